@@ -1,0 +1,38 @@
+# Flags of every target of the project: the language, warnings, sanitizers.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Kind of build" FORCE)
+endif()
+
+if(HF_MARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  add_compile_options(-march=${HF_MARCH})
+endif()
+
+if(PROJECT_IS_TOP_LEVEL)
+  add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # GCC's -Wconversion leaves signedness alone in C++; so that both compilers ask for the same.
+    add_compile_options(-Wno-sign-conversion)
+  endif()
+  if(HF_WERROR)
+    add_compile_options(-Werror)
+  endif()
+endif()
+
+if(HF_SANITIZE)
+  add_compile_options(-fsanitize=${HF_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${HF_SANITIZE})
+endif()
+
+if(HF_PERSIST_POINTS)
+  add_compile_definitions(HF_PERSIST_POINTS=1)
+endif()
+if(HF_MUTATION)
+  add_compile_definitions(HF_MUTATION_${HF_MUTATION}=1)
+  message(STATUS "HF_MUTATION=${HF_MUTATION}: this build is broken on purpose")
+endif()

@@ -1,0 +1,1 @@
+# Installation. Filled in below once rooms exist.

@@ -1,0 +1,101 @@
+# hf_room, hf_program and hf_test: how rooms, programs and tests are declared.
+include_guard(GLOBAL)
+include(GNUInstallDirs)
+
+# What every room and program sees: the public headers and what these need.
+add_library(hf_headers INTERFACE)
+set_target_properties(hf_headers PROPERTIES EXPORT_NAME headers)
+target_compile_features(hf_headers INTERFACE cxx_std_20)
+target_include_directories(hf_headers INTERFACE
+  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+target_link_libraries(hf_headers INTERFACE tl::expected Threads::Threads)
+
+# Adds those of the given directories (patterns are allowed) that have a CMakeLists.txt.
+macro(hf_add_directories)
+  foreach(pattern IN ITEMS ${ARGV})
+    file(GLOB found CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
+         "${PROJECT_SOURCE_DIR}/${pattern}/CMakeLists.txt")
+    foreach(list_file IN LISTS found)
+      get_filename_component(directory "${list_file}" DIRECTORY)
+      add_subdirectory("${directory}")
+    endforeach()
+  endforeach()
+endmacro()
+
+# hf_room(<room> [SOURCES file...] [USES room...] [LINKS target...])
+#
+# The static library hf_<room> (an interface library when it has no sources). USES names rooms, LINKS other
+# targets. Both are public: a room's headers may include those of the rooms below it.
+function(hf_room room)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;LINKS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "hf_room(${room}): what is '${arg_UNPARSED_ARGUMENTS}'?")
+  endif()
+  set(target hf_${room})
+  list(TRANSFORM arg_USES PREPEND hf_)
+  if(arg_SOURCES)
+    add_library(${target} STATIC ${arg_SOURCES})
+    set(scope PUBLIC)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME holdfast_${room})
+    hf_lint(${target})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${room})
+  target_include_directories(${target} ${scope} "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>")
+  target_link_libraries(${target} ${scope} hf_headers ${arg_USES} ${arg_LINKS})
+  set_property(GLOBAL APPEND PROPERTY HF_ROOMS ${room})
+endfunction()
+
+# hf_program(<name> SOURCES file... [USES room...] [LINKS target...] [INSTALL])
+function(hf_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL" "" "SOURCES;USES;LINKS")
+  list(TRANSFORM arg_USES PREPEND hf_)
+  add_executable(${name} ${arg_SOURCES})
+  hf_lint(${name})
+  target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS})
+  if(arg_INSTALL)
+    install(TARGETS ${name} RUNTIME COMPONENT programs)
+  endif()
+endfunction()
+
+# hf_test(<name> SOURCES file... [USES room...] [LINKS target...] [LABELS label...] [TIMEOUT seconds])
+#
+# A GoogleTest program; each of its tests is one of ctest's, labelled with the room (the directory's name).
+# Tests about threads also bear the label `concurrency`, which the ThreadSanitizer stage runs: those that say
+# so, and those whose program or a source of which is named after concurrency, races or threads.
+function(hf_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;USES;LINKS;LABELS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "hf_test(${name}): what is '${arg_UNPARSED_ARGUMENTS}'?")
+  endif()
+  list(TRANSFORM arg_USES PREPEND hf_)
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS} GTest::gtest_main)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  get_filename_component(room "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+  set(labels ${room} ${arg_LABELS})
+  if("${name};${arg_SOURCES}" MATCHES "concurren|race|thread" AND NOT "concurrency" IN_LIST labels)
+    list(APPEND labels concurrency)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  # PRE_TEST: a sanitized program may need the environment that only the test run gives it. ctest takes
+  # the labels from a list, and the discovery script wants its semicolons escaped.
+  list(JOIN labels "\\;" labels)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# Has clang-tidy look at a target's sources as they compile, in builds that ask for it.
+function(hf_lint target)
+  if(HF_CLANG_TIDY)
+    set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "${HF_CLANG_TIDY}")
+  endif()
+endfunction()
+
+if(HF_BUILD_TESTS)
+  include(GoogleTest)
+endif()
