@@ -82,11 +82,17 @@ function(hf_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
-  # PRE_TEST: a sanitized program may need the environment that only the test run gives it. ctest takes
-  # the labels from a list, and the discovery script wants its semicolons escaped.
-  list(JOIN labels "\\;" labels)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT})
+  # PRE_TEST: a sanitized program may need the environment that only the test run gives it.
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${room}/"
+    TEST_LIST ${name}_tests PROPERTIES TIMEOUT ${arg_TIMEOUT})
+  # Only the discovery knows the tests' names, and it cannot carry a list: the labels come after it.
+  set(label_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake")
+  file(CONFIGURE OUTPUT "${label_file}" @ONLY CONTENT [[
+if(@name@_tests)
+  set_tests_properties(${@name@_tests} PROPERTIES LABELS "@labels@")
+endif()
+]])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${label_file}")
 endfunction()
 
 # Has clang-tidy look at a target's sources as they compile, in builds that ask for it.
