@@ -1,0 +1,72 @@
+#include "persist/detect.hpp"
+
+#include "base/os_error.hpp"
+
+#include <array>
+#include <cstdio>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+
+namespace hf {
+namespace {
+
+struct named_type {
+    unsigned long magic;
+    const char* name;
+};
+
+// linux/magic.h lacks some of the names.
+constexpr std::array<named_type, 15> known_types{{{TMPFS_MAGIC, "tmpfs"},
+                                                  {EXT4_SUPER_MAGIC, "ext4"},
+                                                  {XFS_SUPER_MAGIC, "xfs"},
+                                                  {BTRFS_SUPER_MAGIC, "btrfs"},
+                                                  {OVERLAYFS_SUPER_MAGIC, "overlayfs"},
+                                                  {NFS_SUPER_MAGIC, "nfs"},
+                                                  {F2FS_SUPER_MAGIC, "f2fs"},
+                                                  {RAMFS_MAGIC, "ramfs"},
+                                                  {HUGETLBFS_MAGIC, "hugetlbfs"},
+                                                  {FUSE_SUPER_MAGIC, "fuse"},
+                                                  {MSDOS_SUPER_MAGIC, "fat"},
+                                                  {0x2011BAB0UL, "exfat"},
+                                                  {0x2FC12FC1UL, "zfs"},
+                                                  {0x01021997UL, "9p"},
+                                                  {0xFF534D42UL, "cifs"}}};
+
+bool maps_synchronously(int fd) noexcept {
+    constexpr std::size_t one_page = 4096;
+    void* p = ::mmap(nullptr, one_page, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+    if (p == MAP_FAILED) return false;
+    ::munmap(p, one_page);
+    return true;
+}
+
+}  // namespace
+
+std::string file_system_name(int fd) {
+    struct statfs fs {};
+    if (::fstatfs(fd, &fs) != 0) return "of an unknown type";
+    const auto magic = static_cast<unsigned long>(fs.f_type) & 0xFFFFFFFFUL;
+    for (const named_type& t : known_types) {
+        if (t.magic == magic) return t.name;
+    }
+    char text[32];
+    std::snprintf(text, sizeof text, "of type 0x%lx", magic);
+    return text;
+}
+
+result<medium_kind> detect_medium(int fd, const std::string& path) {
+    if (maps_synchronously(fd)) return medium_kind::dax;
+    struct statfs fs {};
+    if (::fstatfs(fd, &fs) != 0) {
+        return failure(os_error(errc::io, "find the medium of the region", path,
+                                "check that the file system is mounted and healthy"));
+    }
+    if (static_cast<unsigned long>(fs.f_type) == TMPFS_MAGIC) return medium_kind::shm;
+    return failure({errc::medium, "use this file system for a region", path,
+                    "the file system (" + file_system_name(fd) +
+                        ") is neither tmpfs nor mounted for direct access (DAX)",
+                    "use a path on tmpfs, such as /dev/shm, or on a mount with -o dax"});
+}
+
+}  // namespace hf

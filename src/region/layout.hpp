@@ -1,0 +1,172 @@
+// region/layout.hpp: every byte of a region's header (page 0 of the file).
+//
+//   0x0000  superblock A            4,096 bytes   identity and slow-changing state; equal to B at rest
+//   0x1000  superblock B            4,096 bytes
+//   0x2000  epoch record            one line      the durable epoch number
+//   0x3000  root directory          64 x 64       named entry points, each a line of its own
+//   0x4000  growth intent           one line      how long the file may be while it grows
+//   0x5000  segment directory       4,096 x 8     what the pages behind the header are used for
+//   0xD000  reserved, zero          up to 64 KiB
+//
+// All numbers are little-endian. A page is 64 KiB. Segments follow each other from page 1 on without a gap, in the
+// order of the directory. docs/on_media_format.md says the same in prose.
+//
+// Invariants.
+//  I1 At least one superblock has a right checksum at any instant, and the valid one with the larger sequence holds
+//     the state of the last finished update.
+//  I2 The segments that the directory names lie inside the file, and all their pages are allocated.
+//  I3 The directory's first zero word is its end; all words behind it are zero.
+//  I4 File size = end of the last segment, or up to the growth intent, while that is larger.
+#pragma once
+
+#include "base/bits.hpp"
+
+#include <holdfast/options.hpp>
+#include <holdfast/result.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+
+namespace hf::layout {
+
+inline constexpr u64 page_size = u64{64} << 10;
+inline constexpr char magic[8] = {'H', 'O', 'L', 'D', 'F', 'A', 'S', 'T'};
+inline constexpr u64 byte_order_mark = 0x0102030405060708U;
+inline constexpr unsigned max_failed_ranges = 200;
+inline constexpr unsigned max_roots = 64;
+inline constexpr unsigned max_segments = 4096;
+inline constexpr unsigned max_window_bits = 48;
+
+/// Feature bits that this code knows; a file with others is refused.
+inline constexpr u64 known_features = 0;
+
+/// One format version for each room that lays bytes into a region.
+struct format_versions {
+    u16 region;
+    u16 checkpoint;
+    u16 alloc;
+    u16 index;
+    u16 store;
+    friend bool operator==(const format_versions&, const format_versions&) = default;
+};
+inline constexpr format_versions current_versions{1, 1, 1, 1, 1};
+
+/// Failed epochs first to last, both included.
+struct epoch_range {
+    u64 first;
+    u64 last;
+    friend bool operator==(const epoch_range&, const epoch_range&) = default;
+};
+
+struct superblock {
+    char magic[8];
+    u64 byte_order;
+    u32 bytes;       ///< of a superblock: 4,096
+    u32 page_bytes;  ///< 65,536
+    format_versions versions;
+    hf::discipline kind;
+    medium_kind medium;  ///< it was last written under
+    u8 window_bits;      ///< of the process that created it
+    u8 clean;            ///< 1: closed in order; 0: in use, or its process crashed
+    u16 reserved0;
+    u64 features;
+    u8 uuid[16];
+    u64 total_pages;  ///< header and segments, at this update
+    u64 generation;   ///< openings for writing
+    u64 sequence;     ///< of updates; the larger is the newer copy
+    u64 first_epoch_of_session;
+    u64 clean_epoch;      ///< epoch of the last orderly close
+    u64 last_pass_epoch;  ///< epoch in which the last pass over all nodes began
+    u32 failed_count;     ///< used entries of failed[]
+    u32 reserved1;
+    epoch_range failed[max_failed_ranges];
+    u8 reserved2[768];
+    u64 checksum;  ///< of all bytes before it
+};
+
+/// PCSO makes every prefix of an advance valid: check (already of the next epoch) first, then epoch.
+struct alignas(line_size) epoch_record {
+    std::atomic<u64> check;
+    std::atomic<u64> epoch;
+};
+
+/// A named entry point. value, old and epoch are a logged cell and belong to checkpoint/. An empty name is a free
+/// entry; the name's first word is published last.
+struct alignas(line_size) root {
+    char name[24];  ///< at most 23 bytes, padded with zeros
+    std::atomic<u64> value;
+    std::atomic<u64> old;
+    std::atomic<u64> epoch;
+    u64 type;
+    u64 reserved;
+};
+
+/// Up to how many pages the file may be longer than its segments; pages = 0: not growing.
+struct alignas(line_size) growth_intent {
+    std::atomic<u64> pages;
+    std::atomic<u64> check;
+};
+
+struct header {
+    superblock super[2];
+    epoch_record epoch;
+    u8 reserved0[0x1000 - sizeof(epoch_record)];
+    root roots[max_roots];
+    growth_intent intent;
+    u8 reserved1[0x1000 - sizeof(growth_intent)];
+    std::atomic<u64> segments[max_segments];
+    u8 reserved2[0x3000];
+};
+
+static_assert(std::is_trivially_copyable_v<superblock> && sizeof(superblock) == 4096);
+static_assert(offsetof(superblock, byte_order) == 8);
+static_assert(offsetof(superblock, versions) == 24);
+static_assert(offsetof(superblock, kind) == 34);
+static_assert(offsetof(superblock, features) == 40);
+static_assert(offsetof(superblock, uuid) == 48);
+static_assert(offsetof(superblock, total_pages) == 64);
+static_assert(offsetof(superblock, generation) == 72);
+static_assert(offsetof(superblock, sequence) == 80);
+static_assert(offsetof(superblock, failed_count) == 112);
+static_assert(offsetof(superblock, failed) == 120);
+static_assert(offsetof(superblock, reserved2) == 3320);
+static_assert(offsetof(superblock, checksum) == 4088);
+static_assert(sizeof(epoch_record) == line_size && offsetof(epoch_record, epoch) == 8);
+static_assert(sizeof(root) == line_size && offsetof(root, value) == 24 && offsetof(root, type) == 48);
+static_assert(sizeof(growth_intent) == line_size && offsetof(growth_intent, check) == 8);
+static_assert(sizeof(header) == page_size);
+static_assert(offsetof(header, super) == 0x0000);
+static_assert(offsetof(header, epoch) == 0x2000);
+static_assert(offsetof(header, roots) == 0x3000);
+static_assert(offsetof(header, intent) == 0x4000);
+static_assert(offsetof(header, segments) == 0x5000);
+static_assert(offsetof(header, reserved2) == 0xD000);
+static_assert(std::atomic<u64>::is_always_lock_free && sizeof(std::atomic<u64>) == 8);
+
+[[nodiscard]] u64 superblock_checksum(const superblock& s) noexcept;
+
+/// Advances the record by at most max_epoch_step (0: writes the same again). The caller flushes its line and fences;
+/// not before that is the epoch durable.
+inline constexpr u64 max_epoch_step = 8;
+void epoch_record_store(epoch_record& record, u64 epoch) noexcept;
+/// At creation, when nothing has to be valid in between.
+void epoch_record_init(epoch_record& record, u64 epoch) noexcept;
+/// errc::corrupt, with the offset in the header and no file name, when the record is damaged.
+[[nodiscard]] result<u64> epoch_record_load(const epoch_record& record);
+
+/// A word of the segment directory: pages in bits 0-31, owner in 32-47, kind in 48-51, check in 52-63. The check
+/// depends on the position, too, so that a word in another's place is noticed.
+struct segment_word {
+    u32 pages;
+    u16 owner;
+    u8 kind;
+};
+[[nodiscard]] u64 pack_segment(unsigned position, segment_word word) noexcept;
+/// nullopt when the check is wrong.
+[[nodiscard]] std::optional<segment_word> unpack_segment(unsigned position, u64 word) noexcept;
+
+[[nodiscard]] u64 growth_intent_check(u64 pages) noexcept;
+
+}  // namespace hf::layout
