@@ -1,7 +1,7 @@
 # Installation: the rooms' libraries, the public headers, find_package(holdfast) and pkg-config.
 #
-# Programs link holdfast::holdfast, which brings every library room with it. The server is part of the
-# command line, not of the library.
+# Programs link holdfast::holdfast, which brings every library room with it. The server is part of
+# the command line, not of the library.
 include(CMakePackageConfigHelpers)
 
 get_property(rooms GLOBAL PROPERTY HF_ROOMS)
@@ -46,12 +46,14 @@ foreach(dependency IN LISTS dependencies)
 endforeach()
 
 configure_package_config_file(cmake/holdfastConfig.cmake.in holdfastConfig.cmake
-  INSTALL_DESTINATION "${config_directory}" NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+  INSTALL_DESTINATION "${config_directory}"
+  NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(holdfastConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 set(pc_directory "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH pc_prefix "/p/${pc_directory}" "/p")
 configure_file(cmake/holdfast.pc.in holdfast.pc @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/holdfastConfig.cmake" "${PROJECT_BINARY_DIR}/holdfastConfigVersion.cmake"
+install(FILES "${PROJECT_BINARY_DIR}/holdfastConfig.cmake"
+              "${PROJECT_BINARY_DIR}/holdfastConfigVersion.cmake"
   DESTINATION "${config_directory}" COMPONENT library)
 install(FILES "${PROJECT_BINARY_DIR}/holdfast.pc"
   DESTINATION "${pc_directory}" COMPONENT library)

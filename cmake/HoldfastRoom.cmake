@@ -7,7 +7,8 @@ add_library(hf_headers INTERFACE)
 set_target_properties(hf_headers PROPERTIES EXPORT_NAME headers)
 target_compile_features(hf_headers INTERFACE cxx_std_20)
 target_include_directories(hf_headers INTERFACE
-  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
+  "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 target_link_libraries(hf_headers INTERFACE tl::expected Threads::Threads)
 
 # Adds those of the given directories (patterns are allowed) that have a CMakeLists.txt.
@@ -24,8 +25,8 @@ endmacro()
 
 # hf_room(<room> [SOURCES file...] [USES room...] [LINKS target...])
 #
-# The static library hf_<room> (an interface library when it has no sources). USES names rooms, LINKS other
-# targets. Both are public: a room's headers may include those of the rooms below it.
+# The static library hf_<room> (an interface library when it has no sources). USES names rooms,
+# LINKS other targets. Both are public: a room's headers may include those of the rooms below.
 function(hf_room room)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES;LINKS")
   if(arg_UNPARSED_ARGUMENTS)
@@ -60,11 +61,13 @@ function(hf_program name)
   endif()
 endfunction()
 
-# hf_test(<name> SOURCES file... [USES room...] [LINKS target...] [LABELS label...] [TIMEOUT seconds])
+# hf_test(<name> SOURCES file... [USES room...] [LINKS target...] [LABELS label...]
+#         [TIMEOUT seconds])
 #
-# A GoogleTest program; each of its tests is one of ctest's, labelled with the room (the directory's name).
-# Tests about threads also bear the label `concurrency`, which the ThreadSanitizer stage runs: those that say
-# so, and those whose program or a source of which is named after concurrency, races or threads.
+# A GoogleTest program; each of its tests is one of ctest's, labelled with the room (the directory's
+# name). Tests about threads also bear the label `concurrency`, which the ThreadSanitizer stage
+# runs: those that say so, and those whose program or sources are named after concurrency, races or
+# threads.
 function(hf_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;USES;LINKS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
@@ -73,11 +76,15 @@ function(hf_test name)
   list(TRANSFORM arg_USES PREPEND hf_)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS} GTest::gtest_main)
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  target_include_directories(${name} PRIVATE
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
   get_filename_component(room "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
   set(labels ${room} ${arg_LABELS})
   if("${name};${arg_SOURCES}" MATCHES "concurren|race|thread" AND NOT "concurrency" IN_LIST labels)
     list(APPEND labels concurrency)
+  endif()
+  if("concurrency" IN_LIST labels)
+    add_dependencies(concurrency_tests ${name})
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
@@ -95,6 +102,34 @@ endif()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${label_file}")
 endfunction()
 
+# hf_fuzz(<name> SOURCES file... [USES room...] [LINKS target...] [SEEDS directory])
+#
+# A libFuzzer program (LLVMFuzzerTestOneInput), built where clang compiles with AddressSanitizer. ctest
+# gives it a short run of its own making; `./dev fuzz` runs it as long as you like.
+function(hf_fuzz name)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR NOT HF_SANITIZE MATCHES "address")
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS" "SOURCES;USES;LINKS")
+  list(TRANSFORM arg_USES PREPEND hf_)
+  add_executable(${name} ${arg_SOURCES})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS})
+  target_include_directories(${name} PRIVATE
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  add_dependencies(fuzzers ${name})
+  set(corpus "${PROJECT_BINARY_DIR}/corpus/${name}")
+  file(MAKE_DIRECTORY "${corpus}")
+  if(arg_SEEDS)
+    set(seeds "${CMAKE_CURRENT_SOURCE_DIR}/${arg_SEEDS}")
+  endif()
+  file(APPEND "${PROJECT_BINARY_DIR}/fuzzers.txt" 
+    "${name} ${CMAKE_CURRENT_BINARY_DIR}/${name} ${corpus} ${seeds}\n")
+  add_test(NAME fuzz/${name} COMMAND ${name} -runs=20000 -seed=1 -max_len=4096 ${seeds})
+  set_tests_properties(fuzz/${name} PROPERTIES LABELS "fuzz" TIMEOUT 300)
+endfunction()
+
 # Has clang-tidy look at a target's sources as they compile, in builds that ask for it.
 function(hf_lint target)
   if(HF_CLANG_TIDY)
@@ -104,4 +139,7 @@ endfunction()
 
 if(HF_BUILD_TESTS)
   include(GoogleTest)
+  add_custom_target(concurrency_tests)
+  add_custom_target(fuzzers)
+  file(REMOVE "${PROJECT_BINARY_DIR}/fuzzers.txt")
 endif()

@@ -1,0 +1,164 @@
+// The project obeys its own rules, and each rule notices what breaks it.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "house/rules.hpp"
+
+namespace hf::house {
+namespace {
+
+const std::filesystem::path root = HF_SOURCE_DIR;
+
+const files& project() {
+    static const files all = read_project(root);
+    return all;
+}
+
+std::string read(const char* name) {
+    std::ifstream in(root / "tests/house" / name);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string list(const violations& found) {
+    std::string text;
+    for (const auto& one : found) text += "\n" + one.to_string();
+    return text;
+}
+
+void expect_none(const violations& found) { EXPECT_TRUE(found.empty()) << list(found); }
+
+/// Exactly one violation, in this line.
+void expect_one(const violations& found, const std::string& path, std::size_t line) {
+    ASSERT_EQ(found.size(), 1U) << list(found);
+    EXPECT_EQ(found[0].path, path);
+    EXPECT_EQ(found[0].line, line);
+}
+
+constexpr const char* small_table =
+    "include/holdfast\nsrc/base\nsrc/persist base\nsrc/region +persist\ntests\ntests/base base\n";
+
+TEST(the_project, is_found) { EXPECT_GT(project().size(), 10U); }
+TEST(the_project, includes_only_what_the_layering_table_allows) {
+    expect_none(check_layering(project(), parse_layers(read("layers.txt"))));
+}
+TEST(the_project, flushes_and_fences_only_in_persist) {
+    expect_none(check_persist_instructions(project()));
+}
+TEST(the_project, has_short_files) { expect_none(check_lengths(project())); }
+TEST(the_project, has_clean_lines) { expect_none(check_lines(project())); }
+TEST(the_project, has_snake_case_file_names) { expect_none(check_file_names(project())); }
+TEST(the_project, has_headers_that_introduce_themselves) { expect_none(check_headers(project())); }
+TEST(the_project, names_no_private_place) {
+    expect_none(check_places(project(), parse_list(read("hosts.txt"))));
+}
+
+TEST(layering, lets_a_room_use_what_lies_below) {
+    const files tree{{"src/base/a.hpp", ""},
+                     {"src/persist/b.hpp", "#include \"base/a.hpp\"\n#include <vector>\n"},
+                     {"src/region/c.cpp", "#include \"base/a.hpp\"\n#include \"persist/b.hpp\"\n"}};
+    expect_none(check_layering(tree, parse_layers(small_table)));
+}
+TEST(layering, notices_a_room_that_looks_up) {
+    const files tree{{"src/base/a.cpp", "// one\n#include \"persist/b.hpp\"\n"},
+                     {"src/persist/b.hpp", ""}};
+    expect_one(check_layering(tree, parse_layers(small_table)), "src/base/a.cpp", 2);
+}
+TEST(layering, notices_an_upward_include_in_angle_brackets) {
+    const files tree{{"src/base/a.cpp", "#include <persist/b.hpp>\n"}, {"src/persist/b.hpp", ""}};
+    expect_one(check_layering(tree, parse_layers(small_table)), "src/base/a.cpp", 1);
+}
+TEST(layering, notices_a_public_header_that_shows_the_inside) {
+    const files tree{{"include/holdfast/a.hpp", "#include \"base/b.hpp\"\n"},
+                     {"src/base/b.hpp", ""}};
+    expect_one(check_layering(tree, parse_layers(small_table)), "include/holdfast/a.hpp", 1);
+}
+TEST(layering, notices_an_include_of_nothing) {
+    const files tree{{"src/base/a.cpp", "#include \"base/gone.hpp\"\n"}};
+    expect_one(check_layering(tree, parse_layers(small_table)), "src/base/a.cpp", 1);
+}
+TEST(layering, notices_a_room_that_is_not_in_the_table) {
+    const files tree{{"src/cellar/a.cpp", ""}};
+    expect_one(check_layering(tree, parse_layers(small_table)), "src/cellar/a.cpp", 0);
+}
+TEST(layering, ignores_an_include_in_a_comment) {
+    const files tree{{"src/base/a.cpp", "/*\n#include \"persist/b.hpp\"\n*/\n"},
+                     {"src/persist/b.hpp", ""}};
+    expect_none(check_layering(tree, parse_layers(small_table)));
+}
+TEST(layering, refuses_a_table_with_a_cycle) {
+    EXPECT_THROW((void)parse_layers("src/base persist\nsrc/persist base\n"), std::runtime_error);
+}
+
+TEST(persist_instructions, notices_an_intrinsic) {
+    const files tree{{"src/alloc/a.cpp", "void f(void* p) {\n    _mm_clwb(p);\n}\n"}};
+    expect_one(check_persist_instructions(tree), "src/alloc/a.cpp", 2);
+}
+TEST(persist_instructions, notices_inline_assembly_over_lines) {
+    const files tree{
+        {"src/alloc/a.cpp", "asm volatile(\n    \"clflushopt %0\"\n    : \"+m\"(x));\n"}};
+    expect_one(check_persist_instructions(tree), "src/alloc/a.cpp", 2);
+}
+TEST(persist_instructions, lets_persist_have_them_and_others_talk_of_them) {
+    const files tree{{"src/persist/a.cpp", "_mm_sfence();\n"},
+                     {"src/store/b.cpp",
+                      "// _mm_sfence() costs\nauto s = \"_mm_clwb(\"; auto i = kind::clwb;\n"}};
+    expect_none(check_persist_instructions(tree));
+}
+
+TEST(lengths, notices_a_file_of_901_lines) {
+    std::string text;
+    for (int i = 0; i < 901; ++i) text += "\n";
+    files tree{{"src/base/long.cpp", text}};
+    for (int i = 0; i < 20; ++i) tree.emplace_back("src/base/short.cpp", "\n");
+    expect_one(check_lengths(tree), "src/base/long.cpp", 901);
+}
+
+TEST(lines, notices_column_101) {
+    const std::string dots(99, '.');
+    expect_none(check_lines({{"src/base/a.cpp", dots + "ä\n"}}));
+    expect_one(check_lines({{"src/base/a.cpp", "\n" + dots + "ab\n"}}), "src/base/a.cpp", 2);
+}
+TEST(lines, notices_stray_white_space) {
+    expect_one(check_lines({{"dev", "a\n\tb\n"}}), "dev", 2);
+    expect_one(check_lines({{"dev", "a\nb \n"}}), "dev", 2);
+    expect_one(check_lines({{"dev", "a\r\n"}}), "dev", 1);
+    expect_one(check_lines({{"dev", "a\nb"}}), "dev", 2);
+}
+
+TEST(file_names, notices_camel_case) {
+    expect_one(check_file_names({{"src/base/BadName.hpp", ""}, {"src/base/CMakeLists.txt", ""}}),
+               "src/base/BadName.hpp", 0);
+}
+
+TEST(headers, notices_a_missing_guard) {
+    expect_one(check_headers({{"src/base/a.hpp", "// What it is for.\n"}}), "src/base/a.hpp", 1);
+}
+TEST(headers, notices_a_missing_introduction) {
+    expect_one(check_headers({{"src/base/a.hpp", "#pragma once\n"}}), "src/base/a.hpp", 1);
+}
+
+TEST(places, notices_a_home_directory) {
+    expect_one(check_places({{"docs/a.md", std::string("see\n`/hom") + "e/ann/x`\n"}}, {}),
+               "docs/a.md", 2);
+}
+TEST(places, notices_a_link_to_a_host_that_is_not_listed) {
+    const std::string scheme = "https:/";
+    expect_one(check_places({{"docs/a.md", scheme + "/example.org/a " + scheme + "/doi.org/b\n"}},
+                            {"doi.org"}),
+               "docs/a.md", 1);
+}
+
+TEST(blanking, keeps_code_and_lines_and_drops_the_rest) {
+    EXPECT_EQ(blank_comments_and_literals("a/*b\nc*/d//e\n"), "a   \n   d   \n");
+    EXPECT_EQ(blank_comments_and_literals("f(\"x//\\\"y\", 1'000, '\"');"),
+              "f(         , 1'000,    );");
+    EXPECT_EQ(blank_comments_and_literals("R\"q(a\"b)q\"+c"), "           +c");
+    EXPECT_EQ(blank_comments_and_literals("#include \"a/b.hpp\"  // c"),
+              "#include \"a/b.hpp\"      ");
+}
+
+}  // namespace
+}  // namespace hf::house

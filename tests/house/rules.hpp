@@ -1,0 +1,47 @@
+// The house rules, as functions from files to violations.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "house/source.hpp"
+
+namespace hf::house {
+
+struct violation {
+    std::string path;
+    std::size_t line = 0;  ///< from 1; 0: the file as a whole
+    std::string what;
+
+    [[nodiscard]] std::string to_string() const;
+};
+
+using violations = std::vector<violation>;
+using files = std::vector<source_file>;
+
+/// The layering table: directory of a part to the directories that it may include from.
+using layers = std::map<std::string, std::set<std::string>>;
+
+/// Reads the table. A line that makes no sense throws std::runtime_error.
+[[nodiscard]] layers parse_layers(const std::string& text);
+[[nodiscard]] std::set<std::string> parse_list(const std::string& text);
+
+/// Includes stay within the table, name a file that exists, and every directory under src/ is in
+/// the table.
+[[nodiscard]] violations check_layering(const files& project, const layers& table);
+/// Flushes, fences and streaming stores are src/persist/'s alone, in intrinsics as in inline
+/// assembly.
+[[nodiscard]] violations check_persist_instructions(const files& project);
+/// No file above 900 lines, few above 500, half of the C++ files under 200.
+[[nodiscard]] violations check_lengths(const files& project);
+/// 100 columns, no tab, no carriage return, no space at a line's end, a newline at the file's.
+[[nodiscard]] violations check_lines(const files& project);
+[[nodiscard]] violations check_file_names(const files& project);
+/// #pragma once, and an opening comment that says what the file is for.
+[[nodiscard]] violations check_headers(const files& project);
+/// Nobody's home directory, and no link to a host that is not on the list.
+[[nodiscard]] violations check_places(const files& project, const std::set<std::string>& hosts);
+
+}  // namespace hf::house
