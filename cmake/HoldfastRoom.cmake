@@ -104,8 +104,8 @@ endfunction()
 
 # hf_fuzz(<name> SOURCES file... [USES room...] [LINKS target...] [SEEDS directory])
 #
-# A libFuzzer program (LLVMFuzzerTestOneInput), built where clang compiles with AddressSanitizer. ctest
-# gives it a short run of its own making; `./dev fuzz` runs it as long as you like.
+# A libFuzzer program (LLVMFuzzerTestOneInput), built where clang compiles with AddressSanitizer.
+# ctest gives it a short run; `./dev fuzz` runs it as long as you like.
 function(hf_fuzz name)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR NOT HF_SANITIZE MATCHES "address")
     return()
@@ -124,7 +124,7 @@ function(hf_fuzz name)
   if(arg_SEEDS)
     set(seeds "${CMAKE_CURRENT_SOURCE_DIR}/${arg_SEEDS}")
   endif()
-  file(APPEND "${PROJECT_BINARY_DIR}/fuzzers.txt" 
+  file(APPEND "${PROJECT_BINARY_DIR}/fuzzers.txt"
     "${name} ${CMAKE_CURRENT_BINARY_DIR}/${name} ${corpus} ${seeds}\n")
   add_test(NAME fuzz/${name} COMMAND ${name} -runs=20000 -seed=1 -max_len=4096 ${seeds})
   set_tests_properties(fuzz/${name} PROPERTIES LABELS "fuzz" TIMEOUT 300)

@@ -154,8 +154,8 @@ TEST(places, notices_a_link_to_a_host_that_is_not_listed) {
 TEST(blanking, keeps_code_and_lines_and_drops_the_rest) {
     EXPECT_EQ(blank_comments_and_literals("a/*b\nc*/d//e\n"), "a   \n   d   \n");
     EXPECT_EQ(blank_comments_and_literals("f(\"x//\\\"y\", 1'000, '\"');"),
-              "f(         , 1'000,    );");
-    EXPECT_EQ(blank_comments_and_literals("R\"q(a\"b)q\"+c"), "           +c");
+              "f(        , 1'000,    );");
+    EXPECT_EQ(blank_comments_and_literals("R\"q(a\"b)q\"+c"), "          +c");
     EXPECT_EQ(blank_comments_and_literals("#include \"a/b.hpp\"  // c"),
               "#include \"a/b.hpp\"      ");
 }
