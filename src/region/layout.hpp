@@ -147,9 +147,11 @@ static_assert(std::atomic<u64>::is_always_lock_free && sizeof(std::atomic<u64>) 
 
 [[nodiscard]] u64 superblock_checksum(const superblock& s) noexcept;
 
-/// Advances the record by at most max_epoch_step (0: writes the same again). The caller flushes its line and fences;
-/// not before that is the epoch durable.
+/// How far ahead of its epoch a record's check may be.
 inline constexpr u64 max_epoch_step = 8;
+/// Sets the epoch, which never goes back. A larger jump than max_epoch_step (after crashes during recovery, which use
+/// numbers up before the record is written) is made in steps, and a crash may leave it at one of them. The caller
+/// flushes the line and fences; not before that is the epoch durable.
 void epoch_record_store(epoch_record& record, u64 epoch) noexcept;
 /// At creation, when nothing has to be valid in between.
 void epoch_record_init(epoch_record& record, u64 epoch) noexcept;

@@ -1,0 +1,181 @@
+// What changes in a region's header while it is open: segments, superblocks, roots.
+#include "region/region.hpp"
+
+#include "base/os_error.hpp"
+#include "persist/ordered.hpp"
+#include "persist/persist_point.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace hf {
+
+using layout::page_size;
+
+result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
+    HF_CHECK(kind == segment_kind::heap || kind == segment_kind::log, "an unknown kind of segment");
+    HF_CHECK(pages != 0, "a segment has at least one page");
+    const std::string what = "grow the region by " + std::to_string(pages) + " pages";
+    if (read_only_) {
+        return failure(failed(errc::denied, what, "it is open for inspection only", "open it for writing"));
+    }
+    const std::lock_guard lock(growth_mutex_);
+    const u64 old_pages = bytes_.load(std::memory_order_relaxed) / page_size;
+    if (pages > max_pages_ || old_pages > max_pages_ - pages) {
+        return failure(failed(errc::no_space, what,
+                              "it has " + std::to_string(old_pages) + " pages of 64 KiB and may have " +
+                                  std::to_string(max_pages_),
+                              "allow a larger maximal size"));
+    }
+    const auto position = static_cast<unsigned>(segments_.size());
+    if (position == layout::max_segments) {
+        return failure(failed(errc::no_space, what, "its directory of segments is full",
+                              "copy the data into a new region"));
+    }
+    const u64 old_bytes = old_pages * page_size;
+    const u64 new_bytes = old_bytes + pages * page_size;
+    if (auto ok = extend_file(old_bytes, new_bytes); !ok) return tl::unexpected(ok.error());
+    if (auto ok = map(old_bytes, new_bytes); !ok) {
+        take_back(old_bytes);
+        return tl::unexpected(ok.error());
+    }
+    HF_PERSIST_POINT("region G3: pages mapped before the directory names them");
+    const u64 word = layout::pack_segment(
+        position, {static_cast<u32>(pages), owner, static_cast<u8>(kind)});
+    std::atomic<u64>& entry = header().segments[position];
+    entry.store(word, std::memory_order_release);
+    medium_.persist(&entry, sizeof entry);
+    HF_PERSIST_POINT("region G4: directory word durable before the intent is cleared");
+    write_intent(0);
+    HF_PERSIST_POINT("region G5: intent cleared before the next growth");
+    segments_.push_back({old_bytes, pages, kind, owner});
+    bytes_.store(new_bytes, std::memory_order_release);
+    return segments_.back();
+}
+
+result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
+    if (is_volatile()) return {};
+    if (file_bytes_ > old_bytes) {
+        // The tail of a growth that a crash cut short. Its intent must outlive it.
+        if (auto ok = detail::truncate(file_, name_, old_bytes); !ok) return ok;
+        if (auto ok = detail::sync(file_, name_); !ok) return ok;
+        file_bytes_ = old_bytes;
+        HF_PERSIST_POINT("region G0: tail of a broken growth cut off before a new intent");
+    }
+    write_intent(new_bytes / page_size);
+    HF_PERSIST_POINT("region G1: intent durable before the file grows");
+    auto grown = detail::allocate(file_, name_, old_bytes, new_bytes);
+    if (grown) grown = detail::sync(file_, name_);
+    if (!grown) {
+        take_back(old_bytes);
+        return grown;
+    }
+    file_bytes_ = new_bytes;
+    HF_PERSIST_POINT("region G2: length and blocks durable before they are mapped");
+    return {};
+}
+
+// If even this fails, the intent stays and explains the tail.
+void region::take_back(u64 old_bytes) {
+    ::mmap(base() + old_bytes, page_size, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (is_volatile()) return;
+    if (detail::truncate(file_, name_, old_bytes) && detail::sync(file_, name_)) {
+        file_bytes_ = old_bytes;
+        write_intent(0);
+    }
+}
+
+// pages is 0 while check changes, so no prefix of these stores is a wrong intent.
+void region::write_intent(u64 pages) {
+    layout::growth_intent& intent = header().intent;
+    ordered_store(intent.pages, 0);
+    if (pages != 0) {
+        ordered_store(intent.check, layout::growth_intent_check(pages));
+        ordered_store(intent.pages, pages);
+    }
+    medium_.persist(&intent, sizeof intent);
+}
+
+std::vector<segment> region::segments() const {
+    const std::lock_guard lock(growth_mutex_);
+    return segments_;
+}
+
+void region::adopt(const layout::superblock& s) {
+    snapshots_.push_back(std::make_unique<const layout::superblock>(s));
+    super_.store(snapshots_.back().get(), std::memory_order_release);
+}
+
+result<void> region::update_super(const std::function<void(layout::superblock&)>& change) {
+    const std::lock_guard lock(super_mutex_);
+    layout::superblock next = super();
+    change(next);
+    next.medium = medium_.kind();
+    next.total_pages = size() / page_size;
+    next.sequence = super().sequence + 1;
+    next.checksum = layout::superblock_checksum(next);
+    const auto write = [this, &next](unsigned copy) {
+        std::memcpy(&header().super[copy], &next, sizeof next);
+        medium_.persist(&header().super[copy], sizeof next);
+    };
+    const unsigned older = 1 - newest_;
+    write(older);
+    HF_PERSIST_POINT("region S1: one superblock durable before the other is touched");
+    write(newest_);
+    HF_PERSIST_POINT("region S2: both superblocks durable before the update counts");
+    newest_ = older;
+    adopt(next);
+    return {};
+}
+
+region::root* region::lookup(std::string_view name) const noexcept {
+    for (root& r : header().roots) {
+        if (std::string_view(r.name, ::strnlen(r.name, sizeof r.name)) == name) return &r;
+    }
+    return nullptr;
+}
+
+result<region::root*> region::find_root(std::string_view name) const {
+    const std::lock_guard lock(root_mutex_);
+    if (root* found = name.empty() ? nullptr : lookup(name)) return found;
+    return failure(failed(errc::not_found, "find the root \"" + std::string(name) + "\"",
+                          "the region has no root of this name", "check what the region was made for"));
+}
+
+result<region::root*> region::add_root(std::string_view name, u64 type) {
+    const std::string what = "add the root \"" + std::string(name) + "\"";
+    if (name.empty() || name.size() >= sizeof(root::name) || name.find('\0') != name.npos) {
+        return failure(failed(errc::usage, what, "a root's name has 1 to 23 bytes, none of them zero",
+                              "choose another name"));
+    }
+    const std::lock_guard lock(root_mutex_);
+    if (lookup(name) != nullptr) {
+        return failure(failed(errc::usage, what, "there is a root of this name", "choose another name"));
+    }
+    root* const r = lookup("");
+    if (r == nullptr) {
+        return failure(failed(errc::no_space, what, "all " + std::to_string(layout::max_roots) +
+                                                        " roots are in use",
+                              "keep several things behind one root"));
+    }
+    u64 words[sizeof(root::name) / sizeof(u64)] = {};
+    std::memcpy(words, name.data(), name.size());
+    auto* const target = reinterpret_cast<u64*>(r->name);
+    ordered_store(r->value, 0);
+    ordered_store(r->old, 0);
+    ordered_store(r->epoch, 0);
+    ordered_store(r->type, type);
+    ordered_store(r->reserved, 0);
+    ordered_store(target[1], words[1]);
+    ordered_store(target[2], words[2]);
+    medium_.persist(r, sizeof *r);
+    HF_PERSIST_POINT("region R1: root's fields durable before its name");
+    ordered_store(target[0], words[0]);
+    medium_.persist(r, sizeof *r);
+    HF_PERSIST_POINT("region R2: root's name durable before it is handed out");
+    return r;
+}
+
+}  // namespace hf

@@ -1,0 +1,39 @@
+// region/header.hpp: makes a region's header, and judges one that was read.
+//
+// Reading works on a copy of page 0 and touches nothing else, so that it can be fed with anything (fuzz/).
+// A bad copy of the superblock is tolerated while the other is good: that is what the second is for. A foreign version
+// or byte order is told from damage by the checksum, whose place and algorithm never change.
+#pragma once
+
+#include "region/layout.hpp"
+#include "region/segment.hpp"
+
+#include <holdfast/options.hpp>
+#include <holdfast/result.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hf::detail {
+
+struct header_facts {
+    layout::superblock super{};     ///< the newest valid copy
+    unsigned newest = 0;            ///< which one that is
+    std::string damage;             ///< what is wrong with the other one; empty when nothing is
+    std::vector<segment> segments;  ///< in the order of the file
+    u64 pages = 1;                  ///< header and segments
+};
+
+/// errc::corrupt or errc::incompatible, with the offset. `file_bytes` is the length of the file.
+[[nodiscard]] result<header_facts> judge_header(const layout::header& header, u64 file_bytes,
+                                                const std::string& path);
+
+/// Writes a new region's header into zeroed memory. segment_pages 0: no first segment.
+[[nodiscard]] result<void> format_header(layout::header& header, const region_options& options,
+                                         medium_kind medium, u64 segment_pages);
+
+/// A new, zeroed header outside of any region.
+[[nodiscard]] std::unique_ptr<layout::header> blank_header();
+
+}  // namespace hf::detail

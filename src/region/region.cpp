@@ -1,0 +1,252 @@
+#include "region/region.hpp"
+
+#include "base/os_error.hpp"
+#include "persist/detect.hpp"
+#include "persist/persist_point.hpp"
+#include "region/header.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <sys/mman.h>
+#include <utility>
+
+namespace hf {
+namespace {
+
+using layout::page_size;
+
+constexpr u32 max_fence_latency_ns = 1000;
+
+result<void> check_options(const region_options& o, const std::string& name) {
+    const auto absurd = [&name](std::string why, std::string next) {
+        return failure({errc::usage, "open the region", name, std::move(why), std::move(next)});
+    };
+    if (o.mode > open_mode::inspect) return absurd("the open mode is unknown", "use one of open_mode");
+    if (o.kind < discipline::transient || o.kind > discipline::incll) {
+        return absurd("the discipline is unknown", "use transient, logged or incll");
+    }
+    if (o.flush > flush_policy::never) return absurd("the flush policy is unknown", "use one of flush_policy");
+    if (o.medium && (*o.medium < medium_kind::dax || *o.medium > medium_kind::shm)) {
+        return absurd("the medium is unknown", "use dax, eadr or shm, or leave it out");
+    }
+    if (o.fence_latency_ns > max_fence_latency_ns) {
+        return absurd("a fence latency of " + std::to_string(o.fence_latency_ns) + " ns was asked for",
+                      "choose 0 to 1000 ns");
+    }
+    if (o.first_epoch == 0 || o.first_epoch > (u64{1} << 62)) {
+        return absurd("a first epoch of " + std::to_string(o.first_epoch) + " was asked for",
+                      "choose 1 to 2^62");
+    }
+    if (o.max_size > window_size || (o.max_size != 0 && o.max_size < page_size)) {
+        return absurd("a maximal size of " + std::to_string(o.max_size) + " bytes was asked for",
+                      "choose 0 (all there is) or " + std::to_string(page_size) + " to " +
+                          std::to_string(window_size));
+    }
+    return {};
+}
+
+result<u64> initial_pages(u64 bytes, const region_options& o, const std::string& name) {
+    const u64 limit = o.max_size == 0 ? window_size : o.max_size;
+    if (bytes == 0 || bytes > limit || align_up(bytes, page_size) > limit) {
+        return failure({errc::usage, "create the region", name,
+                        "an initial size of " + std::to_string(bytes) + " bytes was asked for",
+                        "choose 1 to " + std::to_string(align_down(limit, page_size)) + " bytes"});
+    }
+    return align_up(bytes, page_size) / page_size;
+}
+
+result<detail::file_handle> create_file(const std::filesystem::path& path, const region_options& o) {
+    const std::string name = path.string();
+    if (detail::is_taken(path)) {
+        return failure({errc::usage, "create the region", name, "there is a file of this name already",
+                        "open it, or choose another name"});
+    }
+    const auto pages = initial_pages(o.initial_size, o, name);
+    if (!pages) return tl::unexpected(pages.error());
+    auto file = detail::create_unnamed(path);
+    if (!file) return file;
+    const auto found = detect_medium(file->get(), name);
+    if (!found) return tl::unexpected(found.error());
+    if (auto ok = detail::allocate(*file, name, 0, *pages * page_size); !ok) {
+        return tl::unexpected(ok.error());
+    }
+    HF_PERSIST_POINT("region C1: space allocated before the header is written");
+    const auto header = detail::blank_header();
+    if (auto ok = detail::format_header(*header, o, o.medium.value_or(*found), *pages - 1); !ok) {
+        return tl::unexpected(ok.error());
+    }
+    const auto bytes = std::as_bytes(std::span(header.get(), 1));
+    if (auto ok = detail::write_start(*file, name, bytes); !ok) return tl::unexpected(ok.error());
+    if (auto ok = detail::publish(*file, path); !ok) return tl::unexpected(ok.error());
+    return file;
+}
+
+}  // namespace
+
+result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
+                                             const region_options& options) {
+    if (auto ok = check_options(options, path.string()); !ok) return tl::unexpected(ok.error());
+    const bool may_create =
+        options.mode == open_mode::open_or_create || options.mode == open_mode::create_new;
+    // Two processes may race to create; the loser opens what the winner made.
+    for (int attempt = 0;; ++attempt) {
+        if (options.mode != open_mode::create_new) {
+            auto file = detail::open_file(path, options.mode != open_mode::inspect);
+            if (file) return attach(std::move(*file), path, options, false);
+            if (file.error().code != errc::not_found || !may_create) return tl::unexpected(file.error());
+        }
+        auto file = create_file(path, options);
+        if (file) return attach(std::move(*file), path, options, true);
+        const bool lost_race = options.mode == open_mode::open_or_create && attempt == 0 &&
+                               file.error().code == errc::usage && detail::is_taken(path);
+        if (!lost_race) return tl::unexpected(file.error());
+    }
+}
+
+result<std::unique_ptr<region>> region::attach(detail::file_handle file,
+                                               const std::filesystem::path& path,
+                                               const region_options& options, bool created) {
+    std::unique_ptr<region> r(new region);
+    r->file_ = std::move(file);
+    r->path_ = path;
+    r->name_ = path.string();
+    r->created_ = created;
+    r->read_only_ = options.mode == open_mode::inspect;
+    if (auto ok = r->choose_medium(options); !ok) return tl::unexpected(ok.error());
+
+    const auto size = detail::facts_of(r->file_, r->name_);
+    if (!size) return tl::unexpected(size.error());
+    if (size->bytes == 0) {
+        return failure(r->failed(errc::corrupt, "open the region", "the file is empty",
+                                 "remove it and let Holdfast create a new one, or restore a backup"));
+    }
+    if (size->bytes < page_size) {
+        return failure({errc::corrupt, "open the region", at_offset(r->name_, size->bytes),
+                        "the file has " + std::to_string(size->bytes) +
+                            " bytes, less than the header of a region (" + std::to_string(page_size) + ")",
+                        "check that it is a region; restore it from a backup"});
+    }
+    const auto copy = detail::blank_header();
+    if (auto ok = detail::read_start(r->file_, r->name_, std::as_writable_bytes(std::span(copy.get(), 1)));
+        !ok) {
+        return tl::unexpected(ok.error());
+    }
+    auto facts = detail::judge_header(*copy, size->bytes, r->name_);
+    if (!facts) return tl::unexpected(facts.error());
+    if (!r->read_only_ && facts->super.kind != options.kind) {
+        return failure(r->failed(errc::incompatible, "open the region",
+                                 "it was created for the discipline " +
+                                     std::string(to_string(facts->super.kind)) + ", not " +
+                                     std::string(to_string(options.kind)),
+                                 "open it with its own discipline"));
+    }
+    const u64 bytes = facts->pages * page_size;
+    r->max_pages_ = (options.max_size == 0 ? window_size : options.max_size) / page_size;
+    if (!r->read_only_ && r->max_pages_ < facts->pages) {
+        return failure(r->failed(errc::usage, "open the region",
+                                 "it has " + std::to_string(bytes) + " bytes, more than the maximal size of " +
+                                     std::to_string(options.max_size),
+                                 "allow a larger maximal size"));
+    }
+    // A copy may have come back with holes; a store into one would kill the process when the disk is full.
+    if (!r->read_only_ && size->allocated_bytes < bytes) {
+        if (auto ok = detail::allocate(r->file_, r->name_, 0, bytes); !ok) return tl::unexpected(ok.error());
+    }
+    auto w = window::take();
+    if (!w) return tl::unexpected(w.error());
+    r->window_ = std::move(*w);
+    if (auto ok = r->map(0, bytes); !ok) return tl::unexpected(ok.error());
+
+    r->kind_ = facts->super.kind;
+    r->was_clean_ = facts->super.clean != 0;
+    r->damage_ = std::move(facts->damage);
+    r->bytes_.store(bytes, std::memory_order_release);
+    r->segments_ = std::move(facts->segments);
+    r->file_bytes_ = size->bytes;
+    r->newest_ = facts->newest;
+    r->adopt(facts->super);
+    return r;
+}
+
+result<std::unique_ptr<region>> region::create_volatile(u64 bytes, const region_options& options) {
+    const std::string name = "anonymous memory";
+    if (auto ok = check_options(options, name); !ok) return tl::unexpected(ok.error());
+    const auto pages = initial_pages(bytes, options, name);
+    if (!pages) return tl::unexpected(pages.error());
+    std::unique_ptr<region> r(new region);
+    r->name_ = name;
+    r->created_ = true;
+    r->kind_ = options.kind;
+    r->max_pages_ = (options.max_size == 0 ? window_size : options.max_size) / page_size;
+    auto w = window::take();
+    if (!w) return tl::unexpected(w.error());
+    r->window_ = std::move(*w);
+    if (auto ok = r->map(0, *pages * page_size); !ok) return tl::unexpected(ok.error());
+    if (auto ok = detail::format_header(r->header(), options, medium_kind::shm, *pages - 1); !ok) {
+        return tl::unexpected(ok.error());
+    }
+    auto facts = detail::judge_header(r->header(), *pages * page_size, name);
+    if (!facts) return tl::unexpected(facts.error());
+    r->bytes_.store(*pages * page_size, std::memory_order_release);
+    r->file_bytes_ = *pages * page_size;
+    r->segments_ = std::move(facts->segments);
+    r->adopt(facts->super);
+    return r;
+}
+
+// The window's destructor maps over everything.
+region::~region() = default;
+
+error region::failed(errc code, std::string what, std::string why, std::string next) const {
+    return {code, std::move(what), name_, std::move(why), std::move(next)};
+}
+
+result<void> region::choose_medium(const region_options& options) {
+    const auto found = detect_medium(file_.get(), name_);
+    if (!found) return tl::unexpected(found.error());
+    const bool found_dax = *found == medium_kind::dax;
+    const medium_kind kind = options.medium.value_or(*found);
+    if ((kind == medium_kind::shm) == found_dax) {
+        return failure(failed(errc::medium, "open the region",
+                              "the medium " + std::string(to_string(kind)) + " was asked for, but the file lies on " +
+                                  std::string(to_string(*found)),
+                              "leave the medium to be found, or use another path"));
+    }
+    auto instruction = flush_instruction::none;
+    const bool needed = kind == medium_kind::dax;
+    if (options.flush == flush_policy::always || (options.flush == flush_policy::automatic && needed)) {
+        instruction = best_flush_instruction();
+    }
+    medium_ = read_only_ ? medium() : medium(kind, instruction, options.fence_latency_ns);
+    return {};
+}
+
+result<void> region::map(u64 from, u64 to) {
+    const std::string what = "map the region";
+    int flags = MAP_FIXED;
+    int fd = -1;
+    off_t offset = 0;
+    if (is_volatile()) {
+        flags |= MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    } else {
+        fd = file_.get();
+        offset = static_cast<off_t>(from);
+        if (read_only_) {
+            flags |= MAP_PRIVATE | MAP_NORESERVE;
+        } else if (medium_.kind() == medium_kind::shm) {
+            flags |= MAP_SHARED;
+        } else {
+            flags |= MAP_SHARED_VALIDATE | MAP_SYNC;
+        }
+    }
+    if (from == to) return {};
+    void* p = ::mmap(base() + from, to - from, PROT_READ | PROT_WRITE, flags, fd, offset);
+    if (p == MAP_FAILED) {
+        return failure(os_error(errc::io, what, at_offset(name_, from),
+                                "check the limits on memory and mappings (ulimit -v, vm.max_map_count)"));
+    }
+    ::madvise(p, to - from, MADV_HUGEPAGE);  // a wish: refused where the kernel has no huge pages for it
+    return {};
+}
+
+}  // namespace hf

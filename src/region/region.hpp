@@ -1,0 +1,167 @@
+// region/region.hpp: a file mapped into memory. It survives; the process does not.
+//
+// Purpose. Opens, creates and grows the file, maps it at the start of a window (arena.hpp) and keeps its header
+// (layout.hpp). What the pages hold is the business of the rooms above.
+//
+// On the medium. layout.hpp has the header; behind it:
+//
+//     page 0   | page 1 ...          | ...          | ...      <- only up to the growth intent, while growing
+//     header   | segment 0           | segment 1    |
+//              '- segments[0]: pages, kind, owner   '- end of file
+//
+// Invariants. Those of layout.hpp, and
+//  I5 All mapped bytes are allocated: no store into a region dies of a full disk.
+//  I6 Opening changes no byte of the file, clean or not, and neither does an attempt that fails.
+//  I7 A segment just grown reads as zeros.
+//  I8 One process has a region open for writing, once.
+//
+// Persist order (the points in docs/persist_order.md bear these names).
+//  C1-C4 creation: file.hpp.
+//  G1 the growth intent is durable before the file grows;
+//  G2 the file's length and blocks are durable before they are mapped;
+//  G3 the pages are mapped before the directory names them;
+//  G4 the directory's word is durable before the intent is cleared;
+//  G5 the intent is cleared before the next growth.
+//  S1 one copy of the superblock is durable before the other is touched; S2 both are equal and durable. At rest both
+//     are the same, so that damage to one never brings an older state back.
+//  R1 a root's fields are durable before its name is; R2 its name is durable before it is handed out.
+//
+// Concurrency. grow, segments, update_super, find_root and add_root may be called by any thread; the rest is constant
+//  or atomic. super() is a snapshot that stays valid while the region lives.
+// Recovery. Growth that was cut short leaves either nothing, or a tail behind the last segment that the intent explains;
+//  the next growth cuts it off first. An update of the superblock that was cut short leaves the old state or the new.
+// Bad input. Every error names file and offset; see docs/region.md for the list. A full disk or region is
+//  errc::no_space and leaves the region as it was. A file that another process truncates under a running one kills the
+//  running one with SIGBUS: nothing can be done about that but the lock, which Holdfast's own programs respect.
+// Literature. Relative pointers and self-contained files: Coburn et al., "NV-Heaps", ASPLOS 2011, section 3.
+#pragma once
+
+#include "base/check.hpp"
+#include "persist/medium.hpp"
+#include "region/arena.hpp"
+#include "region/file.hpp"
+#include "region/layout.hpp"
+#include "region/segment.hpp"
+
+#include <holdfast/options.hpp>
+#include <holdfast/result.hpp>
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hf {
+
+namespace detail {
+struct header_facts;
+}
+
+class region {
+  public:
+    using root = layout::root;
+
+    /// Opens or creates, as the mode says. inspect takes a region of any discipline; the others only of options.kind.
+    [[nodiscard]] static result<std::unique_ptr<region>> open(const std::filesystem::path& path,
+                                                              const region_options& options);
+    /// Anonymous memory in a window, that many bytes (rounded up to pages) at first; ends with the object. Nothing is
+    /// flushed. options.max_size, kind and first_epoch count.
+    [[nodiscard]] static result<std::unique_ptr<region>> create_volatile(u64 bytes,
+                                                                         const region_options& options);
+    region(const region&) = delete;
+    region& operator=(const region&) = delete;
+    /// Unmaps and unlocks; does NOT mark the region clean.
+    ~region();
+
+    [[nodiscard]] std::byte* base() const noexcept { return window_.base(); }
+    /// Bytes mapped, header included.
+    [[nodiscard]] u64 size() const noexcept { return bytes_.load(std::memory_order_acquire); }
+    [[nodiscard]] layout::header& header() const noexcept {
+        return *reinterpret_cast<layout::header*>(base());
+    }
+    [[nodiscard]] const medium& med() const noexcept { return medium_; }
+    [[nodiscard]] discipline kind() const noexcept { return kind_; }
+    /// Whether this opening made the file.
+    [[nodiscard]] bool created() const noexcept { return created_; }
+    /// Whether it was closed in order before this opening (a new one counts as clean).
+    [[nodiscard]] bool was_clean() const noexcept { return was_clean_; }
+    /// Opened with open_mode::inspect: stores reach a private copy only.
+    [[nodiscard]] bool read_only() const noexcept { return read_only_; }
+    [[nodiscard]] bool is_volatile() const noexcept { return !file_.is_open(); }
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+    /// What was found wrong with one of the superblocks at opening; empty when both were good. update_super mends it.
+    [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
+
+    template <class T>
+    [[nodiscard]] T* at(u64 offset) const noexcept {
+        HF_ASSERT(offset < size(), "an offset outside of the region");
+        return reinterpret_cast<T*>(base() + offset);
+    }
+    [[nodiscard]] u64 offset_of(const void* p) const noexcept {
+        return reinterpret_cast<u64>(p) - reinterpret_cast<u64>(base());
+    }
+
+    [[nodiscard]] const layout::superblock& super() const noexcept {
+        return *super_.load(std::memory_order_acquire);
+    }
+    /// Calls `change` on a copy, then writes it over both superblocks, one after the other. Meant for a few updates a
+    /// session: each keeps its 4 KiB snapshot until the region is closed.
+    [[nodiscard]] result<void> update_super(const std::function<void(layout::superblock&)>& change);
+
+    /// Appends a zeroed segment. errc::no_space when the file system, max_size or the directory is full, denied in
+    /// inspect mode, io when syncing fails; the region stays as it was.
+    [[nodiscard]] result<segment> grow(segment_kind kind, u64 pages, u16 owner);
+    [[nodiscard]] std::vector<segment> segments() const;
+    /// How many pages the region may have, header included.
+    [[nodiscard]] u64 max_pages() const noexcept { return max_pages_; }
+
+    /// errc::not_found when there is none of this name.
+    [[nodiscard]] result<root*> find_root(std::string_view name) const;
+    /// Name of 1 to 23 bytes without zeros. errc::usage when it is taken or no name, no_space when all 64 are used.
+    [[nodiscard]] result<root*> add_root(std::string_view name, u64 type);
+
+  private:
+    region() = default;
+
+    static result<std::unique_ptr<region>> attach(detail::file_handle file,
+                                                  const std::filesystem::path& path,
+                                                  const region_options& options, bool created);
+    result<void> choose_medium(const region_options& options);
+    result<void> map(u64 from, u64 to);
+    result<void> extend_file(u64 old_bytes, u64 new_bytes);
+    void take_back(u64 old_bytes);
+    void write_intent(u64 pages);
+    void adopt(const layout::superblock& s);
+    [[nodiscard]] error failed(errc code, std::string what, std::string why, std::string next) const;
+    [[nodiscard]] root* lookup(std::string_view name) const noexcept;
+
+    window window_;
+    detail::file_handle file_;
+    std::filesystem::path path_;
+    std::string name_;  // path_ as text, for errors
+    medium medium_;
+    discipline kind_ = discipline::transient;
+    bool created_ = false;
+    bool was_clean_ = true;
+    bool read_only_ = false;
+    std::string damage_;
+    u64 max_pages_ = 0;
+    std::atomic<u64> bytes_{0};
+
+    mutable std::mutex growth_mutex_;  // segments_, file_bytes_, the directory and the intent
+    std::vector<segment> segments_;
+    u64 file_bytes_ = 0;
+
+    std::mutex super_mutex_;  // the superblocks
+    unsigned newest_ = 0;
+    std::vector<std::unique_ptr<const layout::superblock>> snapshots_;
+    std::atomic<const layout::superblock*> super_{nullptr};
+
+    mutable std::mutex root_mutex_;  // the names of the roots
+};
+
+}  // namespace hf
