@@ -120,7 +120,8 @@ violations check_layering(const files& project, const layers& table) {
 
 violations check_persist_instructions(const files& project) {
     static const std::regex intrinsic(
-        R"(\b(_mm\d*_|__builtin_ia32_)(clwb|clflush\w*|sfence|mfence|stream_(?!load)\w+|movnt\w*))");
+        R"(\b(_mm\d*_|__builtin_ia32_))"
+        R"((clwb|clflush\w*|sfence|mfence|movnt\w*|stream_(?!load)\w+))");
     static const std::regex assembly(R"(\b(asm|__asm__|__asm)\b)");
     static const std::regex instruction(
         R"(\b(clwb|clflush|clflushopt|cldemote|sfence|mfence|v?movnt\w*)\b)");
