@@ -11,10 +11,13 @@ using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-/// Bytes in a cache line: the unit that reaches the medium, and within which stores keep their order.
+/// Bytes in a cache line: the unit that reaches the medium, and within which stores keep their
+/// order.
 inline constexpr std::size_t line_size = 64;
 
-[[nodiscard]] constexpr bool is_power_of_two(u64 v) noexcept { return v != 0 && (v & (v - 1)) == 0; }
+[[nodiscard]] constexpr bool is_power_of_two(u64 v) noexcept {
+    return v != 0 && (v & (v - 1)) == 0;
+}
 
 /// `a` must be a power of two.
 [[nodiscard]] constexpr u64 align_down(u64 v, u64 a) noexcept { return v & ~(a - 1); }

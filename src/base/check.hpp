@@ -1,7 +1,8 @@
 // base/check.hpp: a programmer's error stops the process with a message.
 //
-// HF_CHECK stays in every build: a store that goes on after a broken invariant writes the damage to the medium.
-// HF_ASSERT is for checks too dear for a hot path; it is compiled (so it cannot rot) but runs without NDEBUG only.
+// HF_CHECK stays in every build: a store that goes on after a broken invariant writes the damage to
+// the medium. HF_ASSERT is for checks too dear for a hot path; it is compiled (so it cannot rot)
+// but runs without NDEBUG only.
 #pragma once
 
 namespace hf::detail {

@@ -10,36 +10,54 @@ namespace hf {
 
 const char* to_string(errc c) noexcept {
     switch (c) {
-        case errc::violation: return "violation";
-        case errc::usage: return "usage";
-        case errc::not_found: return "not_found";
-        case errc::unsafe_file: return "unsafe_file";
-        case errc::busy: return "busy";
-        case errc::corrupt: return "corrupt";
-        case errc::incompatible: return "incompatible";
-        case errc::no_space: return "no_space";
-        case errc::denied: return "denied";
-        case errc::medium: return "medium";
-        case errc::io: return "io";
-        case errc::too_large: return "too_large";
+        case errc::violation:
+            return "violation";
+        case errc::usage:
+            return "usage";
+        case errc::not_found:
+            return "not_found";
+        case errc::unsafe_file:
+            return "unsafe_file";
+        case errc::busy:
+            return "busy";
+        case errc::corrupt:
+            return "corrupt";
+        case errc::incompatible:
+            return "incompatible";
+        case errc::no_space:
+            return "no_space";
+        case errc::denied:
+            return "denied";
+        case errc::medium:
+            return "medium";
+        case errc::io:
+            return "io";
+        case errc::too_large:
+            return "too_large";
     }
     return "unknown";
 }
 
 std::string_view to_string(medium_kind m) noexcept {
     switch (m) {
-        case medium_kind::dax: return "dax";
-        case medium_kind::eadr: return "eadr";
-        case medium_kind::shm: return "shm";
+        case medium_kind::dax:
+            return "dax";
+        case medium_kind::eadr:
+            return "eadr";
+        case medium_kind::shm:
+            return "shm";
     }
     return "unknown";
 }
 
 std::string_view to_string(discipline d) noexcept {
     switch (d) {
-        case discipline::transient: return "transient";
-        case discipline::logged: return "logged";
-        case discipline::incll: return "incll";
+        case discipline::transient:
+            return "transient";
+        case discipline::logged:
+            return "logged";
+        case discipline::incll:
+            return "incll";
     }
     return "unknown";
 }
@@ -56,12 +74,16 @@ errc errc_of(int errno_value) noexcept {
     switch (errno_value) {
         case EACCES:
         case EPERM:
-        case EROFS: return errc::denied;
+        case EROFS:
+            return errc::denied;
         case ENOSPC:
         case EDQUOT:
-        case EFBIG: return errc::no_space;
-        case ENOENT: return errc::not_found;
-        default: return errc::io;
+        case EFBIG:
+            return errc::no_space;
+        case ENOENT:
+            return errc::not_found;
+        default:
+            return errc::io;
     }
 }
 

@@ -1,7 +1,7 @@
 // base/histogram.hpp: a histogram of durations (or any u64) in log-linear buckets.
 //
-// Values under 128 are exact; above, each power of two has 64 buckets, so that a percentile is at most 1/64
-// (1.6%) above the true value. 30 KiB. Not thread safe: one a thread, merged afterwards.
+// Values under 128 are exact; above, each power of two has 64 buckets, so that a percentile is at
+// most 1/64 (1.6%) above the true value. 30 KiB. Not thread safe: one a thread, merged afterwards.
 // Literature: the bucket layout is the one of Gil Tene's HdrHistogram.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace hf {
 
 class histogram {
-  public:
+   public:
     void add(u64 value) noexcept {
         ++buckets_[bucket_of(value)];
         ++count_;
@@ -25,7 +25,8 @@ class histogram {
     void merge(const histogram& other) noexcept;
     void clear() noexcept { *this = histogram(); }
 
-    /// `p` in 0 to 100. The smallest bucket edge that at least p% of the values do not exceed; 0 when empty.
+    /// `p` in 0 to 100. The smallest bucket edge that at least p% of the values do not exceed; 0
+    /// when empty.
     [[nodiscard]] u64 percentile(double p) const noexcept;
     [[nodiscard]] u64 count() const noexcept { return count_; }
     [[nodiscard]] u64 max() const noexcept { return max_; }
@@ -34,7 +35,7 @@ class histogram {
         return count_ == 0 ? 0.0 : sum_ / static_cast<double>(count_);
     }
 
-  private:
+   private:
     static constexpr unsigned fine_bits = 6;
     static constexpr u64 fine = u64{1} << fine_bits;
     static constexpr std::size_t bucket_count = (64 - fine_bits + 1) * fine;

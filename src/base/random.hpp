@@ -1,8 +1,8 @@
 // base/random.hpp: small, fast, reproducible generators for tests, benchmarks and back-off.
 //
-// Both model std::uniform_random_bit_generator. Neither is fit for secrets.
-// Literature: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (splitmix64);
-// Blackman, Vigna, "Scrambled linear pseudorandom number generators", TOMS 2021 (xoshiro256**).
+// Both model std::uniform_random_bit_generator. Neither is fit for secrets. Literature: Steele,
+// Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014 (splitmix64); Blackman,
+// Vigna, "Scrambled linear pseudorandom number generators", TOMS 2021 (xoshiro256**).
 #pragma once
 
 #include "base/bits.hpp"
@@ -13,7 +13,7 @@
 namespace hf {
 
 class splitmix64 {
-  public:
+   public:
     using result_type = u64;
 
     explicit constexpr splitmix64(u64 seed = 0) noexcept : state_(seed) {}
@@ -29,15 +29,16 @@ class splitmix64 {
         return z ^ (z >> 31);
     }
 
-  private:
+   private:
     u64 state_;
 };
 
 class xoshiro256ss {
-  public:
+   public:
     using result_type = u64;
 
-    /// Any seed will do, 0 included: the state is filled by splitmix64, which never yields four zeros in a row.
+    /// Any seed will do, 0 included: the state is filled by splitmix64, which never yields four
+    /// zeros in a row.
     explicit constexpr xoshiro256ss(u64 seed = 0) noexcept {
         splitmix64 filler(seed);
         for (u64& word : state_) word = filler();
@@ -58,7 +59,8 @@ class xoshiro256ss {
         return drawn;
     }
 
-    /// Uniform in [0, n), exactly: draws below the largest multiple of n are kept. `n` must not be 0.
+    /// Uniform in [0, n), exactly: draws below the largest multiple of n are kept. `n` must not be
+    /// 0.
     constexpr u64 below(u64 n) noexcept {
         const u64 reject_under = (0 - n) % n;
         for (;;) {
@@ -70,7 +72,7 @@ class xoshiro256ss {
     /// Uniform in [0, 1), 53 random bits.
     constexpr double unit() noexcept { return static_cast<double>((*this)() >> 11) * 0x1.0p-53; }
 
-  private:
+   private:
     __extension__ using wide = unsigned __int128;
 
     u64 state_[4]{};

@@ -40,8 +40,9 @@ registry& the_registry() {
     return *r;
 }
 
-// Hands the thread's block back when the thread ends. A thread_local destructor that runs after this one and
-// flushes gets a new block, which stays registered: nothing is lost, and a line of memory is not reused.
+// Hands the thread's block back when the thread ends. A thread_local destructor that runs after
+// this one and flushes gets a new block, which stays registered: nothing is lost, and a line of
+// memory is not reused.
 struct block_owner {
     block_owner() = default;
     block_owner(const block_owner&) = delete;
@@ -90,7 +91,8 @@ persist_counters total_persist_counters() noexcept {
 }
 
 persist_counters thread_persist_counters() noexcept {
-    return detail::own_counters == nullptr ? persist_counters{} : detail::read(*detail::own_counters);
+    return detail::own_counters == nullptr ? persist_counters{}
+                                           : detail::read(*detail::own_counters);
 }
 
 }  // namespace hf

@@ -1,8 +1,8 @@
 // persist/counters.hpp: how much was written back, counted per thread.
 //
-// Each thread writes a block of its own with a relaxed load and a relaxed store (no locked instruction); anybody
-// may read the blocks, and gets values that are at most a moment old. Blocks of ended threads are added to a
-// common sum and reused, so totals never go down.
+// Each thread writes a block of its own with a relaxed load and a relaxed store (no locked
+// instruction); anybody may read the blocks, and gets values that are at most a moment old. Blocks
+// of ended threads are added to a common sum and reused, so totals never go down.
 #pragma once
 
 #include "base/bits.hpp"
@@ -12,7 +12,7 @@
 namespace hf {
 
 struct persist_counters {
-    u64 flushes = 0;         ///< cache lines written back
+    u64 flushes = 0;  ///< cache lines written back
     u64 fences = 0;
     u64 flushed_bytes = 0;   ///< 64 for each line
     u64 streamed_bytes = 0;  ///< written past the caches

@@ -2,11 +2,11 @@
 
 #include "base/os_error.hpp"
 
-#include <array>
-#include <cstdio>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
+#include <array>
+#include <cstdio>
 
 namespace hf {
 namespace {
@@ -44,7 +44,7 @@ bool maps_synchronously(int fd) noexcept {
 }  // namespace
 
 std::string file_system_name(int fd) {
-    struct statfs fs {};
+    struct statfs fs{};
     if (::fstatfs(fd, &fs) != 0) return "of an unknown type";
     const auto magic = static_cast<unsigned long>(fs.f_type) & 0xFFFFFFFFUL;
     for (const named_type& t : known_types) {
@@ -57,7 +57,7 @@ std::string file_system_name(int fd) {
 
 result<medium_kind> detect_medium(int fd, const std::string& path) {
     if (maps_synchronously(fd)) return medium_kind::dax;
-    struct statfs fs {};
+    struct statfs fs{};
     if (::fstatfs(fd, &fs) != 0) {
         return failure(os_error(errc::io, "find the medium of the region", path,
                                 "check that the file system is mounted and healthy"));

@@ -9,10 +9,10 @@
 namespace hf {
 namespace {
 
-bool cpuid_bit(unsigned leaf, unsigned unsigned_register, unsigned bit) noexcept {
+bool cpuid_bit(unsigned leaf, unsigned number_of_register, unsigned bit) noexcept {
     unsigned r[4] = {};
     if (__get_cpuid_count(leaf, 0, &r[0], &r[1], &r[2], &r[3]) == 0) return false;
-    return ((r[unsigned_register] >> bit) & 1U) != 0;
+    return ((r[number_of_register] >> bit) & 1U) != 0;
 }
 
 constexpr unsigned ebx = 1;
@@ -36,28 +36,36 @@ u64 cycles_per_1024_ns() noexcept {
 
 std::string_view to_string(flush_instruction i) noexcept {
     switch (i) {
-        case flush_instruction::none: return "none";
-        case flush_instruction::clflush: return "clflush";
-        case flush_instruction::clflushopt: return "clflushopt";
-        case flush_instruction::clwb: return "clwb";
+        case flush_instruction::none:
+            return "none";
+        case flush_instruction::clflush:
+            return "clflush";
+        case flush_instruction::clflushopt:
+            return "clflushopt";
+        case flush_instruction::clwb:
+            return "clwb";
     }
     return "unknown";
 }
 
 bool has_flush_instruction(flush_instruction i) noexcept {
     switch (i) {
-        case flush_instruction::none: return true;
-        case flush_instruction::clflush: return cpuid_bit(1, edx, 19);
-        case flush_instruction::clflushopt: return cpuid_bit(7, ebx, 23);
-        case flush_instruction::clwb: return cpuid_bit(7, ebx, 24);
+        case flush_instruction::none:
+            return true;
+        case flush_instruction::clflush:
+            return cpuid_bit(1, edx, 19);
+        case flush_instruction::clflushopt:
+            return cpuid_bit(7, ebx, 23);
+        case flush_instruction::clwb:
+            return cpuid_bit(7, ebx, 24);
     }
     return false;
 }
 
 flush_instruction best_flush_instruction() noexcept {
     static const flush_instruction best = [] {
-        for (const auto i : {flush_instruction::clwb, flush_instruction::clflushopt,
-                             flush_instruction::clflush}) {
+        for (const auto i :
+             {flush_instruction::clwb, flush_instruction::clflushopt, flush_instruction::clflush}) {
             if (has_flush_instruction(i)) return i;
         }
         return flush_instruction::none;

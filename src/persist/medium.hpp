@@ -1,25 +1,28 @@
 // persist/medium.hpp: from a store to durable.
 //
-// Purpose. The only place that emits a cache-line write-back, a fence or a non-temporal store. What these cost and
-// mean is the medium's business:
+// Purpose. The only place that emits a cache-line write-back, a fence or a non-temporal store. What
+//  these cost and mean is the medium's business:
 //
-//     kind   instruction   flush(line)          fence()                  survives
-//     dax    clwb ...      write the line back  sfence (+ latency)       power loss
-//     eadr   none          nothing              sfence (+ latency)       power loss (caches are in the domain)
-//     shm    none          nothing              compiler barrier         the process, not the power
-//     shm    clwb ...      write the line back  sfence (+ latency)       the process; plays NVM in measurements
+//   kind  instruction  flush(line)          fence()              survives
+//   dax   clwb ...     write the line back  sfence (+ latency)   power loss
+//   eadr  none         nothing              sfence (+ latency)   power loss: its domain has the
+//   caches shm   none         nothing              compiler barrier     the process, not the power
+//   shm   clwb ...     write the line back  sfence (+ latency)   the process; plays NVM's part
 //
 // Invariants.
-//  I1 After persist(p, n), every byte of [p, p+n) as it was at the call survives what the medium promises to survive.
+//  I1 After persist(p, n), every byte of [p, p+n) as it was at the call survives what the medium
+//     promises to survive.
 //  I2 A flush alone promises nothing before the next fence of the SAME thread.
-//  I3 Two stores to one line reach the medium in program order (PCSO), flushed or not, provided that the compiler keeps
-//     the order: use std::atomic release stores (ordered.hpp). A store of more than 8 bytes may be torn.
-//  I4 Nothing is counted that was not executed: without an instruction, flushes are neither made nor counted.
+//  I3 Two stores to one line reach the medium in program order (PCSO), flushed or not, provided
+//     that the compiler keeps the order: use std::atomic release stores (ordered.hpp). A store of
+//     more than 8 bytes may be torn.
+//  I4 Nothing is counted that was not executed: without an instruction, flushes are neither made
+//     nor counted.
 // Concurrency. A value type without state of its own; counters are per thread (counters.hpp).
-// Emulated latency. fence() spins for fence_latency_ns after the sfence, as if it waited for the medium's write.
-//  A medium with latency always fences really, even on shm without flushes.
-// Literature. Paper 000 section 2 (PCSO); Coburn et al., "NV-Heaps", ASPLOS 2011, section 4.1 (latency presets);
-//  Intel SDM vol. 2 on CLWB, CLFLUSHOPT and SFENCE.
+// Emulated latency. fence() spins for fence_latency_ns after the sfence, as if it waited for the
+//  medium's write. A medium with latency always fences really, even on shm without flushes.
+// Literature. Paper 000 section 2 (PCSO); Coburn et al., "NV-Heaps", ASPLOS 2011, section 4.1
+//  (latency presets); Intel SDM vol. 2 on CLWB, CLFLUSHOPT and SFENCE.
 #pragma once
 
 #include "base/bits.hpp"
@@ -27,8 +30,8 @@
 
 #include <holdfast/options.hpp>
 
-#include <cstring>
 #include <emmintrin.h>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -42,17 +45,19 @@ enum class flush_instruction : u8 { none, clflush, clflushopt, clwb };
 
 [[nodiscard]] std::string_view to_string(flush_instruction i) noexcept;
 
-/// The gentlest instruction that this processor has, by cpuid: clwb (keeps the line cached), clflushopt, clflush.
+/// The gentlest instruction that this processor has, by cpuid: clwb (keeps the line cached),
+/// clflushopt, clflush.
 [[nodiscard]] flush_instruction best_flush_instruction() noexcept;
 /// Whether this processor has it. Executing one that it lacks is an illegal instruction.
 [[nodiscard]] bool has_flush_instruction(flush_instruction i) noexcept;
 
-/// Nanoseconds to add after a fence so that DRAM behaves as "dram" (0), "pcm" (180) or "sttm" (60): the write times
-/// of NV-Heaps, section 4.1 (215 ns PCM, 95 ns STTM), less its 35 ns of DRAM, which the machine has already paid.
+/// Nanoseconds to add after a fence so that DRAM behaves as "dram" (0), "pcm" (180) or "sttm" (60):
+/// the write times of NV-Heaps, section 4.1 (215 ns PCM, 95 ns STTM), less its 35 ns of DRAM, which
+/// the machine has already paid.
 [[nodiscard]] std::optional<u32> latency_preset(std::string_view name) noexcept;
 
 class medium {
-  public:
+   public:
     /// shm without flushes.
     medium() noexcept = default;
     medium(medium_kind kind, flush_instruction instruction, u32 fence_latency_ns) noexcept;
@@ -63,9 +68,8 @@ class medium {
         const auto first = align_down(reinterpret_cast<u64>(p), line_size);
         const auto last = align_down(reinterpret_cast<u64>(p) + n - 1, line_size);
         const u64 lines = (last - first) / line_size + 1;
-        each_line(lines, [first](u64 i) {
-            return reinterpret_cast<const char*>(first + i * line_size);
-        });
+        each_line(lines,
+                  [first](u64 i) { return reinterpret_cast<const char*>(first + i * line_size); });
     }
 
     /// Writes back the line that holds the byte at p.
@@ -74,7 +78,8 @@ class medium {
         each_line(1, [p](u64) { return static_cast<const char*>(p); });
     }
 
-    /// Writes back the lines base + 64 * line_numbers[i]. Counts once, with one branch on the instruction.
+    /// Writes back the lines base + 64 * line_numbers[i]. Counts once, with one branch on the
+    /// instruction.
     void flush_lines(const std::byte* base, const u64* line_numbers, std::size_t n) const noexcept {
         if (instruction_ == flush_instruction::none || n == 0) return;
         each_line(n, [base, line_numbers](u64 i) {
@@ -90,7 +95,8 @@ class medium {
         }
         asm volatile("sfence" ::: "memory");
         detail::count(detail::counters_of_thread().fences, 1);
-        if (fence_latency_ns_ != 0) [[unlikely]] wait();
+        if (fence_latency_ns_ != 0) [[unlikely]]
+            wait();
     }
 
     void persist(const void* p, std::size_t n) const noexcept {
@@ -98,8 +104,8 @@ class medium {
         fence();
     }
 
-    /// Copies past the caches where that is possible (whole, aligned words); the rest is copied and flushed. The
-    /// caller fences. No byte of it may be taken for durable before.
+    /// Copies past the caches where that is possible (whole, aligned words); the rest is copied and
+    /// flushed. The caller fences. No byte of it may be taken for durable before.
     void stream(void* dst, const void* src, std::size_t n) const noexcept;
 
     /// Whether flush() does anything.
@@ -110,13 +116,15 @@ class medium {
     [[nodiscard]] flush_instruction instruction() const noexcept { return instruction_; }
     [[nodiscard]] u32 fence_latency_ns() const noexcept { return fence_latency_ns_; }
 
-  private:
-    // The barrier in front keeps the caller's stores before the write-backs; none is needed between these.
+   private:
+    // The barrier in front keeps the caller's stores before the write-backs; none is needed between
+    // these.
     template <class AddressOf>
     void each_line(u64 n, AddressOf address_of) const noexcept {
         asm volatile("" ::: "memory");
         switch (instruction_) {
-            case flush_instruction::none: return;
+            case flush_instruction::none:
+                return;
             case flush_instruction::clflush:
                 for (u64 i = 0; i < n; ++i) asm volatile("clflush %0" ::"m"(*address_of(i)));
                 break;

@@ -1,7 +1,8 @@
 // persist/ordered.hpp: stores whose order inside a line matters.
 //
-// A compiler may reorder and merge plain stores, which breaks PCSO (medium.hpp, I3). A release store is free on
-// x86 and is neither reordered with an earlier store nor merged with a neighbour by today's compilers.
+// A compiler may reorder and merge plain stores, which breaks PCSO (medium.hpp, I3). A release
+// store is free on x86 and is neither reordered with an earlier store nor merged with a neighbour
+// by today's compilers.
 #pragma once
 
 #include <atomic>
@@ -9,7 +10,8 @@
 
 namespace hf {
 
-/// For fields that are not std::atomic because the struct is copied as bytes; `field` must be aligned to its size.
+/// For fields that are not std::atomic because the struct is copied as bytes; `field` must be
+/// aligned to its size.
 template <class T>
     requires(std::is_trivially_copyable_v<T> && sizeof(T) <= 8)
 void ordered_store(T& field, std::type_identity_t<T> value) noexcept {

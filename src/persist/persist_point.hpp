@@ -1,8 +1,9 @@
 // persist/persist_point.hpp: persist order that can be executed.
 //
-// HF_PERSIST_POINT("room P3: what is durable before what") stands where one thing has become durable and the next
-// has not been touched. It vanishes unless HF_PERSIST_POINTS is defined; then it calls the hook, with which a test
-// stops the process there, as a crash would. docs/persist_order.md lists all points.
+// HF_PERSIST_POINT("room P3: what is durable before what") stands where one thing has become
+// durable and the next has not been touched. It vanishes unless HF_PERSIST_POINTS is defined; then
+// it calls the hook, with which a test stops the process there, as a crash would.
+// docs/persist_order.md lists all points.
 #pragma once
 
 namespace hf {

@@ -3,8 +3,8 @@
 #include "base/check.hpp"
 #include "base/os_error.hpp"
 
-#include <mutex>
 #include <sys/mman.h>
+#include <mutex>
 #include <utility>
 
 namespace hf {
@@ -46,7 +46,8 @@ bool arena_ready() noexcept {
 }  // namespace
 
 unsigned window_count() noexcept {
-    return static_cast<unsigned>(detail::arena_bytes.load(std::memory_order_acquire) >> window_bits);
+    return static_cast<unsigned>(detail::arena_bytes.load(std::memory_order_acquire) >>
+                                 window_bits);
 }
 
 result<window> window::take() {

@@ -1,16 +1,20 @@
 // region/arena.hpp: where regions live in the address space.
 //
-// At first use one arena is reserved (PROT_NONE, no memory, no swap) and cut into aligned windows; a region is
-// mapped at the start of a window. So "is it persistent?" is one subtraction and a comparison, the region's base is
-// a mask, and "the same region?" is an exclusive or. Nothing on the medium is an address: a persistent pointer is the
-// offset in the window, so a file may be opened at any window, by any process, beside a copy of itself.
+// At first use one arena is reserved (PROT_NONE, no memory, no swap) and cut into aligned windows;
+// a region is mapped at the start of a window. So "is it persistent?" is one subtraction and a
+// comparison, the region's base is a mask, and "the same region?" is an exclusive or. Nothing on
+// the medium is an address: a persistent pointer is the offset in the window, so a file may be
+// opened at any window, by any process, beside a copy of itself.
 //
 //    arena   | window 0      | window 1      | ...            | window n-1    |
-//            ^ 2^window_bits aligned                                          16 x 1 TiB if it can be had
-//            [region, mapped][PROT_NONE      ][
+//            ^ aligned to 2^window_bits
+//            [region, mapped][PROT_NONE    ]                        16 windows of 1 TiB, if
+//            possible
 //
-// Concurrency. Taking and returning windows is thread safe; the questions are wait-free and may be asked at any time.
-// Bad input. If the kernel refuses (ulimit -v), fewer windows are tried down to one; then errc::no_space.
+// Concurrency. Taking and returning windows is thread safe; the questions are wait-free and may be
+//  asked at any time.
+// Bad input. If the kernel refuses (ulimit -v), fewer windows are tried down to one; then
+//  errc::no_space.
 #pragma once
 
 #include "base/bits.hpp"
@@ -64,7 +68,7 @@ extern constinit std::atomic<u64> arena_bytes;
 
 /// A window for one region, returned when destroyed. All its pages are PROT_NONE before and after.
 class window {
-  public:
+   public:
     /// errc::no_space when all windows are taken or the arena cannot be reserved.
     [[nodiscard]] static result<window> take();
 
@@ -75,7 +79,7 @@ class window {
 
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
 
-  private:
+   private:
     explicit window(std::byte* base) noexcept : base_(base) {}
     std::byte* base_ = nullptr;
 };

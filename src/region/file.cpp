@@ -4,11 +4,11 @@
 #include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
 
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstring>
 
 namespace hf::detail {
 namespace {
@@ -25,14 +25,23 @@ tl::unexpected<error> unsafe(const std::string& path, std::string why, std::stri
 result<void> check_type(const struct stat& s, const std::string& path) {
     const char* what = nullptr;
     switch (s.st_mode & S_IFMT) {
-        case S_IFREG: return {};
+        case S_IFREG:
+            return {};
         case S_IFLNK:
             return unsafe(path, "it is a symbolic link, and links are not followed",
                           "name the file that the link points to");
-        case S_IFDIR: what = "a directory"; break;
-        case S_IFIFO: what = "a FIFO"; break;
-        case S_IFSOCK: what = "a socket"; break;
-        default: what = "a device"; break;
+        case S_IFDIR:
+            what = "a directory";
+            break;
+        case S_IFIFO:
+            what = "a FIFO";
+            break;
+        case S_IFSOCK:
+            what = "a socket";
+            break;
+        default:
+            what = "a device";
+            break;
     }
     return unsafe(path, std::string("it is ") + what + ", not a regular file",
                   "name a region file, or a new one");
@@ -52,7 +61,7 @@ result<void> check_owner(const struct stat& s, const std::string& path) {
 }
 
 result<void> lock(const file_handle& file, const std::string& path, bool writable) {
-    struct flock whole {};
+    struct flock whole{};
     whole.l_type = writable ? F_WRLCK : F_RDLCK;
     whole.l_whence = SEEK_SET;
     if (::fcntl(file.get(), F_OFD_SETLK, &whole) == 0) return {};
@@ -79,8 +88,9 @@ file_handle::~file_handle() {
 
 result<file_handle> open_file(const fs::path& path, bool writable) {
     const std::string name = path.string();
-    struct stat s {};
-    // Looked at first, so that a device is not even opened; asked again below, of what was really opened.
+    struct stat s{};
+    // Looked at first, so that a device is not even opened; asked again below, of what was really
+    // opened.
     if (::lstat(path.c_str(), &s) != 0) {
         return failure(os_error(opening, name, "check the path and the rights on its directories"));
     }
@@ -105,12 +115,13 @@ result<file_handle> open_file(const fs::path& path, bool writable) {
 result<file_handle> create_unnamed(const fs::path& path) {
     const std::string name = path.string();
     if (!path.has_filename()) {
-        return failure({errc::usage, creating, name, "the path names no file",
-                        "give the path of a file"});
+        return failure(
+            {errc::usage, creating, name, "the path names no file", "give the path of a file"});
     }
     const file_handle directory = open_directory_of(path);
     if (!directory.is_open()) {
-        return failure(os_error(creating, name, "make its directory first, with rights for this user"));
+        return failure(
+            os_error(creating, name, "make its directory first, with rights for this user"));
     }
     file_handle file(::openat(directory.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (!file.is_open()) {
@@ -147,8 +158,8 @@ result<void> publish(const file_handle& file, const fs::path& path) {
                             "open it, or choose another name"});
         }
         if (errno == ENOENT) {
-            return failure({errc::io, creating, name, "its directory has vanished, or /proc is not mounted",
-                            "mount /proc"});
+            return failure({errc::io, creating, name,
+                            "its directory has vanished, or /proc is not mounted", "mount /proc"});
         }
         return failure(os_error(creating, name, "check the rights on its directory"));
     }
@@ -162,12 +173,12 @@ result<void> publish(const file_handle& file, const fs::path& path) {
 }
 
 bool is_taken(const fs::path& path) noexcept {
-    struct stat s {};
+    struct stat s{};
     return ::lstat(path.c_str(), &s) == 0;
 }
 
 result<file_facts> facts_of(const file_handle& file, const std::string& path) {
-    struct stat s {};
+    struct stat s{};
     if (::fstat(file.get(), &s) != 0) {
         return failure(os_error(errc::io, opening, path, "check the file system"));
     }
@@ -177,17 +188,19 @@ result<file_facts> facts_of(const file_handle& file, const std::string& path) {
 result<void> allocate(const file_handle& file, const std::string& path, u64 from, u64 to) {
     int refused = 0;
     do {
-        // Not posix_fallocate, which would write into the file where the file system cannot allocate.
-        refused = ::fallocate(file.get(), 0, static_cast<off_t>(from),
-                              static_cast<off_t>(to - from)) == 0
-                      ? 0
-                      : errno;
+        // Not posix_fallocate, which would write into the file where the file system cannot
+        // allocate.
+        refused =
+            ::fallocate(file.get(), 0, static_cast<off_t>(from), static_cast<off_t>(to - from)) == 0
+                ? 0
+                : errno;
     } while (refused == EINTR);
     if (refused == 0) return {};
     errno = refused;
     const std::string what = "allocate " + std::to_string(to - from) + " bytes for the region";
     if (refused == EOPNOTSUPP) {
-        return failure(os_error(errc::medium, what, at_offset(path, from), "use another file system"));
+        return failure(
+            os_error(errc::medium, what, at_offset(path, from), "use another file system"));
     }
     return failure(os_error(what, at_offset(path, from),
                             "make room on the file system; the region is as it was"));
@@ -208,11 +221,12 @@ result<void> sync(const file_handle& file, const std::string& path) {
                             "do not trust the file; check the device and restore a backup"));
 }
 
-result<void> read_start(const file_handle& file, const std::string& path, std::span<std::byte> into) {
+result<void> read_start(const file_handle& file, const std::string& path,
+                        std::span<std::byte> into) {
     std::size_t done = 0;
     while (done < into.size()) {
-        const ssize_t n = ::pread(file.get(), into.data() + done, into.size() - done,
-                                  static_cast<off_t>(done));
+        const ssize_t n =
+            ::pread(file.get(), into.data() + done, into.size() - done, static_cast<off_t>(done));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) {
             return failure(os_error(errc::io, "read the region's header", at_offset(path, done),

@@ -1,11 +1,13 @@
 // region/file.hpp: the file under a region: safe opening, locking, creation, allocation.
 //
-// Opening follows no symbolic link, blocks on no FIFO, and accepts only a regular file of the calling user that
-// nobody else may write. The lock (OFD: it belongs to the open file, so it also tells two openings in one process
-// apart, and the kernel drops it with the process) lasts as long as the descriptor.
+// Opening follows no symbolic link, blocks on no FIFO, and accepts only a regular file of the
+// calling user that nobody else may write. The lock (OFD: it belongs to the open file, so it also
+// tells two openings in one process apart, and the kernel drops it with the process) lasts as long
+// as the descriptor.
 //
-// Creation. The file is built without a name (O_TMPFILE), allocated, filled and synced, and only then linked to its
-// name, which fails if the name is taken. A crash before leaves nothing at all, not even a temporary.
+// Creation. The file is built without a name (O_TMPFILE), allocated, filled and synced, and only
+//  then linked to its name, which fails if the name is taken. A crash before leaves nothing at all,
+//  not even a temporary.
 //  C1 the space is allocated before the header is written;
 //  C2 header and size are synced before the file gets its name;
 //  C3 the name is there, and the directory is synced before anybody relies on it.
@@ -23,7 +25,7 @@
 namespace hf::detail {
 
 class file_handle {
-  public:
+   public:
     file_handle() noexcept = default;
     explicit file_handle(int fd) noexcept : fd_(fd) {}
     file_handle(file_handle&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -36,7 +38,7 @@ class file_handle {
     [[nodiscard]] int get() const noexcept { return fd_; }
     [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
 
-  private:
+   private:
     int fd_ = -1;
 };
 
@@ -50,14 +52,16 @@ struct file_facts {
 
 /// A file without a name in the directory of `path`, empty, locked.
 [[nodiscard]] result<file_handle> create_unnamed(const std::filesystem::path& path);
-/// Syncs the file, names it and syncs the directory. errc::usage when the name is taken: see is_taken.
+/// Syncs the file, names it and syncs the directory. errc::usage when the name is taken: see
+/// is_taken.
 [[nodiscard]] result<void> publish(const file_handle& file, const std::filesystem::path& path);
 /// Whether there is something (also a dangling link) at the path.
 [[nodiscard]] bool is_taken(const std::filesystem::path& path) noexcept;
 
 [[nodiscard]] result<file_facts> facts_of(const file_handle& file, const std::string& path);
 /// Really allocates [from, to) and makes the file at least `to` long. Its content does not change.
-[[nodiscard]] result<void> allocate(const file_handle& file, const std::string& path, u64 from, u64 to);
+[[nodiscard]] result<void> allocate(const file_handle& file, const std::string& path, u64 from,
+                                    u64 to);
 [[nodiscard]] result<void> truncate(const file_handle& file, const std::string& path, u64 bytes);
 [[nodiscard]] result<void> sync(const file_handle& file, const std::string& path);
 [[nodiscard]] result<void> read_start(const file_handle& file, const std::string& path,

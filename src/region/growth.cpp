@@ -5,9 +5,9 @@
 #include "persist/ordered.hpp"
 #include "persist/persist_point.hpp"
 
+#include <sys/mman.h>
 #include <algorithm>
 #include <cstring>
-#include <sys/mman.h>
 
 namespace hf {
 
@@ -18,14 +18,15 @@ result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
     HF_CHECK(pages != 0, "a segment has at least one page");
     const std::string what = "grow the region by " + std::to_string(pages) + " pages";
     if (read_only_) {
-        return failure(failed(errc::denied, what, "it is open for inspection only", "open it for writing"));
+        return failure(
+            failed(errc::denied, what, "it is open for inspection only", "open it for writing"));
     }
     const std::lock_guard lock(growth_mutex_);
     const u64 old_pages = bytes_.load(std::memory_order_relaxed) / page_size;
     if (pages > max_pages_ || old_pages > max_pages_ - pages) {
         return failure(failed(errc::no_space, what,
-                              "it has " + std::to_string(old_pages) + " pages of 64 KiB and may have " +
-                                  std::to_string(max_pages_),
+                              "it has " + std::to_string(old_pages) +
+                                  " pages of 64 KiB and may have " + std::to_string(max_pages_),
                               "allow a larger maximal size"));
     }
     const auto position = static_cast<unsigned>(segments_.size());
@@ -37,12 +38,12 @@ result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
     const u64 new_bytes = old_bytes + pages * page_size;
     if (auto ok = extend_file(old_bytes, new_bytes); !ok) return tl::unexpected(ok.error());
     if (auto ok = map(old_bytes, new_bytes); !ok) {
-        take_back(old_bytes);
+        take_back(old_bytes, new_bytes);
         return tl::unexpected(ok.error());
     }
     HF_PERSIST_POINT("region G3: pages mapped before the directory names them");
-    const u64 word = layout::pack_segment(
-        position, {static_cast<u32>(pages), owner, static_cast<u8>(kind)});
+    const u64 word =
+        layout::pack_segment(position, {static_cast<u32>(pages), owner, static_cast<u8>(kind)});
     std::atomic<u64>& entry = header().segments[position];
     entry.store(word, std::memory_order_release);
     medium_.persist(&entry, sizeof entry);
@@ -68,7 +69,7 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
     auto grown = detail::allocate(file_, name_, old_bytes, new_bytes);
     if (grown) grown = detail::sync(file_, name_);
     if (!grown) {
-        take_back(old_bytes);
+        take_back(old_bytes, new_bytes);
         return grown;
     }
     file_bytes_ = new_bytes;
@@ -77,8 +78,9 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
 }
 
 // If even this fails, the intent stays and explains the tail.
-void region::take_back(u64 old_bytes) {
-    ::mmap(base() + old_bytes, page_size, PROT_NONE,
+void region::take_back(u64 old_bytes, u64 new_bytes) {
+    // A refused mapping may have torn a hole into the window.
+    ::mmap(base() + old_bytes, new_bytes - old_bytes, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     if (is_volatile()) return;
     if (detail::truncate(file_, name_, old_bytes) && detail::sync(file_, name_)) {
@@ -141,23 +143,26 @@ result<region::root*> region::find_root(std::string_view name) const {
     const std::lock_guard lock(root_mutex_);
     if (root* found = name.empty() ? nullptr : lookup(name)) return found;
     return failure(failed(errc::not_found, "find the root \"" + std::string(name) + "\"",
-                          "the region has no root of this name", "check what the region was made for"));
+                          "the region has no root of this name",
+                          "check what the region was made for"));
 }
 
 result<region::root*> region::add_root(std::string_view name, u64 type) {
     const std::string what = "add the root \"" + std::string(name) + "\"";
     if (name.empty() || name.size() >= sizeof(root::name) || name.find('\0') != name.npos) {
-        return failure(failed(errc::usage, what, "a root's name has 1 to 23 bytes, none of them zero",
+        return failure(failed(errc::usage, what,
+                              "a root's name has 1 to 23 bytes, none of them zero",
                               "choose another name"));
     }
     const std::lock_guard lock(root_mutex_);
     if (lookup(name) != nullptr) {
-        return failure(failed(errc::usage, what, "there is a root of this name", "choose another name"));
+        return failure(
+            failed(errc::usage, what, "there is a root of this name", "choose another name"));
     }
     root* const r = lookup("");
     if (r == nullptr) {
-        return failure(failed(errc::no_space, what, "all " + std::to_string(layout::max_roots) +
-                                                        " roots are in use",
+        return failure(failed(errc::no_space, what,
+                              "all " + std::to_string(layout::max_roots) + " roots are in use",
                               "keep several things behind one root"));
     }
     u64 words[sizeof(root::name) / sizeof(u64)] = {};

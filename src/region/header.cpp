@@ -3,9 +3,9 @@
 #include "base/os_error.hpp"
 #include "region/arena.hpp"
 
+#include <sys/random.h>
 #include <algorithm>
 #include <cstring>
-#include <sys/random.h>
 
 namespace hf::detail {
 namespace {
@@ -22,8 +22,8 @@ tl::unexpected<error> corrupt(const std::string& path, u64 offset, std::string w
 
 tl::unexpected<error> incompatible(const std::string& path, u64 offset, std::string why,
                                    std::string next) {
-    return failure({errc::incompatible, opening, at_offset(path, offset), std::move(why),
-                    std::move(next)});
+    return failure(
+        {errc::incompatible, opening, at_offset(path, offset), std::move(why), std::move(next)});
 }
 
 enum class verdict : u8 { valid, no_region, foreign_order, damaged, foreign_version };
@@ -44,11 +44,16 @@ verdict judge(const superblock& s) noexcept {
 
 std::string describe(verdict v) {
     switch (v) {
-        case verdict::valid: return "valid";
-        case verdict::no_region: return "its magic number is wrong";
-        case verdict::foreign_order: return "it has the other byte order";
-        case verdict::damaged: return "its checksum is wrong";
-        case verdict::foreign_version: return "it has another format version";
+        case verdict::valid:
+            return "valid";
+        case verdict::no_region:
+            return "its magic number is wrong";
+        case verdict::foreign_order:
+            return "it has the other byte order";
+        case verdict::damaged:
+            return "its checksum is wrong";
+        case verdict::foreign_version:
+            return "it has another format version";
     }
     return "unknown";
 }
@@ -56,10 +61,12 @@ std::string describe(verdict v) {
 std::string describe_versions(const superblock& s) {
     const auto text = [](const layout::format_versions& v) {
         return std::to_string(v.region) + "." + std::to_string(v.checkpoint) + "." +
-               std::to_string(v.alloc) + "." + std::to_string(v.index) + "." + std::to_string(v.store);
+               std::to_string(v.alloc) + "." + std::to_string(v.index) + "." +
+               std::to_string(v.store);
     };
-    return "it has format version " + text(s.versions) + " and features " + std::to_string(s.features) +
-           ", this program knows version " + text(layout::current_versions) + " and features " +
+    return "it has format version " + text(s.versions) + " and features " +
+           std::to_string(s.features) + ", this program knows version " +
+           text(layout::current_versions) + " and features " +
            std::to_string(layout::known_features);
 }
 
@@ -79,7 +86,8 @@ result<void> check_values(const superblock& s, u64 offset, const std::string& pa
     }
     for (u32 i = 0; i < s.failed_count; ++i) {
         if (s.failed[i].first > s.failed[i].last) {
-            return corrupt(path, offset, "the superblock holds an impossible range of failed epochs");
+            return corrupt(path, offset,
+                           "the superblock holds an impossible range of failed epochs");
         }
     }
     return {};
@@ -89,7 +97,8 @@ result<void> choose_superblock(const header& h, const std::string& path, header_
     const verdict v[2] = {judge(h.super[0]), judge(h.super[1])};
     for (unsigned i = 0; i < 2; ++i) {
         const bool other_valid = v[1 - i] == verdict::valid;
-        // A whole, newer superblock of another version: not damage, even beside a valid one of ours.
+        // A whole, newer superblock of another version: not damage, even beside a valid one of
+        // ours.
         if (v[i] == verdict::foreign_version &&
             (!other_valid || h.super[i].sequence > h.super[1 - i].sequence)) {
             return incompatible(path, offset_of_copy(i), describe_versions(h.super[i]),
@@ -130,10 +139,12 @@ result<void> read_segments(const header& h, const std::string& path, header_fact
             ended = true;
             continue;
         }
-        if (ended) return corrupt(path, offset, "the segment directory has a hole before this entry");
+        if (ended)
+            return corrupt(path, offset, "the segment directory has a hole before this entry");
         const auto s = layout::unpack_segment(i, word);
-        if (!s || s->pages == 0 || (s->kind != static_cast<u8>(segment_kind::heap) &&
-                                    s->kind != static_cast<u8>(segment_kind::log))) {
+        if (!s || s->pages == 0 ||
+            (s->kind != static_cast<u8>(segment_kind::heap) &&
+             s->kind != static_cast<u8>(segment_kind::log))) {
             return corrupt(path, offset, "an entry of the segment directory is damaged");
         }
         facts.segments.push_back({facts.pages * layout::page_size, s->pages,
@@ -146,8 +157,8 @@ result<void> read_segments(const header& h, const std::string& path, header_fact
 result<void> check_size(const header& h, u64 file_bytes, const std::string& path,
                         const header_facts& facts) {
     const u64 expected = facts.pages * layout::page_size;
-    const std::string sizes = "the file has " + std::to_string(file_bytes) + " bytes, its segments end at " +
-                              std::to_string(expected);
+    const std::string sizes = "the file has " + std::to_string(file_bytes) +
+                              " bytes, its segments end at " + std::to_string(expected);
     if (facts.pages < facts.super.total_pages) {
         return corrupt(path, offsetof(header, segments),
                        "the segment directory has lost entries: it names " +
@@ -157,16 +168,16 @@ result<void> check_size(const header& h, u64 file_bytes, const std::string& path
     if (file_bytes < expected) return corrupt(path, file_bytes, "it is truncated: " + sizes);
     if (file_bytes > expected) {
         const u64 pages = h.intent.pages.load(std::memory_order_acquire);
-        const bool growing = pages != 0 && pages <= (u64{1} << 32) &&
-                             h.intent.check.load(std::memory_order_acquire) ==
-                                 layout::growth_intent_check(pages) &&
-                             file_bytes <= pages * layout::page_size;
+        const bool growing =
+            pages != 0 && pages <= (u64{1} << 32) &&
+            h.intent.check.load(std::memory_order_acquire) == layout::growth_intent_check(pages) &&
+            file_bytes <= pages * layout::page_size;
         if (!growing) return corrupt(path, expected, "it has grown behind our back: " + sizes);
     }
     if (expected > window_size) {
         return failure({errc::incompatible, opening, path,
-                        "it needs " + std::to_string(expected) + " bytes of address space, a window has " +
-                            std::to_string(window_size),
+                        "it needs " + std::to_string(expected) +
+                            " bytes of address space, a window has " + std::to_string(window_size),
                         "use a build with larger windows"});
     }
     return {};
@@ -183,9 +194,11 @@ result<void> check_roots(const header& h, const std::string& path) {
             continue;
         }
         const char* const end = std::find(r.name, r.name + sizeof r.name, '\0');
-        const bool padded = end != r.name + sizeof r.name &&
-                            std::all_of(end, r.name + sizeof r.name, [](char c) { return c == '\0'; });
-        if (ended || !padded) return corrupt(path, offset, "an entry of the root directory is damaged");
+        const bool padded =
+            end != r.name + sizeof r.name &&
+            std::all_of(end, r.name + sizeof r.name, [](char c) { return c == '\0'; });
+        if (ended || !padded)
+            return corrupt(path, offset, "an entry of the root directory is damaged");
     }
     return {};
 }
@@ -218,7 +231,8 @@ result<void> format_header(header& h, const region_options& options, medium_kind
     s.clean = 1;
     s.features = 0;
     if (::getrandom(s.uuid, sizeof s.uuid, 0) != static_cast<ssize_t>(sizeof s.uuid)) {
-        return failure(os_error(errc::io, "create the region", "", "check the kernel's random source"));
+        return failure(
+            os_error(errc::io, "create the region", "", "check the kernel's random source"));
     }
     s.uuid[6] = static_cast<u8>((s.uuid[6] & 0x0FU) | 0x40U);  // RFC 9562, version 4
     s.uuid[8] = static_cast<u8>((s.uuid[8] & 0x3FU) | 0x80U);

@@ -1,8 +1,9 @@
 // region/header.hpp: makes a region's header, and judges one that was read.
 //
-// Reading works on a copy of page 0 and touches nothing else, so that it can be fed with anything (fuzz/).
-// A bad copy of the superblock is tolerated while the other is good: that is what the second is for. A foreign version
-// or byte order is told from damage by the checksum, whose place and algorithm never change.
+// Reading works on a copy of page 0 and touches nothing else, so that it can be fed with anything
+// (fuzz/). A bad copy of the superblock is tolerated while the other is good: that is what the
+// second is for. A foreign version or byte order is told from damage by the checksum, whose place
+// and algorithm never change.
 #pragma once
 
 #include "region/layout.hpp"

@@ -1,19 +1,19 @@
 // region/layout.hpp: every byte of a region's header (page 0 of the file).
 //
-//   0x0000  superblock A            4,096 bytes   identity and slow-changing state; equal to B at rest
-//   0x1000  superblock B            4,096 bytes
+//   0x0000  superblock A            4,096 bytes   identity and slow-changing state
+//   0x1000  superblock B            4,096 bytes   equal to A at rest
 //   0x2000  epoch record            one line      the durable epoch number
 //   0x3000  root directory          64 x 64       named entry points, each a line of its own
 //   0x4000  growth intent           one line      how long the file may be while it grows
 //   0x5000  segment directory       4,096 x 8     what the pages behind the header are used for
 //   0xD000  reserved, zero          up to 64 KiB
 //
-// All numbers are little-endian. A page is 64 KiB. Segments follow each other from page 1 on without a gap, in the
-// order of the directory. docs/on_media_format.md says the same in prose.
+// All numbers are little-endian. A page is 64 KiB. Segments follow each other from page 1 on
+// without a gap, in the order of the directory. docs/on_media_format.md says the same in prose.
 //
 // Invariants.
-//  I1 At least one superblock has a right checksum at any instant, and the valid one with the larger sequence holds
-//     the state of the last finished update.
+//  I1 At least one superblock has a right checksum at any instant, and the valid one with the
+//     larger sequence holds the state of the last finished update.
 //  I2 The segments that the directory names lie inside the file, and all their pages are allocated.
 //  I3 The directory's first zero word is its end; all words behind it are zero.
 //  I4 File size = end of the last segment, or up to the growth intent, while that is larger.
@@ -86,14 +86,15 @@ struct superblock {
     u64 checksum;  ///< of all bytes before it
 };
 
-/// PCSO makes every prefix of an advance valid: check (already of the next epoch) first, then epoch.
+/// PCSO makes every prefix of an advance valid: check (already of the next epoch) first, then
+/// epoch.
 struct alignas(line_size) epoch_record {
     std::atomic<u64> check;
     std::atomic<u64> epoch;
 };
 
-/// A named entry point. value, old and epoch are a logged cell and belong to checkpoint/. An empty name is a free
-/// entry; the name's first word is published last.
+/// A named entry point. value, old and epoch are a logged cell and belong to checkpoint/. An empty
+/// name is a free entry; the name's first word is published last.
 struct alignas(line_size) root {
     char name[24];  ///< at most 23 bytes, padded with zeros
     std::atomic<u64> value;
@@ -134,7 +135,8 @@ static_assert(offsetof(superblock, failed) == 120);
 static_assert(offsetof(superblock, reserved2) == 3320);
 static_assert(offsetof(superblock, checksum) == 4088);
 static_assert(sizeof(epoch_record) == line_size && offsetof(epoch_record, epoch) == 8);
-static_assert(sizeof(root) == line_size && offsetof(root, value) == 24 && offsetof(root, type) == 48);
+static_assert(sizeof(root) == line_size && offsetof(root, value) == 24 &&
+              offsetof(root, type) == 48);
 static_assert(sizeof(growth_intent) == line_size && offsetof(growth_intent, check) == 8);
 static_assert(sizeof(header) == page_size);
 static_assert(offsetof(header, super) == 0x0000);
@@ -149,17 +151,18 @@ static_assert(std::atomic<u64>::is_always_lock_free && sizeof(std::atomic<u64>) 
 
 /// How far ahead of its epoch a record's check may be.
 inline constexpr u64 max_epoch_step = 8;
-/// Sets the epoch, which never goes back. A larger jump than max_epoch_step (after crashes during recovery, which use
-/// numbers up before the record is written) is made in steps, and a crash may leave it at one of them. The caller
-/// flushes the line and fences; not before that is the epoch durable.
+/// Sets the epoch, which never goes back. A larger jump than max_epoch_step (after crashes during
+/// recovery, which use numbers up before the record is written) is made in steps, and a crash may
+/// leave it at one of them. The caller flushes the line and fences; not before that is the epoch
+/// durable.
 void epoch_record_store(epoch_record& record, u64 epoch) noexcept;
 /// At creation, when nothing has to be valid in between.
 void epoch_record_init(epoch_record& record, u64 epoch) noexcept;
 /// errc::corrupt, with the offset in the header and no file name, when the record is damaged.
 [[nodiscard]] result<u64> epoch_record_load(const epoch_record& record);
 
-/// A word of the segment directory: pages in bits 0-31, owner in 32-47, kind in 48-51, check in 52-63. The check
-/// depends on the position, too, so that a word in another's place is noticed.
+/// A word of the segment directory: pages in bits 0-31, owner in 32-47, kind in 48-51, check in
+/// 52-63. The check depends on the position, too, so that a word in another's place is noticed.
 struct segment_word {
     u32 pages;
     u16 owner;

@@ -1,8 +1,8 @@
 // region/recovery.hpp: the one order in which a region is brought back.
 //
-// Rooms add their steps (superblock, log, allocator, index, ...) from the ground up, and run() executes them in that
-// order. Each step must stand being cut short by a crash and run again from its start; a step that fails ends the
-// recovery, and its error says in which step that was.
+// Rooms add their steps (superblock, log, allocator, index, ...) from the ground up, and run()
+// executes them in that order. Each step must stand being cut short by a crash and run again from
+// its start; a step that fails ends the recovery, and its error says in which step that was.
 #pragma once
 
 #include "base/bits.hpp"
@@ -21,7 +21,7 @@ struct step_time {
 };
 
 class recovery_driver {
-  public:
+   public:
     void add(std::string name, std::function<result<void>()> step);
     /// At most once.
     [[nodiscard]] result<void> run();
@@ -29,7 +29,7 @@ class recovery_driver {
     [[nodiscard]] std::vector<step_time> report() const { return times_; }
     [[nodiscard]] u64 total_ns() const noexcept;
 
-  private:
+   private:
     struct named_step {
         std::string name;
         std::function<result<void>()> run;

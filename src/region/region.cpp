@@ -5,9 +5,9 @@
 #include "persist/persist_point.hpp"
 #include "region/header.hpp"
 
+#include <sys/mman.h>
 #include <cerrno>
 #include <cstring>
-#include <sys/mman.h>
 #include <utility>
 
 namespace hf {
@@ -21,17 +21,20 @@ result<void> check_options(const region_options& o, const std::string& name) {
     const auto absurd = [&name](std::string why, std::string next) {
         return failure({errc::usage, "open the region", name, std::move(why), std::move(next)});
     };
-    if (o.mode > open_mode::inspect) return absurd("the open mode is unknown", "use one of open_mode");
+    if (o.mode > open_mode::inspect)
+        return absurd("the open mode is unknown", "use one of open_mode");
     if (o.kind < discipline::transient || o.kind > discipline::incll) {
         return absurd("the discipline is unknown", "use transient, logged or incll");
     }
-    if (o.flush > flush_policy::never) return absurd("the flush policy is unknown", "use one of flush_policy");
+    if (o.flush > flush_policy::never)
+        return absurd("the flush policy is unknown", "use one of flush_policy");
     if (o.medium && (*o.medium < medium_kind::dax || *o.medium > medium_kind::shm)) {
         return absurd("the medium is unknown", "use dax, eadr or shm, or leave it out");
     }
     if (o.fence_latency_ns > max_fence_latency_ns) {
-        return absurd("a fence latency of " + std::to_string(o.fence_latency_ns) + " ns was asked for",
-                      "choose 0 to 1000 ns");
+        return absurd(
+            "a fence latency of " + std::to_string(o.fence_latency_ns) + " ns was asked for",
+            "choose 0 to 1000 ns");
     }
     if (o.first_epoch == 0 || o.first_epoch > (u64{1} << 62)) {
         return absurd("a first epoch of " + std::to_string(o.first_epoch) + " was asked for",
@@ -55,11 +58,12 @@ result<u64> initial_pages(u64 bytes, const region_options& o, const std::string&
     return align_up(bytes, page_size) / page_size;
 }
 
-result<detail::file_handle> create_file(const std::filesystem::path& path, const region_options& o) {
+result<detail::file_handle> create_file(const std::filesystem::path& path,
+                                        const region_options& o) {
     const std::string name = path.string();
     if (detail::is_taken(path)) {
-        return failure({errc::usage, "create the region", name, "there is a file of this name already",
-                        "open it, or choose another name"});
+        return failure({errc::usage, "create the region", name,
+                        "there is a file of this name already", "open it, or choose another name"});
     }
     const auto pages = initial_pages(o.initial_size, o, name);
     if (!pages) return tl::unexpected(pages.error());
@@ -93,7 +97,8 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
         if (options.mode != open_mode::create_new) {
             auto file = detail::open_file(path, options.mode != open_mode::inspect);
             if (file) return attach(std::move(*file), path, options, false);
-            if (file.error().code != errc::not_found || !may_create) return tl::unexpected(file.error());
+            if (file.error().code != errc::not_found || !may_create)
+                return tl::unexpected(file.error());
         }
         auto file = create_file(path, options);
         if (file) return attach(std::move(*file), path, options, true);
@@ -117,17 +122,20 @@ result<std::unique_ptr<region>> region::attach(detail::file_handle file,
     const auto size = detail::facts_of(r->file_, r->name_);
     if (!size) return tl::unexpected(size.error());
     if (size->bytes == 0) {
-        return failure(r->failed(errc::corrupt, "open the region", "the file is empty",
-                                 "remove it and let Holdfast create a new one, or restore a backup"));
+        return failure(
+            r->failed(errc::corrupt, "open the region", "the file is empty",
+                      "remove it and let Holdfast create a new one, or restore a backup"));
     }
     if (size->bytes < page_size) {
         return failure({errc::corrupt, "open the region", at_offset(r->name_, size->bytes),
                         "the file has " + std::to_string(size->bytes) +
-                            " bytes, less than the header of a region (" + std::to_string(page_size) + ")",
+                            " bytes, less than the header of a region (" +
+                            std::to_string(page_size) + ")",
                         "check that it is a region; restore it from a backup"});
     }
     const auto copy = detail::blank_header();
-    if (auto ok = detail::read_start(r->file_, r->name_, std::as_writable_bytes(std::span(copy.get(), 1)));
+    if (auto ok = detail::read_start(r->file_, r->name_,
+                                     std::as_writable_bytes(std::span(copy.get(), 1)));
         !ok) {
         return tl::unexpected(ok.error());
     }
@@ -144,13 +152,16 @@ result<std::unique_ptr<region>> region::attach(detail::file_handle file,
     r->max_pages_ = (options.max_size == 0 ? window_size : options.max_size) / page_size;
     if (!r->read_only_ && r->max_pages_ < facts->pages) {
         return failure(r->failed(errc::usage, "open the region",
-                                 "it has " + std::to_string(bytes) + " bytes, more than the maximal size of " +
+                                 "it has " + std::to_string(bytes) +
+                                     " bytes, more than the maximal size of " +
                                      std::to_string(options.max_size),
                                  "allow a larger maximal size"));
     }
-    // A copy may have come back with holes; a store into one would kill the process when the disk is full.
+    // A copy may have come back with holes; a store into one would kill the process when the disk
+    // is full.
     if (!r->read_only_ && size->allocated_bytes < bytes) {
-        if (auto ok = detail::allocate(r->file_, r->name_, 0, bytes); !ok) return tl::unexpected(ok.error());
+        if (auto ok = detail::allocate(r->file_, r->name_, 0, bytes); !ok)
+            return tl::unexpected(ok.error());
     }
     auto w = window::take();
     if (!w) return tl::unexpected(w.error());
@@ -208,13 +219,15 @@ result<void> region::choose_medium(const region_options& options) {
     const medium_kind kind = options.medium.value_or(*found);
     if ((kind == medium_kind::shm) == found_dax) {
         return failure(failed(errc::medium, "open the region",
-                              "the medium " + std::string(to_string(kind)) + " was asked for, but the file lies on " +
+                              "the medium " + std::string(to_string(kind)) +
+                                  " was asked for, but the file lies on " +
                                   std::string(to_string(*found)),
                               "leave the medium to be found, or use another path"));
     }
     auto instruction = flush_instruction::none;
     const bool needed = kind == medium_kind::dax;
-    if (options.flush == flush_policy::always || (options.flush == flush_policy::automatic && needed)) {
+    if (options.flush == flush_policy::always ||
+        (options.flush == flush_policy::automatic && needed)) {
         instruction = best_flush_instruction();
     }
     medium_ = read_only_ ? medium() : medium(kind, instruction, options.fence_latency_ns);
@@ -242,10 +255,12 @@ result<void> region::map(u64 from, u64 to) {
     if (from == to) return {};
     void* p = ::mmap(base() + from, to - from, PROT_READ | PROT_WRITE, flags, fd, offset);
     if (p == MAP_FAILED) {
-        return failure(os_error(errc::io, what, at_offset(name_, from),
-                                "check the limits on memory and mappings (ulimit -v, vm.max_map_count)"));
+        return failure(
+            os_error(errc::io, what, at_offset(name_, from),
+                     "check the limits on memory and mappings (ulimit -v, vm.max_map_count)"));
     }
-    ::madvise(p, to - from, MADV_HUGEPAGE);  // a wish: refused where the kernel has no huge pages for it
+    ::madvise(p, to - from,
+              MADV_HUGEPAGE);  // a wish: refused where the kernel has no huge pages for it
     return {};
 }
 

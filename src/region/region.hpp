@@ -1,11 +1,11 @@
 // region/region.hpp: a file mapped into memory. It survives; the process does not.
 //
-// Purpose. Opens, creates and grows the file, maps it at the start of a window (arena.hpp) and keeps its header
-// (layout.hpp). What the pages hold is the business of the rooms above.
+// Purpose. Opens, creates and grows the file, maps it at the start of a window (arena.hpp) and
+//  keeps its header (layout.hpp). What the pages hold is the business of the rooms above.
 //
 // On the medium. layout.hpp has the header; behind it:
 //
-//     page 0   | page 1 ...          | ...          | ...      <- only up to the growth intent, while growing
+//     page 0   | page 1 ...          | ...          | tail  <- while growing, up to the intent
 //     header   | segment 0           | segment 1    |
 //              '- segments[0]: pages, kind, owner   '- end of file
 //
@@ -22,18 +22,22 @@
 //  G3 the pages are mapped before the directory names them;
 //  G4 the directory's word is durable before the intent is cleared;
 //  G5 the intent is cleared before the next growth.
-//  S1 one copy of the superblock is durable before the other is touched; S2 both are equal and durable. At rest both
-//     are the same, so that damage to one never brings an older state back.
-//  R1 a root's fields are durable before its name is; R2 its name is durable before it is handed out.
+//  S1 one copy of the superblock is durable before the other is touched; S2 both are equal and
+//     durable. At rest both are the same, so that damage to one never brings an older state back.
+//  R1 a root's fields are durable before its name is; R2 its name is durable before it is handed
+//     out.
 //
-// Concurrency. grow, segments, update_super, find_root and add_root may be called by any thread; the rest is constant
-//  or atomic. super() is a snapshot that stays valid while the region lives.
-// Recovery. Growth that was cut short leaves either nothing, or a tail behind the last segment that the intent explains;
-//  the next growth cuts it off first. An update of the superblock that was cut short leaves the old state or the new.
-// Bad input. Every error names file and offset; see docs/region.md for the list. A full disk or region is
-//  errc::no_space and leaves the region as it was. A file that another process truncates under a running one kills the
-//  running one with SIGBUS: nothing can be done about that but the lock, which Holdfast's own programs respect.
-// Literature. Relative pointers and self-contained files: Coburn et al., "NV-Heaps", ASPLOS 2011, section 3.
+// Concurrency. grow, segments, update_super, find_root and add_root may be called by any thread;
+//  the rest is constant or atomic. super() is a snapshot that stays valid while the region lives.
+// Recovery. Growth that was cut short leaves either nothing, or a tail behind the last segment that
+//  the intent explains; the next growth cuts it off first. An update of the superblock that was cut
+//  short leaves the old state or the new.
+// Bad input. Every error names file and offset; see docs/region.md for the list. A full disk or
+//  region is errc::no_space and leaves the region as it was. A file that another process truncates
+//  under a running one kills the running one with SIGBUS: nothing can be done about that but the
+//  lock, which Holdfast's own programs respect.
+// Literature. Relative pointers and self-contained files: Coburn et al., "NV-Heaps", ASPLOS 2011,
+//  section 3.
 #pragma once
 
 #include "base/check.hpp"
@@ -62,16 +66,17 @@ struct header_facts;
 }
 
 class region {
-  public:
+   public:
     using root = layout::root;
 
-    /// Opens or creates, as the mode says. inspect takes a region of any discipline; the others only of options.kind.
+    /// Opens or creates, as the mode says. inspect takes a region of any discipline; the others
+    /// only of options.kind.
     [[nodiscard]] static result<std::unique_ptr<region>> open(const std::filesystem::path& path,
                                                               const region_options& options);
-    /// Anonymous memory in a window, that many bytes (rounded up to pages) at first; ends with the object. Nothing is
-    /// flushed. options.max_size, kind and first_epoch count.
-    [[nodiscard]] static result<std::unique_ptr<region>> create_volatile(u64 bytes,
-                                                                         const region_options& options);
+    /// Anonymous memory in a window, that many bytes (rounded up to pages) at first; ends with the
+    /// object. Nothing is flushed. options.max_size, kind and first_epoch count.
+    [[nodiscard]] static result<std::unique_ptr<region>> create_volatile(
+        u64 bytes, const region_options& options);
     region(const region&) = delete;
     region& operator=(const region&) = delete;
     /// Unmaps and unlocks; does NOT mark the region clean.
@@ -93,7 +98,8 @@ class region {
     [[nodiscard]] bool read_only() const noexcept { return read_only_; }
     [[nodiscard]] bool is_volatile() const noexcept { return !file_.is_open(); }
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-    /// What was found wrong with one of the superblocks at opening; empty when both were good. update_super mends it.
+    /// What was found wrong with one of the superblocks at opening; empty when both were good.
+    /// update_super mends it.
     [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 
     template <class T>
@@ -108,12 +114,12 @@ class region {
     [[nodiscard]] const layout::superblock& super() const noexcept {
         return *super_.load(std::memory_order_acquire);
     }
-    /// Calls `change` on a copy, then writes it over both superblocks, one after the other. Meant for a few updates a
-    /// session: each keeps its 4 KiB snapshot until the region is closed.
+    /// Calls `change` on a copy, then writes it over both superblocks, one after the other. Meant
+    /// for a few updates a session: each keeps its 4 KiB snapshot until the region is closed.
     [[nodiscard]] result<void> update_super(const std::function<void(layout::superblock&)>& change);
 
-    /// Appends a zeroed segment. errc::no_space when the file system, max_size or the directory is full, denied in
-    /// inspect mode, io when syncing fails; the region stays as it was.
+    /// Appends a zeroed segment. errc::no_space when the file system, max_size or the directory is
+    /// full, denied in inspect mode, io when syncing fails; the region stays as it was.
     [[nodiscard]] result<segment> grow(segment_kind kind, u64 pages, u16 owner);
     [[nodiscard]] std::vector<segment> segments() const;
     /// How many pages the region may have, header included.
@@ -121,10 +127,11 @@ class region {
 
     /// errc::not_found when there is none of this name.
     [[nodiscard]] result<root*> find_root(std::string_view name) const;
-    /// Name of 1 to 23 bytes without zeros. errc::usage when it is taken or no name, no_space when all 64 are used.
+    /// Name of 1 to 23 bytes without zeros. errc::usage when it is taken or no name, no_space when
+    /// all 64 are used.
     [[nodiscard]] result<root*> add_root(std::string_view name, u64 type);
 
-  private:
+   private:
     region() = default;
 
     static result<std::unique_ptr<region>> attach(detail::file_handle file,
@@ -133,10 +140,11 @@ class region {
     result<void> choose_medium(const region_options& options);
     result<void> map(u64 from, u64 to);
     result<void> extend_file(u64 old_bytes, u64 new_bytes);
-    void take_back(u64 old_bytes);
+    void take_back(u64 old_bytes, u64 new_bytes);
     void write_intent(u64 pages);
     void adopt(const layout::superblock& s);
-    [[nodiscard]] error failed(errc code, std::string what, std::string why, std::string next) const;
+    [[nodiscard]] error failed(errc code, std::string what, std::string why,
+                               std::string next) const;
     [[nodiscard]] root* lookup(std::string_view name) const noexcept;
 
     window window_;
