@@ -18,16 +18,37 @@ bool cpuid_bit(unsigned leaf, unsigned number_of_register, unsigned bit) noexcep
 constexpr unsigned ebx = 1;
 constexpr unsigned edx = 3;
 
+struct instant {
+    u64 ns;
+    u64 cycles;
+};
+
+// Both clocks at the same time: read again when something came in between.
+instant read_clocks() noexcept {
+    constexpr u64 close_enough = 10'000;
+    instant best{};
+    u64 narrowest = ~u64{0};
+    for (int attempt = 0; attempt < 1000 && narrowest > close_enough; ++attempt) {
+        const u64 before = __rdtsc();
+        const u64 ns = now_ns();
+        const u64 after = __rdtsc();
+        if (after - before < narrowest) {
+            narrowest = after - before;
+            best = {ns, before};
+        }
+    }
+    return best;
+}
+
 // Time-stamp-counter cycles in 1,024 ns; 0 where the counter does not run at a constant rate.
 u64 cycles_per_1024_ns() noexcept {
     static const u64 measured = []() -> u64 {
         if (!cpuid_bit(0x80000007U, edx, 8)) return 0;
         constexpr u64 span_ns = 4'000'000;
-        const u64 start_ns = now_ns();
-        const u64 start = __rdtsc();
-        u64 end_ns = start_ns;
-        while (end_ns - start_ns < span_ns) end_ns = now_ns();
-        return (__rdtsc() - start) * 1024 / (end_ns - start_ns);
+        const instant start = read_clocks();
+        instant end = start;
+        while (end.ns - start.ns < span_ns) end = read_clocks();
+        return (end.cycles - start.cycles) * 1024 / (end.ns - start.ns) + 1;
     }();
     return measured;
 }
@@ -88,7 +109,7 @@ medium::medium(medium_kind kind, flush_instruction instruction, u32 fence_latenc
               fence_latency_ns != 0),
       fence_latency_ns_(fence_latency_ns) {
     HF_CHECK(has_flush_instruction(instruction), "this processor lacks the flush instruction");
-    if (fence_latency_ns != 0) fence_cycles_ = fence_latency_ns * cycles_per_1024_ns() / 1024;
+    if (fence_latency_ns != 0) fence_cycles_ = (fence_latency_ns * cycles_per_1024_ns() + 1023) / 1024;
 }
 
 void medium::wait() const noexcept {

@@ -5,8 +5,8 @@
 //
 //   kind  instruction  flush(line)          fence()              survives
 //   dax   clwb ...     write the line back  sfence (+ latency)   power loss
-//   eadr  none         nothing              sfence (+ latency)   power loss: its domain has the
-//   caches shm   none         nothing              compiler barrier     the process, not the power
+//   eadr  none         nothing              sfence (+ latency)   power loss (caches included)
+//   shm   none         nothing              compiler barrier     the process, not the power
 //   shm   clwb ...     write the line back  sfence (+ latency)   the process; plays NVM's part
 //
 // Invariants.

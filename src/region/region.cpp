@@ -21,6 +21,9 @@ result<void> check_options(const region_options& o, const std::string& name) {
     const auto absurd = [&name](std::string why, std::string next) {
         return failure({errc::usage, "open the region", name, std::move(why), std::move(next)});
     };
+    if (name.find('\0') != std::string::npos) {
+        return absurd("its path contains a zero byte", "give another path");
+    }
     if (o.mode > open_mode::inspect)
         return absurd("the open mode is unknown", "use one of open_mode");
     if (o.kind < discipline::transient || o.kind > discipline::incll) {
