@@ -1,0 +1,303 @@
+#include <ctime>
+#include <utility>
+
+#include "base/check.hpp"
+#include "store/store_impl.hpp"
+
+namespace hf {
+namespace {
+
+/// The key as an error message shows it.
+std::string printable(std::string_view key) {
+    constexpr std::size_t most = 64;
+    std::string text = "key \"";
+    for (const char c : key.substr(0, most)) {
+        text += c >= ' ' && c <= '~' ? c : '?';
+    }
+    text += key.size() > most ? "...\"" : "\"";
+    return text;
+}
+
+}  // namespace
+
+std::string_view to_string(store::outcome o) noexcept {
+    switch (o) {
+        case store::outcome::stored:
+            return "stored";
+        case store::outcome::not_stored:
+            return "not stored";
+        case store::outcome::exists:
+            return "exists";
+        case store::outcome::not_found:
+            return "not found";
+        case store::outcome::removed:
+            return "removed";
+        case store::outcome::touched:
+            return "touched";
+        case store::outcome::not_a_number:
+            return "not a number";
+    }
+    return "unknown";
+}
+
+std::string store::record::take() noexcept {
+    about = {};
+    cas = 0;
+    return std::exchange(bytes_, {});
+}
+
+void store::draft::append(std::string_view data) {
+    if (bytes_.empty()) {
+        bytes_.reserve(record_header_size + data.size());
+        bytes_.assign(record_header_size, '\0');
+    }
+    bytes_.append(data);
+}
+
+void store::draft::clear(std::size_t keep) noexcept {
+    if (bytes_.capacity() > keep + record_header_size) {
+        bytes_ = std::string();
+    } else {
+        bytes_.clear();
+    }
+}
+
+store::store(std::unique_ptr<impl> p) noexcept : impl_(std::move(p)) {}
+store::store(store&&) noexcept = default;
+store& store::operator=(store&&) noexcept = default;
+store::~store() = default;
+
+result<store> store::open(const std::filesystem::path& path, const store_options& options) {
+    auto records = hf::map::open(path, options.map);
+    if (!records) {
+        return failure(std::move(records.error()));
+    }
+    return over(std::move(*records), options.clock);
+}
+
+result<store> store::over(hf::map records, std::function<std::uint64_t()> clock) {
+    auto inside = std::make_unique<impl>(std::move(records), std::move(clock));
+    if (auto loaded = inside->load(); !loaded) {
+        return failure(std::move(loaded.error()));
+    }
+    return store(std::move(inside));
+}
+
+result<void> store::close() { return impl_->records.close(); }
+
+u64 store::impl::now() const { return clock ? clock() : static_cast<u64>(std::time(nullptr)); }
+
+error store::impl::damaged(const char* what, std::string_view key) {
+    return {errc::corrupt, what, printable(key), "the record cannot be decoded",
+            "remove the record or store it anew, or restore the file from a backup"};
+}
+
+result<void> store::impl::begin(std::string_view key, const char* what) {
+    if (key.empty()) {
+        return failure({errc::usage, what, "empty key", "a record's key has at least one byte",
+                        "choose another"});
+    }
+    if (key.size() > max_key_size) {
+        return failure({errc::too_large, what, printable(key),
+                        "a key has at most " + std::to_string(max_key_size) + " bytes",
+                        "choose a shorter one"});
+    }
+    return settle_flush();
+}
+
+detail::sighting store::impl::look(std::optional<std::string_view> bytes, u64 at) const noexcept {
+    using detail::sighting_state;
+    if (!bytes) {
+        return {};
+    }
+    const auto header = detail::decode_record(*bytes);
+    if (!header) {
+        return {sighting_state::damaged, {}, {}};
+    }
+    const bool dead = (header->expires != 0 && header->expires <= at) ||
+                      header->unique <= flush_mark.load(std::memory_order_acquire);
+    return {dead ? sighting_state::dead : sighting_state::live, *header,
+            bytes->substr(detail::record_header_bytes)};
+}
+
+void store::impl::sweep(std::string_view key, u64 at) {
+    struct {
+        const impl* self;
+        u64 at;
+    } c{this, at};
+    const auto swept = records.remove_if(key, [&c](std::string_view bytes) {
+        return c.self->look(bytes, c.at).state == detail::sighting_state::dead;
+    });
+    static_cast<void>(swept);
+}
+
+result<bool> store::impl::accept(std::string_view key, record& out, u64 at) {
+    const auto found = look(out.bytes_, at);
+    switch (found.state) {
+        case detail::sighting_state::damaged:
+            return failure(damaged("read a record", key));
+        case detail::sighting_state::live:
+            out.about = {found.header.flags, found.header.expires};
+            out.cas = found.header.unique;
+            return true;
+        case detail::sighting_state::absent:
+        case detail::sighting_state::dead:
+            break;
+    }
+    sweep(key, at);
+    return false;
+}
+
+result<bool> store::get(std::string_view key, record& out) {
+    if (auto begun = impl_->begin(key, "read a record"); !begun) {
+        return failure(std::move(begun.error()));
+    }
+    const u64 at = impl_->now();
+    auto found = impl_->records.get(key, out.bytes_);
+    if (!found || !*found) {
+        return found;
+    }
+    return impl_->accept(key, out, at);
+}
+
+result<store::reply> store::impl::write_if(std::string_view key, draft& value, attributes about,
+                                           const char* what, rule allowed,
+                                           const detail::record_header& expected) {
+    if (auto begun = begin(key, what); !begun) {
+        return failure(std::move(begun.error()));
+    }
+    if (value.size() > max_data_size) {
+        return failure({errc::too_large, what, printable(key),
+                        "data has at most " + std::to_string(max_data_size) + " bytes",
+                        "store it in parts"});
+    }
+    if (value.bytes_.empty()) {
+        value.append({});
+    }
+    struct {
+        const impl* self;
+        rule allowed;
+        const detail::record_header& expected;
+        u64 at;
+        u64 unique = 0;
+        detail::sighting found = {};
+        outcome what = outcome::not_stored;
+        bool overtaken = false;
+    } c{this, allowed, expected, now()};
+    for (;;) {
+        const auto unique = draw_unique();
+        if (!unique) {
+            return failure(unique.error());
+        }
+        c.unique = *unique;
+        detail::encode({about.flags, about.expires, *unique, static_cast<u32>(value.size())},
+                       value.bytes_.data());
+        const auto put =
+            records.put_if(key, value.bytes_, [&c](std::optional<std::string_view> old) {
+                c.overtaken = c.unique <= c.self->flush_mark.load(std::memory_order_acquire);
+                c.found = c.self->look(old, c.at);
+                c.what = c.allowed(c.found, c.expected);
+                return !c.overtaken && c.what == outcome::stored;
+            });
+        if (!put) {
+            return failure(put.error());
+        }
+        if (c.overtaken) {
+            continue;
+        }
+        if (c.found.state == detail::sighting_state::damaged && c.what != outcome::stored) {
+            return failure(damaged(what, key));
+        }
+        if (c.found.state == detail::sighting_state::dead && c.what != outcome::stored) {
+            sweep(key, c.at);
+        }
+        return reply{c.what, put->written_in, c.what == outcome::stored ? *unique : 0};
+    }
+}
+
+result<store::reply> store::set(std::string_view key, draft& value, attributes about) {
+    return impl_->write_if(
+        key, value, about, "store a record",
+        [](const detail::sighting&, const detail::record_header&) { return outcome::stored; });
+}
+
+result<store::reply> store::add(std::string_view key, draft& value, attributes about) {
+    return impl_->write_if(key, value, about, "add a record",
+                           [](const detail::sighting& found, const detail::record_header&) {
+                               return found.state == detail::sighting_state::absent ||
+                                              found.state == detail::sighting_state::dead
+                                          ? outcome::stored
+                                          : outcome::not_stored;
+                           });
+}
+
+result<store::reply> store::replace(std::string_view key, draft& value, attributes about) {
+    return impl_->write_if(key, value, about, "replace a record",
+                           [](const detail::sighting& found, const detail::record_header&) {
+                               return found.state == detail::sighting_state::live
+                                          ? outcome::stored
+                                          : outcome::not_stored;
+                           });
+}
+
+result<store::reply> store::cas(std::string_view key, draft& value, attributes about,
+                                std::uint64_t unique) {
+    return impl_->write_if(
+        key, value, about, "compare and swap a record",
+        [](const detail::sighting& found, const detail::record_header& expected) {
+            if (found.state != detail::sighting_state::live) {
+                return outcome::not_found;
+            }
+            return found.header.unique == expected.unique ? outcome::stored : outcome::exists;
+        },
+        {.unique = unique});
+}
+
+result<store::reply> store::set(std::string_view key, std::string_view data, attributes about) {
+    draft value(data);
+    return set(key, value, about);
+}
+
+result<store::reply> store::add(std::string_view key, std::string_view data, attributes about) {
+    draft value(data);
+    return add(key, value, about);
+}
+
+result<store::reply> store::replace(std::string_view key, std::string_view data, attributes about) {
+    draft value(data);
+    return replace(key, value, about);
+}
+
+result<store::reply> store::cas(std::string_view key, std::string_view data, attributes about,
+                                std::uint64_t unique) {
+    draft value(data);
+    return cas(key, value, about, unique);
+}
+
+result<store::reply> store::remove(std::string_view key) {
+    if (auto begun = impl_->begin(key, "remove a record"); !begun) {
+        return failure(std::move(begun.error()));
+    }
+    struct {
+        const impl* self;
+        u64 at;
+        detail::sighting_state found = detail::sighting_state::absent;
+    } c{impl_.get(), impl_->now()};
+    const auto gone = impl_->records.remove_if(key, [&c](std::string_view bytes) {
+        c.found = c.self->look(bytes, c.at).state;
+        return true;
+    });
+    if (!gone) {
+        return failure(gone.error());
+    }
+    const bool was_there = gone->changed && c.found != detail::sighting_state::dead;
+    return reply{was_there ? outcome::removed : outcome::not_found, gone->written_in, 0};
+}
+
+result<void> store::wait_durable(ticket t) { return impl_->records.wait_durable(t); }
+result<void> store::sync() { return impl_->records.sync(); }
+ticket store::durable_epoch() const noexcept { return impl_->records.durable_epoch(); }
+statistics store::stats() const { return impl_->records.stats(); }
+std::uint64_t store::now() const { return impl_->now(); }
+
+}  // namespace hf

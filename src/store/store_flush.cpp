@@ -1,0 +1,122 @@
+// The store's own record: unique numbers and flush_all.
+#include <algorithm>
+
+#include "store/store_impl.hpp"
+
+namespace hf {
+
+namespace {
+
+constexpr std::string_view master_key;
+
+error numbers_spent() {
+    return {errc::no_space, "write a record", "the store's unique numbers",
+            "all of them have been given out", "copy the records into a new store"};
+}
+
+}  // namespace
+
+result<void> store::impl::load() {
+    std::string bytes;
+    const auto found = records.get(master_key, bytes);
+    if (!found) {
+        return failure(found.error());
+    }
+    if (*found) {
+        const auto decoded = detail::decode_master(bytes);
+        if (!decoded) {
+            return failure({errc::corrupt, "open the store",
+                            "the store's own record (the empty key)", "it cannot be decoded",
+                            "restore the file from a backup"});
+        }
+        master = *decoded;
+    }
+    flush_mark.store(master.flush_mark, std::memory_order_release);
+    flush_at.store(master.flush_at, std::memory_order_release);
+    const u64 block = records.generation() + master.spent_blocks;
+    if (block >= detail::unique_numbers::block_count) {
+        return failure(numbers_spent());
+    }
+    numbers.open_block(block);
+    return {};
+}
+
+result<ticket> store::impl::write_master(const detail::master_record& next) {
+    char bytes[detail::master_record_bytes];
+    detail::encode(next, bytes);
+    const auto put = records.put(master_key, {bytes, sizeof bytes});
+    if (!put) {
+        return failure(put.error());
+    }
+    master = next;
+    return put->written_in;
+}
+
+result<u64> store::impl::draw_unique() {
+    if (const auto number = numbers.draw()) [[likely]] {
+        return *number;
+    }
+    const std::lock_guard lock(master_mutex);
+    if (const auto number = numbers.draw()) {
+        return *number;  // another thread has opened the next block
+    }
+    auto next = master;
+    ++next.spent_blocks;
+    const u64 block = records.generation() + next.spent_blocks;
+    if (block >= detail::unique_numbers::block_count) {
+        return failure(numbers_spent());
+    }
+    if (const auto written = write_master(next); !written) {
+        return failure(written.error());
+    }
+    if (auto durable = records.sync(); !durable) {
+        return failure(std::move(durable.error()));
+    }
+    numbers.open_block(block);
+    return *numbers.draw();
+}
+
+result<store::reply> store::impl::flush_now() {
+    const auto mark = draw_unique();  // before the lock, which it may need itself
+    if (!mark) {
+        return failure(mark.error());
+    }
+    const std::lock_guard lock(master_mutex);
+    auto next = master;
+    next.flush_mark = std::max(next.flush_mark, *mark);
+    next.flush_at = 0;
+    const auto written = write_master(next);
+    if (!written) {
+        return failure(written.error());
+    }
+    flush_mark.store(next.flush_mark, std::memory_order_release);
+    flush_at.store(0, std::memory_order_release);
+    return reply{outcome::stored, *written, 0};
+}
+
+result<store::reply> store::impl::flush_later(u64 when) {
+    const std::lock_guard lock(master_mutex);
+    auto next = master;
+    next.flush_at = when;
+    const auto written = write_master(next);
+    if (!written) {
+        return failure(written.error());
+    }
+    flush_at.store(when, std::memory_order_release);
+    return reply{outcome::stored, *written, 0};
+}
+
+result<void> store::impl::settle_flush() {
+    const u64 due = flush_at.load(std::memory_order_acquire);
+    if (due == 0 || now() < due) [[likely]] {
+        return {};
+    }
+    const auto flushed = flush_now();
+    return flushed ? result<void>{} : failure(flushed.error());
+}
+
+result<store::reply> store::flush_all(std::uint64_t when) {
+    return when > impl_->now() ? impl_->flush_later(when) : impl_->flush_now();
+}
+
+}  // namespace hf

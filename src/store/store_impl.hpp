@@ -1,0 +1,99 @@
+// store/store_impl.hpp: the inside of hf::store.
+//
+// Every write follows one scheme. The record, with a fresh cas unique, is built without a lock;
+// then the map puts it in place under the node's lock if the record that is there allows it. The
+// condition also looks at the flush mark: a flush_all may have drawn its mark since our number was
+// drawn, and a number at or below the mark means "absent". Such a write starts again with a new
+// number (the outcome `overtaken`).
+//
+// I1  A record is dead, and so absent, if its expiry has passed or its cas unique is at most the
+// flush mark. I2  No write puts a record in place that the flush mark in memory already covers. I3
+// The flush mark on the medium is at least the one in memory: flush_all writes first and publishes
+// then. Why I2 and I3 make flush_all atomic: a write that checks before the mark is published lies
+// before the flush, and any later write of its key, which waits for the node's lock, lies behind
+// both.
+//
+// Concurrency: master_mutex serialises changes of the store's own record; purge_mutex guards its
+// cursor. No condition called under a node's lock takes a mutex or calls the map.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <holdfast/store.hpp>
+
+#include "store/store_record.hpp"
+#include "store/store_unique.hpp"
+
+namespace hf {
+
+static_assert(store::record_header_size == detail::record_header_bytes);
+
+namespace detail {
+
+enum class sighting_state : u8 { absent, dead, live, damaged };
+
+/// What lies under a key, as a store sees it.
+struct sighting {
+    sighting_state state = sighting_state::absent;
+    record_header header;
+    std::string_view data;
+};
+
+}  // namespace detail
+
+struct store::impl {
+    impl(hf::map m, std::function<std::uint64_t()> c)
+        : records(std::move(m)), clock(std::move(c)) {}
+
+    hf::map records;
+    std::function<std::uint64_t()> clock;
+    detail::unique_numbers numbers;
+    std::atomic<u64> flush_mark{0};
+    std::atomic<u64> flush_at{0};
+    std::mutex master_mutex;
+    detail::master_record master;
+    std::mutex purge_mutex;
+    std::string purge_cursor;
+
+    [[nodiscard]] u64 now() const;
+
+    /// Reads the store's own record and opens a block of unique numbers.
+    result<void> load();
+
+    /// Before every operation: the key's bounds, and a flush whose time has come.
+    result<void> begin(std::string_view key, const char* what);
+    result<void> settle_flush();
+    result<reply> flush_now();
+    result<reply> flush_later(u64 when);
+    /// Writes `next` as the store's own record; needs master_mutex.
+    result<ticket> write_master(const detail::master_record& next);
+
+    result<u64> draw_unique();
+
+    [[nodiscard]] detail::sighting look(std::optional<std::string_view> bytes,
+                                        u64 at) const noexcept;
+    /// Gives a dead record's space back. Failing to is no error: the record is absent all the same.
+    void sweep(std::string_view key, u64 at);
+
+    /// What writing over `found` comes to: outcome::stored lets it happen. `expected` is the
+    /// caller's.
+    using rule = outcome (*)(const detail::sighting& found, const detail::record_header& expected);
+    result<reply> write_if(std::string_view key, draft& value, attributes about, const char* what,
+                           rule allowed, const detail::record_header& expected = {});
+    result<reply> extend(std::string_view key, std::string_view data, std::size_t limit,
+                         bool at_end);
+    result<reply> count(std::string_view key, u64 delta, bool up);
+    result<reply> touch(std::string_view key, u64 expires, record* out);
+    result<reply> touch_large(std::string_view key, u64 expires, record& out);
+    /// Decodes out.bytes_, which lies under `key`: live or not.
+    result<bool> accept(std::string_view key, record& out, u64 at);
+
+    static error damaged(const char* what, std::string_view key);
+};
+
+}  // namespace hf

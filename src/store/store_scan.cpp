@@ -1,0 +1,86 @@
+// Walks over all records.
+#include <vector>
+
+#include "store/store_impl.hpp"
+
+namespace hf {
+
+result<std::size_t> store::scan(std::string_view from, const visitor& visit, bool exclusive) {
+    if (auto settled = impl_->settle_flush(); !settled) {
+        return failure(std::move(settled.error()));
+    }
+    struct {
+        const impl* self;
+        const visitor& visit;
+        u64 at;
+        std::size_t visited = 0;
+        std::optional<error> trouble = std::nullopt;
+    } c{impl_.get(), visit, impl_->now()};
+    const auto walked = impl_->records.scan(
+        from,
+        [&c](std::string_view key, std::string_view bytes) {
+            if (key.empty()) {
+                return true;  // the store's own record
+            }
+            const auto found = c.self->look(bytes, c.at);
+            if (found.state == detail::sighting_state::damaged) {
+                c.trouble = impl::damaged("scan the records", key);
+                return false;
+            }
+            if (found.state != detail::sighting_state::live) {
+                return true;
+            }
+            ++c.visited;
+            return c.visit(
+                key, {found.data, {found.header.flags, found.header.expires}, found.header.unique});
+        },
+        exclusive);
+    if (!walked) {
+        return failure(walked.error());
+    }
+    if (c.trouble) {
+        return failure(std::move(*c.trouble));
+    }
+    return c.visited;
+}
+
+result<std::size_t> store::purge(std::size_t count) {
+    if (count == 0) {
+        return 0;
+    }
+    if (auto settled = impl_->settle_flush(); !settled) {
+        return failure(std::move(settled.error()));
+    }
+    const std::lock_guard lock(impl_->purge_mutex);
+    struct {
+        impl* self;
+        std::size_t left;
+        u64 at;
+        std::string last = {};
+        std::vector<std::string> dead = {};
+    } c{impl_.get(), count, impl_->now()};
+    const auto walked = impl_->records.scan(
+        impl_->purge_cursor,
+        [&c](std::string_view key, std::string_view bytes) {
+            if (!key.empty() && c.self->look(bytes, c.at).state == detail::sighting_state::dead) {
+                c.dead.emplace_back(key);
+            }
+            if (--c.left == 0) {
+                c.last = key;
+                return false;
+            }
+            return true;
+        },
+        true);
+    if (!walked) {
+        return failure(walked.error());
+    }
+    impl_->purge_cursor =
+        std::move(c.last);  // empty at the end of the map: the next call begins anew
+    for (const auto& key : c.dead) {
+        impl_->sweep(key, c.at);
+    }
+    return c.dead.size();
+}
+
+}  // namespace hf

@@ -1,0 +1,50 @@
+// store/store_unique.hpp: numbers that are never given out twice, not even over restarts and
+// crashes.
+//
+// The numbers come in blocks of 2^block_bits. A session owns the block whose number is the map's
+// generation, which differs at each opening, plus the count of blocks that earlier sessions needed
+// beyond their own. A session that uses its block up takes one more: the caller makes the higher
+// count durable first, and only then opens the block. So a number can be remembered by a client
+// over a crash and will not come back.
+//
+// I1  next_ <= limit_, but for the moment in open_block(); both lie in blocks that this session
+// owns. Concurrency: draw() from any thread; open_block() under the caller's lock.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "base/bits.hpp"
+
+namespace hf::detail {
+
+class unique_numbers {
+   public:
+    static constexpr unsigned block_bits = 40;
+    static constexpr u64 block_count = u64{1} << (64 - block_bits);
+
+    /// The next number; nullopt: the block is used up.
+    [[nodiscard]] std::optional<u64> draw() noexcept {
+        u64 number = next_.load(std::memory_order_relaxed);
+        do {
+            if (number == limit_.load(std::memory_order_acquire)) {
+                return std::nullopt;
+            }
+        } while (!next_.compare_exchange_weak(number, number + 1, std::memory_order_relaxed));
+        return number;
+    }
+
+    /// Goes on in `block`, leaving the first `skip` of its numbers out. Number 0 is never given
+    /// out.
+    void open_block(u64 block, u64 skip = 0) noexcept {
+        const u64 first = (block << block_bits) + skip;
+        next_.store(first == 0 ? 1 : first, std::memory_order_relaxed);
+        limit_.store((block + 1) << block_bits, std::memory_order_release);
+    }
+
+   private:
+    std::atomic<u64> next_{0};
+    std::atomic<u64> limit_{0};
+};
+
+}  // namespace hf::detail
