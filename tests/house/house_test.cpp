@@ -54,6 +54,9 @@ TEST(the_project, has_headers_that_introduce_themselves) { expect_none(check_hea
 TEST(the_project, names_no_private_place) {
     expect_none(check_places(project(), parse_list(read("hosts.txt"))));
 }
+TEST(the_project, has_pages_that_link_to_what_is_there) {
+    expect_none(check_page_links(project()));
+}
 
 TEST(layering, lets_a_room_use_what_lies_below) {
     const files tree{{"src/base/a.hpp", ""},
@@ -149,6 +152,13 @@ TEST(places, notices_a_link_to_a_host_that_is_not_listed) {
     expect_one(check_places({{"docs/a.md", scheme + "/example.org/a " + scheme + "/doi.org/b\n"}},
                             {"doi.org"}),
                "docs/a.md", 1);
+}
+
+TEST(page_links, notices_a_link_to_nothing) {
+    const files tree{{"docs/a.md", "[b](b.md#x) [src](../src/)\n[no](gone.md) [far](https:x)\n"},
+                     {"docs/b.md", ""},
+                     {"src/base/a.cpp", ""}};
+    expect_one(check_page_links(tree), "docs/a.md", 2);
 }
 
 TEST(blanking, keeps_code_and_lines_and_drops_the_rest) {

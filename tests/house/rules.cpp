@@ -234,4 +234,29 @@ violations check_places(const files& project, const std::set<std::string>& hosts
     return found;
 }
 
+violations check_page_links(const files& project) {
+    static const std::regex link(R"(\]\(([^)#:\s]+)(#[^)]*)?\))");
+    std::set<std::string> known;
+    for (const auto& file : project) {
+        known.insert(file.path);
+        for (std::string up = directory_of(file.path); !up.empty(); up = directory_of(up)) {
+            known.insert(up);
+        }
+    }
+    violations found;
+    for (const auto& file : project) {
+        if (!file.path.ends_with(".md")) continue;
+        const std::filesystem::path here = directory_of(file.path);
+        search(file.lines, link, [&](std::size_t line, const std::smatch& match) {
+            std::string target = (here / match.str(1)).lexically_normal().generic_string();
+            if (target.ends_with('/')) target.pop_back();
+            if (!known.contains(target)) {
+                found.push_back(
+                    {file.path, line, "links to " + match.str(1) + ", which is not there"});
+            }
+        });
+    }
+    return found;
+}
+
 }  // namespace hf::house

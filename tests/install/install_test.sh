@@ -39,5 +39,5 @@ fi
 # The example's path is its argument, so that it may run where regions can lie.
 region=$(mktemp -d /dev/shm/holdfast_install_test.XXXXXXXX)
 trap 'rm -rf "$region"' EXIT
-"$work/consumer/build/example" "$region/example.hf"
-"$work/consumer/build/example" "$region/example.hf"
+"$work/consumer/build/example" "$region/example.hf" | grep '^this was run 1$'
+"$work/consumer/build/example" "$region/example.hf" | grep '^this was run 2$'
