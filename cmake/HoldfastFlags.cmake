@@ -18,6 +18,9 @@ if(PROJECT_IS_TOP_LEVEL)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     # GCC's -Wconversion leaves signedness alone in C++; so that both compilers ask for the same.
     add_compile_options(-Wno-sign-conversion)
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # GCC 12 finds fault with the library's own `"literal" + std::string` (GCC's bug 105651).
+    add_compile_options(-Wno-restrict)
   endif()
   if(HF_WERROR)
     add_compile_options(-Werror)

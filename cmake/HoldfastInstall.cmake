@@ -13,6 +13,11 @@ set_target_properties(hf_holdfast PROPERTIES EXPORT_NAME holdfast)
 target_link_libraries(hf_holdfast INTERFACE hf_headers ${room_targets})
 add_library(holdfast::holdfast ALIAS hf_holdfast)
 
+# Builds what is installed, and nothing else.
+get_property(programs GLOBAL PROPERTY HF_INSTALLED_PROGRAMS)
+add_custom_target(installables)
+add_dependencies(installables ${room_targets} ${programs})
+
 set(config_directory "${CMAKE_INSTALL_LIBDIR}/cmake/holdfast")
 install(TARGETS hf_headers hf_holdfast ${room_targets} EXPORT holdfast
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT library)

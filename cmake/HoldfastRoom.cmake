@@ -58,6 +58,7 @@ function(hf_program name)
   target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS})
   if(arg_INSTALL)
     install(TARGETS ${name} RUNTIME COMPONENT programs)
+    set_property(GLOBAL APPEND PROPERTY HF_INSTALLED_PROGRAMS ${name})
   endif()
 endfunction()
 
