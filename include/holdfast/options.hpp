@@ -1,0 +1,54 @@
+// holdfast/options.hpp: how a region is opened.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace hf {
+
+/// Where the region's bytes end up (architecture.md, "Medium").
+enum class medium_kind : std::uint8_t {
+    dax = 1,   ///< persistent memory, mapped with MAP_SYNC: cache-line write-back + fence
+    eadr = 2,  ///< persistent memory whose power-fail domain holds the caches: fence only
+    shm = 3,   ///< tmpfs: survives the process, not the power
+};
+
+/// How the bytes in a region are kept consistent. Written into the superblock at creation.
+enum class discipline : std::uint8_t {
+    transient = 1,  ///< nothing survives; the yardstick
+    logged = 2,     ///< checkpointing with the external log only (the paper's LOGGING)
+    incll = 3,      ///< checkpointing with in-cache-line logs (the paper's INCLL)
+};
+
+[[nodiscard]] std::string_view to_string(medium_kind m) noexcept;
+[[nodiscard]] std::string_view to_string(discipline d) noexcept;
+
+/// Whether cache lines are really written back. `automatic`: as the medium needs (shm: not at all).
+enum class flush_policy : std::uint8_t { automatic, always, never };
+
+enum class open_mode : std::uint8_t {
+    open_or_create,
+    open_existing,
+    create_new,
+    inspect,  ///< read-only: a private copy-on-write mapping; nothing on the medium changes
+};
+
+struct region_options {
+    open_mode mode = open_mode::open_or_create;
+    std::uint64_t initial_size = std::uint64_t{64} << 20;  ///< bytes, at creation; rounded up to 64 KiB
+    std::uint64_t max_size = 0;                            ///< bytes; 0: the whole window (1 TiB)
+    discipline kind = discipline::incll;
+    std::optional<medium_kind> medium;              ///< nullopt: found from the file
+    flush_policy flush = flush_policy::automatic;
+    std::uint32_t fence_latency_ns = 0;             ///< emulated latency after each fence, 0 to 1,000 ns
+    std::uint64_t first_epoch = 1;                  ///< at creation; for tests of wrap-around
+};
+
+struct map_options {
+    region_options region;
+    std::chrono::microseconds epoch = std::chrono::milliseconds(64);  ///< 1 ms to 10 s; 0: only sync() ends it
+};
+
+}  // namespace hf

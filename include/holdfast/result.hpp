@@ -1,0 +1,49 @@
+// holdfast/result.hpp: errors of the environment, and of the data.
+//
+// A programmer's error aborts with a message (HF_CHECK). Everything the environment can do to us is a
+// result<T>: what was attempted, where, why it failed, and what to do next.
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace hf {
+
+/// Classes of errors. The number is the exit code of the command-line tool.
+enum class errc : int {
+    violation = 1,     ///< a check found something wrong in the data
+    usage = 2,         ///< absurd options or arguments
+    not_found = 3,     ///< no such file
+    unsafe_file = 4,   ///< a symlink, directory, FIFO, another owner's or a world-writable file
+    busy = 5,          ///< the region is open in another process
+    corrupt = 6,       ///< truncated, grown, bit-flipped or not a region at all
+    incompatible = 7,  ///< wrong version, byte order, discipline or feature
+    no_space = 8,      ///< disk or region full
+    denied = 9,        ///< no permission
+    medium = 10,       ///< the file system is not one that Holdfast can use
+    io = 11,           ///< any other error of the operating system
+    too_large = 12,    ///< key or value over its limit
+};
+
+[[nodiscard]] const char* to_string(errc c) noexcept;
+
+struct error {
+    errc code = errc::io;
+    std::string what;   ///< what was attempted: "open the region"
+    std::string where;  ///< file, and offset where that makes sense: "data/store.hf at offset 4096"
+    std::string why;    ///< the reason: "checksum of superblock 1 is wrong"
+    std::string next;   ///< what to do: "restore the file from a backup"
+
+    /// One line: "cannot <what> (<where>): <why>; <next>".
+    [[nodiscard]] std::string to_string() const;
+    [[nodiscard]] int exit_code() const noexcept { return static_cast<int>(code); }
+};
+
+template <class T>
+using result = tl::expected<T, error>;
+
+/// failure({errc::io, "open the region", path, "..."}): an error as any result<T>.
+inline tl::unexpected<error> failure(error e) { return tl::unexpected<error>(std::move(e)); }
+
+}  // namespace hf

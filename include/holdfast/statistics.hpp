@@ -1,0 +1,42 @@
+// holdfast/statistics.hpp: what a map counts. Counters run from the map's opening; durations in nanoseconds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hf {
+
+struct pause_statistics {
+    std::uint64_t count = 0;
+    std::uint64_t last_ns = 0;
+    std::uint64_t p50_ns = 0;
+    std::uint64_t p99_ns = 0;
+    std::uint64_t max_ns = 0;
+};
+
+struct statistics {
+    std::uint64_t epoch = 0;          ///< running
+    std::uint64_t durable_epoch = 0;  ///< newest durable one
+    std::uint64_t failed_epochs = 0;  ///< epochs in the failed set; 0 once the background pass is through
+    std::uint64_t generation = 0;
+    bool recovered = false;           ///< whether the last opening had to recover
+    std::uint64_t recovery_ns = 0;    ///< from the start of the opening to the first possible answer
+    std::uint64_t recovered_entries = 0;  ///< external-log entries applied then
+
+    std::uint64_t flushes = 0;  ///< cache lines written back
+    std::uint64_t fences = 0;
+    std::uint64_t flushed_bytes = 0;
+    std::uint64_t log_entries = 0;  ///< external-log entries written
+    std::uint64_t log_bytes = 0;
+
+    pause_statistics pause;  ///< the stop of all operations at an epoch's end
+
+    std::uint64_t region_bytes = 0;     ///< size of the region file
+    std::uint64_t allocated_bytes = 0;  ///< in blocks handed out, headers included
+    std::uint64_t free_bytes = 0;       ///< in free blocks and never used space
+    std::string medium;
+    std::string flush_instruction;
+    std::string path;
+};
+
+}  // namespace hf

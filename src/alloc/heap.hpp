@@ -1,0 +1,268 @@
+// heap.hpp: the durable size-class allocator (paper 000, section 5).
+//
+// Purpose. Blocks for nodes and values whose allocation and release roll back to an epoch's start by themselves,
+// with nothing flushed or fenced on the way: free lists linked through 16-byte block headers (compact_cell), list
+// heads per lane and class in one cache line (logged_group).
+//
+//   lane i, class c:   free ──> B ──> B ──> B        handed out from here
+//                      pending ──> B ──> B           freed in this epoch: not before the next one
+//                      bump ──> never used rest of a slab
+//   lane 0, class c:   the same, shared, under a lock: surplus of lanes that free more than they allocate
+//
+// Invariants.
+//  A1  A block is handed out, or in exactly one list, or behind a bump pointer, at the end of every epoch.
+//  A2  A block freed in epoch e goes to `pending` and is not handed out before e has ended: its bytes, which a
+//      crash in e brings back, stay as they were; and no reader of e can meet a reused block (the boundary is a
+//      grace period, domain.hpp B1).
+//  A3  A block's header changes only when it is freed, or as the last of a list that is joined to another. Handing
+//      out leaves it alone: the list heads are logged, so a rollback finds the chain as it was.
+//  A4  Blocks that are handed out in e need no log: a crash in e makes them free again, and free memory has no
+//      contents. All their lines are noted by whoever fills them.
+//
+// Persist order: none beyond the in-line order of the two building blocks; the boundary flushes the rest (L1).
+//
+// Recovery. recover() rolls the list heads back, a fixed number of lines for any size of region. Headers are
+// read through their logs for as long as a failed epoch is remembered; the background pass restamps them.
+//
+// Concurrency. A lane's lists belong to the lane's owner; shared lists to the holder of their lock.
+//
+// Full region. allocate() and reserve_large() return the error of the growth that failed; nothing has changed.
+//
+// The discipline `transient` uses the same lists and the same grace period with all logs compiled out.
+#pragma once
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+
+#include "alloc/page_heap.hpp"
+#include "base/check.hpp"
+#include "checkpoint/discipline.hpp"
+#include "sync/spin_lock.hpp"
+
+namespace hf {
+
+template <class D>
+class heap {
+   public:
+    explicit heap(domain& d) : domain_(d), pages_(d) {}
+
+    /// Rolls the list heads back. Before the domain starts.
+    [[nodiscard]] result<void> recover();
+
+    /// A block with room for `payload` bytes (not large). Offset of the payload, 16 bytes into a line where the
+    /// block's size is a multiple of 64.
+    [[nodiscard]] result<u64> allocate(operation& op, u64 payload);
+    /// Takes a block or an extent back; `payload` as at its allocation.
+    void deallocate(operation& op, u64 offset, u64 payload);
+    /// Starts loading what deallocate() will touch.
+    void prefetch_header(u64 offset) const noexcept { __builtin_prefetch(header_of(offset), 1); }
+
+    /// Keeps space for a large payload (is_large). It may be filled outside of operations, and must then be
+    /// committed (with its bytes durable) or cancelled.
+    [[nodiscard]] result<u64> reserve_large(operation& op, u64 payload);
+    void commit_large(operation& op, u64 offset, u64 payload);
+    void cancel_large(u64 offset, u64 payload) {
+        pages_.cancel(offset - block_header_size, extent_pages(payload));
+    }
+
+    /// Blocks handed out, by class, in bytes with headers; the last entry counts extents.
+    [[nodiscard]] std::array<u64, accounted_classes> usage();
+
+    /// Restamps headers and descriptors that carry a failed epoch, or one below `older_than`. Background pass:
+    /// stops the world for a batch at a time.
+    void refresh(u64 older_than, const std::function<bool()>& cancelled);
+
+    [[nodiscard]] page_heap& pages() noexcept { return pages_; }
+    [[nodiscard]] domain& my_domain() noexcept { return domain_; }
+    /// What offsets of payloads are relative to.
+    [[nodiscard]] std::byte* base() const noexcept {
+        return D::malloc_nodes ? nullptr : domain_.store().base();
+    }
+    [[nodiscard]] class_lists& lists(u32 lane_index, u32 size_class) noexcept {
+        return pages_.root().lanes[lane_index].classes[size_class];
+    }
+    /// The block after `block` in its list; both are offsets of headers.
+    [[nodiscard]] u64 next_block(u64 block, const failed_set& failed, u64 current) const noexcept {
+        return cell_at(block).read(failed, current) << 4;
+    }
+
+   private:
+    static constexpr u32 pool_batch = 64;
+    static constexpr u64 surplus = 4096;
+
+    /// What a lane remembers of its lists; lost with the process.
+    struct remembered {
+        u64 pending_tail = 0;  ///< 0: unknown
+        u64 free_count = 0;
+        u64 pending_count = 0;
+    };
+    using lane_memory = std::array<remembered, block_classes>;
+
+    [[nodiscard]] compact_cell& cell_at(u64 block) const noexcept {
+        return *reinterpret_cast<compact_cell*>(base() + block);
+    }
+    [[nodiscard]] const void* header_of(u64 payload_offset) const noexcept {
+        return base() + payload_offset - block_header_size;
+    }
+    [[nodiscard]] lane_memory& memory(lane& l) noexcept {
+        if (l.allocator_state == nullptr) [[unlikely]] {
+            memories_[l.index] = std::make_unique<lane_memory>();
+            l.allocator_state = memories_[l.index].get();
+        }
+        return *static_cast<lane_memory*>(l.allocator_state);
+    }
+
+    bool begin_group(operation& op, class_lists& g);
+    void begin(operation& op, u32 size_class, class_lists& g, remembered& m);
+    void count(class_lists& g, std::int64_t difference) noexcept;
+    void set_next(operation& op, u64 block, u64 next);
+    [[nodiscard]] u64 pop(operation& op, class_lists& g);
+    [[nodiscard]] result<u64> refill(operation& op, u32 size_class, class_lists& g, remembered& m);
+    [[nodiscard]] u64 take_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
+    void give_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
+    [[nodiscard]] u64 take_bump(class_lists& g, u32 size_class);
+    [[nodiscard]] u64 adopt_idle(operation& op, u32 size_class, class_lists& g);
+
+    domain& domain_;
+    page_heap pages_;
+    std::array<std::unique_ptr<lane_memory>, max_lanes> memories_;
+    std::array<spin_lock, block_classes> shared_locks_;
+};
+
+// ------------------------------------------------------------------------------------------------ fast path
+
+template <class D>
+inline bool heap<D>::begin_group(operation& op, class_lists& g) {
+    if (g.lists.epoch.load(std::memory_order_relaxed) == op.epoch()) [[likely]] return false;
+    if constexpr (D::durable) {
+        const u64 live = g.live.load(std::memory_order_relaxed) & 0xffffffff;
+        g.live.store(live << 32 | live, std::memory_order_release);
+        g.lists.begin(op.epoch());
+        op.my_lane().note_sticky(&g, sizeof(g));
+    } else {
+        g.lists.epoch.store(op.epoch(), std::memory_order_relaxed);
+    }
+    return true;
+}
+
+/// First use of a lane's list in an epoch: what was freed in earlier epochs may be handed out now.
+template <class D>
+inline void heap<D>::begin(operation& op, u32 size_class, class_lists& g, remembered& m) {
+    if (!begin_group(op, g)) [[likely]] return;
+    const u64 pending = g.lists.get(class_lists::pending);
+    if (pending == 0) return;
+    if (g.lists.get(class_lists::free) == 0) {
+        g.lists.set(class_lists::free, pending);
+        m.free_count = m.pending_count;
+    } else if (m.pending_tail == 0) {
+        return;  // the tail is not known after an opening: the list waits until `free` has run out
+    } else if (m.free_count > 2 * m.pending_count + surplus) {
+        give_shared(op, size_class, g, m);
+    } else {
+        set_next(op, m.pending_tail, g.lists.get(class_lists::free));
+        g.lists.set(class_lists::free, pending);
+        m.free_count += m.pending_count;
+    }
+    g.lists.set(class_lists::pending, 0);
+    m.pending_tail = 0;
+    m.pending_count = 0;
+}
+
+template <class D>
+inline void heap<D>::count(class_lists& g, std::int64_t difference) noexcept {
+    const u64 word = g.live.load(std::memory_order_relaxed);
+    const u64 now = (word + static_cast<u64>(difference)) & 0xffffffff;
+    g.live.store((word & ~u64{0xffffffff}) | now, std::memory_order_release);
+}
+
+template <class D>
+inline void heap<D>::set_next(operation& op, u64 block, u64 next) {
+    compact_cell& cell = cell_at(block);
+    if constexpr (D::durable) {
+        cell.write(next >> 4, op.failed(), op.epoch());
+        op.my_lane().note_once(&cell, sizeof(cell));
+    } else {
+        cell.now.store(next, std::memory_order_relaxed);  // next << 4 >> 4: offsets have low zeros
+    }
+}
+
+template <class D>
+inline u64 heap<D>::pop(operation& op, class_lists& g) {
+    const u64 block = g.lists.get(class_lists::free);
+    if (block == 0) return 0;
+    const u64 next = next_block(block, op.failed(), op.epoch());
+    g.lists.set(class_lists::free, next);
+    __builtin_prefetch(base() + next, 1);
+    return block;
+}
+
+template <class D>
+inline result<u64> heap<D>::allocate(operation& op, u64 payload) {
+    if constexpr (D::malloc_nodes) {
+        const u64 size = is_large(payload) ? align_up(payload + block_header_size, line_size)
+                                           : block_size(class_of_block(payload + block_header_size));
+        void* p = size % line_size == 0 ? std::aligned_alloc(line_size, size) : std::malloc(size);
+        HF_CHECK(p != nullptr, "out of memory");
+        return reinterpret_cast<u64>(p) + block_header_size;
+    }
+    lane& l = op.my_lane();
+    const u32 size_class = class_of_block(payload + block_header_size);
+    class_lists& g = lists(l.index, size_class);
+    remembered& m = memory(l)[size_class];
+    begin(op, size_class, g, m);
+    u64 block = pop(op, g);
+    if (block != 0) [[likely]] {
+        if (m.free_count != 0) --m.free_count;
+    } else {
+        auto refilled = refill(op, size_class, g, m);
+        if (!refilled) [[unlikely]] return refilled;
+        block = *refilled;
+    }
+    count(g, +1);
+    return block + block_header_size;
+}
+
+template <class D>
+inline void heap<D>::deallocate(operation& op, u64 offset, u64 payload) {
+    const u64 block = offset - block_header_size;
+    if (is_large(payload)) [[unlikely]] {
+        if constexpr (!D::malloc_nodes) {
+            class_lists& g = lists(op.my_lane().index, extent_class);
+            begin_group(op, g);
+            count(g, -static_cast<std::int64_t>(extent_pages(payload)));
+            pages_.release(op, block);
+            return;
+        }
+    }
+    lane& l = op.my_lane();
+    const u32 size_class = is_large(payload) ? 0 : class_of_block(payload + block_header_size);
+    class_lists& g = lists(l.index, size_class);
+    remembered& m = memory(l)[size_class];
+    if constexpr (D::malloc_nodes) {  // the same grace period, then free()
+        if (begin_group(op, g)) {
+            for (u64 b = g.lists.get(class_lists::pending); b != 0;) {
+                auto* header = reinterpret_cast<compact_cell*>(b);
+                const u64 next = header->now.load(std::memory_order_relaxed);
+                std::free(header);
+                b = next;
+            }
+            g.lists.set(class_lists::pending, 0);
+        }
+        reinterpret_cast<compact_cell*>(block)->now.store(g.lists.get(class_lists::pending),
+                                                          std::memory_order_relaxed);
+        g.lists.set(class_lists::pending, block);
+        return;
+    }
+    begin(op, size_class, g, m);
+    const u64 head = g.lists.get(class_lists::pending);
+    set_next(op, block, head);
+    g.lists.set(class_lists::pending, block);
+    if (head == 0) m.pending_tail = block;
+    ++m.pending_count;
+    count(g, -1);
+}
+
+}  // namespace hf
+
+#include "alloc/heap_slow.hpp"  // IWYU pragma: keep

@@ -1,0 +1,204 @@
+// heap_slow.hpp: the parts of heap.hpp that run once a slab, once a session or in the background.
+#pragma once
+
+#include "alloc/heap.hpp"
+
+namespace hf {
+
+template <class D>
+result<void> heap<D>::recover() {
+    if (auto pages = pages_.recover(); !pages) return pages;
+    if constexpr (D::durable) {
+        const failed_set& failed = domain_.failed();
+        const medium& med = domain_.store().med();
+        if (failed.empty()) return {};
+        for (lane_lists& of_lane : pages_.root().lanes) {
+            for (class_lists& g : of_lane.classes) {
+                if (!failed.contains(g.lists.epoch.load(std::memory_order_relaxed))) continue;
+                const u64 before = g.live.load(std::memory_order_relaxed) >> 32;
+                g.live.store(before << 32 | before, std::memory_order_release);
+                // Stamp 0, not the running epoch: the first change in this session must note the line.
+                g.lists.recover(failed, 0);
+                med.flush(&g, sizeof(g));
+            }
+        }
+        med.fence();
+    }
+    return {};
+}
+
+/// `free` has run out: shared surplus, never used blocks, lists of ended threads, a new slab; in this order.
+template <class D>
+result<u64> heap<D>::refill(operation& op, u32 size_class, class_lists& g, remembered& m) {
+    if (u64 b = take_shared(op, size_class, g, m)) return b;
+    if (u64 b = take_bump(g, size_class)) return b;
+    if (u64 b = adopt_idle(op, size_class, g)) return b;
+    const u64 pages = slab_pages(size_class);
+    auto slab = pages_.reserve(op, pages);
+    if (!slab) return slab;
+    pages_.commit(op, *slab, {page_use::slab, size_class, pages});
+    g.lists.set(class_lists::bump, u64{slab_blocks(size_class)} << 48 | *slab);
+    return take_bump(g, size_class);
+}
+
+template <class D>
+u64 heap<D>::take_bump(class_lists& g, u32 size_class) {
+    const u64 word = g.lists.get(class_lists::bump);
+    const u64 left = word >> 48;
+    if (left == 0) return 0;
+    const u64 block = word & ((u64{1} << 48) - 1);
+    g.lists.set(class_lists::bump, left == 1 ? 0 : (left - 1) << 48 | (block + block_size(size_class)));
+    return block;
+}
+
+/// Takes up to pool_batch blocks off the shared list. What is in it was freed in earlier epochs.
+template <class D>
+u64 heap<D>::take_shared(operation& op, u32 size_class, class_lists& g, remembered& m) {
+    class_lists& shared = lists(0, size_class);
+    if (shared.lists.get(class_lists::free) == 0) return 0;
+    const std::lock_guard guard(shared_locks_[size_class]);
+    const u64 first = shared.lists.get(class_lists::free);
+    if (first == 0) return 0;
+    begin_group(op, shared);
+    u64 last = first;
+    u64 after = next_block(last, op.failed(), op.epoch());
+    u32 taken = 1;
+    for (; taken < pool_batch && after != 0; ++taken) {
+        last = after;
+        after = next_block(last, op.failed(), op.epoch());
+    }
+    shared.lists.set(class_lists::free, after);
+    if (after != 0) set_next(op, last, 0);
+    g.lists.set(class_lists::free, first);
+    m.free_count = taken;
+    const u64 block = pop(op, g);
+    --m.free_count;
+    return block;
+}
+
+/// Joins the pending list, whose blocks were freed in earlier epochs, to the shared list.
+template <class D>
+void heap<D>::give_shared(operation& op, u32 size_class, class_lists& g, remembered& m) {
+    class_lists& shared = lists(0, size_class);
+    const std::lock_guard guard(shared_locks_[size_class]);
+    begin_group(op, shared);
+    set_next(op, m.pending_tail, shared.lists.get(class_lists::free));
+    shared.lists.set(class_lists::free, g.lists.get(class_lists::pending));
+}
+
+/// Lists of lanes that belong to no thread, left by ended threads or by earlier sessions with more of them.
+template <class D>
+u64 heap<D>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
+    for (u32 i = 1; i < max_lanes; ++i) {
+        class_lists& theirs = lists(i, size_class);
+        if (&theirs == &g) continue;
+        if (theirs.lists.get(class_lists::free) == 0 && theirs.lists.get(class_lists::pending) == 0 &&
+            theirs.lists.get(class_lists::bump) == 0) {
+            continue;
+        }
+        u64 block = 0;
+        domain_.with_idle_lane(i, [&] {
+            // A pending list may be taken whole if it was last touched in an earlier epoch.
+            const bool settled = theirs.lists.epoch.load(std::memory_order_relaxed) != op.epoch();
+            begin_group(op, theirs);
+            if (u64 head = theirs.lists.get(class_lists::free); head != 0) {
+                theirs.lists.set(class_lists::free, 0);
+                g.lists.set(class_lists::free, head);
+            } else if (u64 waiting = theirs.lists.get(class_lists::pending); waiting != 0 && settled) {
+                theirs.lists.set(class_lists::pending, 0);
+                g.lists.set(class_lists::free, waiting);
+            } else if (u64 fresh = theirs.lists.get(class_lists::bump); fresh != 0) {
+                theirs.lists.set(class_lists::bump, 0);
+                g.lists.set(class_lists::bump, fresh);
+            } else {
+                return;
+            }
+            if (memories_[i]) (*memories_[i])[size_class] = {};
+            block = pop(op, g);
+            if (block == 0) block = take_bump(g, size_class);
+        });
+        if (block != 0) return block;
+    }
+    return 0;
+}
+
+// -------------------------------------------------------------------------------------------- large payloads
+
+template <class D>
+result<u64> heap<D>::reserve_large(operation& op, u64 payload) {
+    if constexpr (D::malloc_nodes) return allocate(op, payload);
+    auto offset = pages_.reserve(op, extent_pages(payload));
+    if (!offset) return offset;
+    return *offset + block_header_size;
+}
+
+template <class D>
+void heap<D>::commit_large(operation& op, u64 offset, u64 payload) {
+    if constexpr (!D::malloc_nodes) {
+        const u64 pages = extent_pages(payload);
+        pages_.commit(op, offset - block_header_size, {page_use::extent, 0, pages});
+        class_lists& g = lists(op.my_lane().index, extent_class);
+        begin_group(op, g);
+        count(g, static_cast<std::int64_t>(pages));
+    }
+}
+
+// ------------------------------------------------------------------------------------------ reports, refresh
+
+template <class D>
+std::array<u64, accounted_classes> heap<D>::usage() {
+    std::array<u64, accounted_classes> bytes{};
+    for (u32 c = 0; c < accounted_classes; ++c) {
+        std::int64_t blocks = 0;
+        for (u32 i = 0; i < max_lanes; ++i) {
+            const u64 word = lists(i, c).live.load(std::memory_order_relaxed);
+            blocks += static_cast<std::int32_t>(word & 0xffffffff);
+        }
+        const u64 size = c == extent_class ? page_size : block_size(c);
+        bytes[c] = blocks > 0 ? static_cast<u64>(blocks) * size : 0;
+    }
+    return bytes;
+}
+
+template <class D>
+void heap<D>::refresh(u64 older_than, const std::function<bool()>& cancelled) {
+    if constexpr (!D::durable || D::malloc_nodes) return;
+    constexpr std::size_t batch_size = 512;
+    std::vector<std::pair<u64, page_run>> slabs;
+    pages_.walk([&](u64 offset, const page_run& run) {
+        if (run.use == page_use::slab) slabs.emplace_back(offset, run);
+        return true;
+    });
+    const u64 current = domain_.current_epoch();
+    const auto stale = [&](const compact_cell& cell) {
+        return cell.needs_recovery(domain_.failed(), current) ||
+               compact_cell::full_epoch(cell.load().epoch, current) < older_than;
+    };
+    std::vector<u64> batch;
+    const auto mend = [&] {
+        // A header belongs to its list's owner, so it is restamped while nobody is at work. Looked at again
+        // there: its owner may have written it meanwhile.
+        domain_.with_world_stopped([&](lane& l) {
+            for (u64 block : batch) {
+                compact_cell& cell = cell_at(block);
+                if (!stale(cell)) continue;
+                cell.write(cell.read(domain_.failed(), l.epoch), domain_.failed(), l.epoch);
+                l.note_once(&cell, sizeof(cell));
+                l.mark_written();
+            }
+        });
+        batch.clear();
+    };
+    for (const auto& [offset, run] : slabs) {
+        if (cancelled()) return;
+        for (u32 i = 0; i < slab_blocks(run.size_class); ++i) {
+            const u64 block = offset + u64{i} * block_size(run.size_class);
+            if (stale(cell_at(block))) batch.push_back(block);
+            if (batch.size() == batch_size) mend();
+        }
+    }
+    if (!batch.empty()) mend();
+    domain_.with_world_stopped([&](lane& l) { pages_.refresh(l, older_than); });
+}
+
+}  // namespace hf

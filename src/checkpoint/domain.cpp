@@ -1,0 +1,320 @@
+#include "checkpoint/domain.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "persist/persist_point.hpp"
+#include "sync/spin_lock.hpp"
+
+namespace hf {
+
+namespace {
+
+constexpr std::size_t lines_per_chunk = 2048;
+constexpr auto grace_for_workers = std::chrono::microseconds(300);
+// Group commit: waiters that come within this time after a boundary share the next one.
+constexpr u64 shortest_gap_ns = 100'000;
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------- opening, closing
+
+result<std::unique_ptr<domain>> domain::open(region& r, const domain_options& options) {
+    const bool clocked = options.epoch.count() != 0;
+    if (clocked && (options.epoch < shortest_epoch || options.epoch > longest_epoch)) {
+        return failure({errc::usage, "start the epoch clock", r.path().string(),
+                        "an epoch of " + std::to_string(options.epoch.count()) + " us was asked for",
+                        "choose 1 ms to 10 s"});
+    }
+    std::unique_ptr<domain> d(new domain(r, options));
+    d->make_lane(0);
+    if (!options.durable) {
+        d->current_ = 1;
+        return d;
+    }
+    auto record = layout::epoch_record_load(r.header().epoch);
+    if (!record) {
+        error e = record.error();
+        e.where = r.path().string() + (e.where.empty() ? "" : " " + e.where);
+        return failure(std::move(e));
+    }
+    const layout::superblock& super = r.super();
+    for (u32 i = 0; i < super.failed_count; ++i) {
+        d->failed_.add_range(super.failed[i].first, super.failed[i].last);
+    }
+    const u64 newest = std::max<u64>(*record, super.first_epoch_of_session);
+    d->crashed_ = !r.was_clean();
+    if (d->crashed_) {
+        d->crashed_epoch_ = newest;
+        d->failed_.add(newest);
+        d->current_ = newest + 1;
+    } else {
+        d->current_ = newest;
+    }
+    d->durable_ = d->current_ - 1;
+    d->horizon_ = d->failed_.horizon();
+    return d;
+}
+
+domain::~domain() {
+    {
+        const std::lock_guard guard(clock_mutex_);
+        stopping_ = true;
+    }
+    clock_wake_.notify_all();
+    if (clock_.joinable()) clock_.join();
+    forget(id_);
+}
+
+result<void> domain::recover_log() {
+    if (!crashed_) return {};
+    const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+    auto applied = apply_log(region_, crashed_epoch_, threads);
+    if (!applied) return tl::unexpected(applied.error());
+    recovered_entries_ = applied->entries;
+    return {};
+}
+
+bool domain::must_sweep_first() const noexcept {
+    return failed_.ranges().size() + 1 >= layout::max_failed_ranges;
+}
+
+result<void> domain::start() {
+    HF_CHECK(!started_, "domain started twice");
+    if (options_.durable) {
+        const u64 first = current_;
+        auto written = region_.update_super([&](layout::superblock& s) {
+            s.generation += 1;
+            s.clean = 0;
+            s.first_epoch_of_session = first;
+            s.failed_count = static_cast<u32>(failed_.ranges().size());
+            for (u32 i = 0; i < s.failed_count; ++i) {
+                s.failed[i] = {failed_.ranges()[i].first, failed_.ranges()[i].last};
+            }
+        });
+        if (!written) return written;
+        HF_PERSIST_POINT("P-open-1: failed set durable before the epoch record");
+        layout::epoch_record_store(region_.header().epoch, first);
+        region_.med().persist(&region_.header().epoch, sizeof(layout::epoch_record));
+        HF_PERSIST_POINT("P-open-2: epoch record durable before the first operation");
+    }
+    started_ = true;
+    last_boundary_ns_ = now_ns();
+    if (options_.epoch.count() != 0 && !region_.read_only()) {
+        clock_ = std::thread([this] { run_clock(); });
+    }
+    return {};
+}
+
+result<void> domain::close() {
+    {
+        const std::lock_guard guard(clock_mutex_);
+        stopping_ = true;
+    }
+    clock_wake_.notify_all();
+    if (clock_.joinable()) clock_.join();
+    end_epoch();
+    if (!options_.durable || region_.read_only()) return {};
+    return region_.update_super([&](layout::superblock& s) {
+        s.clean = 1;
+        s.clean_epoch = durable_;
+        s.first_epoch_of_session = current_;
+    });
+}
+
+result<void> domain::clear_failed() {
+    const u64 now = current_;
+    auto written = region_.update_super([&](layout::superblock& s) {
+        s.failed_count = 0;
+        s.last_pass_epoch = now;
+    });
+    if (!written) return written;
+    // Readers that still hold the old horizon look into the old set, so it changes with the world stopped.
+    with_world_stopped([this](lane&) {
+        failed_.clear();
+        horizon_ = 0;
+    });
+    return {};
+}
+
+bool domain::restamp_due() const noexcept {
+    constexpr unsigned shift = 33;  // an eighth of the range of compact epochs
+    return options_.durable && (current_epoch() >> shift) != (region_.super().last_pass_epoch >> shift);
+}
+
+// ------------------------------------------------------------------------------------------------ the gate
+
+void domain::wait_at_gate() {
+    u32 seen = state_.load(std::memory_order_acquire);
+    if (seen == state_due && close_gate()) {
+        lead_boundary();
+        return;
+    }
+    for (unsigned tries = 0;; ++tries) {
+        seen = state_.load(std::memory_order_acquire);
+        if (seen != state_closed) return;
+        help_write_back();
+        if (tries < 4096) {
+            cpu_relax();
+        } else {
+            state_.wait(state_closed, std::memory_order_acquire);
+        }
+    }
+}
+
+bool domain::close_gate() {
+    u32 seen = state_.load(std::memory_order_relaxed);
+    do {
+        if (seen == state_closed) return false;
+    } while (!state_.compare_exchange_weak(seen, state_closed, std::memory_order_acq_rel));
+    heavy_fence();
+    const u32 used = lanes_used_.load(std::memory_order_acquire);
+    for (u32 i = 0; i < used; ++i) {
+        backoff pause;
+        while (lanes_[i] && lanes_[i]->inside.load(std::memory_order_acquire) != 0) pause.wait();
+    }
+    return true;
+}
+
+void domain::open_gate() {
+    state_.store(state_open, std::memory_order_release);
+    state_.notify_all();
+}
+
+void domain::with_world_stopped(const std::function<void(lane&)>& work) {
+    while (!close_gate()) wait_at_gate();
+    lane& system = *lanes_[0];
+    system.epoch = current_;
+    work(system);
+    open_gate();
+}
+
+// -------------------------------------------------------------------------------------------- the boundary
+
+void domain::lead_boundary() {
+    const u64 start = now_ns();
+    const u64 ending = current_.load(std::memory_order_relaxed);
+    if (options_.durable) {
+#if !defined(HF_MUTATION_boundary_flush)  // a seeded bug, for the tests of the tests
+        write_back_all();
+#endif
+        HF_PERSIST_POINT("P-epoch-1: every dirty line durable before the epoch is counted");
+        layout::epoch_record_store(region_.header().epoch, ending + 1);
+        region_.med().persist(&region_.header().epoch, sizeof(layout::epoch_record));
+        HF_PERSIST_POINT("P-epoch-2: epoch counted before it is announced");
+    }
+    const u32 used = lanes_used_.load(std::memory_order_acquire);
+    for (u32 i = 0; i < used; ++i) {
+        if (lanes_[i]) lanes_[i]->reset_lists();
+    }
+    current_.store(ending + 1, std::memory_order_release);
+    durable_.store(ending, std::memory_order_release);
+    const u64 end = now_ns();
+    last_boundary_ns_.store(end, std::memory_order_relaxed);
+    open_gate();
+    durable_.notify_all();
+    last_pause_.store(end - start, std::memory_order_relaxed);
+    const std::lock_guard guard(pause_mutex_);
+    pauses_.add(end - start);
+}
+
+void domain::write_back_all() {
+    chunks_.clear();
+    const u32 used = lanes_used_.load(std::memory_order_acquire);
+    for (u32 i = 0; i < used; ++i) {
+        lane* l = lanes_[i].get();
+        if (l == nullptr || !l->track) continue;
+        l->flush_once();
+        const std::vector<u64>& lines = l->sticky();
+        for (std::size_t at = 0; at < lines.size(); at += lines_per_chunk) {
+            chunks_.push_back({lines.data() + at, std::min(lines_per_chunk, lines.size() - at)});
+        }
+    }
+    HF_CHECK(chunks_.size() < (u64{1} << 20), "too many dirty lines in one epoch");
+    ++phase_;
+    work_done_.store(0, std::memory_order_relaxed);
+    work_.store((phase_ << 40) | (static_cast<u64>(chunks_.size()) << 20), std::memory_order_release);
+    help_write_back();
+    backoff pause;
+    while (work_done_.load(std::memory_order_acquire) != chunks_.size()) pause.wait();
+}
+
+void domain::help_write_back() {
+    constexpr u64 mask = (u64{1} << 20) - 1;
+    u64 seen = work_.load(std::memory_order_acquire);
+    while ((seen & mask) < ((seen >> 20) & mask)) {
+        if (!work_.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel)) continue;
+        const chunk& c = chunks_[seen & mask];
+        region_.med().flush_lines(region_.base(), c.lines, c.count);
+        region_.med().fence();
+        work_done_.fetch_add(1, std::memory_order_acq_rel);
+        seen = work_.load(std::memory_order_acquire);
+    }
+}
+
+void domain::end_epoch() {
+    const u64 ending = current_.load(std::memory_order_acquire);
+    while (current_.load(std::memory_order_acquire) == ending) {
+        if (close_gate()) {
+            // Another leader may have been quicker: then this would end an epoch nobody asked to end.
+            if (current_.load(std::memory_order_relaxed) == ending) {
+                lead_boundary();
+            } else {
+                open_gate();
+            }
+        } else {
+            wait_at_gate();
+        }
+    }
+}
+
+void domain::wait_durable(u64 t) {
+    while (durable_epoch() < t) {
+        const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
+        if (since < shortest_gap_ns) {
+            std::this_thread::sleep_for(std::chrono::nanoseconds(shortest_gap_ns - since));
+            continue;
+        }
+        end_epoch();
+    }
+}
+
+bool domain::anything_written() const noexcept {
+    const u32 used = lanes_used_.load(std::memory_order_acquire);
+    for (u32 i = 0; i < used; ++i) {
+        if (lanes_[i] && lanes_[i]->wrote.load(std::memory_order_relaxed)) return true;
+    }
+    return false;
+}
+
+void domain::run_clock() {
+    std::unique_lock lock(clock_mutex_);
+    while (!stopping_) {
+        const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
+        const auto elapsed = std::chrono::duration_cast<std::chrono::microseconds>(
+            std::chrono::nanoseconds(since));
+        if (elapsed < options_.epoch) {
+            clock_wake_.wait_for(lock, options_.epoch - elapsed);
+            continue;
+        }
+        lock.unlock();
+        if (anything_written()) {
+            const u64 ending = current_epoch();
+            u32 expected = state_open;
+            state_.compare_exchange_strong(expected, state_due);
+            std::this_thread::sleep_for(grace_for_workers);
+            if (current_epoch() == ending) end_epoch();
+        } else {
+            last_boundary_ns_.store(now_ns(), std::memory_order_relaxed);  // idle: nothing to make durable
+        }
+        lock.lock();
+    }
+}
+
+histogram domain::pauses() const {
+    const std::lock_guard guard(pause_mutex_);
+    return pauses_;
+}
+
+}  // namespace hf

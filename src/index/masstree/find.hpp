@@ -1,0 +1,188 @@
+// find.hpp: the ways down a layer, and get (part of masstree.hpp).
+//
+// Optimistic descent: hand over hand by versions. A child's version is taken before the parent's is checked again,
+// so at that moment the child was the right one; a later split of the child shows in its version, and what has
+// moved is found to its right. Nothing is followed before the node it was read from has been validated.
+#pragma once
+
+#include "index/masstree/masstree.hpp"
+
+namespace hf {
+
+/// The leaf whose range held `slice` at the moment when `version` was its version; nullptr: the layer is gone.
+template <class D>
+inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version, descent* path) const noexcept
+    -> leaf* {
+    for (;;) {
+        node* n = root;
+        u64 v = stable(n);
+        if (is_deleted(v)) [[unlikely]] return nullptr;
+        if (path != nullptr) path->depth = 0;
+        bool again = false;
+        while (!is_leaf(v)) {
+            auto* in = static_cast<interior*>(n);
+            const u64 child_offset = load(in->children[in->child_index(slice)]);
+            if (!in->version.changed(v)) [[likely]] {
+                node* child = at<node>(child_offset);
+                masstree_detail::prefetch_node(child);
+                const u64 child_version = stable(child);
+                if (!in->version.changed(v)) [[likely]] {
+                    if (path != nullptr) path->push(in);
+                    n = child;
+                    v = child_version;
+                    continue;
+                }
+            }
+            const u64 now = stable(n);
+            if (version_word::split_since(v, now)) {
+                again = true;
+                break;
+            }
+            v = now;
+        }
+        if (again || is_deleted(v)) continue;
+        version = v;
+        return static_cast<leaf*>(n);
+    }
+}
+
+/// Moves right to the leaf that has `slice`, after n has been split. False: n is gone, start the layer over.
+template <class D>
+inline bool masstree<D>::follow_right(leaf*& n, u64& version, u64 slice) const noexcept {
+    for (;;) {
+        if (is_deleted(version) || !is_leaf(version)) return false;
+        const u64 next = load(n->next);
+        if (n->version.changed(version)) {
+            version = stable(n);
+            continue;
+        }
+        if (next == 0) return true;
+        leaf* right = at<leaf>(next);
+        if (slice < load(right->low_key)) return true;
+        n = right;
+        version = stable(n);
+    }
+}
+
+/// Every reader of a leaf comes through here, after it has taken the leaf's version and before it reads.
+template <class D>
+inline void masstree<D>::arrive([[maybe_unused]] operation& op, [[maybe_unused]] leaf* n) const {
+    if constexpr (D::incll) {
+        if (load(n->node_epoch) < op.horizon()) [[unlikely]] {
+            if (masstree_detail::needs_recovery(*n, op.failed())) {
+                masstree_detail::recover(*n, op.my_lane(), op.failed(), op.epoch());
+            }
+        }
+    }
+}
+
+template <class D>
+inline int masstree<D>::find_slot(const leaf& n, perm p, u64 slice, unsigned length_class) noexcept {
+    const u64 lengths = load(n.lengths);
+    unsigned equal = 0;
+    for (unsigned s = 0; s < leaf::width; ++s) {
+        equal |= static_cast<unsigned>(load(n.keys[s]) == slice) << s;
+    }
+    if (equal == 0) return -1;
+    equal &= p.used();
+    while (equal != 0) {
+        const auto s = static_cast<unsigned>(__builtin_ctz(equal));
+        if (masstree_detail::length_class(lengths, s) == length_class) return static_cast<int>(s);
+        equal &= equal - 1;
+    }
+    return -1;
+}
+
+/// Rank of the first entry that is not less.
+template <class D>
+inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice, unsigned length_class) noexcept {
+    const u64 lengths = load(n.lengths);
+    unsigned r = 0;
+    for (; r < p.size(); ++r) {
+        const unsigned s = p.slot(r);
+        const u64 k = load(n.keys[s]);
+        if (k > slice || (k == slice && masstree_detail::length_class(lengths, s) >= length_class)) break;
+    }
+    return r;
+}
+
+template <class D>
+inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
+    key_cursor key(key_bytes);
+    node* root = at<node>(root_);
+    for (;;) {
+        u64 v = 0;
+        leaf* n = reach_leaf(root, key.slice(), v, nullptr);
+        bool here = n != nullptr;
+        u64 value = 0;
+        int slot = -1;
+        while (here) {
+            arrive(op, n);
+            slot = find_slot(*n, perm(load(n->permutation_)), key.slice(), key.length_class());
+            if (slot >= 0) value = load(n->values[static_cast<unsigned>(slot)]);
+            if (!n->version.changed(v)) [[likely]] break;
+            const u64 now = stable(n);
+            const bool split = version_word::split_since(v, now);
+            v = now;
+            if (split) here = follow_right(n, v, key.slice());
+        }
+        if (!here) {  // the layer or the leaf is gone
+            key.rewind();
+            root = at<node>(root_);
+            continue;
+        }
+        if (slot < 0) return 0;
+        const u64 target = masstree_detail::value_word::offset(value);
+        if (masstree_detail::value_word::is_layer(value)) {
+            root = at<node>(target);
+            key.descend();
+            continue;
+        }
+        if (key.length_class() == masstree_detail::longer && !record_at(target)->rest_equals(key)) return 0;
+        return target;
+    }
+}
+
+template <class D>
+template <class F>
+inline bool masstree<D>::get(operation& op, std::string_view key, F&& found) {
+    const u64 offset = find(op, key);
+    if (offset == 0) return false;
+    found(static_cast<const record*>(record_at(offset))->value());
+    return true;
+}
+
+/// The leaf for `slice`, locked and recovered; nullptr: the layer is gone.
+template <class D>
+inline auto masstree<D>::lock_leaf([[maybe_unused]] operation& op, node* root, u64 slice,
+                                   descent& path) const -> leaf* {
+    for (;;) {
+        u64 v = 0;
+        leaf* n = reach_leaf(root, slice, v, &path);
+        if (n == nullptr) return nullptr;
+        for (;;) {
+            n->version.lock(generation_);
+            const u64 now = n->version.load();
+            if (!version_word::split_since(v, now)) [[likely]] {
+                arrive(op, n);
+                return n;
+            }
+            const bool gone = is_deleted(now) || !is_leaf(now);
+            const u64 next = gone ? 0 : load(n->next);
+            const bool right = next != 0 && slice >= load(at<leaf>(next)->low_key);
+            if (!gone && !right) {
+                arrive(op, n);
+                return n;
+            }
+            n->version.unlock();
+            if (gone) break;
+            n = at<leaf>(next);
+            v = stable(n);
+            if (is_deleted(v) || !is_leaf(v)) break;
+            // Not known to be split since it was reached, but it may have been before: look right again.
+            v ^= version_word::split_field;
+        }
+    }
+}
+
+}  // namespace hf

@@ -1,0 +1,76 @@
+// key.hpp: a key as the trie sees it: 8-byte slices, one a layer.
+//
+// A slice is the next eight bytes as a big-endian number, padded with zeros, so that numbers order as the bytes
+// do. Within a layer keys are ordered by slice, then by length class: 0 to 8 bytes left (the key ends in this
+// slice), or `longer` (it goes on). There are at most ten entries with the same slice in a layer, so they always fit in
+// one leaf, and a split never separates them.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "base/bits.hpp"
+
+namespace hf::masstree_detail {
+
+inline constexpr unsigned slice_size = 8;
+/// Length class of a key that goes on behind its slice: in a record's tail, or in the next layer.
+inline constexpr unsigned longer = 9;
+
+[[nodiscard]] inline u64 slice_of(std::string_view bytes) noexcept {
+    u64 raw = 0;
+    if (bytes.size() >= slice_size) [[likely]] {
+        std::memcpy(&raw, bytes.data(), slice_size);
+    } else if (!bytes.empty()) {
+        std::memcpy(&raw, bytes.data(), bytes.size());
+    }
+    return __builtin_bswap64(raw);
+}
+
+/// The first `n` bytes of a slice, appended to `out`.
+inline void append_slice(std::string& out, u64 slice, unsigned n) {
+    const u64 raw = __builtin_bswap64(slice);
+    out.append(reinterpret_cast<const char*>(&raw), std::min(n, slice_size));
+}
+
+class key_cursor {
+   public:
+    explicit key_cursor(std::string_view key) noexcept : key_(key) { load(); }
+
+    [[nodiscard]] u64 slice() const noexcept { return slice_; }
+    [[nodiscard]] unsigned length_class() const noexcept { return length_class_; }
+    [[nodiscard]] unsigned depth() const noexcept { return depth_; }
+    [[nodiscard]] std::string_view whole() const noexcept { return key_; }
+    /// What follows the current slice.
+    [[nodiscard]] std::string_view rest() const noexcept {
+        const std::size_t at = (depth_ + 1) * slice_size;
+        return at < key_.size() ? key_.substr(at) : std::string_view{};
+    }
+    /// Goes on to the next layer; only where length_class() is `longer`.
+    void descend() noexcept {
+        ++depth_;
+        load();
+    }
+    /// Back to the first layer.
+    void rewind(unsigned depth = 0) noexcept {
+        depth_ = depth;
+        load();
+    }
+
+   private:
+    void load() noexcept {
+        const std::string_view left = key_.substr(depth_ * slice_size);
+        slice_ = slice_of(left);
+        length_class_ = left.size() > slice_size ? longer : static_cast<unsigned>(left.size());
+    }
+
+    std::string_view key_;
+    u64 slice_ = 0;
+    unsigned length_class_ = 0;
+    unsigned depth_ = 0;
+};
+
+}  // namespace hf::masstree_detail

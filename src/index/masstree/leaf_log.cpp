@@ -1,0 +1,84 @@
+#include "index/masstree/leaf_log.hpp"
+
+#include <array>
+#include <mutex>
+
+#include "persist/persist_point.hpp"
+
+namespace hf::masstree_detail {
+
+namespace {
+
+constexpr std::size_t stripes = 1024;
+
+// Volatile locks: a lock inside of the leaf is garbage after a crash (paper 000, section 4.3).
+spin_lock& recovery_lock(const durable_leaf& n) noexcept {
+    static std::array<spin_lock, stripes> locks;
+    return locks[(reinterpret_cast<u64>(&n) / node_block) % stripes];
+}
+
+[[nodiscard]] bool is_failed_log(u64 w, u64 node_epoch, const failed_set& failed) noexcept {
+    return log_word::is_log(w) && failed.contains(log_word::epoch(w, node_epoch));
+}
+
+/// The permutation that counts.
+[[nodiscard]] u64 recovered_permutation(const durable_leaf& n, const failed_set& failed) noexcept {
+    return failed.contains(load(n.node_epoch)) ? load(n.permutation_log) : load(n.permutation_);
+}
+
+/// Restores the values of one line, then clears its logs.
+void recover_line(durable_leaf& n, unsigned line, unsigned used, const failed_set& failed, u64 epoch) {
+    const u64 node_epoch = load(n.node_epoch);
+    const unsigned first = line * slots_per_line;
+    const auto restore = [&](u64 w) {
+        if (is_failed_log(w, node_epoch, failed)) {
+            store(n.values[first + log_word::slot_in_line(w)], log_word::old_value(w));
+        }
+    };
+    word& log = value_log(n, line);
+    restore(load(log));
+    for (unsigned s = first; s < first + slots_per_line; ++s) {
+        if ((used >> s & 1) == 0) restore(load(n.values[s]));
+    }
+    for (unsigned s = first; s < first + slots_per_line; ++s) {
+        if ((used >> s & 1) == 0 && log_word::is_log(load(n.values[s]))) {
+            store(n.values[s], log_word::cleared);
+        }
+    }
+    store(log, log_word::stamp(epoch));
+}
+
+}  // namespace
+
+bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept {
+    const u64 node_epoch = load(n.node_epoch);
+    if (failed.contains(node_epoch)) return true;
+    if (is_failed_log(load(n.value_log_0), node_epoch, failed)) return true;
+    if (is_failed_log(load(n.value_log_1), node_epoch, failed)) return true;
+    const unsigned used = leaf_permutation(load(n.permutation_)).used();
+    for (unsigned s = 0; s < durable_leaf::width; ++s) {
+        if ((used >> s & 1) == 0 && is_failed_log(load(n.values[s]), node_epoch, failed)) return true;
+    }
+    return false;
+}
+
+void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
+    const std::lock_guard guard(recovery_lock(n));
+    if (!needs_recovery(n, failed)) return;
+    l.mark_written();
+    const u64 permutation_now = recovered_permutation(n, failed);
+    const unsigned used = leaf_permutation(permutation_now).used();
+    const bool far = !same_upper(load(n.node_epoch), epoch);
+    recover_line(n, 0, used, failed, epoch);
+    recover_line(n, 1, used, failed, epoch);
+    if (far) {  // V3: the value lines must not be read with line 0's new upper bits
+        l.med.persist(&n.value_log_0, 2 * line_size);
+        HF_PERSIST_POINT("P-leaf-1: value lines durable before line 0 gets new upper epoch bits");
+    }
+    store(n.permutation_, permutation_now);
+    store(n.permutation_log, permutation_now);
+    store(n.node_epoch, epoch);
+    note_node(l, &n);
+}
+
+}  // namespace hf::masstree_detail

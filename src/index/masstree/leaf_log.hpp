@@ -1,0 +1,180 @@
+// leaf_log.hpp: the in-cache-line logs of a leaf (paper 000, sections 4.1 and 4.3).
+//
+// Purpose. Undo a leaf's changes of a failed epoch with what lies in the changed lines themselves. Two kinds of log:
+//
+//   line 0      permutation log + node epoch: the permutation at the start of epoch node_epoch
+//   lines 3, 4  value logs: words of the form
+//
+//       63         48 47                              4 3        1   0
+//      | epoch 15..0 | old record or layer, bits 47..4 | slot in line | old kind |       slot in line: 0-6
+//
+//     value_log_0 and value_log_1 are always there; beyond the paper, a value word whose slot is free serves as
+//     a further log of its line. Value words have 14 or 15 in the low four bits, logs 0 to 13.
+//
+// Invariants.
+//  V1  A value changes only after its line holds a log of it stamped with the running epoch, or the leaf is in the
+//      external log. Log and value lie in one line and are written in this order by release stores.
+//  V2  The permutation changes only after line 0 has been stamped: permutation log, then node epoch, then
+//      permutation, in one line. Every stamp of node_epoch refreshes the permutation log.
+//  V3  All log words of a leaf have the same upper 48 epoch bits as its node_epoch, on the medium too. A first
+//      touch that would break this (the upper bits have moved on, once in 2^16 epochs) goes to the external log,
+//      which restores the whole leaf; then all logs are restamped. A recovery that would break it makes the
+//      value lines durable before line 0.
+//  V4  Value updates leave line 0 alone. A leaf's newest log can thus be newer than node_epoch, never its upper bits.
+//  V5  A slot is filled only if it was free when the epoch began, and holds no log of it (paper's insAllowed,
+//      decided slot by slot); else the leaf goes to the external log first.
+//
+// Lines old and new on the medium, for a crash in epoch e of a leaf with node_epoch f < e, same upper bits:
+//   line 0 old, value line old    nothing to undo
+//   line 0 old, value line new    log stamped upper(f) | e's low bits = e, failed: value restored
+//   line 0 new, value line old    permutation restored; the value log's epoch is older than e: not used
+//   both new                      both restored, independently of one another
+// Key lines need no log: they change only in slots that the restored permutation does not name.
+//
+// Recovery (R1). recover() in epoch c restores values, then clears their logs, line by line; then permutation,
+// permutation log, node epoch := c. Any prefix of this on the medium, under any further crashes, is a state that
+// the same rules restore: a line whose logs are not yet cleared is restored again to the same values, as long as
+// its epoch is in the failed set, and it stays there until a pass over all leaves is durable.
+//
+// Concurrency. recover() runs under a striped volatile lock (recovery_locks); whoever looks at a leaf first checks
+// needs_recovery(), readers too. It holds neither the leaf's lock nor marks it: nobody has got past the check before.
+#pragma once
+
+#include "checkpoint/domain.hpp"
+#include "index/masstree/node.hpp"
+#include "index/masstree/record.hpp"
+
+namespace hf::masstree_detail {
+
+/// A value log word taken apart.
+namespace log_word {
+inline constexpr u64 cleared = 0xe;  ///< in the low bits: not a log
+
+[[nodiscard]] constexpr u64 make(u64 epoch, unsigned slot_in_line, u64 old_value) noexcept {
+    return (epoch << 48) | value_word::offset(old_value) | static_cast<u64>(slot_in_line) << 1 |
+           (value_word::is_layer(old_value) ? 1 : 0);
+}
+/// A stamp without a log: its line is noted as dirty, its log is still free.
+[[nodiscard]] constexpr u64 stamp(u64 epoch) noexcept { return (epoch << 48) | cleared; }
+[[nodiscard]] constexpr bool is_log(u64 w) noexcept { return (w & 0xf) < 0xe; }
+[[nodiscard]] constexpr u64 low_epoch(u64 w) noexcept { return w >> 48; }
+[[nodiscard]] constexpr unsigned slot_in_line(u64 w) noexcept { return static_cast<unsigned>(w >> 1) & 7; }
+[[nodiscard]] constexpr u64 old_value(u64 w) noexcept {
+    return value_word::offset(w) | ((w & 1) != 0 ? value_word::layer_kind : value_word::record_kind);
+}
+/// The full epoch, by V3.
+[[nodiscard]] constexpr u64 epoch(u64 w, u64 node_epoch) noexcept {
+    return (node_epoch & ~u64{0xffff}) | low_epoch(w);
+}
+}  // namespace log_word
+
+inline constexpr unsigned slots_per_line = 7;
+
+[[nodiscard]] inline bool same_upper(u64 a, u64 b) noexcept { return (a >> 16) == (b >> 16); }
+
+using leaf_permutation = permutation<durable_leaf::width>;
+
+[[nodiscard]] inline word& value_log(durable_leaf& n, unsigned line) noexcept {
+    return line == 0 ? n.value_log_0 : n.value_log_1;
+}
+
+/// Notes all five lines of a node.
+inline void note_node(lane& l, const void* n) { l.note_sticky(static_cast<const char*>(n), node_payload); }
+
+inline void note_value_line(lane& l, const durable_leaf& n, unsigned line) {
+    l.note_sticky(&n.values[line * slots_per_line], sizeof(word));
+}
+
+/// Stamps line 0 for the running epoch (V2). The leaf is locked, recovered, and same_upper.
+inline void begin_permutation(durable_leaf& n, lane& l, u64 epoch) {
+    if (load(n.node_epoch) == epoch) return;
+    store(n.permutation_log, load(n.permutation_));
+#if !defined(HF_MUTATION_leaf_epoch)  // a seeded bug, for the tests of the tests
+    store(n.node_epoch, epoch);
+#endif
+    l.note_sticky(&n, 3 * line_size - 16);  // lines 0 to 2: an insert writes a key too
+}
+
+/// The slots that a rollback to the epoch's start would leave unused.
+[[nodiscard]] inline unsigned free_at_start(const durable_leaf& n, u64 epoch) noexcept {
+    const u64 word_at_start =
+        load(n.node_epoch) == epoch ? load(n.permutation_log) : load(n.permutation_);
+    return ~leaf_permutation(word_at_start).used() & ((1U << durable_leaf::width) - 1);
+}
+
+/// Logs the value of `slot` in its line (V1). False: no room, the leaf must go to the external log.
+[[nodiscard]] inline bool log_value(durable_leaf& n, lane& l, u64 epoch, unsigned slot) {
+    const unsigned line = slot / slots_per_line;
+    const unsigned in_line = slot % slots_per_line;
+    const u64 low = epoch & 0xffff;
+    word& log = value_log(n, line);
+    const u64 w = load(log);
+    if (load(n.node_epoch) == epoch && (free_at_start(n, epoch) >> slot & 1) != 0) {
+        return true;  // filled in this epoch, its line is stamped: a rollback doesn't name the slot
+    }
+    const u64 entry = log_word::make(epoch, in_line, load(n.values[slot]));
+    if (log_word::low_epoch(w) != low) {
+        store(log, entry);
+        note_value_line(l, n, line);
+        return true;
+    }
+    if (!log_word::is_log(w)) {
+        store(log, entry);
+        return true;
+    }
+    if (log_word::slot_in_line(w) == in_line) return true;
+    const unsigned spare = free_at_start(n, epoch) & ~leaf_permutation(load(n.permutation_)).used();
+    int room = -1;
+    for (unsigned i = 0; i < slots_per_line; ++i) {
+        const unsigned s = line * slots_per_line + i;
+        if ((spare >> s & 1) == 0) continue;
+        const u64 other = load(n.values[s]);
+        const bool log_of_now = log_word::is_log(other) && log_word::low_epoch(other) == low;
+        if (log_of_now && log_word::slot_in_line(other) == in_line) return true;
+        if (!log_of_now) room = static_cast<int>(s);
+    }
+    if (room < 0) return false;
+    // The slot may have been emptied in this epoch: readers with the old permutation must try again.
+    n.version.mark_inserting();
+    store(n.values[static_cast<unsigned>(room)], entry);
+    return true;
+}
+
+/// Stamps the line of `slot` before an unlogged store to it (a slot that was free at the epoch's start).
+inline void begin_value_line(durable_leaf& n, lane& l, u64 epoch, unsigned slot) {
+    const unsigned line = slot / slots_per_line;
+    word& log = value_log(n, line);
+    if (log_word::low_epoch(load(log)) == (epoch & 0xffff)) return;
+    store(log, log_word::stamp(epoch));
+    note_value_line(l, n, line);
+}
+
+/// Whether `slot`, free now, may be filled without the external log (V5).
+[[nodiscard]] inline bool may_fill(const durable_leaf& n, u64 epoch, unsigned slot) noexcept {
+    if ((free_at_start(n, epoch) >> slot & 1) == 0) return false;
+    const u64 w = load(n.values[slot]);
+    return !(log_word::is_log(w) && log_word::low_epoch(w) == (epoch & 0xffff));
+}
+
+/// After the leaf has gone to the external log: all its logs are of the running epoch and empty (V3).
+inline void restamp(durable_leaf& n, u64 epoch) noexcept {
+    const unsigned used = leaf_permutation(load(n.permutation_)).used();
+    for (unsigned s = 0; s < durable_leaf::width; ++s) {
+        if ((used >> s & 1) == 0 && log_word::is_log(load(n.values[s]))) {
+            store(n.values[s], log_word::cleared);
+        }
+    }
+    store(n.value_log_0, log_word::stamp(epoch));
+    store(n.value_log_1, log_word::stamp(epoch));
+    store(n.permutation_log, load(n.permutation_));
+    store(n.node_epoch, epoch);
+    store(n.log_epoch, epoch);
+}
+
+/// Whether any log of the leaf is of a failed epoch. Call only where node_epoch < horizon.
+[[nodiscard]] bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept;
+
+/// Rolls the leaf back (R1), if that is still needed.
+void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch);
+
+}  // namespace hf::masstree_detail

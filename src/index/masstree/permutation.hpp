@@ -1,0 +1,76 @@
+// permutation.hpp: which slots of a leaf are used, and in which order (Masstree, EuroSys 2012, section 4.6.2).
+//
+//   | slot at rank 14 | ... | slot at rank 1 | slot at rank 0 | count |      4 bits each
+//
+// One 8-byte word, so an insert or a removal becomes visible, and reaches the medium, in one store. Ranks from
+// `count` on list the free slots.
+#pragma once
+
+#include "base/bits.hpp"
+
+namespace hf::masstree_detail {
+
+template <unsigned Width>
+class permutation {
+    static_assert(Width <= 15);
+
+   public:
+    constexpr permutation() noexcept = default;
+    constexpr explicit permutation(u64 word) noexcept : word_(word) {}
+
+    /// No slot used; rank r names slot r.
+    [[nodiscard]] static constexpr permutation empty() noexcept { return sorted(0); }
+    /// Slots 0 .. n-1 used, in this order.
+    [[nodiscard]] static constexpr permutation sorted(unsigned n) noexcept {
+        u64 w = n;
+        for (unsigned r = 0; r < Width; ++r) w |= static_cast<u64>(r) << (4 * r + 4);
+        return permutation(w);
+    }
+
+    [[nodiscard]] constexpr u64 word() const noexcept { return word_; }
+    [[nodiscard]] constexpr unsigned size() const noexcept { return static_cast<unsigned>(word_ & 15); }
+    [[nodiscard]] constexpr bool full() const noexcept { return size() == Width; }
+    [[nodiscard]] constexpr unsigned slot(unsigned rank) const noexcept {
+        return static_cast<unsigned>((word_ >> (4 * rank + 4)) & 15);
+    }
+
+    /// One bit for each used slot.
+    [[nodiscard]] constexpr unsigned used() const noexcept {
+        unsigned mask = 0;
+        const unsigned n = size();
+        for (unsigned r = 0; r < n; ++r) mask |= 1U << slot(r);
+        return mask;
+    }
+
+    /// The permutation after `slot`, a free one, has been inserted at `rank`.
+    [[nodiscard]] constexpr permutation inserted(unsigned rank, unsigned slot_) const noexcept {
+        unsigned at = size();
+        while (at < Width - 1 && slot(at) != slot_) ++at;
+        return moved(at, rank, size() + 1);
+    }
+
+    /// The permutation after the slot at `rank` has been freed; it goes behind all others.
+    [[nodiscard]] constexpr permutation removed(unsigned rank) const noexcept {
+        return moved(rank, Width - 1, size() - 1);
+    }
+
+   private:
+    /// Takes the entry at rank `from` out and puts it at rank `to`.
+    [[nodiscard]] constexpr permutation moved(unsigned from, unsigned to, unsigned count) const noexcept {
+        const u64 all = word_ >> 4;
+        const u64 entry = (all >> (4 * from)) & 15;
+        const u64 without = (all & below(from)) | (all >> (4 * from + 4)) << (4 * from);
+        const u64 with = (without & below(to)) | entry << (4 * to) | (without >> (4 * to)) << (4 * to + 4);
+        return permutation((with & below(Width)) << 4 | count);
+    }
+    /// The bits of the ranks before `rank`.
+    [[nodiscard]] static constexpr u64 below(unsigned rank) noexcept { return (u64{1} << (4 * rank)) - 1; }
+
+    u64 word_ = 0;
+};
+
+static_assert(permutation<14>::empty().inserted(0, 3).slot(0) == 3);
+static_assert(permutation<14>::sorted(3).removed(1).slot(1) == 2);
+static_assert(permutation<14>::sorted(3).removed(1).slot(13) == 1);
+
+}  // namespace hf::masstree_detail

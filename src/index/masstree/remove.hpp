@@ -1,0 +1,229 @@
+// remove.hpp: empty leaves, the interior nodes that held nothing else, and empty layers (part of masstree.hpp).
+//
+// An empty leaf n leaves its layer like this. Go up from n to the lowest interior node `fork` with more than one child;
+// what lies between has n as its only descendant and goes too. If n's branch is not the fork's first, its range falls
+// to the left neighbour's, as the interior nodes now say; if it is the first, to the right neighbour's, whose low key
+// becomes n's. The left neighbour's `next` passes over n. If there is no fork, n was the layer's only leaf, and the
+// root becomes an empty leaf (M1), which drop_layer() then takes out of the layer above.
+//
+// Locks: n and its ancestors from below, as splits do; neighbours only by try_lock. If that fails again and again,
+// n stays where it is, empty: harmless, and found again by the next removal in it.
+#pragma once
+
+#include "index/masstree/masstree.hpp"
+
+namespace hf {
+
+template <class D>
+struct masstree<D>::removal {
+    leaf* empty = nullptr;
+    std::array<interior*, max_height> between;  ///< single-child nodes, bottom up
+    unsigned between_count = 0;
+    interior* fork = nullptr;  ///< nullptr: the layer has no other leaf; between ends with the root
+    unsigned branch = 0;
+    leaf* left = nullptr;
+    leaf* right = nullptr;  ///< locked only where it takes n's range over
+
+    [[nodiscard]] unsigned all(std::array<node*, max_height + 4>& out) const noexcept {
+        unsigned n = 0;
+        out[n++] = empty;
+        for (unsigned i = 0; i < between_count; ++i) out[n++] = between[i];
+        for (node* other : {static_cast<node*>(fork), static_cast<node*>(left), static_cast<node*>(right)}) {
+            if (other != nullptr) out[n++] = other;
+        }
+        return n;
+    }
+    void unlock_all_but_empty() const noexcept {
+        std::array<node*, max_height + 4> nodes;
+        for (unsigned n = all(nodes); n > 1; --n) nodes[n - 1]->version.unlock();
+    }
+};
+
+/// n, locked, has just become empty. Unlocks it.
+template <class D>
+void masstree<D>::remove_empty(operation& op, key_cursor key, leaf* n, node* root, descent& path) {
+    for (;;) {
+        bool layer_is_empty = n == root;
+        if (layer_is_empty) {
+            n->version.unlock();
+        } else {
+            layer_is_empty = unlink_leaf(op, *n, root, path);
+        }
+        if (!layer_is_empty || key.depth() == 0) return;
+        key.rewind(key.depth() - 1);
+        n = drop_layer(op, key, root, path);
+        if (n == nullptr) return;
+    }
+}
+
+/// Locks what the removal of r.empty changes. False: someone else is at work there; what was locked is unlocked.
+template <class D>
+bool masstree<D>::gather_removal(operation& op, removal& r, node* root, descent& path) const {
+    leaf& n = *r.empty;
+    const u64 low = load(n.low_key);
+    for (node* child = &n; child != root;) {
+        interior* p = lock_parent(root, child, low, path);
+        if (p->key_count() > 0) {
+            r.fork = p;
+            r.branch = p->child_index(low);
+            break;
+        }
+        r.between[r.between_count++] = p;
+        child = p;
+    }
+    if (r.fork == nullptr) return true;
+    const auto lock_neighbour = [&](leaf* other) {
+        if (other == nullptr || !other->version.try_lock(generation_)) return false;
+        const u64 v = other->version.load();
+        if (is_deleted(v) || !is_leaf(v)) {
+            other->version.unlock();
+            return false;
+        }
+        arrive(op, other);
+        return true;
+    };
+    if (low > 0) {
+        u64 v = 0;
+        leaf* left = reach_leaf(root, low - 1, v, nullptr);
+        if (!lock_neighbour(left)) {
+            r.unlock_all_but_empty();
+            return false;
+        }
+        r.left = left;
+        if (load(left->next) != offset_of(&n)) {
+            r.unlock_all_but_empty();
+            return false;
+        }
+    }
+    if (r.branch == 0) {
+        const u64 next = load(n.next);
+        HF_CHECK(next != 0, "the last leaf is the first child of a fork");
+        if (!lock_neighbour(at<leaf>(next))) {
+            r.unlock_all_but_empty();
+            return false;
+        }
+        r.right = at<leaf>(next);
+    }
+    return true;
+}
+
+template <class D>
+void masstree<D>::apply_removal(operation& op, removal& r) {
+    leaf& n = *r.empty;
+    n.version.mark_deleted();
+    const unsigned gone = r.fork != nullptr ? r.between_count : r.between_count - 1;
+    for (unsigned i = 0; i < gone; ++i) r.between[i]->version.mark_deleted();
+    if (r.fork != nullptr) {
+        interior& f = *r.fork;
+        f.version.mark_splitting();
+        const unsigned count = f.key_count();
+        for (unsigned k = r.branch == 0 ? 0 : r.branch - 1; k + 1 < count; ++k) {
+            store(f.keys[k], load(f.keys[k + 1]));
+        }
+        for (unsigned k = r.branch; k < count; ++k) store(f.children[k], load(f.children[k + 1]));
+        store(f.count, count - 1);
+        if (r.right != nullptr) {
+            r.right->version.mark_splitting();
+            store(r.right->low_key, load(n.low_key));
+        }
+        if (r.left != nullptr) store(r.left->next, load(n.next));
+    } else {
+        node* root = r.between[r.between_count - 1];
+        root->version.mark_splitting();
+        root->version.set_leaf(true);
+        auto& l = *static_cast<leaf*>(root);
+        store(l.permutation_, perm::empty().word());
+        store(l.next, 0);
+        store(l.lengths, 0);
+        store(l.low_key, 0);
+        for (auto& v : l.values) store(v, masstree_detail::log_word::cleared);
+        mark_logged(op, root);  // the leaf's log epoch is at another place than the interior node's
+    }
+    r.unlock_all_but_empty();
+    n.version.unlock();
+    for (unsigned i = 0; i < gone; ++i) drop_node(op, r.between[i]);
+    drop_node(op, &n);
+}
+
+/// Takes n out of its layer and unlocks it. True: the layer is now empty.
+template <class D>
+bool masstree<D>::unlink_leaf(operation& op, leaf& n, node* root, descent& path) {
+    constexpr unsigned most_tries = 8;
+    for (unsigned tries = 0; tries < most_tries; ++tries) {
+        removal r;
+        r.empty = &n;
+        if (!gather_removal(op, r, root, path)) {
+            cpu_relax();
+            path.depth = 0;
+            continue;
+        }
+        std::array<node*, max_height + 4> nodes;
+        const unsigned count = r.all(nodes);
+        if (!log_nodes(op, nodes.data(), count)) {
+            r.unlock_all_but_empty();  // no room for the log: the leaf stays, empty
+            break;
+        }
+        apply_removal(op, r);
+        return r.fork == nullptr;
+    }
+    n.version.unlock();
+    return false;
+}
+
+/// The layer below `key` (whose depth is that of the layer above) has run empty: takes it out of the leaf above.
+/// Returns that leaf, locked, if it is now empty too, with `root` as its layer's root.
+template <class D>
+auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent& path) -> leaf* {
+    using masstree_detail::longer;
+    namespace value_word = masstree_detail::value_word;
+    const unsigned depth = key.depth();
+    key.rewind();
+    node* above = at<node>(root_);
+    for (;;) {
+        leaf* u = lock_leaf(op, above, key.slice(), path);
+        if (u == nullptr) return nullptr;
+        const perm p(load(u->permutation_));
+        const int slot = find_slot(*u, p, key.slice(), longer);
+        const u64 value = slot < 0 ? 0 : load(u->values[static_cast<unsigned>(slot)]);
+        if (slot < 0 || !value_word::is_layer(value)) {
+            u->version.unlock();
+            return nullptr;
+        }
+        auto* below = at<leaf>(value_word::offset(value));
+        if (key.depth() < depth) {
+            u->version.unlock();
+            above = below;
+            key.descend();
+            continue;
+        }
+        if (!below->version.try_lock(generation_)) {
+            u->version.unlock();
+            return nullptr;
+        }
+        const u64 v = below->version.load();
+        bool drop = is_leaf(v) && !is_deleted(v);
+        if (drop) {
+            arrive(op, below);
+            drop = perm(load(below->permutation_)).size() == 0;
+        }
+        drop = drop && log_nodes(op, {below}).has_value() && prepare_removal(op, *u).has_value();
+        if (!drop) {
+            below->version.unlock();
+            u->version.unlock();
+            return nullptr;
+        }
+        unsigned rank = 0;
+        while (p.slot(rank) != static_cast<unsigned>(slot)) ++rank;
+        const perm left = p.removed(rank);
+        below->version.mark_deleted();
+        store(u->permutation_, left.word());
+        below->version.unlock();
+        drop_node(op, below);
+        root = above;
+        if (left.size() == 0) return u;
+        u->version.unlock();
+        return nullptr;
+    }
+}
+
+}  // namespace hf

@@ -1,0 +1,278 @@
+// split.hpp: a full leaf gives half of its entries to a new one (part of masstree.hpp).
+//
+// Order of a split: (1) lock the leaf, then its parent, and so on up to the first interior node with room, or the
+// layer's root; (2) allocate all new nodes; (3) log all locked nodes behind one fence; (4) mark, change, unlock.
+// Steps 1 to 3 can fail, and then give everything back; step 4 can't.
+#pragma once
+
+#include "index/masstree/masstree.hpp"
+
+namespace hf {
+
+template <class D>
+struct masstree<D>::split_plan {
+    std::array<node*, max_height + 1> locked;  ///< leaf first, then upwards
+    unsigned count = 0;
+    bool top_is_root_and_full = false;  ///< the last locked node is the layer's root and has no room
+    std::array<node*, 2 * max_height + 4> fresh;
+    unsigned fresh_count = 0;
+    unsigned fresh_used = 0;
+
+    [[nodiscard]] node* take() noexcept { return fresh[fresh_used++]; }
+};
+
+/// Locks the parent of `child`, a locked node that isn't its layer's root and to whose range `slice` belongs.
+template <class D>
+auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path) const -> interior* {
+    for (;;) {
+        while (interior* p = path.pop()) {
+            p->version.lock(generation_);
+            const u64 v = p->version.load();
+            if (!is_deleted(v) && !is_leaf(v) &&
+                load(p->children[p->child_index(slice)]) == offset_of(child)) {
+                return p;
+            }
+            p->version.unlock();
+        }
+        // The path was stale: find the way again, down to the node above `child`.
+        for (bool found = false; !found;) {
+            path.depth = 0;
+            node* n = root;
+            u64 v = stable(n);
+            while (!is_leaf(v) && !is_deleted(v) && n != child) {
+                auto* in = static_cast<interior*>(n);
+                const u64 next = load(in->children[in->child_index(slice)]);
+                if (in->version.changed(v)) break;
+                path.push(in);
+                if (next == offset_of(child)) {
+                    found = true;
+                    break;
+                }
+                n = at<node>(next);
+                v = stable(n);
+            }
+            if (!found) cpu_relax();
+        }
+    }
+}
+
+/// Step 1.
+template <class D>
+result<void> masstree<D>::lock_path_up(split_plan& plan, node* root, u64 slice, descent& path) const {
+    node* n = plan.locked[0];
+    for (;;) {
+        if (n == root) {
+            plan.top_is_root_and_full = true;
+            return {};
+        }
+        interior* p = lock_parent(root, n, slice, path);
+        plan.locked[plan.count++] = p;
+        if (p->key_count() < interior_width) return {};
+        n = p;
+    }
+}
+
+/// Step 2: one new node for each full one, two for a full root.
+template <class D>
+result<void> masstree<D>::get_nodes(operation& op, split_plan& plan) {
+    const unsigned full = plan.top_is_root_and_full ? plan.count : plan.count - 1;
+    for (unsigned i = 0; i < full; ++i) {
+        const bool is_root = plan.top_is_root_and_full && i + 1 == plan.count;
+        for (unsigned k = 0; k < (is_root ? 2U : 1U); ++k) {
+            node* made = nullptr;
+            result<void> failed;
+            if (i == 0) {
+                auto l = new_leaf(op, 0);
+                if (l) made = *l; else failed = tl::unexpected(l.error());
+            } else {
+                auto in = new_interior(op);
+                if (in) made = *in; else failed = tl::unexpected(in.error());
+            }
+            if (!failed) {
+                while (plan.fresh_count > 0) drop_node(op, plan.fresh[--plan.fresh_count]);
+                return failed;
+            }
+            plan.fresh[plan.fresh_count++] = made;
+        }
+    }
+    return {};
+}
+
+template <class D>
+void masstree<D>::unlock_all(split_plan& plan) noexcept {
+    // From the top: whoever then reads a child finds its parent settled.
+    for (unsigned i = plan.count; i > 0; --i) plan.locked[i - 1]->version.unlock();
+}
+
+/// On success all nodes, n included, are unlocked; on error n alone is still locked.
+template <class D>
+result<void> masstree<D>::split_insert(operation& op, leaf& n, node* root, descent& path, const entry& e) {
+    split_plan plan;
+    plan.locked[plan.count++] = &n;
+    if (auto up = lock_path_up(plan, root, e.slice, path); !up) return up;
+    auto ready = get_nodes(op, plan);
+    if (ready) {
+        ready = log_nodes(op, plan.locked.data(), plan.count);
+        if (!ready) {
+            while (plan.fresh_count > 0) drop_node(op, plan.fresh[--plan.fresh_count]);
+        }
+    }
+    if (!ready) {
+        for (unsigned i = plan.count; i > 1; --i) plan.locked[i - 1]->version.unlock();
+        return ready;
+    }
+    for (unsigned i = 0; i < plan.count; ++i) plan.locked[i]->version.mark_splitting();
+    if (plan.count == 1) {
+        divide_root_leaf(op, plan, n, e);
+    } else {
+        u64 separator = 0;
+        node* right = nullptr;
+        divide_leaf(op, plan, n, e, separator, right);
+        for (unsigned i = 1; i < plan.count; ++i) {
+            auto& p = *static_cast<interior*>(plan.locked[i]);
+            if (p.key_count() < interior_width) {
+                insert_child(p, separator, right);
+            } else {
+                const bool is_root = plan.top_is_root_and_full && i + 1 == plan.count;
+                if (is_root) {
+                    node* left = plan.take();
+                    // become_parent() below needs the old contents moved first.
+                    u64 up = separator;
+                    node* new_right = right;
+                    divide_interior(plan, p, true, up, new_right);
+                    auto* l = static_cast<interior*>(left);
+                    u64 keys[interior_width];
+                    u64 children[interior_width + 1];
+                    const unsigned k = p.key_count();
+                    for (unsigned j = 0; j < k; ++j) keys[j] = load(p.keys[j]);
+                    for (unsigned j = 0; j <= k; ++j) children[j] = load(p.children[j]);
+                    set_interior(*l, keys, children, k);
+                    become_parent(p, up, left, new_right, op.epoch());
+                } else {
+                    divide_interior(plan, p, false, separator, right);
+                }
+            }
+        }
+    }
+    unlock_all(plan);
+    return {};
+}
+
+/// All entries of n and the new one, in order, and where to cut them: never between equal slices (M2).
+namespace masstree_detail {
+
+/// Index of the first entry of the right half. `appending`: keys come in ascending order, keep the left full.
+template <class Entry>
+[[nodiscard]] unsigned cut_between_slices(const Entry* all, unsigned count, bool appending) noexcept {
+    const unsigned wish = appending ? count - 1 : (count + 1) / 2;
+    for (unsigned distance = 0; distance < count; ++distance) {
+        for (const unsigned at : {wish - distance, wish + distance}) {
+            if (at >= 1 && at < count && all[at - 1].slice != all[at].slice) return at;
+        }
+    }
+    HF_CHECK(false, "a full leaf holds a single slice");
+    return 0;
+}
+
+}  // namespace masstree_detail
+
+template <class D>
+void masstree<D>::divide_leaf(operation& op, split_plan& plan, leaf& n, const entry& e, u64& separator,
+                              node*& right) {
+    (void)op;
+    const perm p(load(n.permutation_));
+    std::array<entry, leaf::width + 1> all;
+    const unsigned rank = lower_rank(n, p, e.slice, e.length_class);
+    const u64 lengths = load(n.lengths);
+    for (unsigned r = 0, i = 0; i <= leaf::width; ++i) {
+        if (i == rank) {
+            all[i] = e;
+            continue;
+        }
+        const unsigned s = p.slot(r++);
+        all[i] = {load(n.keys[s]), masstree_detail::length_class(lengths, s), load(n.values[s])};
+    }
+    const bool appending = rank == leaf::width && load(n.next) == 0;
+    const unsigned cut = masstree_detail::cut_between_slices(all.data(), leaf::width + 1, appending);
+    auto* fresh = static_cast<leaf*>(plan.take());
+    fill_leaf(*fresh, all.data() + cut, leaf::width + 1 - cut);
+    store(fresh->low_key, all[cut].slice);
+    store(fresh->next, load(n.next));
+    // n is logged and marked: its slots may be laid out anew.
+    fill_leaf(n, all.data(), cut);
+    store(n.next, offset_of(fresh));
+    separator = all[cut].slice;
+    right = fresh;
+}
+
+/// M1: the root leaf's entries go to two new leaves, and it becomes their parent.
+template <class D>
+void masstree<D>::divide_root_leaf(operation& op, split_plan& plan, leaf& n, const entry& e) {
+    auto* left = static_cast<leaf*>(plan.take());
+    // The left leaf takes the root's place in the list; then it is divided like any other.
+    const perm p(load(n.permutation_));
+    std::array<entry, leaf::width> old;
+    const u64 lengths = load(n.lengths);
+    for (unsigned r = 0; r < leaf::width; ++r) {
+        const unsigned s = p.slot(r);
+        old[r] = {load(n.keys[s]), masstree_detail::length_class(lengths, s), load(n.values[s])};
+    }
+    fill_leaf(*left, old.data(), leaf::width);
+    u64 separator = 0;
+    node* right = nullptr;
+    divide_leaf(op, plan, *left, e, separator, right);
+    become_parent(n, separator, left, right, op.epoch());
+}
+
+template <class D>
+void masstree<D>::become_parent(node& root, u64 separator, node* left, node* right, u64 epoch) noexcept {
+    root.version.set_leaf(false);
+    auto& in = static_cast<interior&>(root);
+    store(in.log_epoch, epoch);  // the leaf's was at another place
+    const u64 children[2] = {offset_of(left), offset_of(right)};
+    set_interior(in, &separator, children, 1);
+}
+
+template <class D>
+void masstree<D>::set_interior(interior& n, const u64* keys, const u64* children, unsigned count) noexcept {
+    for (unsigned i = 0; i < count; ++i) store(n.keys[i], keys[i]);
+    for (unsigned i = 0; i <= count; ++i) store(n.children[i], children[i]);
+    store(n.count, count);
+}
+
+/// Puts `child` to the right of the child whose range held `separator`. There is room.
+template <class D>
+void masstree<D>::insert_child(interior& p, u64 separator, node* child) noexcept {
+    const unsigned n = p.key_count();
+    const unsigned i = p.child_index(separator);
+    for (unsigned k = n; k > i; --k) {
+        store(p.keys[k], load(p.keys[k - 1]));
+        store(p.children[k + 1], load(p.children[k]));
+    }
+    store(p.keys[i], separator);
+    store(p.children[i + 1], offset_of(child));
+    store(p.count, n + 1);
+}
+
+/// Divides a full interior node and puts (separator, child) into the right half of it. On return they are what
+/// is to be put into the node above.
+template <class D>
+void masstree<D>::divide_interior(split_plan& plan, interior& p, bool is_root, u64& separator, node*& child) {
+    (void)is_root;
+    constexpr unsigned n = interior_width + 1;
+    u64 keys[n];
+    u64 children[n + 1];
+    const unsigned i = p.child_index(separator);
+    for (unsigned k = 0, from = 0; k < n; ++k) keys[k] = k == i ? separator : load(p.keys[from++]);
+    for (unsigned k = 0, from = 0; k <= n; ++k) {
+        children[k] = k == i + 1 ? offset_of(child) : load(p.children[from++]);
+    }
+    const unsigned middle = i == interior_width ? n - 2 : n / 2;  // ascending keys: keep the left full
+    auto* fresh = static_cast<interior*>(plan.take());
+    set_interior(*fresh, keys + middle + 1, children + middle + 1, n - middle - 1);
+    set_interior(p, keys, children, middle);
+    separator = keys[middle];
+    child = fresh;
+}
+
+}  // namespace hf

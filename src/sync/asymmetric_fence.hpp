@@ -1,0 +1,48 @@
+// asymmetric_fence.hpp: a store-load fence whose frequent side costs nothing.
+//
+// Purpose. The classic flag protocol ("I am inside" / "the gate is closed") needs a store-load fence on both
+// sides. The frequent side here is every operation of every thread; the rare side is an epoch's end. So the
+// rare side pays for both: heavy_fence() makes the kernel run a full barrier on every processor that runs a
+// thread of this process (membarrier(2), PRIVATE_EXPEDITED), and light_fence() is a compiler barrier.
+//
+// Guarantee. Of a thread T that does `A; light_fence(); B` and one that does `C; heavy_fence(); D`: D sees A,
+// or B sees C. Where the kernel has no membarrier, and under ThreadSanitizer (which models neither),
+// light_fence() is a real fence.
+//
+// Literature: membarrier(2); Dice, Huang, Yang, "Asymmetric Dekker Synchronization" (2001).
+#pragma once
+
+#include <atomic>
+
+namespace hf {
+
+#if defined(__SANITIZE_THREAD__)
+#define HF_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HF_TSAN 1
+#endif
+#endif
+
+namespace detail {
+/// Whether membarrier(2) is registered for this process. Decided once, before main().
+extern const bool membarrier_available;
+}  // namespace detail
+
+inline void light_fence() noexcept {
+#if defined(HF_TSAN)
+    // Sequentially consistent operations on one word: what TSan understands of a fence.
+    static std::atomic<int> word{0};
+    word.fetch_add(0, std::memory_order_seq_cst);
+#else
+    if (detail::membarrier_available) [[likely]] {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+#endif
+}
+
+void heavy_fence() noexcept;
+
+}  // namespace hf

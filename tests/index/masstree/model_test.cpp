@@ -1,0 +1,159 @@
+// The tree against std::map: random operations, adversarial keys, crashes at and between epoch boundaries.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/random.hpp"
+#include "index/masstree/tree_fixture.hpp"
+
+namespace hf::test {
+namespace {
+
+using model = std::map<std::string, std::string>;
+
+/// Keys that share slices, end inside them, hold zeros, and go on for several layers.
+std::string adversarial_key(xoshiro256ss& r, unsigned universe) {
+    const u64 n = r.below(universe);
+    switch (n % 6) {
+        case 0: return std::string(n % 17, 'a');
+        case 1: return "prefix__" + std::to_string(n % 50);
+        case 2: return "prefix__prefix__" + std::to_string(n % 50) + std::string(n % 9, '\0');
+        case 3: return std::string(n % 12, '\0');
+        case 4: return std::to_string(n * 2654435761U);
+        default: return std::string(8 * (n % 7), 'x') + std::to_string(n % 13);
+    }
+}
+
+template <class D>
+class tree_model : public ::testing::Test {};
+
+using disciplines = ::testing::Types<transient_discipline, malloc_discipline, logged_discipline, incll_discipline>;
+TYPED_TEST_SUITE(tree_model, disciplines);
+
+template <class D>
+void random_operations(engine<D>& e, model& m, xoshiro256ss& r, unsigned count, unsigned universe) {
+    for (unsigned i = 0; i < count; ++i) {
+        const std::string key = adversarial_key(r, universe);
+        const u64 dice = r.below(100);
+        if (dice < 50) {
+            const std::string value = std::to_string(r()) + std::string(r.below(40), 'v');
+            ASSERT_EQ(e.put(key, value), m.contains(key));
+            m[key] = value;
+        } else if (dice < 85) {
+            ASSERT_EQ(e.remove(key), m.erase(key) == 1) << i;
+        } else {
+            const auto got = e.get(key);
+            const auto it = m.find(key);
+            ASSERT_EQ(got.has_value(), it != m.end());
+            if (got) {
+                ASSERT_EQ(*got, it->second);
+            }
+        }
+        if (r.below(200) == 0) e.epochs().end_epoch();
+    }
+}
+
+template <class D>
+void expect_equal(engine<D>& e, const model& m) {
+    const auto found = e.all();
+    ASSERT_EQ(found.size(), m.size());
+    auto it = m.begin();
+    for (const auto& [k, v] : found) {
+        ASSERT_EQ(k, it->first);
+        ASSERT_EQ(v, it->second);
+        ++it;
+    }
+    std::vector<std::pair<std::string, std::string>> down;
+    operation op(e.epochs());
+    e.tree().scan_backward(op, std::nullopt, false, [&](std::string_view k, std::string_view v) {
+        down.emplace_back(k, v);
+        return true;
+    });
+    std::reverse(down.begin(), down.end());
+    ASSERT_EQ(down, found);
+}
+
+TYPED_TEST(tree_model, behaves_like_a_map) {
+    for (u64 seed = 1; seed <= 6; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        scratch_file file;
+        engine<TypeParam> e(file.path(), {}, {.epoch = std::chrono::microseconds(0)});
+        model m;
+        xoshiro256ss r(seed);
+        random_operations(e, m, r, 20000, seed % 2 ? 300 : 5000);
+        expect_equal(e, m);
+        for (const auto& [k, v] : m) ASSERT_EQ(e.get(k), v);
+    }
+}
+
+TYPED_TEST(tree_model, sequential_keys_come_and_go) {
+    scratch_file file;
+    engine<TypeParam> e(file.path(), {}, {.epoch = std::chrono::microseconds(0)});
+    const auto key = [](unsigned i) {
+        const u64 big = __builtin_bswap64(i);
+        return std::string(reinterpret_cast<const char*>(&big), 8);
+    };
+    for (unsigned i = 0; i < 20000; ++i) e.put(key(i), std::to_string(i));
+    for (unsigned i = 0; i < 20000; ++i) ASSERT_EQ(e.get(key(i)), std::to_string(i));
+    for (unsigned i = 0; i < 20000; ++i) ASSERT_TRUE(e.remove(key(i)));
+    EXPECT_TRUE(e.all().empty());
+    for (unsigned i = 20000; i > 0; --i) e.put(key(i), std::to_string(i));
+    for (unsigned i = 20000; i > 0; --i) ASSERT_TRUE(e.remove(key(i)));
+    EXPECT_TRUE(e.all().empty());
+}
+
+template <class D>
+void crash_test(u64 seed, u64 first_epoch) {
+    scratch_file file;
+    xoshiro256ss r(seed);
+    model durable;
+    region_options options;
+    options.first_epoch = first_epoch;
+    for (int life = 0; life < 12; ++life) {
+        engine<D> e(file.path(), options, {.epoch = std::chrono::microseconds(0)});
+        expect_equal(e, durable);
+        model m = durable;
+        const unsigned epochs = static_cast<unsigned>(r.below(4));
+        const unsigned universe = r.below(2) ? 60 : 4000;
+        for (unsigned i = 0; i < epochs; ++i) {
+            random_operations(e, m, r, static_cast<unsigned>(r.below(3000)), universe);
+            e.epochs().end_epoch();
+            durable = m;
+        }
+        // random_operations ends epochs by itself too, so only whole calls of the last kind are lost
+        const unsigned lost = static_cast<unsigned>(r.below(800));
+        for (unsigned i = 0; i < lost; ++i) {
+            const std::string key = adversarial_key(r, universe);
+            if (r.below(2) != 0) {
+                e.put(key, "lost" + std::to_string(i));
+            } else {
+                e.remove(key);
+            }
+        }
+        // the engine goes without close(): a crash
+    }
+}
+
+TEST(tree_crash, incll_comes_back_as_at_the_end_of_the_last_epoch) {
+    for (u64 seed = 1; seed <= 10; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        crash_test<incll_discipline>(seed, 1);
+    }
+}
+
+TEST(tree_crash, incll_comes_back_across_the_wrap_of_the_low_epoch_bits) {
+    for (u64 seed = 1; seed <= 10; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        crash_test<incll_discipline>(seed, 0xffff - seed * 5);
+    }
+}
+
+TEST(tree_crash, logged_comes_back_as_at_the_end_of_the_last_epoch) {
+    for (u64 seed = 1; seed <= 10; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        crash_test<logged_discipline>(seed, 1);
+    }
+}
+
+}  // namespace
+}  // namespace hf::test
