@@ -8,7 +8,8 @@ namespace hf::layout {
 namespace {
 
 // Different seeds, so that a word of one kind is never valid as another.
-constexpr u64 epoch_seed = 0x45504f4348;
+constexpr u64 check_seed = 0x45504f4348;
+constexpr u64 seal_seed = 0x5345414c;
 constexpr u64 intent_seed = 0x494e54454e54;
 
 constexpr unsigned segment_check_shift = 52;
@@ -17,8 +18,8 @@ constexpr u64 segment_body_mask = (u64{1} << segment_check_shift) - 1;
 u64 check_of(u64 value, u64 seed) noexcept { return checksum64(&value, sizeof value, seed); }
 
 // A CRC, since a hash cut to 12 bits would let a single flipped bit pass once in 4,096 times.
-// Polynomial x^12 + x^11 + x^3 + x^2 + x + 1; it notices every odd number of flipped bits, every pair,
-// and every burst of up to 12. The position goes first, over a start that is not zero.
+// Polynomial x^12 + x^11 + x^3 + x^2 + x + 1; it notices every odd number of flipped bits, every
+// pair, and every burst of up to 12. The position goes first, over a start that is not zero.
 u64 segment_check(unsigned position, u64 body) noexcept {
     constexpr unsigned width = 12;
     constexpr u32 polynomial = 0x80F;
@@ -42,8 +43,9 @@ u64 superblock_checksum(const superblock& s) noexcept {
 }
 
 void epoch_record_init(epoch_record& record, u64 epoch) noexcept {
-    record.check.store(check_of(epoch, epoch_seed), std::memory_order_release);
+    record.check.store(check_of(epoch, check_seed), std::memory_order_release);
     record.epoch.store(epoch, std::memory_order_release);
+    record.seal.store(check_of(epoch, seal_seed), std::memory_order_release);
 }
 
 void epoch_record_store(epoch_record& record, u64 epoch) noexcept {
@@ -58,11 +60,15 @@ void epoch_record_store(epoch_record& record, u64 epoch) noexcept {
 }
 
 result<u64> epoch_record_load(const epoch_record& record) {
-    // check is written first, so a reader beside a writer has to load it last.
+    const u64 seal = record.seal.load(std::memory_order_acquire);
     const u64 epoch = record.epoch.load(std::memory_order_acquire);
     const u64 check = record.check.load(std::memory_order_acquire);
-    for (u64 step = 0; step <= max_epoch_step; ++step) {
-        if (check == check_of(epoch + step, epoch_seed)) return epoch;
+    const bool checked = check == check_of(epoch, check_seed);
+    const bool sealed = seal == check_of(epoch, seal_seed);
+    if (checked && sealed) return epoch;
+    for (u64 step = 1; step <= max_epoch_step; ++step) {
+        if (checked && seal == check_of(epoch - step, seal_seed)) return epoch;
+        if (sealed && check == check_of(epoch + step, check_seed)) return epoch;
     }
     return failure({errc::corrupt, "read the epoch record",
                     at_offset("header", offsetof(header, epoch)), "its checksum is wrong",

@@ -86,11 +86,13 @@ struct superblock {
     u64 checksum;  ///< of all bytes before it
 };
 
-/// PCSO makes every prefix of an advance valid: check (already of the next epoch) first, then
-/// epoch.
+/// Written in this order, so that PCSO makes every prefix of an advance valid; at rest both check
+/// and seal belong to the epoch, and in between one of them does. With check alone, an epoch whose
+/// lowest bit flipped would look like one that is just being advanced.
 struct alignas(line_size) epoch_record {
     std::atomic<u64> check;
     std::atomic<u64> epoch;
+    std::atomic<u64> seal;
 };
 
 /// A named entry point. value, old and epoch are a logged cell and belong to checkpoint/. An empty
@@ -149,7 +151,7 @@ static_assert(std::atomic<u64>::is_always_lock_free && sizeof(std::atomic<u64>) 
 
 [[nodiscard]] u64 superblock_checksum(const superblock& s) noexcept;
 
-/// How far ahead of its epoch a record's check may be.
+/// How far check may be ahead of the epoch, and seal behind it.
 inline constexpr u64 max_epoch_step = 8;
 /// Sets the epoch, which never goes back. A larger jump than max_epoch_step (after crashes during
 /// recovery, which use numbers up before the record is written) is made in steps, and a crash may

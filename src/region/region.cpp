@@ -61,6 +61,47 @@ result<u64> initial_pages(u64 bytes, const region_options& o, const std::string&
     return align_up(bytes, page_size) / page_size;
 }
 
+// What the file lies on, unless the options insist on what it cannot be.
+result<medium_kind> agree_on_medium(const detail::file_handle& file, const region_options& o,
+                                    const std::string& name) {
+    const auto found = detect_medium(file.get(), name);
+    if (!found) return found;
+    const medium_kind kind = o.medium.value_or(*found);
+    if ((kind == medium_kind::shm) != (*found == medium_kind::shm)) {
+        return failure({errc::medium, "open the region", name,
+                        "the medium " + std::string(to_string(kind)) +
+                            " was asked for, but the file lies on " +
+                            std::string(to_string(*found)),
+                        "leave the medium to be found, or use another path"});
+    }
+    return kind;
+}
+
+medium make_medium(medium_kind kind, const region_options& o) {
+    const bool flushes = o.flush == flush_policy::always ||
+                         (o.flush == flush_policy::automatic && kind == medium_kind::dax);
+    return {kind, flushes ? best_flush_instruction() : flush_instruction::none, o.fence_latency_ns};
+}
+
+result<window> take_window(const std::string& name) {
+    auto w = window::take();
+    if (!w) w.error().where = name;
+    return w;
+}
+
+result<void> check_length(u64 bytes, const std::string& name) {
+    if (bytes >= page_size) return {};
+    if (bytes == 0) {
+        return failure({errc::corrupt, "open the region", name, "the file is empty",
+                        "remove it and let Holdfast create a new one, or restore a backup"});
+    }
+    return failure({errc::corrupt, "open the region", at_offset(name, bytes),
+                    "the file has " + std::to_string(bytes) +
+                        " bytes, less than the header of a region (" + std::to_string(page_size) +
+                        ")",
+                    "check that it is a region; restore it from a backup"});
+}
+
 result<detail::file_handle> create_file(const std::filesystem::path& path,
                                         const region_options& o) {
     const std::string name = path.string();
@@ -72,14 +113,14 @@ result<detail::file_handle> create_file(const std::filesystem::path& path,
     if (!pages) return tl::unexpected(pages.error());
     auto file = detail::create_unnamed(path);
     if (!file) return file;
-    const auto found = detect_medium(file->get(), name);
-    if (!found) return tl::unexpected(found.error());
+    const auto kind = agree_on_medium(*file, o, name);
+    if (!kind) return tl::unexpected(kind.error());
     if (auto ok = detail::allocate(*file, name, 0, *pages * page_size); !ok) {
         return tl::unexpected(ok.error());
     }
     HF_PERSIST_POINT("region C1: space allocated before the header is written");
     const auto header = detail::blank_header();
-    if (auto ok = detail::format_header(*header, o, o.medium.value_or(*found), *pages - 1); !ok) {
+    if (auto ok = detail::format_header(*header, o, *kind, *pages - 1); !ok) {
         return tl::unexpected(ok.error());
     }
     const auto bytes = std::as_bytes(std::span(header.get(), 1));
@@ -92,94 +133,113 @@ result<detail::file_handle> create_file(const std::filesystem::path& path,
 
 result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
                                              const region_options& options) {
-    if (auto ok = check_options(options, path.string()); !ok) return tl::unexpected(ok.error());
+    const std::string name = path.string();
+    if (auto ok = check_options(options, name); !ok) return tl::unexpected(ok.error());
     const bool may_create =
         options.mode == open_mode::open_or_create || options.mode == open_mode::create_new;
     // Two processes may race to create; the loser opens what the winner made.
     for (int attempt = 0;; ++attempt) {
         if (options.mode != open_mode::create_new) {
             auto file = detail::open_file(path, options.mode != open_mode::inspect);
-            if (file) return attach(std::move(*file), path, options, false);
-            if (file.error().code != errc::not_found || !may_create)
+            if (file) {
+                auto place = take_window(name);
+                if (!place) return tl::unexpected(place.error());
+                return attach(std::move(*place), std::move(*file), path, options);
+            }
+            if (file.error().code != errc::not_found || !may_create) {
                 return tl::unexpected(file.error());
+            }
         }
+        // The window first: there is no file for a region that could not be mapped.
+        auto place = take_window(name);
+        if (!place) return tl::unexpected(place.error());
         auto file = create_file(path, options);
-        if (file) return attach(std::move(*file), path, options, true);
+        if (file) {
+            auto r = attach(std::move(*place), std::move(*file), path, options);
+            if (r) (*r)->created_ = true;
+            return r;
+        }
         const bool lost_race = options.mode == open_mode::open_or_create && attempt == 0 &&
                                file.error().code == errc::usage && detail::is_taken(path);
         if (!lost_race) return tl::unexpected(file.error());
     }
 }
 
-result<std::unique_ptr<region>> region::attach(detail::file_handle file,
-                                               const std::filesystem::path& path,
-                                               const region_options& options, bool created) {
+std::unique_ptr<region> region::blank(window place, std::string name,
+                                      const region_options& options) {
     std::unique_ptr<region> r(new region);
+    r->window_ = std::move(place);
+    r->name_ = std::move(name);
+    r->kind_ = options.kind;
+    r->read_only_ = options.mode == open_mode::inspect;
+    r->max_pages_ = (options.max_size == 0 ? window_size : options.max_size) / page_size;
+    return r;
+}
+
+result<std::unique_ptr<region>> region::attach(window place, detail::file_handle file,
+                                               const std::filesystem::path& path,
+                                               const region_options& options) {
+    auto r = blank(std::move(place), path.string(), options);
     r->file_ = std::move(file);
     r->path_ = path;
-    r->name_ = path.string();
-    r->created_ = created;
-    r->read_only_ = options.mode == open_mode::inspect;
-    if (auto ok = r->choose_medium(options); !ok) return tl::unexpected(ok.error());
+    const auto kind = agree_on_medium(r->file_, options, r->name_);
+    if (!kind) return tl::unexpected(kind.error());
+    if (!r->read_only_) r->medium_ = make_medium(*kind, options);
 
     const auto size = detail::facts_of(r->file_, r->name_);
     if (!size) return tl::unexpected(size.error());
-    if (size->bytes == 0) {
-        return failure(
-            r->failed(errc::corrupt, "open the region", "the file is empty",
-                      "remove it and let Holdfast create a new one, or restore a backup"));
-    }
-    if (size->bytes < page_size) {
-        return failure({errc::corrupt, "open the region", at_offset(r->name_, size->bytes),
-                        "the file has " + std::to_string(size->bytes) +
-                            " bytes, less than the header of a region (" +
-                            std::to_string(page_size) + ")",
-                        "check that it is a region; restore it from a backup"});
-    }
+    if (auto ok = check_length(size->bytes, r->name_); !ok) return tl::unexpected(ok.error());
     const auto copy = detail::blank_header();
-    if (auto ok = detail::read_start(r->file_, r->name_,
-                                     std::as_writable_bytes(std::span(copy.get(), 1)));
-        !ok) {
+    const auto bytes_of_copy = std::as_writable_bytes(std::span(copy.get(), 1));
+    if (auto ok = detail::read_start(r->file_, r->name_, bytes_of_copy); !ok) {
         return tl::unexpected(ok.error());
     }
     auto facts = detail::judge_header(*copy, size->bytes, r->name_);
     if (!facts) return tl::unexpected(facts.error());
-    if (!r->read_only_ && facts->super.kind != options.kind) {
-        return failure(r->failed(errc::incompatible, "open the region",
-                                 "it was created for the discipline " +
-                                     std::string(to_string(facts->super.kind)) + ", not " +
-                                     std::string(to_string(options.kind)),
-                                 "open it with its own discipline"));
-    }
+    if (auto ok = r->check_against(*facts, options); !ok) return tl::unexpected(ok.error());
+
     const u64 bytes = facts->pages * page_size;
-    r->max_pages_ = (options.max_size == 0 ? window_size : options.max_size) / page_size;
-    if (!r->read_only_ && r->max_pages_ < facts->pages) {
-        return failure(r->failed(errc::usage, "open the region",
-                                 "it has " + std::to_string(bytes) +
-                                     " bytes, more than the maximal size of " +
-                                     std::to_string(options.max_size),
-                                 "allow a larger maximal size"));
-    }
     // A copy may have come back with holes; a store into one would kill the process when the disk
     // is full.
     if (!r->read_only_ && size->allocated_bytes < bytes) {
-        if (auto ok = detail::allocate(r->file_, r->name_, 0, bytes); !ok)
+        if (auto ok = detail::allocate(r->file_, r->name_, 0, bytes); !ok) {
             return tl::unexpected(ok.error());
+        }
     }
-    auto w = window::take();
-    if (!w) return tl::unexpected(w.error());
-    r->window_ = std::move(*w);
     if (auto ok = r->map(0, bytes); !ok) return tl::unexpected(ok.error());
-
-    r->kind_ = facts->super.kind;
-    r->was_clean_ = facts->super.clean != 0;
-    r->damage_ = std::move(facts->damage);
-    r->bytes_.store(bytes, std::memory_order_release);
-    r->segments_ = std::move(facts->segments);
-    r->file_bytes_ = size->bytes;
-    r->newest_ = facts->newest;
-    r->adopt(facts->super);
+    r->adopt(std::move(*facts), size->bytes);
     return r;
+}
+
+result<void> region::check_against(const detail::header_facts& facts,
+                                   const region_options& options) const {
+    if (read_only_) return {};
+    if (facts.super.kind != options.kind) {
+        return failure(failed(errc::incompatible, "open the region",
+                              "it was created for the discipline " +
+                                  std::string(to_string(facts.super.kind)) + ", not " +
+                                  std::string(to_string(options.kind)),
+                              "open it with its own discipline"));
+    }
+    if (facts.pages > max_pages_) {
+        return failure(failed(errc::usage, "open the region",
+                              "it has " + std::to_string(facts.pages * page_size) +
+                                  " bytes, more than the maximal size of " +
+                                  std::to_string(options.max_size),
+                              "allow a larger maximal size"));
+    }
+    return {};
+}
+
+void region::adopt(detail::header_facts facts, u64 file_bytes) {
+    kind_ = facts.super.kind;
+    was_clean_ = facts.super.clean != 0;
+    damage_ = std::move(facts.damage);
+    segments_ = std::move(facts.segments);
+    bytes_.store(facts.pages * page_size, std::memory_order_release);
+    file_bytes_ = file_bytes;
+    newest_ = facts.newest;
+    adopt(facts.super);
 }
 
 result<std::unique_ptr<region>> region::create_volatile(u64 bytes, const region_options& options) {
@@ -187,24 +247,18 @@ result<std::unique_ptr<region>> region::create_volatile(u64 bytes, const region_
     if (auto ok = check_options(options, name); !ok) return tl::unexpected(ok.error());
     const auto pages = initial_pages(bytes, options, name);
     if (!pages) return tl::unexpected(pages.error());
-    std::unique_ptr<region> r(new region);
-    r->name_ = name;
+    auto place = take_window(name);
+    if (!place) return tl::unexpected(place.error());
+    auto r = blank(std::move(*place), name, options);
     r->created_ = true;
-    r->kind_ = options.kind;
-    r->max_pages_ = (options.max_size == 0 ? window_size : options.max_size) / page_size;
-    auto w = window::take();
-    if (!w) return tl::unexpected(w.error());
-    r->window_ = std::move(*w);
+    r->read_only_ = false;
     if (auto ok = r->map(0, *pages * page_size); !ok) return tl::unexpected(ok.error());
     if (auto ok = detail::format_header(r->header(), options, medium_kind::shm, *pages - 1); !ok) {
         return tl::unexpected(ok.error());
     }
     auto facts = detail::judge_header(r->header(), *pages * page_size, name);
     if (!facts) return tl::unexpected(facts.error());
-    r->bytes_.store(*pages * page_size, std::memory_order_release);
-    r->file_bytes_ = *pages * page_size;
-    r->segments_ = std::move(facts->segments);
-    r->adopt(facts->super);
+    r->adopt(std::move(*facts), *pages * page_size);
     return r;
 }
 
@@ -213,28 +267,6 @@ region::~region() = default;
 
 error region::failed(errc code, std::string what, std::string why, std::string next) const {
     return {code, std::move(what), name_, std::move(why), std::move(next)};
-}
-
-result<void> region::choose_medium(const region_options& options) {
-    const auto found = detect_medium(file_.get(), name_);
-    if (!found) return tl::unexpected(found.error());
-    const bool found_dax = *found == medium_kind::dax;
-    const medium_kind kind = options.medium.value_or(*found);
-    if ((kind == medium_kind::shm) == found_dax) {
-        return failure(failed(errc::medium, "open the region",
-                              "the medium " + std::string(to_string(kind)) +
-                                  " was asked for, but the file lies on " +
-                                  std::string(to_string(*found)),
-                              "leave the medium to be found, or use another path"));
-    }
-    auto instruction = flush_instruction::none;
-    const bool needed = kind == medium_kind::dax;
-    if (options.flush == flush_policy::always ||
-        (options.flush == flush_policy::automatic && needed)) {
-        instruction = best_flush_instruction();
-    }
-    medium_ = read_only_ ? medium() : medium(kind, instruction, options.fence_latency_ns);
-    return {};
 }
 
 result<void> region::map(u64 from, u64 to) {

@@ -134,15 +134,20 @@ class region {
    private:
     region() = default;
 
-    static result<std::unique_ptr<region>> attach(detail::file_handle file,
-                                                  const std::filesystem::path& path,
-                                                  const region_options& options, bool created);
-    result<void> choose_medium(const region_options& options);
+    [[nodiscard]] static std::unique_ptr<region> blank(window place, std::string name,
+                                                       const region_options& options);
+    [[nodiscard]] static result<std::unique_ptr<region>> attach(window place,
+                                                                detail::file_handle file,
+                                                                const std::filesystem::path& path,
+                                                                const region_options& options);
+    [[nodiscard]] result<void> check_against(const detail::header_facts& facts,
+                                             const region_options& options) const;
     result<void> map(u64 from, u64 to);
     result<void> extend_file(u64 old_bytes, u64 new_bytes);
     void take_back(u64 old_bytes, u64 new_bytes);
     void write_intent(u64 pages);
     void adopt(const layout::superblock& s);
+    void adopt(detail::header_facts facts, u64 file_bytes);
     [[nodiscard]] error failed(errc code, std::string what, std::string why,
                                std::string next) const;
     [[nodiscard]] root* lookup(std::string_view name) const noexcept;

@@ -34,7 +34,8 @@ TEST(bits, alignment_rounds_to_the_nearest_multiple) {
 }
 
 TEST(check_death, a_failed_check_says_where_and_what) {
-    EXPECT_DEATH(HF_CHECK(1 == 2, "one is not two"), "base_test.cpp:[0-9]+: .*one is not two.*1 == 2");
+    EXPECT_DEATH(HF_CHECK(1 == 2, "one is not two"),
+                 "base_test.cpp:[0-9]+: .*one is not two.*1 == 2");
 }
 
 TEST(check, a_passed_check_does_nothing_and_evaluates_once) {

@@ -199,9 +199,8 @@ TEST(ordered, stores_go_to_plain_and_to_atomic_fields) {
 const char* last_point = nullptr;
 
 TEST(persist_point, calls_the_hook_and_only_while_it_is_set) {
-    const persist_point_hook old = set_persist_point_hook([](const char* name) {
-        last_point = name;
-    });
+    const persist_point_hook old =
+        set_persist_point_hook([](const char* name) { last_point = name; });
     detail::persist_point_reached("test P1: reached");
     EXPECT_STREQ(last_point, "test P1: reached");
     set_persist_point_hook(old);

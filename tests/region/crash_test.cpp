@@ -1,0 +1,188 @@
+// The process stops at every persist point of creation, growth, superblock updates and new roots.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "persist/persist_point.hpp"
+#include "region/scratch.hpp"
+
+namespace hf::test {
+namespace {
+
+using layout::page_size;
+
+constexpr int stopped = 42;
+const char* stop_at = nullptr;
+
+void stop_hook(const char* name) {
+    if (std::strncmp(name, stop_at, std::strlen(stop_at)) == 0) ::_exit(stopped);
+}
+
+class crash : public on_tmpfs {
+   protected:
+    // Runs `body` in a child that stops at the point, as a crash would. All that it stored is kept.
+    static void crash_at(const char* point, const std::function<void()>& body) {
+        const int code = in_child([&] {
+            stop_at = point;
+            set_persist_point_hook(stop_hook);
+            body();
+            return 0;
+        });
+        EXPECT_EQ(code, stopped) << point << " was never reached";
+    }
+};
+
+TEST_F(crash, during_creation_leaves_nothing_or_a_whole_region) {
+    struct {
+        const char* point;
+        bool named;
+    } const cases[] = {
+        {"region C1:", false}, {"region C2:", false}, {"region C3:", true}, {"region C4:", true}};
+    for (const auto& c : cases) {
+        crash_at(c.point, [this] { auto r = region::open(file, small_options()); });
+        EXPECT_EQ(dir.names().size(), c.named ? 1U : 0U) << c.point;
+        const auto r = must_open(file);
+        ASSERT_NE(r, nullptr);
+        EXPECT_EQ(r->created(), !c.named);
+        EXPECT_EQ(r->segments().size(), 1U);
+        EXPECT_TRUE(r->grow(segment_kind::heap, 1, 0));
+        EXPECT_EQ(dir.names(), std::vector<std::string>{"store.hf"});
+        std::filesystem::remove(file);
+    }
+}
+
+TEST_F(crash, during_growth_leaves_the_region_before_or_after_it_and_it_grows_on) {
+    struct {
+        const char* point;
+        bool grown;
+    } const cases[] = {{"region G1:", false},
+                       {"region G2:", false},
+                       {"region G3:", false},
+                       {"region G4:", true},
+                       {"region G5:", true}};
+    for (const auto& c : cases) {
+        SCOPED_TRACE(c.point);
+        make_region(file);
+        crash_at(c.point, [this] {
+            auto r = region::open(file, small_options());
+            if (r) (void)(*r)->grow(segment_kind::log, 7, 3);
+        });
+        const fingerprint before = fingerprint_of(file);
+        {
+            const auto r = must_open(file);
+            ASSERT_NE(r, nullptr);
+            EXPECT_EQ(r->segments().size(), c.grown ? 2U : 1U);
+            EXPECT_EQ(r->size(), (16U + (c.grown ? 7U : 0U)) * page_size);
+        }
+        EXPECT_EQ(fingerprint_of(file), before);  // opening mends nothing yet
+        {
+            const auto r = must_open(file);
+            const auto s = r->grow(segment_kind::heap, 3, 9);
+            ASSERT_TRUE(s) << s.error().to_string();
+            const std::byte* const begin = r->at<std::byte>(s->offset);
+            EXPECT_TRUE(std::all_of(begin, begin + s->bytes(),
+                                    [](std::byte b) { return b == std::byte{0}; }));
+            EXPECT_EQ(r->header().intent.pages.load(), 0U);
+            EXPECT_EQ(*r->at<u8>(page_size), 0x5A);
+        }
+        EXPECT_EQ(fingerprint_of(file).bytes, (16U + (c.grown ? 7U : 0U) + 3U) * page_size);
+        must_open(file);
+        std::filesystem::remove(file);
+    }
+}
+
+TEST_F(crash, while_the_tail_of_a_broken_growth_is_cut_off) {
+    make_region(file);
+    for (const char* point : {"region G2:", "region G0:", "region G2:", "region G1:"}) {
+        crash_at(point, [this] {
+            auto r = region::open(file, small_options());
+            if (r) (void)(*r)->grow(segment_kind::log, 7, 3);
+        });
+        EXPECT_EQ(must_open(file)->segments().size(), 1U) << point;
+    }
+    const auto r = must_open(file);
+    EXPECT_TRUE(r->grow(segment_kind::heap, 1, 0));
+    EXPECT_EQ(fingerprint_of(file).bytes, 17 * page_size);
+}
+
+// A kernel may grow a file in steps of its own.
+TEST_F(crash, a_tail_of_any_length_up_to_the_intent_is_accepted_and_reads_as_zeros_later) {
+    for (const u64 tail : {u64{0}, u64{1}, u64{4096}, page_size + 7, 4 * page_size}) {
+        make_region(file);
+        layout::growth_intent intent;
+        intent.pages.store(20);
+        intent.check.store(layout::growth_intent_check(20));
+        patch(file, offsetof(layout::header, intent), &intent, 16);
+        std::filesystem::resize_file(file, 16 * page_size + tail);
+        if (tail != 0) patch(file, 16 * page_size, "x", 1);
+        const auto r = must_open(file);
+        ASSERT_NE(r, nullptr);
+        const auto s = r->grow(segment_kind::heap, 1, 0);
+        ASSERT_TRUE(s);
+        EXPECT_EQ(*r->at<u8>(s->offset), 0);
+        std::filesystem::remove(file);
+    }
+}
+
+TEST_F(crash, during_an_update_of_the_superblock_leaves_the_old_or_the_new_one) {
+    struct {
+        const char* point;
+        u64 generation;
+    } const cases[] = {{"region S1:", 5}, {"region S2:", 5}};
+    for (const auto& c : cases) {
+        make_region(file);
+        crash_at(c.point, [this] {
+            auto r = region::open(file, small_options());
+            if (r) (void)(*r)->update_super([](layout::superblock& s) { s.generation = 5; });
+        });
+        const auto r = must_open(file);
+        ASSERT_NE(r, nullptr);
+        EXPECT_EQ(r->super().generation, c.generation);
+        EXPECT_TRUE(r->damage().empty());
+        ASSERT_TRUE(r->update_super([](layout::superblock& s) { s.generation += 1; }));
+        EXPECT_EQ(std::memcmp(&r->header().super[0], &r->header().super[1], 4096), 0);
+        std::filesystem::remove(file);
+    }
+}
+
+TEST_F(crash, while_a_root_is_added_leaves_it_out_or_whole) {
+    struct {
+        const char* point;
+        bool there;
+    } const cases[] = {{"region R1:", false}, {"region R2:", true}};
+    for (const auto& c : cases) {
+        make_region(file);
+        crash_at(c.point, [this] {
+            auto r = region::open(file, small_options());
+            if (r) (void)(*r)->add_root("a fairly long name", 11);
+        });
+        const auto r = must_open(file);
+        ASSERT_NE(r, nullptr);
+        const auto found = r->find_root("a fairly long name");
+        EXPECT_EQ(found.has_value(), c.there) << c.point;
+        if (found) {
+            EXPECT_EQ((*found)->type, 11U);
+        }
+        // Nothing of a broken one shows through in the next.
+        ASSERT_TRUE(r->add_root("b", 12));
+        EXPECT_EQ((*r->find_root("b"))->type, 12U);
+        EXPECT_EQ(must_fail(file).code, errc::busy);
+        std::filesystem::remove(file);
+    }
+}
+
+TEST_F(crash, a_killed_process_leaves_no_lock) {
+    make_region(file);
+    EXPECT_EQ(in_child([this]() -> int {
+                  auto r = region::open(file, small_options());
+                  ::_exit(r ? stopped : 1);
+              }),
+              stopped);
+    must_open(file);
+}
+
+}  // namespace
+}  // namespace hf::test
