@@ -1,0 +1,173 @@
+#include "server/connection.hpp"
+
+#include <array>
+#include <asio/buffer.hpp>
+#include <asio/post.hpp>
+
+namespace hf::detail {
+namespace {
+
+/// Pieces of output handed to the system at once.
+constexpr std::size_t pieces_a_write = 16;
+/// Rounds that a connection may take before others have their turn.
+constexpr int rounds_a_turn = 16;
+
+bool would_block(const asio::error_code& status) {
+    return status == asio::error::would_block || status == asio::error::try_again;
+}
+
+}  // namespace
+
+void connection::begin() {
+    asio::error_code status;
+    socket_.non_blocking(true, status);
+    if (!status) {
+        asio::error_code ignored;  // a connection without it is slower, not wrong
+        socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+        return drive();
+    }
+    close();
+}
+
+void connection::drive() {
+    for (int round = 0; !closed_; ++round) {
+        if (!write()) {
+            return;
+        }
+        const auto& answers = session_.answers();
+        if (answers.awaited() != 0) {
+            owner_.wait_for(shared_from_this(), answers.awaited());
+        }
+        const bool over = session_.finished() || (ended_ && !carried_fresh_);
+        if (over && answers.size() == 0) {
+            return close();
+        }
+        if (over || session_.blocked()) {
+            return;  // until the client reads or the epoch is durable
+        }
+        if (!carried_fresh_) {
+            return wait_readable();
+        }
+        if (round == rounds_a_turn) {
+            asio::post(owner_.loop(), [self = shared_from_this()] { self->drive(); });
+            return;
+        }
+        feed();
+    }
+}
+
+void connection::feed() {
+    const std::size_t taken = session_.consume(carried_);
+    carried_.erase(0, taken);
+    if (carried_.empty()) {
+        carried_ = std::string();
+    }
+    carried_fresh_ = session_.blocked() && !carried_.empty();
+}
+
+void connection::read() {
+    asio::error_code status;
+    const std::size_t size = socket_.read_some(asio::buffer(owner_.input_), status);
+    if (would_block(status)) {
+        return;
+    }
+    if (status == asio::error::eof) {
+        ended_ = true;
+        return;
+    }
+    if (status) {
+        return close();
+    }
+    owner_.context_.count.add(tally::bytes_read, size);
+    const std::string_view fresh(owner_.input_.data(), size);
+    if (carried_.empty()) {
+        carried_.assign(fresh.substr(session_.consume(fresh)));
+        carried_fresh_ = session_.blocked() && !carried_.empty();
+        return;
+    }
+    carried_.append(fresh);
+    feed();
+}
+
+bool connection::write() {
+    auto& answers = session_.answers();
+    while (answers.sendable() != 0 && !waiting_writable_) {
+        std::array<std::string_view, pieces_a_write> pieces;
+        const std::size_t count = answers.gather(pieces);
+        std::array<asio::const_buffer, pieces_a_write> buffers;
+        for (std::size_t i = 0; i < count; ++i) {
+            buffers[i] = asio::buffer(pieces[i].data(), pieces[i].size());
+        }
+        asio::error_code status;
+        const std::size_t size = socket_.write_some(buffers, status);
+        if (would_block(status)) {
+            wait_writable();
+            break;
+        }
+        if (status) {
+            close();
+            return false;
+        }
+        owner_.context_.count.add(tally::bytes_written, size);
+        answers.sent(size);
+    }
+    return true;
+}
+
+void connection::wait_readable() {
+    if (waiting_readable_ || closed_) {
+        return;
+    }
+    waiting_readable_ = true;
+    socket_.async_wait(
+        asio::socket_base::wait_read, [self = shared_from_this()](asio::error_code status) {
+            self->waiting_readable_ = false;
+            if (status || self->closed_) {
+                return self->close();
+            }
+            if (!self->ended_ && !self->session_.finished() && !self->session_.blocked()) {
+                self->read();
+            }
+            self->drive();
+        });
+}
+
+void connection::wait_writable() {
+    if (waiting_writable_ || closed_) {
+        return;
+    }
+    waiting_writable_ = true;
+    socket_.async_wait(asio::socket_base::wait_write,
+                       [self = shared_from_this()](asio::error_code status) {
+                           self->waiting_writable_ = false;
+                           if (status || self->closed_) {
+                               return self->close();
+                           }
+                           self->drive();
+                       });
+}
+
+void connection::release(ticket durable) {
+    in_waiting_list_ = false;
+    session_.answers().release(durable);
+    drive();
+}
+
+void connection::finish() {
+    ended_ = true;
+    carried_fresh_ = false;
+    drive();
+}
+
+void connection::close() {
+    if (closed_) {
+        return;
+    }
+    closed_ = true;
+    asio::error_code ignored;
+    socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+    socket_.close(ignored);
+    owner_.forget(shared_from_this());
+}
+
+}  // namespace hf::detail

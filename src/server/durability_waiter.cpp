@@ -1,0 +1,55 @@
+#include "server/durability_waiter.hpp"
+
+#include <utility>
+
+namespace hf::detail {
+
+durability_waiter::durability_waiter(store& records, on_durable durable, on_failure failed)
+    : records_(records), durable_(std::move(durable)), failed_(std::move(failed)) {
+    thread_ = std::thread([this] { run(); });
+}
+
+void durability_waiter::want(ticket t) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (t <= wanted_) {
+            return;
+        }
+        wanted_ = t;
+    }
+    changed_.notify_one();
+}
+
+void durability_waiter::stop() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    changed_.notify_one();
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+void durability_waiter::run() {
+    ticket reported = 0;
+    for (;;) {
+        ticket newest = 0;
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [&] { return stopping_ || wanted_ > reported; });
+            if (stopping_) {
+                return;
+            }
+            newest = wanted_;
+        }
+        if (const auto waited = records_.wait_durable(newest); !waited) {
+            failed_(waited.error());
+            return;
+        }
+        reported = newest;
+        durable_(newest);
+    }
+}
+
+}  // namespace hf::detail

@@ -1,0 +1,51 @@
+// server/durability_waiter.hpp: the one thread that waits until epochs are durable.
+//
+// Purpose. Group commit. Workers say which ticket they wait for and go on; this thread waits for
+// the newest of them, which covers the older ones, and reports what has become durable. While it
+// waits, further tickets gather for the next round.
+//
+// Concurrency. want() from any thread. The reports come on the waiter's own thread.
+// Bad input. When the store cannot make an epoch durable the waiter reports the error once and
+// ends: what was acknowledged from then on could not be trusted.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include <holdfast/store.hpp>
+
+#include "base/bits.hpp"
+
+namespace hf::detail {
+
+class durability_waiter {
+   public:
+    using on_durable = std::function<void(ticket)>;
+    using on_failure = std::function<void(const error&)>;
+
+    durability_waiter(store& records, on_durable durable, on_failure failed);
+    durability_waiter(const durability_waiter&) = delete;
+    durability_waiter& operator=(const durability_waiter&) = delete;
+    ~durability_waiter() { stop(); }
+
+    /// Has on_durable called once `t` is durable, if the store can make it so.
+    void want(ticket t);
+    /// Ends the thread; what is waited for then is not reported any more. Not from the reports.
+    void stop();
+
+   private:
+    void run();
+
+    store& records_;
+    on_durable durable_;
+    on_failure failed_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    ticket wanted_ = 0;
+    bool stopping_ = false;
+    std::thread thread_;
+};
+
+}  // namespace hf::detail

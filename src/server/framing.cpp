@@ -1,0 +1,74 @@
+#include "server/framing.hpp"
+
+#include <algorithm>
+
+namespace hf::detail {
+namespace {
+
+/// Whether a line that begins so may be as long as max_get_line.
+bool begins_a_long_get(std::string_view input) noexcept {
+    constexpr std::size_t most_blanks = 100;
+    const auto begin = input.find_first_not_of(' ');
+    if (begin == std::string_view::npos || begin > most_blanks) {
+        return false;
+    }
+    const auto word = input.substr(begin);
+    return word.substr(0, 4) == "get " || word.substr(0, 5) == "gets ";
+}
+
+}  // namespace
+
+framer::piece framer::next(std::string_view input) noexcept {
+    if (waste_ != 0) {
+        const auto taken = static_cast<std::size_t>(std::min<u64>(waste_, input.size()));
+        waste_ -= taken;
+        return {part::none, {}, taken, false};
+    }
+    return in_block_ ? next_data(input) : next_line(input);
+}
+
+void framer::expect_block(u64 size) noexcept {
+    in_block_ = true;
+    data_left_ = size;
+    second_of_end_ = false;
+}
+
+framer::piece framer::next_line(std::string_view input) noexcept {
+    const auto end = input.find('\n', searched_);
+    const bool whole = end != std::string_view::npos;
+    const std::size_t length = whole ? end : input.size();
+    if (length > max_line && (length > max_get_line || !begins_a_long_get(input))) {
+        return {part::overlong, {}, 0, false};
+    }
+    if (!whole) {
+        searched_ = input.size();
+        return {};
+    }
+    searched_ = 0;
+    return {part::line, input.substr(0, end), end + 1, false};
+}
+
+framer::piece framer::next_data(std::string_view input) noexcept {
+    if (data_left_ != 0) {
+        const auto bytes =
+            input.substr(0, static_cast<std::size_t>(std::min<u64>(data_left_, input.size())));
+        data_left_ -= bytes.size();
+        return {bytes.empty() ? part::none : part::data, bytes, bytes.size(), false};
+    }
+    if (input.empty()) {
+        return {};
+    }
+    if (!second_of_end_) {
+        second_of_end_ = true;
+        intact_ = input[0] == '\r';
+        if (input.size() == 1) {
+            return {part::none, {}, 1, false};
+        }
+        in_block_ = false;
+        return {part::data_end, {}, 2, intact_ && input[1] == '\n'};
+    }
+    in_block_ = false;
+    return {part::data_end, {}, 1, intact_ && input[0] == '\n'};
+}
+
+}  // namespace hf::detail

@@ -1,0 +1,339 @@
+#include "server/server.hpp"
+
+#include <algorithm>
+#include <asio/ip/address.hpp>
+#include <asio/post.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/write.hpp>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "server/stats_report.hpp"
+#include "server/worker.hpp"
+
+namespace hf {
+namespace {
+
+using asio::ip::tcp;
+
+constexpr unsigned most_threads = 256;
+/// How long accepting rests when the process has no descriptor left.
+constexpr std::chrono::milliseconds accept_rest{50};
+constexpr std::chrono::seconds purge_interval{1};
+/// Records that are looked at in one go; the rest of the second's share follows behind other work.
+constexpr std::size_t purge_step = 100;
+
+error bad_option(const char* which, std::string why) {
+    return {errc::usage, "start the server", which, std::move(why), "choose another value"};
+}
+
+error listen_error(const server_options& options, const asio::error_code& status) {
+    errc code = errc::io;
+    std::string next = "see the reason";
+    if (status == asio::error::address_in_use) {
+        code = errc::busy;
+        next = "choose another port, or stop the program that uses it";
+    } else if (status == asio::error::access_denied) {
+        code = errc::denied;
+        next = "choose a port from 1024 on";
+    } else if (status.value() == EADDRNOTAVAIL) {
+        code = errc::usage;
+        next = "choose an address of this machine";
+    }
+    return {code, "listen", options.address + " port " + std::to_string(options.port),
+            status.message(), next};
+}
+
+}  // namespace
+
+struct server::impl {
+    impl(store& r, server_options o) : records(r), options(std::move(o)) {}
+    ~impl();
+
+    result<void> listen();
+    void run();
+    void accept();
+    void accepted(tcp::socket socket, std::size_t to);
+    void purge(std::size_t left);
+    void purge_later();
+    void stop();
+    void fail(const error& e);
+    void wait();
+    std::optional<std::string> stats(std::string_view argument);
+    detail::tallies counted() const;
+
+    store& records;
+    server_options options;
+    const u64 started_ns = now_ns();
+    detail::shared_state shared;
+    std::vector<std::unique_ptr<detail::worker>> workers;
+    std::optional<tcp::acceptor> acceptor;
+    std::optional<asio::steady_timer> rest;
+    std::optional<asio::steady_timer> purge_timer;
+    std::optional<asio::signal_set> signals;
+    std::unique_ptr<detail::durability_waiter> waiter;
+    std::uint16_t port = 0;
+    std::size_t next_worker = 0;
+    std::atomic<u64> total_connections{0};
+    std::atomic<u64> rejected_connections{0};
+    std::atomic<bool> stopping{false};
+    mutable std::mutex mutex;  ///< guards what follows
+    std::optional<error> failed;
+    detail::tallies baseline{};
+    std::mutex wait_mutex;
+};
+
+server::impl::~impl() {
+    stop();
+    wait();
+}
+
+result<void> server::impl::listen() {
+    asio::error_code status;
+    const auto address = asio::ip::make_address(options.address, status);
+    if (status) {
+        return hf::failure(
+            bad_option("address", "\"" + options.address + "\" is no numeric address"));
+    }
+    for (unsigned i = 0; i < options.threads; ++i) {
+        workers.push_back(std::make_unique<detail::worker>(records, shared));
+        auto& context = workers.back()->context();
+        context.max_item_size = options.max_item_size;
+        context.output_bound = options.max_pending_output;
+        context.ack_durable = options.ack == ack_mode::durable;
+        context.version = HF_VERSION;
+        context.stats = [this](std::string_view argument) { return stats(argument); };
+    }
+    auto& loop = workers.front()->loop();
+    acceptor.emplace(loop);
+    const tcp::endpoint endpoint(address, options.port);
+    acceptor->open(endpoint.protocol(), status);
+    if (!status) {
+        acceptor->set_option(tcp::acceptor::reuse_address(true), status);
+    }
+    if (!status) {
+        acceptor->bind(endpoint, status);
+    }
+    if (!status) {
+        acceptor->listen(tcp::acceptor::max_listen_connections, status);
+    }
+    if (!status) {
+        port = acceptor->local_endpoint(status).port();
+    }
+    if (status) {
+        return hf::failure(listen_error(options, status));
+    }
+    options.port = port;
+    rest.emplace(loop);
+    purge_timer.emplace(loop);
+    return {};
+}
+
+void server::impl::run() {
+    if (options.ack == ack_mode::durable) {
+        waiter = std::make_unique<detail::durability_waiter>(
+            records,
+            [this](ticket durable) {
+                for (const auto& one : workers) {
+                    one->release(durable);
+                }
+            },
+            [this](const error& e) { fail(e); });
+        shared.waiter = waiter.get();
+    }
+    if (options.handle_signals) {
+        signals.emplace(workers.front()->loop(), SIGINT, SIGTERM);
+        signals->async_wait([this](asio::error_code status, int) {
+            if (!status) {
+                stop();
+            }
+        });
+    }
+    accept();
+    purge_later();
+    for (const auto& one : workers) {
+        one->start();
+    }
+}
+
+void server::impl::accept() {
+    const std::size_t to = next_worker;
+    next_worker = (next_worker + 1) % workers.size();
+    acceptor->async_accept(workers[to]->loop(),
+                           [this, to](asio::error_code status, tcp::socket socket) {
+                               if (!acceptor->is_open()) {
+                                   return;
+                               }
+                               if (!status) {
+                                   accepted(std::move(socket), to);
+                               } else if (status != asio::error::connection_aborted) {
+                                   // No descriptor or no memory: it would fail again at once.
+                                   rest->expires_after(accept_rest);
+                                   rest->async_wait([this](asio::error_code stopped) {
+                                       if (!stopped && acceptor->is_open()) {
+                                           accept();
+                                       }
+                                   });
+                                   return;
+                               }
+                               accept();
+                           });
+}
+
+void server::impl::accepted(tcp::socket socket, std::size_t to) {
+    if (shared.open_connections.load(std::memory_order_relaxed) >= options.max_connections) {
+        rejected_connections.fetch_add(1, std::memory_order_relaxed);
+        asio::error_code ignored;
+        socket.non_blocking(true, ignored);
+        constexpr std::string_view refusal = "ERROR Too many open connections\r\n";
+        socket.write_some(asio::buffer(refusal.data(), refusal.size()), ignored);
+        socket.close(ignored);
+        return;
+    }
+    total_connections.fetch_add(1, std::memory_order_relaxed);
+    shared.open_connections.fetch_add(1, std::memory_order_relaxed);
+    workers[to]->adopt(std::move(socket));
+}
+
+void server::impl::purge_later() {
+    if (options.purge_rate == 0) {
+        return;
+    }
+    purge_timer->expires_after(purge_interval);
+    purge_timer->async_wait([this](asio::error_code status) {
+        if (!status) {
+            purge(options.purge_rate);
+        }
+    });
+}
+
+void server::impl::purge(std::size_t left) {
+    if (stopping.load(std::memory_order_relaxed)) {
+        return;
+    }
+    const std::size_t step = std::min(left, purge_step);
+    // A failure is met, and told to somebody, by the operation that meets it.
+    static_cast<void>(records.purge(step));
+    if (left == step) {
+        return purge_later();
+    }
+    asio::post(workers.front()->loop(), [this, left, step] { purge(left - step); });
+}
+
+void server::impl::stop() {
+    if (workers.empty() || stopping.exchange(true)) {
+        return;
+    }
+    asio::post(workers.front()->loop(), [this] {
+        asio::error_code ignored;
+        acceptor->close(ignored);
+        rest->cancel();
+        purge_timer->cancel();
+        if (signals) {
+            signals->cancel(ignored);
+        }
+    });
+    for (const auto& one : workers) {
+        one->shut_down();
+    }
+}
+
+void server::impl::fail(const error& e) {
+    {
+        const std::lock_guard lock(mutex);
+        failed = e;
+    }
+    stop();
+    for (const auto& one : workers) {
+        one->abandon();
+    }
+}
+
+void server::impl::wait() {
+    const std::lock_guard lock(wait_mutex);
+    for (const auto& one : workers) {
+        one->join();
+    }
+    if (waiter) {
+        waiter->stop();
+    }
+}
+
+detail::tallies server::impl::counted() const {
+    detail::tallies sum{};
+    for (const auto& one : workers) {
+        one->context().count.add_to(sum);
+    }
+    return sum;
+}
+
+std::optional<std::string> server::impl::stats(std::string_view argument) {
+    if (argument == "settings") {
+        return detail::settings_report(options);
+    }
+    if (argument == "items" || argument == "slabs" || argument == "sizes" || argument == "conns") {
+        return "END\r\n";
+    }
+    auto sum = counted();
+    const std::lock_guard lock(mutex);
+    if (argument == "reset") {
+        baseline = sum;
+        return "RESET\r\n";
+    }
+    if (!argument.empty()) {
+        return std::nullopt;
+    }
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+        sum[i] -= baseline[i];
+    }
+    const detail::server_facts facts{records.now(),
+                                     started_ns,
+                                     shared.open_connections.load(std::memory_order_relaxed),
+                                     total_connections.load(std::memory_order_relaxed),
+                                     rejected_connections.load(std::memory_order_relaxed),
+                                     HF_VERSION};
+    return detail::general_report(facts, options, sum, records.stats());
+}
+
+server::server(std::unique_ptr<impl> p) noexcept : impl_(std::move(p)) {}
+server::~server() = default;
+
+result<std::unique_ptr<server>> server::start(store& records, const server_options& options) {
+    if (options.threads == 0 || options.threads > most_threads) {
+        return hf::failure(
+            bad_option("threads", "there must be 1 to " + std::to_string(most_threads)));
+    }
+    if (options.max_item_size == 0 || options.max_item_size > max_value_size) {
+        return hf::failure(bad_option("max_item_size", "it must be 1 byte to 64 MiB"));
+    }
+    if (options.max_connections == 0) {
+        return hf::failure(
+            bad_option("max_connections", "at least one connection must be possible"));
+    }
+    if (options.max_pending_output == 0) {
+        return hf::failure(bad_option("max_pending_output", "an answer needs room"));
+    }
+    auto inside = std::make_unique<impl>(records, options);
+    inside->options.max_item_size = std::min(options.max_item_size, store::max_data_size);
+    if (auto listening = inside->listen(); !listening) {
+        return hf::failure(std::move(listening.error()));
+    }
+    inside->run();
+    return std::unique_ptr<server>(new server(std::move(inside)));
+}
+
+std::uint16_t server::port() const noexcept { return impl_->port; }
+void server::stop() { impl_->stop(); }
+void server::wait() { impl_->wait(); }
+
+std::optional<error> server::failure() const {
+    const std::lock_guard lock(impl_->mutex);
+    return impl_->failed;
+}
+
+}  // namespace hf

@@ -1,0 +1,355 @@
+#include "server/session.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "store/store_number.hpp"
+
+namespace hf::detail {
+namespace {
+
+using outcome = store::outcome;
+
+constexpr std::string_view line_end = "\r\n";
+/// Data from this size on is sent from where it was read instead of being copied behind other
+/// answers.
+constexpr std::size_t large_data = 16384;
+/// Storage that a session keeps for the next data block.
+constexpr std::size_t kept_draft = 1024;
+/// An announced size is believed up to here; beyond, storage grows with the bytes that really
+/// arrive.
+constexpr std::size_t believed_size = 4096;
+/// An expiry time up to 30 days is counted from now, a greater one from 1970.
+constexpr std::int64_t longest_relative_exptime = 60 * 60 * 24 * 30;
+
+}  // namespace
+
+std::size_t session::consume(std::string_view input) {
+    std::size_t taken = 0;
+    while (!finished_ && !blocked()) {
+        const auto rest = input.substr(taken);
+        if (now_.line_size != 0) {
+            if (!continue_get(rest.substr(0, now_.line_size))) {
+                break;
+            }
+            taken += now_.line_size;
+            now_.line_size = 0;
+            continue;
+        }
+        const auto piece = framer_.next(rest);
+        if (piece.what == framer::part::line) {
+            const auto r = parse_request(piece.bytes);
+            quiet_ = r.quiet;
+            if (r.what >= verb::get && r.what <= verb::gats) {
+                now_.what = r.what;
+                now_.expires = expiry_of(r.exptime);
+                now_.line_size = piece.taken;
+                now_.position = r.words.empty()
+                                    ? piece.bytes.size()
+                                    : static_cast<std::size_t>(r.words.data() - rest.data());
+                continue;
+            }
+            taken += piece.taken;
+            carry_out(r);
+            continue;
+        }
+        taken += piece.taken;
+        if (piece.what == framer::part::data) {
+            draft_.append(piece.bytes);
+        } else if (piece.what == framer::part::data_end) {
+            finish_update(piece.intact);
+        } else if (piece.what == framer::part::overlong) {
+            finished_ = true;
+        } else if (piece.taken == 0) {
+            break;
+        }
+    }
+    return taken;
+}
+
+void session::carry_out(const request& r) {
+    switch (r.what) {
+        case verb::set:
+        case verb::add:
+        case verb::replace:
+        case verb::append:
+        case verb::prepend:
+        case verb::cas:
+            return begin_update(r);
+        case verb::remove:
+            return remove(r);
+        case verb::incr:
+        case verb::decr:
+            return arithmetic(r);
+        case verb::touch:
+            return touch(r);
+        case verb::flush_all:
+            return flush_all(r);
+        case verb::stats:
+            return statistics_of(r);
+        case verb::version:
+            return answer("VERSION " + shared_.version);
+        case verb::verbosity:
+            return answer("OK");
+        case verb::no_op:
+            return answer("MN");
+        case verb::refuse:
+            return answer(r.complaint);
+        case verb::get:
+        case verb::gets:
+        case verb::gat:
+        case verb::gats:
+        case verb::quit:
+        case verb::hang_up:
+            break;
+    }
+    finished_ = true;
+}
+
+void session::begin_update(const request& r) {
+    if (r.size > shared_.max_item_size) {
+        shared_.count.add(tally::store_too_large);
+        framer_.expect_waste(u64{r.size} + line_end.size());
+        if (r.what == verb::set) {
+            // As in memcached: whoever could not store the new data shall not read the old.
+            if (const auto gone = shared_.records.remove(r.key)) {
+                return answer_write(gone->written_in, "SERVER_ERROR object too large for cache");
+            }
+        }
+        return answer("SERVER_ERROR object too large for cache");
+    }
+    framer_.expect_block(r.size);
+    now_.what = r.what;
+    now_.flags = r.flags;
+    now_.expires = expiry_of(r.exptime);
+    now_.unique = r.number;
+    now_.key_size = static_cast<u8>(r.key.size());
+    std::memcpy(now_.key, r.key.data(), r.key.size());
+    draft_.reserve(std::min<std::size_t>(r.size, believed_size));
+}
+
+void session::finish_update(bool intact) {
+    if (!intact) {
+        draft_.clear(kept_draft);
+        return answer("CLIENT_ERROR bad data chunk");
+    }
+    auto& records = shared_.records;
+    const std::string_view key(now_.key, now_.key_size);
+    const store::attributes about{now_.flags, now_.expires};
+    result<store::reply> done;
+    switch (now_.what) {
+        case verb::add:
+            done = records.add(key, draft_, about);
+            break;
+        case verb::replace:
+            done = records.replace(key, draft_, about);
+            break;
+        case verb::append:
+            done = records.append(key, draft_.data(), shared_.max_item_size);
+            break;
+        case verb::prepend:
+            done = records.prepend(key, draft_.data(), shared_.max_item_size);
+            break;
+        case verb::cas:
+            done = records.cas(key, draft_, about, now_.unique);
+            break;
+        default:
+            done = records.set(key, draft_, about);
+            break;
+    }
+    draft_.clear(kept_draft);
+    shared_.count.add(tally::cmd_set);
+    if (!done) {
+        return answer_error(done.error());
+    }
+    if (now_.what == verb::cas) {
+        shared_.count.add(done->what == outcome::stored      ? tally::cas_hits
+                          : done->what == outcome::not_found ? tally::cas_misses
+                                                             : tally::cas_badval);
+    }
+    switch (done->what) {
+        case outcome::stored:
+            shared_.count.add(tally::total_items);
+            return answer_write(done->written_in, "STORED");
+        case outcome::exists:
+            return answer_write(done->written_in, "EXISTS");
+        case outcome::not_found:
+            return answer_write(done->written_in, "NOT_FOUND");
+        default:
+            return answer_write(done->written_in, "NOT_STORED");
+    }
+}
+
+bool session::continue_get(std::string_view line) {
+    const std::size_t ending = line.size() >= 2 && line[line.size() - 2] == '\r' ? 2 : 1;
+    auto text = line.substr(0, line.size() - ending);
+    text = text.substr(0, text.find('\0'));
+    auto words = text.substr(std::min(now_.position, text.size()));
+    for (;;) {
+        const auto key = take_word(words);
+        if (key.empty()) {
+            answers_.append("END\r\n");
+            return true;
+        }
+        if (!get_one(key)) {
+            return true;
+        }
+        now_.position = static_cast<std::size_t>(key.data() + key.size() - line.data());
+        if (blocked()) {
+            return false;
+        }
+    }
+}
+
+bool session::get_one(std::string_view key) {
+    const bool touching = now_.what == verb::gat || now_.what == verb::gats;
+    auto& found = shared_.scratch;
+    bool hit = false;
+    if (touching) {
+        const auto touched = shared_.records.get_and_touch(key, now_.expires, found);
+        if (!touched) {
+            answer_error(touched.error());
+            return false;
+        }
+        hit = touched->what == outcome::touched;
+        shared_.count.add(tally::cmd_touch);
+        shared_.count.add(hit ? tally::touch_hits : tally::touch_misses);
+        if (shared_.ack_durable && touched->written_in > shared_.records.durable_epoch()) {
+            answers_.hold(touched->written_in);
+        }
+    } else {
+        const auto read = shared_.records.get(key, found);
+        if (!read) {
+            answer_error(read.error());
+            return false;
+        }
+        hit = *read;
+    }
+    shared_.count.add(tally::cmd_get);
+    shared_.count.add(hit ? tally::get_hits : tally::get_misses);
+    if (!hit) {
+        return true;
+    }
+    char digits[max_digits];
+    answers_.append("VALUE ");
+    answers_.append(key);
+    answers_.append(" ");
+    answers_.append(print_decimal(found.about.flags, digits));
+    answers_.append(" ");
+    answers_.append(print_decimal(found.data().size(), digits));
+    if (now_.what == verb::gets || now_.what == verb::gats) {
+        answers_.append(" ");
+        answers_.append(print_decimal(found.cas, digits));
+    }
+    answers_.append(line_end);
+    if (found.data().size() >= large_data) {
+        answers_.append_block(found.take(), store::record_header_size);
+    } else {
+        answers_.append(found.data());
+    }
+    answers_.append(line_end);
+    return true;
+}
+
+void session::remove(const request& r) {
+    const auto gone = shared_.records.remove(r.key);
+    if (!gone) {
+        return answer_error(gone.error());
+    }
+    const bool hit = gone->what == outcome::removed;
+    shared_.count.add(hit ? tally::delete_hits : tally::delete_misses);
+    answer_write(gone->written_in, hit ? "DELETED" : "NOT_FOUND");
+}
+
+void session::arithmetic(const request& r) {
+    const bool up = r.what == verb::incr;
+    const auto done =
+        up ? shared_.records.incr(r.key, r.number) : shared_.records.decr(r.key, r.number);
+    if (!done) {
+        return answer_error(done.error());
+    }
+    if (done->what == outcome::not_a_number) {
+        return answer_write(done->written_in,
+                            "CLIENT_ERROR cannot increment or decrement non-numeric value");
+    }
+    if (done->what != outcome::stored) {
+        shared_.count.add(up ? tally::incr_misses : tally::decr_misses);
+        return answer_write(done->written_in, "NOT_FOUND");
+    }
+    shared_.count.add(up ? tally::incr_hits : tally::decr_hits);
+    char digits[max_digits];
+    answer_write(done->written_in, print_decimal(done->number, digits));
+}
+
+void session::touch(const request& r) {
+    const auto done = shared_.records.touch(r.key, expiry_of(r.exptime));
+    if (!done) {
+        return answer_error(done.error());
+    }
+    const bool hit = done->what == outcome::touched;
+    shared_.count.add(tally::cmd_touch);
+    shared_.count.add(hit ? tally::touch_hits : tally::touch_misses);
+    answer_write(done->written_in, hit ? "TOUCHED" : "NOT_FOUND");
+}
+
+void session::flush_all(const request& r) {
+    shared_.count.add(tally::cmd_flush);
+    const auto done = shared_.records.flush_all(r.exptime <= 0 ? 0 : expiry_of(r.exptime));
+    if (!done) {
+        return answer_error(done.error());
+    }
+    answer_write(done->written_in, "OK");
+}
+
+void session::statistics_of(const request& r) {
+    const auto text = shared_.stats ? shared_.stats(r.words) : std::nullopt;
+    if (!text) {
+        return answer("ERROR");
+    }
+    answers_.append(*text);
+}
+
+void session::answer(std::string_view text) {
+    if (quiet_) {
+        return;
+    }
+    answers_.append(text);
+    answers_.append(line_end);
+}
+
+void session::answer_write(ticket written_in, std::string_view text) {
+    if (quiet_) {
+        return;
+    }
+    if (shared_.ack_durable && written_in > shared_.records.durable_epoch()) {
+        answers_.hold(written_in);
+    }
+    answer(text);
+}
+
+void session::answer_error(const error& e) {
+    switch (e.code) {
+        case errc::no_space:
+            shared_.count.add(tally::store_no_memory);
+            return answer("SERVER_ERROR out of memory storing object");
+        case errc::too_large:
+            return answer("SERVER_ERROR object too large for cache");
+        case errc::corrupt:
+            return answer("SERVER_ERROR damaged record");
+        default:
+            return answer("SERVER_ERROR the store failed");
+    }
+}
+
+u64 session::expiry_of(std::int64_t exptime) const {
+    if (exptime == 0) {
+        return 0;
+    }
+    if (exptime < 0) {
+        return 1;  // long ago
+    }
+    const auto seconds = static_cast<u64>(exptime);
+    return exptime > longest_relative_exptime ? seconds : shared_.records.now() + seconds;
+}
+
+}  // namespace hf::detail

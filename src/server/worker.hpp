@@ -1,0 +1,75 @@
+// server/worker.hpp: one thread of the server, its event loop and its connections.
+//
+// Concurrency. adopt(), release(), shut_down() and abandon() may be called from any thread: they
+// leave the work to the worker's own. Everything else belongs to that thread.
+#pragma once
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "server/durability_waiter.hpp"
+#include "server/session.hpp"
+
+namespace hf::detail {
+
+class connection;
+
+/// What all workers share.
+struct shared_state {
+    std::atomic<u64> open_connections{0};
+    durability_waiter* waiter = nullptr;  ///< with acks that wait
+};
+
+class worker {
+   public:
+    worker(store& records, shared_state& shared) : shared_(shared), context_(records) {}
+    worker(const worker&) = delete;
+    worker& operator=(const worker&) = delete;
+    ~worker();
+
+    void start();
+    void join();
+
+    /// Takes a connection over. Counted in open_connections by the caller.
+    void adopt(asio::ip::tcp::socket socket);
+    /// What waited for tickets up to `durable` may be sent.
+    void release(ticket durable);
+    /// Ends reading; the loop ends once everything is sent, or after a grace time.
+    void shut_down();
+    /// Ends at once, without sending anything more.
+    void abandon();
+
+    [[nodiscard]] asio::io_context& loop() noexcept { return loop_; }
+    [[nodiscard]] session_context& context() noexcept { return context_; }
+
+   private:
+    friend class connection;
+
+    /// Called by connections on the worker's thread.
+    void forget(const std::shared_ptr<connection>& one);
+    void wait_for(const std::shared_ptr<connection>& one, ticket t);
+    void close_all();
+    void end_when_idle();
+
+    static constexpr std::size_t input_size = 65536;
+
+    shared_state& shared_;
+    session_context context_;
+    asio::io_context loop_{1};
+    asio::executor_work_guard<asio::io_context::executor_type> keep_running_{loop_.get_executor()};
+    asio::steady_timer grace_{loop_};
+    std::unordered_set<std::shared_ptr<connection>> connections_;
+    std::vector<std::shared_ptr<connection>> waiting_;
+    std::vector<char> input_ = std::vector<char>(input_size);
+    bool shutting_down_ = false;
+    std::thread thread_;
+};
+
+}  // namespace hf::detail

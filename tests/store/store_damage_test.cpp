@@ -1,0 +1,93 @@
+// A record that cannot be decoded is reported, never believed, and can be replaced.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "temporary_store.hpp"
+
+namespace hf::test {
+namespace {
+
+using outcome = store::outcome;
+
+class store_damage : public ::testing::Test {
+   protected:
+    temporary_store s;
+    store::record found;
+
+    /// Changes the bytes under `key` behind the store's back.
+    template <class Change>
+    void damage(std::string_view key, const Change& change) {
+        {
+            auto records = s.as_map();
+            std::string bytes;
+            must(records.get(key, bytes));
+            change(bytes);
+            must(records.put(key, bytes));
+            must(records.close());
+        }
+        s.open();
+    }
+    void flip(std::string_view key) {
+        damage(key, [](std::string& bytes) { bytes[9] = static_cast<char>(bytes[9] ^ 1); });
+    }
+};
+
+TEST_F(store_damage, is_corrupt_for_whoever_needs_the_contents) {
+    must(s->set("k", "1"));
+    must(s->set("l", "1"));
+    flip("k");
+    EXPECT_EQ(s->get("k", found).error().code, errc::corrupt);
+    EXPECT_EQ(s->add("k", "x").error().code, errc::corrupt);
+    EXPECT_EQ(s->replace("k", "x").error().code, errc::corrupt);
+    EXPECT_EQ(s->cas("k", "x", {}, 1).error().code, errc::corrupt);
+    EXPECT_EQ(s->append("k", "x").error().code, errc::corrupt);
+    EXPECT_EQ(s->incr("k", 1).error().code, errc::corrupt);
+    EXPECT_EQ(s->touch("k", 0).error().code, errc::corrupt);
+    EXPECT_EQ(s->scan("", [](std::string_view, const store::view&) { return true; }).error().code,
+              errc::corrupt);
+    EXPECT_EQ(must(s->purge(10)), 0U);
+    EXPECT_TRUE(must(s->get("l", found)));
+}
+
+TEST_F(store_damage, is_reported_with_the_key_and_what_to_do) {
+    must(s->set("k\n", "1"));
+    flip("k\n");
+    const auto e = s->get("k\n", found).error();
+    EXPECT_EQ(e.where, "key \"k?\"");
+    EXPECT_FALSE(e.why.empty());
+    EXPECT_FALSE(e.next.empty());
+}
+
+TEST_F(store_damage, is_gone_when_the_record_is_stored_anew_or_removed) {
+    for (const auto* key : {"k", "l"}) {
+        must(s->set(key, "1"));
+        flip(key);
+    }
+    EXPECT_EQ(must(s->set("k", "new")).what, outcome::stored);
+    EXPECT_TRUE(must(s->get("k", found)));
+    EXPECT_EQ(found.data(), "new");
+    EXPECT_EQ(must(s->remove("l")).what, outcome::removed);
+    EXPECT_FALSE(must(s->get("l", found)));
+}
+
+TEST_F(store_damage, of_any_length_is_noticed) {
+    for (const std::size_t size : {0U, 1U, 31U, 32U, 100U}) {
+        must(s->set("k", "data"));
+        damage("k", [size](std::string& bytes) { bytes.assign(size, '\xd5'); });
+        EXPECT_EQ(s->get("k", found).error().code, errc::corrupt) << size;
+    }
+}
+
+TEST_F(store_damage, of_the_stores_own_record_refuses_to_open) {
+    must(s->flush_all());
+    auto records = s.as_map();
+    must(records.put("", "nonsense"));
+    const auto opened = store::over(std::move(records));
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, errc::corrupt);
+    s.as_map();
+}
+
+}  // namespace
+}  // namespace hf::test

@@ -1,0 +1,74 @@
+// Unique numbers stay within their block and never come twice.
+#include "store/store_unique.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace hf::detail {
+namespace {
+
+constexpr u64 block_size = u64{1} << unique_numbers::block_bits;
+
+TEST(unique_numbers, come_from_the_block) {
+    unique_numbers numbers;
+    numbers.open_block(3);
+    EXPECT_EQ(numbers.draw(), 3 * block_size);
+    EXPECT_EQ(numbers.draw(), 3 * block_size + 1);
+}
+
+TEST(unique_numbers, are_never_zero) {
+    unique_numbers numbers;
+    numbers.open_block(0);
+    EXPECT_EQ(numbers.draw(), 1U);
+}
+
+TEST(unique_numbers, end_with_the_block_and_go_on_in_the_next) {
+    unique_numbers numbers;
+    numbers.open_block(3, block_size - 1);
+    EXPECT_EQ(numbers.draw(), 4 * block_size - 1);
+    EXPECT_EQ(numbers.draw(), std::nullopt);
+    EXPECT_EQ(numbers.draw(), std::nullopt);
+    numbers.open_block(4);
+    EXPECT_EQ(numbers.draw(), 4 * block_size);
+}
+
+TEST(unique_numbers, differ_between_threads_also_where_a_block_ends) {
+    constexpr std::size_t threads = 4;
+    constexpr std::size_t each = 20'000;
+    unique_numbers numbers;
+    numbers.open_block(7, block_size - 1000);
+    std::mutex mutex;
+    u64 block = 7;
+    std::vector<std::vector<u64>> drawn(threads);
+    std::vector<std::thread> running;
+    for (auto& mine : drawn) {
+        running.emplace_back([&] {
+            while (mine.size() < each) {
+                if (const auto number = numbers.draw()) {
+                    mine.push_back(*number);
+                    continue;
+                }
+                const std::lock_guard lock(mutex);
+                if (const auto number = numbers.draw()) {
+                    mine.push_back(*number);
+                } else {
+                    numbers.open_block(++block, block_size - 1000);
+                }
+            }
+        });
+    }
+    std::vector<u64> all;
+    for (std::size_t i = 0; i < threads; ++i) {
+        running[i].join();
+        all.insert(all.end(), drawn[i].begin(), drawn[i].end());
+    }
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+}
+
+}  // namespace
+}  // namespace hf::detail

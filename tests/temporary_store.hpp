@@ -1,0 +1,92 @@
+// tests/temporary_store.hpp: a store on tmpfs with a clock that stands still, for tests of store
+// and server.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <holdfast/store.hpp>
+
+namespace hf::test {
+
+/// A value that must be there.
+template <class T>
+T must(result<T> r) {
+    if (!r) {
+        ADD_FAILURE() << r.error().to_string();
+        std::abort();
+    }
+    if constexpr (!std::is_void_v<T>) {
+        return std::move(*r);
+    }
+}
+
+/// A store in a directory of its own ($HF_TEST_DIR, or /dev/shm), which goes with it.
+class temporary_store {
+   public:
+    explicit temporary_store(std::chrono::microseconds epoch = std::chrono::milliseconds(5))
+        : epoch_(epoch) {
+        const char* base = std::getenv("HF_TEST_DIR");
+        std::string name =
+            std::string(base != nullptr ? base : "/dev/shm") + "/holdfast-store-XXXXXX";
+        if (::mkdtemp(name.data()) == nullptr) {
+            std::abort();
+        }
+        directory_ = name;
+        open();
+    }
+    temporary_store(const temporary_store&) = delete;
+    temporary_store& operator=(const temporary_store&) = delete;
+    ~temporary_store() {
+        store_.reset();
+        std::error_code ignored;
+        std::filesystem::remove_all(directory_, ignored);
+    }
+
+    store& operator*() noexcept { return *store_; }
+    store* operator->() noexcept { return &*store_; }
+
+    /// Closes the store and returns its map, opened anew.
+    map as_map() {
+        store_.reset();
+        return must(map::open(file(), options()));
+    }
+    void open() {
+        auto opened = store::over(must(map::open(file(), options())),
+                                  [now = now_] { return now->load(std::memory_order_relaxed); });
+        store_.emplace(must(std::move(opened)));
+    }
+    void reopen() {
+        must(store_->close());
+        store_.reset();
+        open();
+    }
+
+    [[nodiscard]] std::uint64_t now() const { return now_->load(std::memory_order_relaxed); }
+    void advance(std::uint64_t seconds) { now_->fetch_add(seconds, std::memory_order_relaxed); }
+
+   private:
+    [[nodiscard]] std::filesystem::path file() const { return directory_ / "store.hf"; }
+    [[nodiscard]] map_options options() const {
+        map_options o;
+        o.epoch = epoch_;
+        return o;
+    }
+
+    std::chrono::microseconds epoch_;
+    std::filesystem::path directory_;
+    std::shared_ptr<std::atomic<std::uint64_t>> now_ =
+        std::make_shared<std::atomic<std::uint64_t>>(1'700'000'000U);
+    std::optional<store> store_;
+};
+
+}  // namespace hf::test
