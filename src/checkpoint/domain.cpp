@@ -82,7 +82,7 @@ bool domain::must_sweep_first() const noexcept {
 
 result<void> domain::start() {
     HF_CHECK(!started_, "domain started twice");
-    if (options_.durable) {
+    if (options_.durable && !region_.read_only()) {
         const u64 first = current_;
         auto written = region_.update_super([&](layout::superblock& s) {
             s.generation += 1;
