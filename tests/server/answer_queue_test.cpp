@@ -1,0 +1,121 @@
+// Answers go out in order, and none before its epoch.
+#include "server/answer_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+namespace hf::detail {
+namespace {
+
+std::string sendable(const answer_queue& q) {
+    std::array<std::string_view, 100> pieces;
+    std::string all;
+    const std::size_t count = q.gather(pieces);
+    for (std::size_t i = 0; i < count; ++i) {
+        all += pieces[i];
+    }
+    return all;
+}
+
+TEST(answer_queue, hands_out_what_was_appended_until_it_is_sent) {
+    answer_queue q;
+    q.append("hello ");
+    q.append("");
+    q.append("world");
+    EXPECT_EQ(q.size(), 11U);
+    EXPECT_EQ(sendable(q), "hello world");
+    q.sent(3);
+    EXPECT_EQ(sendable(q), "lo world");
+    q.sent(8);
+    EXPECT_EQ(q.size(), 0U);
+    EXPECT_EQ(sendable(q), "");
+    q.append("more");
+    EXPECT_EQ(sendable(q), "more");
+}
+
+TEST(answer_queue, keeps_the_order_of_blocks_and_small_answers) {
+    answer_queue q;
+    std::string expected;
+    for (int i = 0; i < 50; ++i) {
+        const std::string small = "answer " + std::to_string(i);
+        std::string block = "head" + std::string(static_cast<std::size_t>(i) * 1000,
+                                                 static_cast<char>('a' + i % 26));
+        q.append(small);
+        expected += small + block.substr(4);
+        q.append_block(std::move(block), 4);
+    }
+    std::string got;
+    for (std::size_t step = 1; q.size() != 0; step = step * 3 % 9973) {
+        std::array<std::string_view, 2> pieces;
+        const std::size_t count = q.gather(pieces);
+        ASSERT_GT(count, 0U);
+        const auto part = pieces[count - 1].substr(0, step);
+        if (count == 2) {
+            got += pieces[0];
+            q.sent(pieces[0].size() + part.size());
+        } else {
+            q.sent(part.size());
+        }
+        got += part;
+    }
+    EXPECT_TRUE(got == expected);
+}
+
+TEST(answer_queue, holds_back_from_the_first_answer_that_waits) {
+    answer_queue q;
+    q.append("read1 ");
+    q.hold(5);
+    q.append("write5 ");
+    q.append("read2 ");
+    q.hold(7);
+    q.append("write7 ");
+    EXPECT_EQ(q.awaited(), 7U);
+    EXPECT_EQ(sendable(q), "read1 ");
+    EXPECT_EQ(q.size(), 26U);
+    q.release(4);
+    EXPECT_EQ(sendable(q), "read1 ");
+    q.release(6);
+    EXPECT_EQ(sendable(q), "read1 write5 read2 ");
+    q.release(7);
+    EXPECT_EQ(sendable(q), "read1 write5 read2 write7 ");
+    EXPECT_EQ(q.awaited(), 0U);
+}
+
+TEST(answer_queue, lets_answers_of_one_epoch_go_together) {
+    answer_queue q;
+    q.hold(5);
+    q.append("a");
+    q.hold(5);
+    q.append("b");
+    q.hold(4);
+    q.append("c");
+    EXPECT_EQ(sendable(q), "");
+    q.release(5);
+    EXPECT_EQ(sendable(q), "abc");
+}
+
+TEST(answer_queue, holds_again_after_a_release) {
+    answer_queue q;
+    q.hold(5);
+    q.append("a");
+    q.release(5);
+    q.sent(1);
+    q.hold(6);
+    q.append("b");
+    EXPECT_EQ(q.sendable(), 0U);
+    EXPECT_EQ(q.size(), 1U);
+    q.release(100);
+    EXPECT_EQ(sendable(q), "b");
+}
+
+TEST(answer_queue_death, stops_whoever_sends_what_waits) {
+    answer_queue q;
+    q.hold(5);
+    q.append("a");
+    EXPECT_DEATH(q.sent(1), "more was sent");
+}
+
+}  // namespace
+}  // namespace hf::detail

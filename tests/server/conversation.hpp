@@ -1,0 +1,66 @@
+// tests/server/conversation.hpp: a session without a socket.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "server/session.hpp"
+#include "temporary_store.hpp"
+
+namespace hf::test {
+
+/// A session on a store, with a client that may be slow to send and slow to read.
+class conversation {
+   public:
+    explicit conversation(store& records) : context(records), session(context) {
+        context.version = "test";
+    }
+
+    /// The client sends `bytes`; the session takes what it can.
+    void send(std::string_view bytes) {
+        input_.append(bytes);
+        go_on();
+    }
+    /// Lets the session look at the untaken input again.
+    void go_on() { input_.erase(0, session.consume(input_)); }
+    /// The client reads up to `most` bytes of what may be sent.
+    std::string read(std::size_t most = static_cast<std::size_t>(-1)) {
+        std::string got;
+        while (got.size() < most && session.answers().sendable() != 0) {
+            std::array<std::string_view, 3> pieces;
+            const std::size_t count = session.answers().gather(pieces);
+            std::size_t size = 0;
+            for (std::size_t i = 0; i < count && got.size() < most; ++i) {
+                const auto piece = pieces[i].substr(0, most - got.size());
+                got += piece;
+                size += piece.size();
+            }
+            session.answers().sent(size);
+        }
+        return got;
+    }
+    /// Sends, and reads until there is nothing more to come.
+    std::string talk(std::string_view bytes) {
+        send(bytes);
+        std::string got = read();
+        for (;;) {
+            go_on();
+            const auto more = read();
+            if (more.empty()) {
+                return got;
+            }
+            got += more;
+        }
+    }
+    [[nodiscard]] const std::string& untaken() const { return input_; }
+
+    detail::session_context context;
+    detail::session session;
+
+   private:
+    std::string input_;
+};
+
+}  // namespace hf::test
