@@ -1,0 +1,176 @@
+// Threads on one tree, for ThreadSanitizer and for the structure's sake: disjoint writers, shared readers and
+// scanners, insertions and removals that split and unlink nodes, epochs that end under them.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "base/random.hpp"
+#include "index/masstree/tree_fixture.hpp"
+
+namespace hf::test {
+namespace {
+
+#if defined(HF_TSAN)
+constexpr unsigned rounds = 4000;
+#else
+constexpr unsigned rounds = 40000;
+#endif
+
+template <class D>
+class tree_threads : public ::testing::Test {};
+using disciplines = ::testing::Types<transient_discipline, logged_discipline, incll_discipline>;
+TYPED_TEST_SUITE(tree_threads, disciplines);
+
+/// Keys of one writer; all writers' keys lie mingled in the same leaves and layers.
+std::string key_of(unsigned writer, u64 n) {
+    switch (n % 3) {
+        case 0: return std::to_string(n) + "/" + std::to_string(writer);
+        case 1: return "a common prefix " + std::to_string(n % 97) + "#" + std::to_string(writer);
+        default: {
+            const u64 big = __builtin_bswap64(n * 4 + writer);
+            return {reinterpret_cast<const char*>(&big), 8};
+        }
+    }
+}
+
+TYPED_TEST(tree_threads, every_writer_sees_its_own_writes_and_scans_are_ordered) {
+    constexpr unsigned writers = 3;
+    scratch_file file;
+    engine_options options;
+    options.epochs.epoch = std::chrono::milliseconds(2);
+    options.file.flush = flush_policy::always;
+    test_engine<TypeParam> e(file.path(), options);
+    std::vector<std::map<std::string, std::string>> models(writers);
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (unsigned w = 0; w < writers; ++w) {
+        threads.emplace_back([&, w] {
+            xoshiro256ss r(w + 1);
+            auto& m = models[w];
+            for (unsigned i = 0; i < rounds; ++i) {
+                const bool shrink = (i / 2000) % 2 == 1;
+                const std::string key = key_of(w, r.below(3000));
+                const u64 dice = r.below(10);
+                if (dice < (shrink ? 2 : 6)) {
+                    const std::string value = std::to_string(i) + std::string(r.below(30), 'z');
+                    ASSERT_EQ(e.put(key, value), m.contains(key));
+                    m[key] = value;
+                } else if (dice < 9) {
+                    ASSERT_EQ(e.remove(key), m.erase(key) == 1);
+                } else {
+                    const auto it = m.find(key);
+                    const auto got = e.get(key);
+                    ASSERT_EQ(got.has_value(), it != m.end());
+                    if (got) {
+                        ASSERT_EQ(*got, it->second);
+                    }
+                }
+            }
+        });
+    }
+    std::thread scanner([&] {
+        xoshiro256ss r(99);
+        while (!stop.load()) {
+            operation op(e.epochs());
+            std::string last;
+            bool first = true;
+            unsigned left = 200;
+            const std::string from = key_of(0, r.below(3000));
+            e.tree().scan(op, from, false, [&](std::string_view k, std::string_view) {
+                EXPECT_TRUE(first ? k >= from : k > last);
+                first = false;
+                last = std::string(k);
+                return --left > 0;
+            });
+            first = true;
+            left = 200;
+            e.tree().scan_backward(op, from, false, [&](std::string_view k, std::string_view) {
+                EXPECT_TRUE(first ? k <= from : k < last);
+                first = false;
+                last = std::string(k);
+                return --left > 0;
+            });
+        }
+    });
+    for (auto& t : threads) t.join();
+    stop = true;
+    scanner.join();
+    std::map<std::string, std::string> all;
+    for (const auto& m : models) all.insert(m.begin(), m.end());
+    const auto found = e.all();
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), all.begin(), all.end(),
+                           [](const auto& a, const auto& b) { return a.first == b.first && a.second == b.second; }));
+}
+
+TYPED_TEST(tree_threads, one_key_is_handed_from_writer_to_writer_without_a_loss) {
+    scratch_file file;
+    engine_options options;
+    options.epochs.epoch = std::chrono::milliseconds(1);
+    test_engine<TypeParam> e(file.path(), options);
+    constexpr unsigned writers = 3;
+    constexpr unsigned each = rounds / 4;
+    std::vector<std::thread> threads;
+    for (unsigned w = 0; w < writers; ++w) {
+        threads.emplace_back([&] {
+            for (unsigned i = 0; i < each; ++i) {
+                operation op(e.epochs());
+                u64 made = 0;
+                auto done = e.tree().update(op, "counter", [&](const auto* old) {
+                    const u64 n = old != nullptr ? std::stoull(std::string(old->value())) : 0;
+                    made = must(e.tree().make_record(op, "counter", std::to_string(n + 1)));
+                    return decision{decision::action::store, made};
+                });
+                ASSERT_TRUE(done.has_value());
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+    EXPECT_EQ(e.get("counter"), std::to_string(writers * each));
+}
+
+/// After a crash many threads meet unrecovered leaves at once.
+TEST(tree_threads_recovery, leaves_are_recovered_under_readers_and_writers) {
+    scratch_file file;
+    engine_options options;
+    options.epochs.epoch = std::chrono::microseconds(0);
+    options.background_pass = false;
+    std::map<std::string, std::string> model;
+    {
+        test_engine<incll_discipline> e(file.path(), options);
+        xoshiro256ss r(5);
+        for (unsigned i = 0; i < 20000; ++i) {
+            const std::string key = key_of(0, r.below(20000));
+            model[key] = std::to_string(i);
+            e.put(key, model[key]);
+        }
+        e.epochs().end_epoch();
+        for (unsigned i = 0; i < 20000; ++i) {
+            const std::string key = key_of(0, r.below(20000));
+            if (r.below(2) != 0) {
+                e.put(key, "lost");
+            } else {
+                e.remove(key);
+            }
+        }
+    }
+    options.background_pass = true;
+    options.epochs.epoch = std::chrono::milliseconds(2);
+    test_engine<incll_discipline> e(file.path(), options);
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 3; ++t) {
+        threads.emplace_back([&, t] {
+            unsigned n = 0;
+            for (const auto& [key, value] : model) {
+                ASSERT_EQ(e.get(key), value) << key;
+                if (n++ % 50 == t) e.put("new " + key, "x");
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+    for (const auto& [key, value] : model) ASSERT_EQ(e.get(key), value);
+}
+
+}  // namespace
+}  // namespace hf::test
