@@ -73,6 +73,8 @@ class window {
     [[nodiscard]] static result<window> take();
 
     window() noexcept = default;
+    window(const window&) = delete;
+    window& operator=(const window&) = delete;
     window(window&& other) noexcept : base_(other.base_) { other.base_ = nullptr; }
     window& operator=(window&& other) noexcept;
     ~window();

@@ -146,7 +146,6 @@ result<void> publish(const file_handle& file, const fs::path& path) {
     if (auto ok = sync(file, name); !ok) return ok;
     HF_PERSIST_POINT("region C2: header and size durable before the file gets its name");
     const std::string self = "/proc/self/fd/" + std::to_string(file.get());
-    const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
     const file_handle directory = open_directory_of(path);
     if (!directory.is_open()) {
         return failure(os_error(creating, name, "check the rights on its directory"));

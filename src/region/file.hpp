@@ -28,6 +28,8 @@ class file_handle {
    public:
     file_handle() noexcept = default;
     explicit file_handle(int fd) noexcept : fd_(fd) {}
+    file_handle(const file_handle&) = delete;
+    file_handle& operator=(const file_handle&) = delete;
     file_handle(file_handle&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
     file_handle& operator=(file_handle&& other) noexcept {
         std::swap(fd_, other.fd_);

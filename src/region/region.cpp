@@ -64,7 +64,7 @@ result<u64> initial_pages(u64 bytes, const region_options& o, const std::string&
 // What the file lies on, unless the options insist on what it cannot be.
 result<medium_kind> agree_on_medium(const detail::file_handle& file, const region_options& o,
                                     const std::string& name) {
-    const auto found = detect_medium(file.get(), name);
+    auto found = detect_medium(file.get(), name);
     if (!found) return found;
     const medium_kind kind = o.medium.value_or(*found);
     if ((kind == medium_kind::shm) != (*found == medium_kind::shm)) {

@@ -157,14 +157,14 @@ TEST_F(bad_input, a_newer_copy_of_another_version_beside_a_valid_one_is_incompat
 TEST_F(bad_input, the_other_byte_order_is_incompatible) {
     make_region(file);
     const auto good = read_file(file);
-    const u64 swapped = __builtin_bswap64(layout::byte_order_mark);
+    static constexpr u64 swapped = __builtin_bswap64(layout::byte_order_mark);
     for (const u64 copy : {0U, 4096U}) patch(file, copy + 8, &swapped, sizeof swapped);
     error e = refused();
     EXPECT_EQ(e.code, errc::incompatible);
     EXPECT_TRUE(mentions(e.why, "byte order")) << e.to_string();
     // With checksums that are right in our order, too.
     write_file(file, good);
-    change_superblocks(file, [swapped](superblock& s) { s.byte_order = swapped; });
+    change_superblocks(file, [](superblock& s) { s.byte_order = swapped; });
     e = refused();
     EXPECT_EQ(e.code, errc::incompatible);
 }
