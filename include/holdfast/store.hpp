@@ -178,8 +178,8 @@ class store {
     /// their space is given back when they are met.
     result<reply> flush_all(std::uint64_t when = 0);
 
-    /// Looks at up to `count` records from where the last call left off and gives back the space of
-    /// the expired and flushed ones. Returns how many these were.
+    /// Looks at up to `count` records (fewer where they are large) from where the last call left
+    /// off, and gives back the space of the expired and flushed ones. Returns how many these were.
     result<std::size_t> purge(std::size_t count);
 
     /// Returns false to stop.

@@ -37,7 +37,10 @@ framer::piece framer::next_line(std::string_view input) noexcept {
     const auto end = input.find('\n', searched_);
     const bool whole = end != std::string_view::npos;
     const std::size_t length = whole ? end : input.size();
-    if (length > max_line && (length > max_get_line || !begins_a_long_get(input))) {
+    const auto exceeds = [&](std::size_t most) {
+        return length > most && !(length == most + 1 && input[most] == '\r');
+    };
+    if (exceeds(max_line) && (exceeds(max_get_line) || !begins_a_long_get(input))) {
         return {part::overlong, {}, 0, false};
     }
     if (!whole) {

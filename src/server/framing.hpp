@@ -15,10 +15,10 @@
 // I1  Between two calls the untaken bytes stay as they are; more may follow them.
 // I2  A line feed is looked for once in each byte.
 //
-// Bad input. A line longer than max_line ends the conversation (part::overlong), as does a get line
-// longer than max_get_line: it is the one command whose length a client cannot bound. A data block
-// that does not end with CR LF is reported as not intact; the stream goes on behind the two bytes
-// that stood there.
+// Bad input. A line longer than max_line, its end not counted, ends the conversation
+// (part::overlong), as does a get line longer than max_get_line: it is the one command whose length
+// a client cannot bound. A data block that does not end with CR LF is reported as not intact; the
+// stream goes on behind the two bytes that stood there.
 #pragma once
 
 #include <string_view>

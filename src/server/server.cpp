@@ -26,7 +26,7 @@ constexpr unsigned most_threads = 256;
 constexpr std::chrono::milliseconds accept_rest{50};
 constexpr std::chrono::seconds purge_interval{1};
 /// Records that are looked at in one go; the rest of the second's share follows behind other work.
-constexpr std::size_t purge_step = 100;
+constexpr std::size_t purge_step = 250;
 
 error bad_option(const char* which, std::string why) {
     return {errc::usage, "start the server", which, std::move(why), "choose another value"};

@@ -5,6 +5,13 @@
 
 namespace hf {
 
+namespace {
+
+/// Bytes of values after which a call of purge() ends early: a scan copies what it visits.
+constexpr std::size_t purge_bytes = std::size_t{1} << 20;
+
+}  // namespace
+
 result<std::size_t> store::scan(std::string_view from, const visitor& visit, bool exclusive) {
     if (auto settled = impl_->settle_flush(); !settled) {
         return failure(std::move(settled.error()));
@@ -56,6 +63,7 @@ result<std::size_t> store::purge(std::size_t count) {
         impl* self;
         std::size_t left;
         u64 at;
+        std::size_t bytes = 0;
         std::string last = {};
         std::vector<std::string> dead = {};
     } c{impl_.get(), count, impl_->now()};
@@ -65,7 +73,8 @@ result<std::size_t> store::purge(std::size_t count) {
             if (!key.empty() && c.self->look(bytes, c.at).state == detail::sighting_state::dead) {
                 c.dead.emplace_back(key);
             }
-            if (--c.left == 0) {
+            c.bytes += bytes.size();
+            if (--c.left == 0 || c.bytes >= purge_bytes) {
                 c.last = key;
                 return false;
             }

@@ -95,6 +95,9 @@ TEST(framing, takes_lines_up_to_the_bound_and_none_above_wherever_it_is_cut) {
         EXPECT_EQ(frame(longer, {cut}), "overlong");
     }
     EXPECT_EQ(frame(longer.substr(0, framer::max_line + 1), {}), "overlong");
+    const std::string with_return = std::string(framer::max_line, 'x') + "\r";
+    EXPECT_EQ(frame(with_return + "\n", {framer::max_line + 1}), "[" + with_return + "]");
+    EXPECT_EQ(frame(with_return + "\r\n", {}), "overlong");
 }
 
 TEST(framing, lets_a_get_be_longer) {

@@ -1,0 +1,142 @@
+// tests/server/client.hpp: a plain blocking client, and a server on a temporary store.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "server/server.hpp"
+#include "temporary_store.hpp"
+
+namespace hf::test {
+
+/// Waits for answers without a limit that a slow machine could exceed; the limit only ends a hung
+/// test.
+class client {
+   public:
+    explicit client(std::uint16_t port, int receive_buffer = 0) {
+        socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (receive_buffer != 0) {
+            ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+        }
+        const timeval limit{60, 0};
+        ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+        ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+        const int on = 1;
+        ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(port);
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        connected_ =
+            ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    }
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
+    ~client() { ::close(socket_); }
+
+    [[nodiscard]] bool connected() const { return connected_; }
+
+    /// False: the other side has closed.
+    bool send(std::string_view bytes) {
+        while (!bytes.empty()) {
+            const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+            if (sent <= 0) {
+                return false;
+            }
+            bytes.remove_prefix(static_cast<std::size_t>(sent));
+        }
+        return true;
+    }
+    /// Sends as much as the other side takes without anybody reading. Returns how much.
+    std::size_t send_until_full(std::string_view bytes, std::size_t most) {
+        std::size_t total = 0;
+        int refused = 0;
+        while (total < most && refused < 200) {
+            const auto sent =
+                ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (sent > 0) {
+                total += static_cast<std::size_t>(sent);
+                refused = 0;
+            } else if (errno == EAGAIN) {
+                ++refused;
+                ::usleep(5000);
+            } else {
+                break;
+            }
+        }
+        return total;
+    }
+    void end_sending() { ::shutdown(socket_, SHUT_WR); }
+
+    /// Reads until what was read ends with `end`, or the other side closes.
+    std::string read_until(std::string_view end) {
+        std::string got;
+        while (!got.ends_with(end) && read_some(got, 1U << 20)) {
+        }
+        return got;
+    }
+    std::string read_exactly(std::size_t size) {
+        std::string got;
+        while (got.size() < size && read_some(got, size - got.size())) {
+        }
+        return got;
+    }
+    /// Reads until the other side closes.
+    std::string read_all() {
+        std::string got;
+        while (read_some(got, 1U << 20)) {
+        }
+        return got;
+    }
+    /// One command with an answer of one line.
+    std::string line(std::string_view command) {
+        send(command);
+        return read_until("\r\n");
+    }
+    /// One get.
+    std::string get(std::string_view command) {
+        send(command);
+        return read_until("END\r\n");
+    }
+
+   private:
+    bool read_some(std::string& got, std::size_t most) {
+        const std::size_t before = got.size();
+        got.resize(before + std::min<std::size_t>(most, 65536));
+        const auto read = ::recv(socket_, got.data() + before, got.size() - before, 0);
+        EXPECT_FALSE(read < 0 && errno == EAGAIN) << "no answer for a minute";
+        got.resize(before + (read > 0 ? static_cast<std::size_t>(read) : 0));
+        return read > 0;
+    }
+
+    int socket_ = -1;
+    bool connected_ = false;
+};
+
+/// A server at a free port.
+class running_server {
+   public:
+    explicit running_server(server_options options = {},
+                            std::chrono::microseconds epoch = std::chrono::milliseconds(5))
+        : records(epoch) {
+        options.port = 0;
+        server = must(hf::server::start(*records, options));
+    }
+    [[nodiscard]] std::uint16_t port() const { return server->port(); }
+
+    temporary_store records;
+    std::unique_ptr<hf::server> server;
+};
+
+}  // namespace hf::test
