@@ -1,0 +1,437 @@
+// masstree/audit.hpp: walks a whole tree that may be damaged, and claims its memory from heap_audit.
+//
+// Purpose. The checks of `holdfast check` and of tests. Nothing in the tree is trusted: an offset is
+//  followed only if it is that of a block of a fitting size that no other node has claimed, so the
+//  walk ends on any bytes. Violations are collected, never repaired.
+//
+// Checks, by the numbers of masstree.hpp:
+//  M1  a layer's root is a node, not deleted; layers lie only below slots whose keys go on;
+//  M2  the leaves of a layer are linked in the order in which the interior nodes have them; low keys
+//      are the separators above; entries ascend and lie in their leaf's range;
+//  M3  interior nodes have ascending keys inside of their own range, and one more child;
+//  M4  nothing reachable is marked deleted;
+//  also: permutations are permutations, value words and in-line logs have a known form, no stamp is
+//  of an epoch to come, a record has the size of its block, and its tail repeats the slices above it.
+//
+// Recovery. Leaves with traces of failed epochs are rolled back first, by the code that a reader
+//  would run; on a region opened with open_mode::inspect that changes a private copy only.
+//
+// Concurrency. Nobody else may be at work. An operation is open for the whole walk.
+// Cost. Memory: that of heap_audit, and the path to one leaf for each layer above it.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <holdfast/map.hpp>
+
+#include "alloc/audit.hpp"
+#include "index/masstree/masstree.hpp"
+
+namespace hf {
+
+/// Told from time to time how many of how many blocks have been found. The total is an estimate.
+using audit_progress = std::function<void(u64 done, u64 total)>;
+
+template <class D>
+class masstree_audit {
+    static_assert(!D::malloc_nodes, "malloc keeps no books that could be checked");
+
+   public:
+    using leaf = typename masstree<D>::leaf;
+    using interior = masstree_detail::interior;
+    using record = masstree_detail::record;
+
+    masstree_audit(region& r, operation& op, heap_audit& memory, audit_report& report)
+        : base_(r.base()), op_(op), memory_(memory), report_(report), figures_(report.tree) {}
+
+    /// Walks the tree whose root is at `root`, an offset that was found at `from`.
+    void walk(u64 root, u64 from, const audit_progress& progress = {});
+
+   private:
+    struct branch {
+        u64 offset;
+        u64 from;  ///< where it was found
+        u64 low;
+        u64 high;  ///< exclusive
+        bool bounded;
+        unsigned height;  ///< nodes above it in its layer
+    };
+    struct layer {
+        std::string prefix;           ///< the key's bytes above
+        std::vector<branch> to_do;    ///< the leftmost last
+        u64 previous = 0;             ///< leaf to the left; 0: unknown
+        u64 previous_next = 0;
+        bool first = true;            ///< no leaf has been met
+        bool gap = false;             ///< a branch could not be walked since the last leaf
+        u64 records_before = 0;
+    };
+    struct slot {
+        u64 slice;
+        unsigned length_class;
+        u64 value;
+        u64 at;  ///< offset of the value word
+    };
+
+    static constexpr unsigned most_height = 32;
+
+    template <class T>
+    [[nodiscard]] T& at(u64 offset) const noexcept {
+        return *reinterpret_cast<T*>(base_ + offset);
+    }
+    [[nodiscard]] u64 offset_of(const void* p) const noexcept {
+        return static_cast<u64>(static_cast<const std::byte*>(p) - base_);
+    }
+    static u64 load(const masstree_detail::word& w) noexcept { return masstree_detail::load(w); }
+
+    void bad(u64 offset, std::string text) { report_.add(offset, std::move(text)); }
+    void tick();
+    void step();
+    void end_layer();
+    void lose(u64 from, const std::string& why);
+    [[nodiscard]] bool enter_node(const branch& b);
+    void read_interior(layer& in, const branch& b);
+    void read_leaf(layer& in, const branch& b);
+    void check_links(layer& in, const branch& b, const leaf& n);
+    void check_logs(u64 offset, const leaf& n);
+    [[nodiscard]] bool check_permutation(u64 offset, u64 word);
+    void check_epoch(u64 offset, const char* what, u64 epoch);
+    void read_slot(const std::string& prefix, const slot& s, std::vector<layer>& below);
+    void read_record(const std::string& prefix, const slot& s, u64 offset);
+
+    std::byte* base_;
+    operation& op_;
+    heap_audit& memory_;
+    audit_report& report_;
+    tree_figures& figures_;
+    std::vector<layer> layers_;  ///< from the first one down to the one at work
+    const audit_progress* progress_ = nullptr;
+    u64 done_ = 0;
+    u64 total_ = 0;
+};
+
+// -------------------------------------------------------------------------------------------- walk
+
+template <class D>
+void masstree_audit<D>::walk(u64 root, u64 from, const audit_progress& progress) {
+    progress_ = progress ? &progress : nullptr;
+    for (const auto& c : report_.heap.classes) total_ += c.handed_out;
+    layers_.push_back({{}, {{root, from, 0, 0, false, 0}}});
+    while (!layers_.empty()) step();
+    if (progress_ != nullptr) (*progress_)(done_, std::max(done_, total_));
+}
+
+template <class D>
+void masstree_audit<D>::tick() {
+    ++done_;
+    if (progress_ != nullptr && done_ % 4096 == 0) (*progress_)(done_, std::max(done_, total_));
+}
+
+/// One node.
+template <class D>
+void masstree_audit<D>::step() {
+    layer& in = layers_.back();
+    if (in.to_do.empty()) {
+        end_layer();
+        return;
+    }
+    const branch b = in.to_do.back();
+    in.to_do.pop_back();
+    if (!enter_node(b)) {
+        in.gap = true;
+        return;
+    }
+    tick();
+    using version_word = masstree_detail::version_word;
+    const u64 version = at<masstree_detail::node>(b.offset).version.load();
+    if ((version & version_word::deleted) != 0) {
+        bad(b.offset, "a node that is marked deleted is still in the tree");
+    }
+    if ((version & version_word::leaf) != 0) {
+        read_leaf(in, b);  // may add layers: `in` is not to be used any more
+    } else {
+        read_interior(in, b);
+    }
+}
+
+template <class D>
+void masstree_audit<D>::end_layer() {
+    const layer& in = layers_.back();
+    if (!in.gap && !in.first && in.previous_next != 0) {
+        bad(in.previous, "the last leaf of a layer has a right neighbour, at offset " +
+                             std::to_string(in.previous_next));
+    }
+    layers_.pop_back();
+}
+
+/// What `from` leads to can't be walked.
+template <class D>
+void masstree_audit<D>::lose(u64 from, const std::string& why) {
+    bad(from, why);
+    report_.mark_incomplete();
+}
+
+template <class D>
+bool masstree_audit<D>::enter_node(const branch& b) {
+    const auto p = memory_.locate(b.offset);
+    if (!p || !memory_.fits(*p, masstree_detail::node_payload)) {
+        lose(b.from, memory_.is_unknown(b.offset)
+                         ? "the node at offset " + std::to_string(b.offset) +
+                               " lies where the heap could not be walked"
+                         : "offset " + std::to_string(b.offset) + " is not that of a node");
+        return false;
+    }
+    if (!memory_.claim(*p, "the node", b.from)) {
+        report_.mark_incomplete();
+        return false;
+    }
+    if (b.height >= most_height) {
+        lose(b.offset, "a layer is over " + std::to_string(most_height) + " nodes tall");
+        return false;
+    }
+    figures_.tallest_layer = std::max<u64>(figures_.tallest_layer, b.height + 1);
+    if (b.height == 0) {
+        ++figures_.layers;
+        figures_.deepest_layer = std::max<u64>(figures_.deepest_layer,
+                                               layers_.back().prefix.size() / 8 + 1);
+    }
+    return true;
+}
+
+template <class D>
+void masstree_audit<D>::check_epoch(u64 offset, const char* what, u64 epoch) {
+    if (epoch <= op_.epoch()) return;
+    bad(offset, std::string(what) + " is stamped with epoch " + std::to_string(epoch) +
+                    ", but it is only " + std::to_string(op_.epoch()));
+}
+
+// -------------------------------------------------------------------------------------- interiors
+
+template <class D>
+void masstree_audit<D>::read_interior(layer& in, const branch& b) {
+    const auto& n = at<interior>(b.offset);
+    ++figures_.interiors;
+    if constexpr (D::durable) check_epoch(b.offset, "an interior node", load(n.log_epoch));
+    const u64 count = load(n.count);
+    if (count > interior::width) {
+        in.gap = true;
+        lose(b.offset, "an interior node has " + std::to_string(count) + " keys");
+        return;
+    }
+    u64 low = b.low;
+    std::vector<branch> children;
+    for (unsigned i = 0; i <= count; ++i) {
+        const bool last = i == count;
+        const u64 high = last ? b.high : load(n.keys[i]);
+        const bool bounded = !last || b.bounded;
+        if (bounded && high <= low) {
+            bad(last ? b.offset : offset_of(&n.keys[i]),
+                "keys of an interior node do not ascend inside of its range");
+        }
+        children.push_back({load(n.children[i]), offset_of(&n.children[i]), low, high, bounded,
+                            b.height + 1});
+        low = high;
+    }
+    in.to_do.insert(in.to_do.end(), children.rbegin(), children.rend());
+}
+
+// ------------------------------------------------------------------------------------------ leaves
+
+template <class D>
+bool masstree_audit<D>::check_permutation(u64 offset, u64 word) {
+    const masstree_detail::permutation<leaf::width> p(word);
+    unsigned seen = 0;
+    for (unsigned r = 0; r < leaf::width; ++r) seen |= 1U << p.slot(r);
+    if (p.size() <= leaf::width && seen == (1U << leaf::width) - 1) return true;
+    bad(offset, "a leaf's permutation is none");
+    return false;
+}
+
+template <class D>
+void masstree_audit<D>::check_logs(u64 offset, const leaf& n) {
+    if constexpr (D::durable) {
+        namespace log_word = masstree_detail::log_word;
+        const u64 node_epoch = load(n.node_epoch);
+        check_epoch(offset, "a leaf", node_epoch);
+        check_epoch(offset, "a leaf", load(n.log_epoch));
+        for (const masstree_detail::word* w : {&n.value_log_0, &n.value_log_1}) {
+            const u64 log = load(*w);
+            if ((log & 0xf) > log_word::cleared) {
+                bad(offset_of(w), "a leaf's value log has an unknown form");
+            } else if (node_epoch <= op_.epoch()) {
+                check_epoch(offset_of(w), "a leaf's value log", log_word::epoch(log, node_epoch));
+            }
+        }
+    }
+}
+
+template <class D>
+void masstree_audit<D>::check_links(layer& in, const branch& b, const leaf& n) {
+    if (!in.first && !in.gap && in.previous_next != b.offset) {
+        bad(in.previous, "a leaf's right neighbour is at offset " + std::to_string(b.offset) +
+                             ", but its link says " + std::to_string(in.previous_next));
+    }
+    if (load(n.low_key) != b.low) {
+        bad(b.offset, "a leaf's low key is not that of the nodes above");
+    }
+    in.first = false;
+    in.gap = false;
+    in.previous = b.offset;
+    in.previous_next = load(n.next);
+}
+
+template <class D>
+void masstree_audit<D>::read_leaf(layer& in, const branch& b) {
+    auto& n = at<leaf>(b.offset);
+    ++figures_.leaves;
+    if constexpr (D::incll) {
+        if (load(n.node_epoch) < op_.horizon() &&
+            masstree_detail::needs_recovery(n, op_.failed())) {
+            masstree_detail::recover(n, op_.my_lane(), op_.failed(), op_.epoch());
+            ++figures_.recovered_leaves;
+        }
+    }
+    check_logs(b.offset, n);
+    check_links(in, b, n);
+    const u64 word = load(n.permutation_);
+    if (!check_permutation(offset_of(&n.permutation_), word)) {
+        report_.mark_incomplete();
+        return;
+    }
+    const masstree_detail::permutation<leaf::width> p(word);
+    if (p.size() == 0) {
+        if (b.height != 0) ++figures_.empty_leaves;
+        if (b.height == 0 && layers_.size() > 1) ++figures_.empty_layers;
+    }
+    const u64 lengths = load(n.lengths);
+    const std::string prefix = in.prefix;
+    std::vector<layer> below;
+    slot before{};
+    for (unsigned r = 0; r < p.size(); ++r) {
+        const unsigned i = p.slot(r);
+        const slot s{load(n.keys[i]), masstree_detail::length_class(lengths, i), load(n.values[i]),
+                     offset_of(&n.values[i])};
+        if (s.slice < b.low || (b.bounded && s.slice >= b.high)) {
+            bad(offset_of(&n.keys[i]), "a key lies outside of its leaf's range");
+        }
+        if (r > 0 && std::pair(s.slice, s.length_class) <=
+                         std::pair(before.slice, before.length_class)) {
+            bad(offset_of(&n.keys[i]), "the keys of a leaf do not ascend");
+        }
+        before = s;
+        read_slot(prefix, s, below);
+    }
+    for (layer& one : below) layers_.push_back(std::move(one));
+}
+
+// ------------------------------------------------------------------------------------------- slots
+
+template <class D>
+void masstree_audit<D>::read_slot(const std::string& prefix, const slot& s,
+                                  std::vector<layer>& below) {
+    namespace value_word = masstree_detail::value_word;
+    using masstree_detail::longer;
+    using masstree_detail::slice_size;
+    if (s.length_class > longer) {
+        lose(s.at, "a key's length class is " + std::to_string(s.length_class));
+        return;
+    }
+    if (s.length_class < slice_size && s.slice << (8 * s.length_class) != 0) {
+        bad(s.at, "a short key's slice is not padded with zeros");
+    }
+    const u64 offset = value_word::offset(s.value);
+    const u64 kind = s.value & value_word::kind_field;
+    if (s.value >> 48 != 0 ||
+        (kind != value_word::record_kind && kind != value_word::layer_kind)) {
+        lose(s.at, "a value word has an unknown form");
+        return;
+    }
+    if (kind == value_word::record_kind) {
+        read_record(prefix, s, offset);
+        return;
+    }
+    if (s.length_class != longer) bad(s.at, "a layer lies below a key that does not go on");
+    if (prefix.size() + slice_size >= max_key_size) {
+        lose(s.at, "layers are nested deeper than keys are long");
+        return;
+    }
+    layer next;
+    next.prefix = prefix;
+    masstree_detail::append_slice(next.prefix, s.slice, slice_size);
+    next.to_do.push_back({offset, s.at, 0, 0, false, 0});
+    below.push_back(std::move(next));
+}
+
+template <class D>
+void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u64 offset) {
+    using masstree_detail::longer;
+    using masstree_detail::slice_size;
+    const auto p = memory_.locate(offset);
+    if (!p) {
+        lose(s.at, memory_.is_unknown(offset)
+                       ? "the record at offset " + std::to_string(offset) +
+                             " lies where the heap could not be walked"
+                       : "offset " + std::to_string(offset) + " is not that of a record");
+        return;
+    }
+    tick();
+    if (!memory_.claim(*p, "the record", s.at)) return;
+    const auto& r = at<record>(offset);
+    if (!memory_.fits(*p, r.payload()) || r.value_size > max_value_size || r.zero != 0) {
+        bad(offset, "a record of " + std::to_string(r.value_size) + " + " +
+                        std::to_string(r.tail_size) + " bytes does not have the size of its block");
+        return;
+    }
+    ++figures_.records;
+    if (p->extent) ++figures_.large_records;
+    // What the path says of the key, compared with the tail: the key from its ninth byte on.
+    std::string key = prefix;
+    masstree_detail::append_slice(key, s.slice, std::min<unsigned>(s.length_class, slice_size));
+    const std::string_view tail = r.tail();
+    const std::string_view rest =
+        key.size() > slice_size ? std::string_view(key).substr(slice_size) : std::string_view{};
+    const bool agrees =
+        s.length_class == longer
+            ? tail.size() > rest.size() && tail.substr(0, rest.size()) == rest
+            : tail == rest;
+    if (!agrees || tail.size() + slice_size > max_key_size) {
+        bad(offset, "a record's key is not the one under which it lies");
+    }
+    figures_.key_bytes += std::max(key.size(), tail.empty() ? 0 : tail.size() + slice_size);
+    figures_.value_bytes += r.value_size;
+}
+
+// --------------------------------------------------------------------------------------- the whole
+
+/// Checks heap and tree of a region. `root` is the tree's, found at `from`; 0: there is no tree.
+template <class D>
+audit_report audit(region& r, domain& epochs, u64 root, u64 from,
+                   const audit_progress& progress = {}) {
+    audit_report report;
+    operation op(epochs);
+    heap_audit memory(r, op.failed(), op.epoch(), report);
+    memory.read_runs();
+    memory.read_lists();
+    if (root != 0) masstree_audit<D>(r, op, memory, report).walk(root, from, progress);
+    memory.finish();
+    return report;
+}
+
+namespace detail {
+template <class D, class Engine>
+audit_report audit_engine(Engine& e, masstree<D>& tree) {
+    return audit<D>(e.file(), e.epochs(), tree.root(), 0);
+}
+}  // namespace detail
+
+/// Checks whatever has file(), epochs() and tree(); nobody else may be at work on it.
+template <class Engine>
+audit_report audit(Engine& e) {
+    return detail::audit_engine(e, e.tree());
+}
+
+}  // namespace hf
