@@ -1,0 +1,6 @@
+// The benchmarks as a program of their own, for builds without the command line.
+#include "bench/bench_command.hpp"
+
+int main(int argc, char** argv) {
+    return hf::bench::bench_command({argv + (argc > 0 ? 1 : 0), argv + argc});
+}

@@ -1,0 +1,262 @@
+#include "bench/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <sstream>
+
+#include "alloc/size_class.hpp"
+#include "bench/processor.hpp"
+#include "bench/subject.hpp"
+#include "checkpoint/domain.hpp"
+#include "index/masstree/record.hpp"
+#include "persist/medium.hpp"
+
+namespace hf::bench {
+
+namespace {
+
+// What the command line says, before it means anything.
+struct raw {
+    std::string workloads;
+    std::string distributions;
+    std::string compare;
+    std::string discipline;
+    std::string records;
+    std::string operations;
+    std::string epoch;
+    std::string latency = "0";
+    std::string huge = "auto";
+    std::string directory;
+    std::string json;
+    unsigned threads = 0;
+    unsigned repetitions = 5;
+    u32 value_size = 8;
+    u64 seed = 1;
+    u64 log_entries = 80'000;
+};
+
+[[noreturn]] void refuse(const std::string& option, const std::string& value,
+                         const std::string& next) {
+    throw CLI::ValidationError(option, "'" + value + "': " + next);
+}
+
+std::vector<std::string> split(const std::string& option, const std::string& list) {
+    std::vector<std::string> parts;
+    std::stringstream in(list);
+    for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
+    if (parts.empty() || list.ends_with(',')) refuse(option, list, "an empty name");
+    if (std::set<std::string>(parts.begin(), parts.end()).size() != parts.size()) {
+        refuse(option, list, "names something twice");
+    }
+    return parts;
+}
+
+/// A whole number, with K, M or G (powers of 1000) if you like.
+u64 number(const std::string& option, const std::string& text, u64 least, u64 most) {
+    u64 value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    u64 unit = 1;
+    if (end - stop == 1) {
+        if (*stop == 'K' || *stop == 'k') unit = 1'000;
+        if (*stop == 'M' || *stop == 'm') unit = 1'000'000;
+        if (*stop == 'G' || *stop == 'g') unit = 1'000'000'000;
+    }
+    const bool whole = problem == std::errc() && (stop == end || unit != 1);
+    if (!whole) refuse(option, text, "give a whole number, K, M or G behind it if you like");
+    if (value > most / unit || value * unit < least) {
+        refuse(option, text, "choose " + std::to_string(least) + " to " + std::to_string(most));
+    }
+    return value * unit;
+}
+
+/// "64", "64ms", "500us", "2s".
+std::chrono::microseconds duration(const std::string& option, const std::string& text) {
+    u64 value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    const std::string unit(stop, end);
+    u64 factor = 0;
+    if (unit.empty() || unit == "ms") factor = 1'000;
+    if (unit == "us") factor = 1;
+    if (unit == "s") factor = 1'000'000;
+    constexpr auto most = static_cast<u64>(longest_epoch.count());
+    constexpr auto least = static_cast<u64>(shortest_epoch.count());
+    if (problem != std::errc() || factor == 0 || value > most / factor || value * factor < least) {
+        refuse(option, text, "choose 1ms to 10s");
+    }
+    return std::chrono::microseconds(value * factor);
+}
+
+u32 latency(const std::string& text) {
+    if (const auto preset = latency_preset(text)) return *preset;
+    if (text.find_first_not_of("0123456789") != std::string::npos) {
+        refuse("--latency", text, "choose dram, pcm, sttm or 0 to 1000 (nanoseconds)");
+    }
+    return static_cast<u32>(number("--latency", text, 0, 1000));
+}
+
+template <class T, class Find>
+std::vector<T> names(const std::string& option, const std::string& list, Find find,
+                     const std::string& known) {
+    std::vector<T> found;
+    for (const std::string& name : split(option, list)) {
+        const auto one = find(name);
+        if (!one) refuse(option, name, "choose among " + known);
+        found.push_back(*one);
+    }
+    return found;
+}
+
+std::vector<std::string> disciplines(const std::string& option, const std::string& list) {
+    return names<std::string>(
+        option, list,
+        [](const std::string& name) -> std::optional<std::string> {
+            const auto& known = subject_names();
+            if (std::find(known.begin(), known.end(), name) == known.end()) return std::nullopt;
+            return name;
+        },
+        "transient, logged, incll, malloc");
+}
+
+void translate(const raw& r, options& o) {
+    if (!r.workloads.empty()) {
+        o.workloads = names<workload>("--workloads", r.workloads, workload_of, "A, B, C, E, load");
+    }
+    if (!r.distributions.empty()) {
+        o.distributions = names<distribution>("--distributions", r.distributions, distribution_of,
+                                              "uniform, zipfian");
+    }
+    if (!r.compare.empty()) o.disciplines = disciplines("--compare", r.compare);
+    if (!r.discipline.empty()) {
+        o.disciplines = disciplines("--discipline", r.discipline);
+        if (o.disciplines.size() != 1) refuse("--discipline", r.discipline, "name one");
+    }
+    if (!r.records.empty()) {
+        o.records.clear();
+        for (const std::string& n : split("--records", r.records)) {
+            o.records.push_back(number("--records", n, 1'000, most_records));
+        }
+        if (o.what != measurement_kind::recovery && o.records.size() != 1) {
+            refuse("--records", r.records, "name one number");
+        }
+    }
+    if (!r.operations.empty()) {
+        o.operations = number("--operations", r.operations, 1'000, 1'000'000'000);
+    }
+    if (!r.epoch.empty()) {
+        o.epochs.clear();
+        for (const std::string& e : split("--epoch", r.epoch)) {
+            o.epochs.push_back(duration("--epoch", e));
+        }
+        if (o.what == measurement_kind::ycsb && o.epochs.size() != 1) {
+            refuse("--epoch", r.epoch, "name one duration");
+        }
+    }
+    o.fence_latency_ns = latency(r.latency);
+    if (r.huge == "on") {
+        o.huge = huge_pages::on;
+    } else if (r.huge == "off") {
+        o.huge = huge_pages::off;
+    } else if (r.huge != "auto") {
+        refuse("--huge-pages", r.huge, "choose auto, on or off");
+    }
+    o.threads = r.threads != 0 ? r.threads : static_cast<unsigned>(usable_cores().size());
+    o.repetitions = r.repetitions;
+    o.value_size = r.value_size;
+    o.seed = r.seed;
+    o.log_entries = r.log_entries;
+    if (!r.directory.empty()) o.directory = r.directory;
+    if (!r.json.empty()) o.json = r.json;
+}
+
+void add_common(CLI::App& verb, raw& r) {
+    verb.add_option("--threads", r.threads, "Threads that work (default: one a core)")
+        ->check(CLI::Range(1, 200));
+    verb.add_option("--repetitions", r.repetitions, "Repetitions; medians are reported")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    verb.add_option("--latency", r.latency,
+                    "Latency emulated after each fence: nanoseconds, pcm or sttm")
+        ->capture_default_str();
+    constexpr u64 most =
+        largest_block - block_header_size - sizeof(masstree_detail::record);
+    verb.add_option("--value-size", r.value_size, "Bytes of a value")
+        ->check(CLI::Range(u64{0}, most))
+        ->capture_default_str();
+    verb.add_option("--seed", r.seed, "Seed of the operations")->capture_default_str();
+    verb.add_option("--dir", r.directory, "Directory on tmpfs or a DAX mount for the region files");
+    verb.add_option("--huge-pages", r.huge, "auto, on (or fail) or off")->capture_default_str();
+    verb.add_option("--json", r.json, "File for all that was measured; - for standard output");
+}
+
+}  // namespace
+
+result<std::optional<options>> parse_options(const std::vector<std::string>& arguments,
+                                             std::string& help) {
+    options o;
+    raw r;
+    CLI::App app("Measures the durable tree against the same tree without durability.",
+                 "holdfast bench");
+    app.require_subcommand(1);
+    auto* ycsb = app.add_subcommand("ycsb", "Throughput and latency of the YCSB workloads");
+    auto* recovery = app.add_subcommand("recovery", "From a crash to the first answer");
+    auto* pause = app.add_subcommand("pause", "How long an epoch's end stops operations");
+    add_common(*ycsb, r);
+    add_common(*recovery, r);
+    add_common(*pause, r);
+    ycsb->add_option("--workloads", r.workloads, "A,B,C,E,load (default A,B,C,E)");
+    for (CLI::App* verb : {ycsb, pause}) {
+        verb->add_option("--distributions", r.distributions, "uniform,zipfian (default both)");
+        verb->add_option("--operations", r.operations, "Operations of a thread (default 1M)");
+        verb->add_option("--records", r.records, "Records in the tree (default 1M)");
+        verb->add_option("--compare", r.compare,
+                         "transient,logged,incll,malloc (default transient,incll)");
+    }
+    for (CLI::App* verb : {ycsb, recovery, pause}) {
+        verb->add_option("--discipline", r.discipline, "Only this one");
+    }
+    ycsb->add_option("--epoch", r.epoch, "Length of an epoch (default 64ms)");
+    pause->add_option("--epoch", r.epoch, "Lengths of an epoch (default 16ms,64ms,256ms)");
+    recovery->add_option("--records", r.records, "Numbers of records (default 1M,8M)");
+    recovery->add_option("--log-entries", r.log_entries, "External-log entries to recover from")
+        ->check(CLI::Range(u64{1}, u64{100'000'000}))
+        ->capture_default_str();
+    try {
+        std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+        app.parse(reversed);
+        if (recovery->parsed()) {
+            o.what = measurement_kind::recovery;
+            o.records = {1'000'000, 8'000'000};
+            o.disciplines = {"incll"};
+        }
+        if (pause->parsed()) {
+            o.what = measurement_kind::pause;
+            o.disciplines = {"incll"};
+            o.epochs = {std::chrono::milliseconds(16), std::chrono::milliseconds(64),
+                        std::chrono::milliseconds(256)};
+            r.repetitions = pause->count("--repetitions") != 0 ? r.repetitions : 1;
+        }
+        translate(r, o);
+    } catch (const CLI::CallForHelp& e) {
+        std::ostringstream text;
+        std::ostringstream none;
+        app.exit(e, text, none);
+        help = text.str();
+        return std::nullopt;
+    } catch (const CLI::ParseError& e) {
+        return failure({errc::usage, "read the options", "holdfast bench", e.what(),
+                        "see holdfast bench --help"});
+    }
+    if (o.what == measurement_kind::recovery &&
+        (o.disciplines[0] == "transient" || o.disciplines[0] == "malloc")) {
+        return failure({errc::usage, "measure recovery", "--discipline",
+                        o.disciplines[0] + " keeps nothing that could be recovered",
+                        "choose incll or logged"});
+    }
+    return o;
+}
+
+}  // namespace hf::bench

@@ -1,0 +1,42 @@
+// bench/options.hpp: the command line of `holdfast bench`, checked.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <holdfast/result.hpp>
+
+#include "bench/operations.hpp"
+#include "bench/scratch_space.hpp"
+
+namespace hf::bench {
+
+enum class measurement_kind : u8 { ycsb, recovery, pause };
+
+struct options {
+    measurement_kind what = measurement_kind::ycsb;
+    std::vector<workload> workloads = {workload::a, workload::b, workload::c, workload::e};
+    std::vector<distribution> distributions = {distribution::uniform, distribution::zipfian};
+    std::vector<std::string> disciplines = {"transient", "incll"};
+    std::vector<u64> records = {1'000'000};  ///< several: `recovery` only
+    u64 operations = 1'000'000;              ///< a thread
+    unsigned threads = 0;                    ///< 0 is never left: it becomes the number of cores
+    unsigned repetitions = 5;
+    std::vector<std::chrono::microseconds> epochs = {std::chrono::milliseconds(64)};
+    u32 fence_latency_ns = 0;
+    u32 value_size = 8;
+    u64 seed = 1;
+    u64 log_entries = 80'000;  ///< `recovery`
+    std::optional<std::string> directory;
+    huge_pages huge = huge_pages::automatic;
+    std::optional<std::string> json;  ///< file, or "-" for standard output
+};
+
+/// `arguments` after the verb: "ycsb", "--records", ... The error is of class usage; for --help it is nullopt
+/// with the text in `help`.
+[[nodiscard]] result<std::optional<options>> parse_options(const std::vector<std::string>& arguments,
+                                                           std::string& help);
+
+}  // namespace hf::bench

@@ -1,0 +1,22 @@
+// bench/run.hpp: the three measurements, from options to tables on `out` and JSON.
+#pragma once
+
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+
+#include <holdfast/result.hpp>
+
+#include "bench/options.hpp"
+
+namespace hf::bench {
+
+/// Each prints its table and fills `json`.
+[[nodiscard]] result<void> run_ycsb(const options& o, std::ostream& out, nlohmann::json& json);
+[[nodiscard]] result<void> run_recovery(const options& o, std::ostream& out, nlohmann::json& json);
+[[nodiscard]] result<void> run_pause(const options& o, std::ostream& out, nlohmann::json& json);
+
+/// A line about what is going on, on standard error if that is a terminal.
+void progress(const std::string& line);
+void end_progress();
+
+}  // namespace hf::bench

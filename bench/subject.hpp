@@ -1,0 +1,87 @@
+// bench/subject.hpp: one tree under measurement, whatever its discipline.
+//
+// The measured loop is compiled once for each discipline (engine_subject.hpp); this interface is crossed once a
+// measurement. A measurement begins at an epoch's start and stops its clock when everything written is durable:
+// the last, partial epoch's write-back is paid for too.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/options.hpp>
+#include <holdfast/result.hpp>
+
+#include "base/histogram.hpp"
+#include "bench/operations.hpp"
+#include "bench/scratch_space.hpp"
+
+namespace hf::bench {
+
+struct subject_options {
+    std::chrono::microseconds epoch = std::chrono::milliseconds(64);
+    u32 fence_latency_ns = 0;
+    u32 value_size = 8;
+    u64 initial_size = 0;  ///< bytes of the region at creation
+    flush_policy flush = flush_policy::always;
+};
+
+struct measurement {
+    u64 operations = 0;
+    u64 missing = 0;  ///< gets that found nothing; scans that found no record
+    double seconds = 0;
+    double cpu_seconds = 0;  ///< of the threads that worked
+    u64 preemptions = 0;     ///< how often these lost their core
+    u64 epochs = 0;          ///< boundaries passed
+    std::vector<double> pauses_us;
+    u64 log_entries = 0;
+    u64 log_bytes = 0;
+    u64 flushes = 0;  ///< lines
+    u64 fences = 0;
+    u64 flushed_bytes = 0;
+    histogram latency_ns;  ///< of the sampled operations
+
+    [[nodiscard]] double throughput() const noexcept {  // operations a second
+        return seconds > 0 ? static_cast<double>(operations) / seconds : 0;
+    }
+    [[nodiscard]] double cpu_throughput() const noexcept {  // operations a second of processor time
+        return cpu_seconds > 0 ? static_cast<double>(operations) / cpu_seconds : 0;
+    }
+    [[nodiscard]] double per_operation(u64 count) const noexcept {
+        return operations > 0 ? static_cast<double>(count) / static_cast<double>(operations) : 0;
+    }
+};
+
+class subject {
+   public:
+    subject() = default;
+    subject(const subject&) = delete;
+    subject& operator=(const subject&) = delete;
+    virtual ~subject() = default;
+
+    /// Runs each stream on a thread of its own, pinned to a core; times one operation in `sample_every` (a power
+    /// of two). The error is the first that a thread met.
+    [[nodiscard]] virtual result<measurement> run(const std::vector<stream>& streams,
+                                                  unsigned sample_every) = 0;
+    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+    [[nodiscard]] virtual page_report pages() const = 0;
+    [[nodiscard]] virtual u64 region_bytes() const noexcept = 0;
+    /// E.g. "shm, clwb".
+    [[nodiscard]] virtual std::string medium_name() const = 0;
+};
+
+/// Names that make_subject() knows, the yardstick first.
+[[nodiscard]] const std::vector<std::string>& subject_names();
+inline constexpr std::string_view yardstick = "transient";
+
+/// An empty tree of the named discipline in a new region of `space`; the region's file is removed with the subject.
+[[nodiscard]] result<std::unique_ptr<subject>> make_subject(std::string_view name,
+                                                            const scratch_space& space,
+                                                            const subject_options& options);
+
+/// A region size that holds so many records without growing.
+[[nodiscard]] u64 size_for(u64 records, u32 value_size) noexcept;
+
+}  // namespace hf::bench

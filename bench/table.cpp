@@ -1,0 +1,62 @@
+#include "bench/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "bench/environment.hpp"
+
+namespace hf::bench {
+
+void table::print(std::ostream& out, std::size_t left) const {
+    std::vector<std::size_t> widths(rows_.front().size(), 0);
+    for (const auto& row : rows_) {
+        for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+    }
+    for (const auto& row : rows_) {
+        std::string line;
+        for (std::size_t c = 0; c < row.size(); ++c) {
+            if (c != 0) line += "  ";
+            line += c < left ? fmt::format("{:<{}}", row[c], widths[c])
+                             : fmt::format("{:>{}}", row[c], widths[c]);
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out << line << '\n';
+    }
+    out.flush();
+}
+
+std::string fixed(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
+
+void describe(const options& o, const scratch_space& space, std::ostream& out, nlohmann::json& json) {
+    const environment e = find_environment();
+    nlohmann::json& j = json["environment"];
+    const auto say = [&](const char* name, const std::string& value) {
+        out << fmt::format("# {:<12} {}\n", name, value);
+        j[name] = value;
+    };
+    say("version", e.version);
+    say("build", e.build + ", " + e.compiler);
+    say("processor", e.processor + ", " + std::to_string(e.cores) + " cores usable");
+    say("kernel", e.kernel);
+    say("memory", fmt::format("{:.1f} GiB", static_cast<double>(e.memory_bytes) / (1U << 30)));
+    say("load", fixed(e.load, 2) + (e.load > 0.5 ? " at the start: NOT an idle machine" : ""));
+    say("regions", space.story());
+    say("flush", e.flush_instruction + ", " + std::to_string(o.fence_latency_ns) +
+                     " ns emulated after a fence");
+    say("threads", std::to_string(o.threads) + ", each pinned to a core");
+    say("repetitions", std::to_string(o.repetitions));
+    say("value size", std::to_string(o.value_size));
+    say("seed", std::to_string(o.seed));
+    j["load"] = e.load;
+    j["threads"] = o.threads;
+    j["repetitions"] = o.repetitions;
+    j["value size"] = o.value_size;
+    j["seed"] = o.seed;
+    j["fence latency ns"] = o.fence_latency_ns;
+    out.flush();
+}
+
+}  // namespace hf::bench

@@ -1,0 +1,30 @@
+// bench/table.hpp: rows of text in columns, and the block that says what they were measured on.
+#pragma once
+
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/options.hpp"
+
+namespace hf::bench {
+
+class table {
+   public:
+    explicit table(std::vector<std::string> head) : rows_{std::move(head)} {}
+    void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+    /// Columns as wide as they need to be; `left` of them to the left, the others, numbers, to the right.
+    void print(std::ostream& out, std::size_t left) const;
+
+   private:
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// With `digits` behind the point.
+[[nodiscard]] std::string fixed(double value, int digits);
+
+/// Prints the environment and puts it into the JSON.
+void describe(const options& o, const scratch_space& space, std::ostream& out, nlohmann::json& json);
+
+}  // namespace hf::bench
