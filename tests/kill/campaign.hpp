@@ -1,0 +1,126 @@
+// tests/kill/campaign.hpp: sessions are started, killed and judged, again and again.
+//
+// A region lives for some cycles. One cycle is
+//
+//   1 to 3 times  { some sessions killed while they open; a session that writes, killed or closed }
+//   some sessions killed while they open, or while they are looked at
+//   an observer, and the judge
+//
+// So there are crashes in recovery, several in a row, in the background pass, in the creation and
+// the growth of the file, while the map closes; and there are writes on top of a recovery that
+// nothing but they themselves has looked at. Observers look at a private copy (open_mode::inspect)
+// or open the map as a user does, at random.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "journal.hpp"
+#include "judge.hpp"
+#include "keys.hpp"
+#include "session.hpp"
+
+namespace hf::kill_test {
+
+struct campaign_options {
+    u64 cycles = 200;
+    u64 first_cycle = 0;
+    u64 cycles_per_region = 20;
+    u64 seed = 0;
+    u32 writers = 4;
+    u32 keys = 16'000;
+    double seconds_per_cycle = 0.15;  ///< mean time that a session writes
+    std::chrono::microseconds shortest_epoch = std::chrono::milliseconds(1);
+    std::chrono::microseconds longest_epoch = std::chrono::milliseconds(20);
+    std::filesystem::path directory;
+    bool keep = false;
+    bool discard = false;
+    u64 give_up_after = 5;  ///< cycles with violations
+};
+
+class campaign {
+   public:
+    explicit campaign(campaign_options options);
+    ~campaign();
+    campaign(const campaign&) = delete;
+    campaign& operator=(const campaign&) = delete;
+
+    /// Whether nothing was violated.
+    [[nodiscard]] bool run();
+
+   private:
+    /// How a session is to end.
+    struct ending {
+        enum class kind { killed_after_start, killed_after_opening, closed, killed_closing };
+        kind how = kind::killed_after_start;
+        u64 after_us = 0;
+    };
+
+    void begin_region();
+    void run_cycle();
+    void work_for_a_while();
+    void interrupt_openings();
+    void look_and_judge();
+    void hold_court();
+
+    [[nodiscard]] session_plan next_plan();
+    void run_session(const session_plan& plan, const ending& end, bool writes);
+    /// True: the observer got through.
+    [[nodiscard]] bool run_observer(const session_plan& plan, std::optional<u64> kill_after_us);
+    [[nodiscard]] pid_t start(const session_plan& plan, bool writes);
+    /// Until the session has reached `least`. False: it has ended, or hangs and was killed.
+    [[nodiscard]] bool wait_for(phase least, u32 seconds);
+    [[nodiscard]] bool has_ended();
+    void sleep_until_ns(u64 deadline);
+    void kill_session();
+    void end_session(bool orderly);
+    void blame(std::string text);
+
+    void report_begin() const;
+    void report_violations();
+    void report_progress();
+    void report_end() const;
+    [[nodiscard]] static bool interrupted();
+
+    campaign_options options_;
+    std::filesystem::path home_;  ///< of all regions
+    xoshiro256ss random_;
+    u64 cycle_ = 0;
+    u64 done_ = 0;
+
+    // The region at hand.
+    std::filesystem::path place_;
+    std::unique_ptr<key_set> keys_;
+    value_maker values_{0};
+    std::unique_ptr<journal> journal_;
+    std::vector<past_session> sessions_;
+    map_options map_options_;
+    bool was_open_ = false;
+    bool kept_ = false;  ///< the region's files are evidence
+
+    // The session at hand.
+    pid_t pid_ = -1;
+    std::optional<int> status_;
+    bool killed_ = false;
+
+    std::vector<std::string> wrongs_;  ///< of this cycle
+    double usual_opening_us_ = 4000;
+
+    struct {
+        u64 sessions = 0, kills = 0, opening = 0, passing = 0, closing = 0, closes = 0;
+        u64 writes = 0, lost = 0, unsettled = 0, kept_in_flight = 0, most_lost = 0;
+        u64 violations = 0, bad_cycles = 0;
+        u64 most_log_entries = 0;
+        std::vector<u64> openings_ns;
+        std::map<std::string, u64> points;
+    } counted_;
+};
+
+}  // namespace hf::kill_test

@@ -1,0 +1,188 @@
+// The part of the campaign that deals with processes.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "campaign.hpp"
+
+namespace hf::kill_test {
+
+namespace {
+
+constexpr u32 patience_s = 30;  ///< of an opening, a close, a look at everything: then it hangs
+
+}  // namespace
+
+pid_t campaign::start(const session_plan& plan, bool writes) {
+    session_state& session = journal_->session();
+    session.now = phase::starting;
+    session.shall_close = false;
+    session.background_pass = false;
+    session.opened_in_ns = 0;
+    session.log_entries_applied = 0;
+    session.stopped_itself = false;
+    std::fill_n(session.persist_point, sizeof(session.persist_point), '\0');
+    for (u32 w = 0; w < journal_->writers(); ++w) journal_->writer(w).told = 0;
+    sessions_.emplace_back();
+    status_.reset();
+    killed_ = false;
+    ++counted_.sessions;
+
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    HF_CHECK(pid >= 0, "cannot fork");
+    if (pid > 0) return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    _exit(writes ? work(plan, *journal_, *keys_, values_) : look(plan, *journal_, *keys_));
+}
+
+void campaign::run_session(const session_plan& plan, const ending& end, bool writes) {
+    using kind = ending::kind;
+    session_plan timed = plan;
+    timed.started_at_ns = now_ns();
+    pid_ = start(timed, writes);
+    if (end.how == kind::killed_after_start) {
+        sleep_until_ns(timed.started_at_ns + end.after_us * 1000);
+        kill_session();
+        return end_session(false);
+    }
+    bool alive = wait_for(phase::working, patience_s);
+    if (alive) sleep_until_ns(now_ns() + end.after_us * 1000);
+    if (end.how == kind::killed_after_opening) {
+        kill_session();
+        return end_session(false);
+    }
+    journal_->session().shall_close = true;
+    if (end.how == kind::killed_closing && alive && wait_for(phase::closing, patience_s)) {
+        sleep_until_ns(now_ns() + random_.below(300) * 1000);
+        kill_session();
+        return end_session(false);
+    }
+    alive = alive && wait_for(phase::closed, patience_s);
+    if (alive) {
+        while (!has_ended()) sleep_until_ns(now_ns() + 50'000);
+    }
+    end_session(true);
+}
+
+bool campaign::run_observer(const session_plan& plan, std::optional<u64> kill_after_us) {
+    session_plan timed = plan;
+    timed.started_at_ns = now_ns();
+    const bool inspects = plan.options.region.mode == open_mode::inspect;
+    pid_ = start(timed, false);
+    if (kill_after_us) {
+        sleep_until_ns(timed.started_at_ns + *kill_after_us * 1000);
+        kill_session();
+        end_session(false);
+        const phase last = journal_->session().now;
+        return last == phase::observed;
+    }
+    const bool seen = wait_for(inspects ? phase::closed : phase::observed, 2 * patience_s);
+    const bool orderly = inspects || random_.below(3) == 0;
+    if (orderly) {
+        journal_->session().shall_close = true;
+        if (seen && wait_for(phase::closed, patience_s)) {
+            while (!has_ended()) sleep_until_ns(now_ns() + 50'000);
+        }
+    } else {
+        kill_session();
+    }
+    end_session(orderly);
+    // An inspection changes nothing: as a session of the region it never was.
+    if (inspects) sessions_.pop_back();
+    return seen;
+}
+
+bool campaign::has_ended() {
+    if (status_) return true;
+    int status = 0;
+    if (waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+    return status_.has_value();
+}
+
+bool campaign::wait_for(phase least, u32 seconds) {
+    const u64 deadline = now_ns() + u64{seconds} * 1'000'000'000;
+    while (journal_->session().now.load() < least) {
+        if (has_ended()) return journal_->session().now.load() >= least;
+        if (now_ns() > deadline) {
+            blame("session " + std::to_string(sessions_.size() - 1) + " hangs while " +
+                  std::string(to_string(journal_->session().now)));
+            kill_session();
+            return false;
+        }
+        sleep_until_ns(now_ns() + 50'000);
+    }
+    return true;
+}
+
+void campaign::sleep_until_ns(u64 deadline) {
+    const timespec t{static_cast<std::time_t>(deadline / 1'000'000'000),
+                     static_cast<long>(deadline % 1'000'000'000)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR) {
+    }
+}
+
+void campaign::kill_session() {
+    if (has_ended()) return;
+    (void)kill(pid_, SIGKILL);
+    killed_ = true;
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    status_ = status;
+}
+
+/// Takes stock of a session whose process is gone.
+void campaign::end_session(bool orderly) {
+    session_state& session = journal_->session();
+    past_session& past = sessions_.back();
+    const std::string name = "session " + std::to_string(sessions_.size() - 1);
+    for (u32 w = 0; w < journal_->writers(); ++w) {
+        past.told = std::max<u64>(past.told, journal_->writer(w).told);
+    }
+    const phase last = session.now;
+    if (last > phase::opening) {
+        was_open_ = true;
+        const double took_us = static_cast<double>(session.opened_in_ns) / 1000;
+        usual_opening_us_ += 0.2 * (took_us - usual_opening_us_);
+        counted_.openings_ns.push_back(session.opened_in_ns);
+        counted_.most_log_entries =
+            std::max<u64>(counted_.most_log_entries, session.log_entries_applied);
+    }
+    past.closed = last == phase::closed;
+
+    const bool by_kill = WIFSIGNALED(*status_) && WTERMSIG(*status_) == SIGKILL;
+    if (by_kill && (killed_ || session.stopped_itself)) {
+        ++counted_.kills;
+        counted_.opening += last == phase::opening ? 1 : 0;
+        counted_.closing += last == phase::closing ? 1 : 0;
+        counted_.passing += last > phase::opening && session.background_pass ? 1 : 0;
+        if (session.stopped_itself) ++counted_.points[session.persist_point];
+    } else if (WIFEXITED(*status_) && WEXITSTATUS(*status_) == 0 && past.closed) {
+        counted_.closes += orderly ? 1 : 0;
+    } else if (WIFEXITED(*status_)) {
+        blame(name + " ended with status " + std::to_string(WEXITSTATUS(*status_)) + " while " +
+              std::string(to_string(last)));
+    } else {
+        blame(name + " was ended by signal " + std::to_string(WTERMSIG(*status_)) + " while " +
+              std::string(to_string(last)));
+    }
+    complaints& heard = journal_->wrongs();
+    for (u32 i = 0; i < std::min(heard.count(), complaints::kept); ++i) blame(heard.text(i));
+    if (heard.count() > complaints::kept) {
+        blame("and " + std::to_string(heard.count() - complaints::kept) + " complaints more");
+    }
+    heard.clear();
+}
+
+void campaign::blame(std::string text) { wrongs_.push_back(std::move(text)); }
+
+}  // namespace hf::kill_test

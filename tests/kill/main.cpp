@@ -1,0 +1,78 @@
+// hf_kill_test: the SIGKILL campaign (docs/testing.md).
+#include <CLI/CLI.hpp>
+
+#include <random>
+
+#include "campaign.hpp"
+
+namespace {
+
+/// "1ms..20ms", "500us..5ms", or one time for both.
+void parse_epochs(const std::string& text, hf::kill_test::campaign_options& options) {
+    const auto one = [](const std::string& part) {
+        std::size_t end = 0;
+        const unsigned long number = std::stoul(part, &end);
+        const std::string unit = part.substr(end);
+        if (unit == "us") return std::chrono::microseconds(number);
+        if (unit == "ms") return std::chrono::microseconds(number * 1000);
+        throw std::invalid_argument("the unit is us or ms");
+    };
+    const std::size_t dots = text.find("..");
+    try {
+        options.shortest_epoch = one(text.substr(0, dots));
+        options.longest_epoch =
+            dots == std::string::npos ? options.shortest_epoch : one(text.substr(dots + 2));
+    } catch (const std::exception&) {
+        throw CLI::ValidationError("--epoch", "is '" + text + "', but looks like 1ms..20ms");
+    }
+    if (options.shortest_epoch < std::chrono::milliseconds(1) ||
+        options.longest_epoch > std::chrono::seconds(10) ||
+        options.longest_epoch < options.shortest_epoch) {
+        throw CLI::ValidationError("--epoch", "lies between 1ms and 10s");
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    hf::kill_test::campaign_options options;
+    CLI::App app(
+        "Kills writers of a durable map at random instants, opens it again, and compares what is "
+        "there with what the writers were told. The exit status is 0 if nothing was violated.",
+        "hf_kill_test");
+    options.seed = std::random_device()();
+    options.directory = "/dev/shm";
+    std::string epochs = "1ms..20ms";
+    app.add_option("--cycles", options.cycles, "Cycles to run")->capture_default_str();
+    app.add_option("--seed", options.seed, "Of all that is random but the scheduler");
+    app.add_option("--threads", options.writers, "Writers")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 64));
+    app.add_option("--keys", options.keys, "Keys, about")
+        ->capture_default_str()
+        ->check(CLI::Range(2'000, 10'000'000));
+    app.add_option("--seconds-per-cycle", options.seconds_per_cycle,
+                   "Mean time that a session writes")
+        ->capture_default_str()
+        ->check(CLI::Range(0.0, 60.0));
+    app.add_option("--epoch", epochs, "Shortest and longest epoch")->capture_default_str();
+    app.add_option("--cycles-per-region", options.cycles_per_region, "A new region after so many")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.add_option("--from", options.first_cycle, "First cycle, to replay");
+    app.add_option("--dir", options.directory, "Where the regions are made; a tmpfs")
+        ->capture_default_str()
+        ->check(CLI::ExistingDirectory);
+    app.add_option("--give-up-after", options.give_up_after, "End after so many bad cycles")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.add_flag("--keep", options.keep, "Keep all regions, not only those that went wrong");
+    app.add_flag("--discard", options.discard, "Keep no region, not even one that went wrong");
+    try {
+        app.parse(argc, argv);
+        parse_epochs(epochs, options);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? 0 : 2;
+    }
+    return hf::kill_test::campaign(options).run() ? 0 : 1;
+}

@@ -1,0 +1,116 @@
+#include "session.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <holdfast/map.hpp>
+
+#include "base/clock.hpp"
+#include "observer.hpp"
+#include "persist/persist_point.hpp"
+#include "writer.hpp"
+
+namespace hf::kill_test {
+
+namespace {
+
+using std::chrono::microseconds;
+
+session_state* dying = nullptr;
+std::atomic<u32> points_left{0};
+
+void die_at_persist_point(const char* name) {
+    if (points_left.fetch_sub(1) != 1) return;
+    std::string_view(name).copy(dying->persist_point, sizeof(dying->persist_point) - 1);
+    dying->stopped_itself = true;
+    (void)kill(getpid(), SIGKILL);
+    for (;;) pause();
+}
+
+std::optional<map> open(const session_plan& plan, journal& record) {
+    session_state& session = record.session();
+    if (plan.die_at_point != 0) {
+        dying = &session;
+        points_left = plan.die_at_point;
+        (void)set_persist_point_hook(die_at_persist_point);
+    }
+    session.now = phase::opening;
+    auto opened = map::open(plan.region, plan.options);
+    if (!opened) {
+        record.wrongs().add("session " + std::to_string(plan.number) +
+                            " could not open the map: " + opened.error().to_string());
+        return std::nullopt;
+    }
+    const statistics s = opened->stats();
+    session.background_pass = s.failed_epochs != 0;
+    session.log_entries_applied = s.recovered_entries;
+    session.opened_in_ns = now_ns() - plan.started_at_ns;
+    return std::move(*opened);
+}
+
+/// Until the parent says so; it rather kills us, most times.
+void wait_to_close(const map& m, session_state& session) {
+    while (!session.shall_close) {
+        if (session.background_pass && m.stats().failed_epochs == 0)
+            session.background_pass = false;
+        std::this_thread::sleep_for(microseconds(200));
+    }
+}
+
+int close(map& m, journal& record, u32 number) {
+    record.session().now = phase::closing;
+    if (const auto closed = m.close(); !closed) {
+        record.wrongs().add("session " + std::to_string(number) +
+                            " could not close the map: " + closed.error().to_string());
+        return 1;
+    }
+    record.session().now = phase::closed;
+    return 0;
+}
+
+}  // namespace
+
+bool has_persist_points() noexcept {
+#ifdef HF_PERSIST_POINTS
+    return true;
+#else
+    return false;
+#endif
+}
+
+int work(const session_plan& plan, journal& record, const key_set& keys,
+         const value_maker& values) {
+    auto m = open(plan, record);
+    if (!m) return 1;
+    std::vector<std::unique_ptr<writer>> writers;
+    for (u32 i = 0; i < record.writers(); ++i) {
+        writers.push_back(
+            std::make_unique<writer>(*m, record, keys, values, i, plan.number, plan.seed + i));
+    }
+    std::atomic<bool> stop{false};
+    record.session().now = phase::working;
+    {
+        std::vector<std::jthread> threads;
+        for (auto& w : writers) threads.emplace_back([&w, &stop] { w->run(stop); });
+        wait_to_close(*m, record.session());
+        stop = true;
+    }
+    return close(*m, record, plan.number);
+}
+
+int look(const session_plan& plan, journal& record, const key_set& keys) {
+    auto m = open(plan, record);
+    if (!m) return 1;
+    record.session().now = phase::observing;
+    observe(*m, record, keys, plan.seed);
+    record.session().now = phase::observed;
+    if (plan.options.region.mode != open_mode::inspect) wait_to_close(*m, record.session());
+    return close(*m, record, plan.number);
+}
+
+}  // namespace hf::kill_test

@@ -1,0 +1,35 @@
+// tests/kill/session.hpp: what runs in the processes that are killed.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+
+#include <holdfast/options.hpp>
+
+#include "journal.hpp"
+#include "keys.hpp"
+#include "value.hpp"
+
+namespace hf::kill_test {
+
+struct session_plan {
+    std::filesystem::path region;
+    u32 number = 0;  ///< of the session, in the life of the region
+    u64 seed = 0;
+    map_options options;
+    u64 started_at_ns = 0;
+    u32 die_at_point = 0;  ///< the process kills itself at its n-th persist point; 0: it does not
+};
+
+/// Whether this build has persist points at which a process can end.
+[[nodiscard]] bool has_persist_points() noexcept;
+
+/// Opens the map and lets the writers loose until it is killed or told to close. Exit status.
+[[nodiscard]] int work(const session_plan& plan, journal& record, const key_set& keys,
+                       const value_maker& values);
+
+/// Opens the map, notes all that is in it, and waits to be killed or told to close. In mode inspect
+/// it looks at a private copy, closes, and ends by itself.
+[[nodiscard]] int look(const session_plan& plan, journal& record, const key_set& keys);
+
+}  // namespace hf::kill_test
