@@ -50,7 +50,7 @@ result<void> format_heap(region& r) {
     r.med().flush(root, line_size);
     r.med().flush(s, sizeof(*s));
     r.med().fence();
-    HF_PERSIST_POINT("P-heap-1: heap formatted before the root directory names it");
+    HF_PERSIST_POINT("alloc F1: heap formatted before the root directory names it");
     return {};
 }
 

@@ -94,10 +94,10 @@ result<void> domain::start() {
             }
         });
         if (!written) return written;
-        HF_PERSIST_POINT("P-open-1: failed set durable before the epoch record");
+        HF_PERSIST_POINT("checkpoint O1: failed set durable before the epoch record");
         layout::epoch_record_store(region_.header().epoch, first);
         region_.med().persist(&region_.header().epoch, sizeof(layout::epoch_record));
-        HF_PERSIST_POINT("P-open-2: epoch record durable before the first operation");
+        HF_PERSIST_POINT("checkpoint O2: epoch record durable before the first operation");
     }
     started_ = true;
     last_boundary_ns_ = now_ns();
@@ -199,10 +199,10 @@ void domain::lead_boundary() {
 #if !defined(HF_MUTATION_boundary_flush)  // a seeded bug, for the tests of the tests
         write_back_all();
 #endif
-        HF_PERSIST_POINT("P-epoch-1: every dirty line durable before the epoch is counted");
+        HF_PERSIST_POINT("checkpoint E1: every dirty line durable before the epoch is counted");
         layout::epoch_record_store(region_.header().epoch, ending + 1);
         region_.med().persist(&region_.header().epoch, sizeof(layout::epoch_record));
-        HF_PERSIST_POINT("P-epoch-2: epoch counted before it is announced");
+        HF_PERSIST_POINT("checkpoint E2: epoch counted before it is announced");
     }
     const u32 used = lanes_used_.load(std::memory_order_acquire);
     for (u32 i = 0; i < used; ++i) {

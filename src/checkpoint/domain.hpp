@@ -6,13 +6,13 @@
 // grace period for memory: what was unlinked in epoch e has no reader left in e + 1.
 //
 // Persist order of a boundary, gate closed and all operations out:
-//  P-epoch-1  every line dirtied in e is written back and fenced by whoever wrote it back;
-//  P-epoch-2  then epoch_record := e + 1, written back and fenced;
-//  P-epoch-3  then e is announced (durable_epoch, waiters), and the gate opens for e + 1.
+//  E1  every line dirtied in e is written back and fenced by whoever wrote it back;
+//  E2  then epoch_record := e + 1, written back and fenced;
+//  E3  then e is announced (durable_epoch, waiters), and the gate opens for e + 1.
 //
-// Persist order of an opening, after the external log has been applied (P-rec-1):
-//  P-open-1  superblock := {failed set with the crashed epoch E, generation + 1, dirty, first epoch E + 1};
-//  P-open-2  then epoch_record := E + 1. Cut short between the two, the next opening takes the greater of the
+// Persist order of an opening, after the external log has been applied (R1 of external_log.hpp):
+//  O1  superblock := {failed set with the crashed epoch E, generation + 1, dirty, first epoch E + 1};
+//  O2  then epoch_record := E + 1. Cut short between the two, the next opening takes the greater of the
 //            record and the superblock's first epoch as the one that failed: it had no operation in it.
 //
 // Concurrency.
@@ -71,7 +71,7 @@ class domain {
     [[nodiscard]] bool needs_recovery() const noexcept { return crashed_; }
     /// Applies the external log of the crashed epoch.
     [[nodiscard]] result<void> recover_log();
-    /// Begins the session (P-open-1, P-open-2) and starts the clock. Operations may follow.
+    /// Begins the session (O1, O2) and starts the clock. Operations may follow.
     [[nodiscard]] result<void> start();
     [[nodiscard]] u64 recovered_entries() const noexcept { return recovered_entries_; }
     /// Whether the failed set has no room for another crash: then the background pass must be run, and the set

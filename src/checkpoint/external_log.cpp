@@ -107,7 +107,7 @@ result<void> log_writer::append(std::span<const log_object> objects, u64 epoch) 
         written += stride;
     }
     region_->med().fence();
-    HF_PERSIST_POINT("P-log-1: undo images durable before the objects change");
+    HF_PERSIST_POINT("checkpoint L1: undo images durable before their objects change");
     entries_.store(entries_.load(std::memory_order_relaxed) + objects.size(), std::memory_order_relaxed);
     bytes_.store(bytes_.load(std::memory_order_relaxed) + written, std::memory_order_relaxed);
     return {};
@@ -171,7 +171,7 @@ result<log_application> apply_log(region& r, u64 epoch, unsigned threads) {
     work();
     for (std::thread& t : pool) t.join();
     if (failed) return failure(*failed);
-    HF_PERSIST_POINT("P-rec-1: undo images applied and durable before the epoch is declared failed");
+    HF_PERSIST_POINT("checkpoint R1: undo images applied and durable before the epoch is declared failed");
     return total;
 }
 

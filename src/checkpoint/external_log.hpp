@@ -16,7 +16,7 @@
 //  E3  The epoch number never repeats, and the checksum covers it, the object's place and all bytes, seeded
 //      by the region's id. So what the memory still holds of older epochs, or half an entry, is never applied.
 //
-// Persist order. P-log-1: entries durable before append() returns.
+// Persist order. L1: entries durable before append() returns.
 //
 // Recovery. apply_log(): for every segment, while the next entry is whole and of the failed epoch, copy it
 // back; write back, fence. Idempotent; cut short, it is run again.
@@ -69,7 +69,7 @@ class log_writer {
     /// Takes over the segments of lane `owner`, found in the region's directory.
     void attach(region& r, u16 owner);
 
-    /// Logs the objects as they are now; on return all are durable (P-log-1). All or, on error, none.
+    /// Logs the objects as they are now; on return all are durable (L1). All or, on error, none.
     [[nodiscard]] result<void> append(std::span<const log_object> objects, u64 epoch);
 
     [[nodiscard]] u64 entries() const noexcept { return entries_.load(std::memory_order_relaxed); }

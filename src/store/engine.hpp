@@ -210,7 +210,7 @@ result<bool> engine<D>::run_pass() {
     heap_->refresh(current > oldest ? current - oldest : 0, stopped);
     if (stopped()) return false;
     domain_->wait_durable(domain_->current_epoch());
-    HF_PERSIST_POINT("P-pass-1: everything visited is durable before the failed set is emptied");
+    HF_PERSIST_POINT("store B1: everything visited is durable before the failed set is emptied");
     auto cleared = domain_->clear_failed();
     if (!cleared) return tl::unexpected(cleared.error());
     return true;

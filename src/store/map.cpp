@@ -238,7 +238,7 @@ result<write_outcome> map::impl::store_large(std::string_view key, std::string_v
     masstree_detail::init_record(r, key, value.size());
     std::memcpy(r->bytes(), value.data(), value.size());
     l.med.persist(r, payload);
-    HF_PERSIST_POINT("P-large-1: a large value's bytes durable before it is linked");
+    HF_PERSIST_POINT("store V1: a large value's bytes durable before it is linked");
     operation op(epochs(), l);
     auto done = tree().update(op, key, [&](const record* old) {
         const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;

@@ -73,7 +73,7 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     recover_line(n, 1, used, failed, epoch);
     if (far) {  // V3: the value lines must not be read with line 0's new upper bits
         l.med.persist(&n.value_log_0, 2 * line_size);
-        HF_PERSIST_POINT("P-leaf-1: value lines durable before line 0 gets new upper epoch bits");
+        HF_PERSIST_POINT("masstree U1: value lines durable before line 0 gets new upper epoch bits");
     }
     store(n.permutation_, permutation_now);
     store(n.permutation_log, permutation_now);
