@@ -55,6 +55,7 @@ class engine_subject final : public subject {
         u64 missing = 0;
         std::optional<error> failed;
         histogram latency;
+        std::vector<double> stalls_us;
         std::thread thread;
     };
     /// Threads that have arrived, at the start and at the end.
@@ -129,7 +130,9 @@ void engine_subject<D>::work(worker& w, const stream& steps, unsigned sample_eve
     pin_to_core(core);
     const double scale = ns_per_tick();
     const u64 mask = sample_every - 1;
-    (void)machine_->epochs().my_lane();
+    domain& epochs = machine_->epochs();
+    (void)epochs.my_lane();
+    u64 epoch = epochs.current_epoch();
     meet(m.ready, threads);
     const u64 preempted = thread_preemptions();
     const u64 cpu = thread_cpu_ns();
@@ -143,7 +146,11 @@ void engine_subject<D>::work(worker& w, const stream& steps, unsigned sample_eve
         }
         auto found = execute(steps[i]);
         if (sampled) {
-            w.latency.add(static_cast<u64>(static_cast<double>(ticks() - from) * scale));
+            const double ns = static_cast<double>(ticks() - from) * scale;
+            w.latency.add(static_cast<u64>(ns));
+            const u64 now = epochs.current_epoch();
+            if (mask == 0 && now != epoch) w.stalls_us.push_back(ns / 1e3);
+            epoch = now;
         }
         if (!found) [[unlikely]] {
             w.failed = found.error();
@@ -153,11 +160,11 @@ void engine_subject<D>::work(worker& w, const stream& steps, unsigned sample_eve
         ++w.done;
     }
     // What this thread wrote lies in this epoch or an earlier one. All threads end it together, so that all help.
-    const u64 last = machine_->epochs().current_epoch();
+    const u64 last = epochs.current_epoch();
     w.cpu_ns = thread_cpu_ns() - cpu;
     meet(m.finished, threads);
     const u64 waited = thread_cpu_ns();
-    machine_->epochs().wait_durable(last);
+    epochs.wait_durable(last);
     w.end_ns = now_ns();
     w.cpu_ns += thread_cpu_ns() - waited;
     w.preemptions = thread_preemptions() - preempted;
@@ -221,6 +228,7 @@ result<measurement> engine_subject<D>::run(const std::vector<stream>& streams,
         sum.cpu_seconds += static_cast<double>(w.cpu_ns) / 1e9;
         sum.preemptions += w.preemptions;
         sum.latency_ns.merge(w.latency);
+        sum.stalls_us.insert(sum.stalls_us.end(), w.stalls_us.begin(), w.stalls_us.end());
     }
     sum.seconds = static_cast<double>(end - begin) / 1e9;
     return sum;
