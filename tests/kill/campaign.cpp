@@ -74,6 +74,7 @@ void campaign::run_cycle() {
         if (!wrongs_.empty()) return;
     }
     interrupt_openings();
+    if (wrongs_.empty() && was_open_ && random_.below(2) == 0) audit_region();
     if (wrongs_.empty()) look_and_judge();
 }
 
@@ -106,7 +107,7 @@ void campaign::work_for_a_while() {
     if (has_persist_points() && random_.below(3) == 0) {
         plan.die_at_point = 1 + static_cast<u32>(random_.below(3000));
     }
-    run_session(plan, end, true);
+    run_session(plan, end);
 }
 
 /// Half of the times once or more often in a row.
@@ -119,7 +120,7 @@ void campaign::interrupt_openings() {
             plan.die_at_point = 1 + static_cast<u32>(random_.below(40));
             end.after_us += 50'000;
         }
-        run_session(plan, end, true);
+        run_session(plan, end);
     }
 }
 

@@ -4,7 +4,7 @@
 //
 //   1 to 3 times  { some sessions killed while they open; a session that writes, killed or closed }
 //   some sessions killed while they open, or while they are looked at
-//   an observer, and the judge
+//   an audit of heap and tree; an observer, and the judge
 //
 // So there are crashes in recovery, several in a row, in the background pass, in the creation and
 // the growth of the file, while the map closes; and there are writes on top of a recovery that
@@ -63,22 +63,26 @@ class campaign {
         u64 after_us = 0;
     };
 
+    enum class role { writers, observer, auditor };
+
     void begin_region();
     void run_cycle();
     void work_for_a_while();
     void interrupt_openings();
     void look_and_judge();
     void hold_court();
+    void audit_region();
 
     [[nodiscard]] session_plan next_plan();
-    void run_session(const session_plan& plan, const ending& end, bool writes);
+    void run_session(const session_plan& plan, const ending& end);
     /// True: the observer got through.
     [[nodiscard]] bool run_observer(const session_plan& plan, std::optional<u64> kill_after_us);
-    [[nodiscard]] pid_t start(const session_plan& plan, bool writes);
+    [[nodiscard]] pid_t start(const session_plan& plan, role part);
     /// Until the session has reached `least`. False: it has ended, or hangs and was killed.
     [[nodiscard]] bool wait_for(phase least, u32 seconds);
     [[nodiscard]] bool has_ended();
     void sleep_until_ns(u64 deadline);
+    void wait_for_end();
     void kill_session();
     void end_session(bool orderly);
     void blame(std::string text);
@@ -116,7 +120,7 @@ class campaign {
     struct {
         u64 sessions = 0, kills = 0, opening = 0, passing = 0, closing = 0, closes = 0;
         u64 writes = 0, lost = 0, unsettled = 0, kept_in_flight = 0, most_lost = 0;
-        u64 violations = 0, bad_cycles = 0;
+        u64 violations = 0, bad_cycles = 0, audits = 0;
         u64 most_log_entries = 0;
         std::vector<u64> openings_ns;
         std::map<std::string, u64> points;

@@ -20,7 +20,7 @@ constexpr u32 patience_s = 30;  ///< of an opening, a close, a look at everythin
 
 }  // namespace
 
-pid_t campaign::start(const session_plan& plan, bool writes) {
+pid_t campaign::start(const session_plan& plan, role part) {
     session_state& session = journal_->session();
     session.now = phase::starting;
     session.shall_close = false;
@@ -41,14 +41,22 @@ pid_t campaign::start(const session_plan& plan, bool writes) {
     if (pid > 0) return pid;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    _exit(writes ? work(plan, *journal_, *keys_, values_) : look(plan, *journal_, *keys_));
+    switch (part) {
+        case role::writers:
+            _exit(work(plan, *journal_, *keys_, values_));
+        case role::observer:
+            _exit(look(plan, *journal_, *keys_));
+        case role::auditor:
+            _exit(audit(plan, *journal_));
+    }
+    _exit(2);
 }
 
-void campaign::run_session(const session_plan& plan, const ending& end, bool writes) {
+void campaign::run_session(const session_plan& plan, const ending& end) {
     using kind = ending::kind;
     session_plan timed = plan;
     timed.started_at_ns = now_ns();
-    pid_ = start(timed, writes);
+    pid_ = start(timed, role::writers);
     if (end.how == kind::killed_after_start) {
         sleep_until_ns(timed.started_at_ns + end.after_us * 1000);
         kill_session();
@@ -67,9 +75,7 @@ void campaign::run_session(const session_plan& plan, const ending& end, bool wri
         return end_session(false);
     }
     alive = alive && wait_for(phase::closed, patience_s);
-    if (alive) {
-        while (!has_ended()) sleep_until_ns(now_ns() + 50'000);
-    }
+    if (alive) wait_for_end();
     end_session(true);
 }
 
@@ -77,7 +83,7 @@ bool campaign::run_observer(const session_plan& plan, std::optional<u64> kill_af
     session_plan timed = plan;
     timed.started_at_ns = now_ns();
     const bool inspects = plan.options.region.mode == open_mode::inspect;
-    pid_ = start(timed, false);
+    pid_ = start(timed, role::observer);
     if (kill_after_us) {
         sleep_until_ns(timed.started_at_ns + *kill_after_us * 1000);
         kill_session();
@@ -89,9 +95,7 @@ bool campaign::run_observer(const session_plan& plan, std::optional<u64> kill_af
     const bool orderly = inspects || random_.below(3) == 0;
     if (orderly) {
         journal_->session().shall_close = true;
-        if (seen && wait_for(phase::closed, patience_s)) {
-            while (!has_ended()) sleep_until_ns(now_ns() + 50'000);
-        }
+        if (seen && wait_for(phase::closed, patience_s)) wait_for_end();
     } else {
         kill_session();
     }
@@ -99,6 +103,18 @@ bool campaign::run_observer(const session_plan& plan, std::optional<u64> kill_af
     // An inspection changes nothing: as a session of the region it never was.
     if (inspects) sessions_.pop_back();
     return seen;
+}
+
+void campaign::audit_region() {
+    pid_ = start(next_plan(), role::auditor);
+    if (wait_for(phase::closed, patience_s)) wait_for_end();
+    end_session(true);
+    sessions_.pop_back();  // it changed nothing
+    ++counted_.audits;
+}
+
+void campaign::wait_for_end() {
+    while (!has_ended()) sleep_until_ns(now_ns() + 50'000);
 }
 
 bool campaign::has_ended() {
@@ -149,7 +165,7 @@ void campaign::end_session(bool orderly) {
         past.told = std::max<u64>(past.told, journal_->writer(w).told);
     }
     const phase last = session.now;
-    if (last > phase::opening) {
+    if (last > phase::opening && session.opened_in_ns != 0) {
         was_open_ = true;
         const double took_us = static_cast<double>(session.opened_in_ns) / 1000;
         usual_opening_us_ += 0.2 * (took_us - usual_opening_us_);

@@ -98,6 +98,8 @@ void campaign::report_end() const {
         static_cast<unsigned long long>(counted_.most_lost),
         static_cast<unsigned long long>(counted_.unsettled),
         static_cast<unsigned long long>(counted_.kept_in_flight));
+    std::printf("audits of heap and tree: %llu\n",
+                static_cast<unsigned long long>(counted_.audits));
     for (const auto& [point, times] : counted_.points) {
         std::printf("  %4llu kills at %s\n", static_cast<unsigned long long>(times), point.c_str());
     }

@@ -11,8 +11,10 @@
 #include <holdfast/map.hpp>
 
 #include "base/clock.hpp"
+#include "index/masstree/inspection.hpp"
 #include "observer.hpp"
 #include "persist/persist_point.hpp"
+#include "store/engine.hpp"
 #include "writer.hpp"
 
 namespace hf::kill_test {
@@ -111,6 +113,24 @@ int look(const session_plan& plan, journal& record, const key_set& keys) {
     record.session().now = phase::observed;
     if (plan.options.region.mode != open_mode::inspect) wait_to_close(*m, record.session());
     return close(*m, record, plan.number);
+}
+
+int audit(const session_plan& plan, journal& record) {
+    using map_engine = engine<incll_discipline>;
+    const inspection inside =
+        inspection::open(plan.region, {map_engine::root_name, map_engine::root_type});
+    const auto complain = [&](const std::string& text) {
+        record.wrongs().add("audit before session " + std::to_string(plan.number) + ": " + text);
+    };
+    if (inside.refusal()) complain(inside.refusal()->to_string());
+    if (inside.is_open()) {
+        const audit_report report = inside.audit();
+        for (const violation& v : report.violations()) {
+            complain("at offset " + std::to_string(v.offset) + ": " + v.text);
+        }
+    }
+    record.session().now = phase::closed;
+    return 0;
 }
 
 }  // namespace hf::kill_test
