@@ -68,6 +68,7 @@ void campaign::begin_region() {
 
 void campaign::run_cycle() {
     wrongs_.clear();
+    if (options_.storm_every != 0 && random_.below(options_.storm_every) == 0) storm();
     for (u64 n = 1 + (random_.below(4) == 0 ? random_.below(3) : 0); n > 0; --n) {
         interrupt_openings();
         work_for_a_while();
@@ -108,6 +109,20 @@ void campaign::work_for_a_while() {
         plan.die_at_point = 1 + static_cast<u32>(random_.below(3000));
     }
     run_session(plan, end);
+}
+
+/// Many crashes, each soon after the one before, and each with an epoch or two that were completed:
+/// the failed epochs pile up to more than the superblock has room for.
+void campaign::storm() {
+    constexpr u32 crashes = 250;
+    for (u32 i = 0; i < crashes && wrongs_.empty(); ++i) {
+        session_plan plan = next_plan();
+        plan.options.epoch = options_.shortest_epoch;
+        ending end;
+        end.how = ending::kind::killed_after_opening;
+        end.after_us = static_cast<u64>(options_.shortest_epoch.count()) + random_.below(1000);
+        run_session(plan, end);
+    }
 }
 
 /// Half of the times once or more often in a row.

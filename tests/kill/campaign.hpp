@@ -39,6 +39,7 @@ struct campaign_options {
     double seconds_per_cycle = 0.15;  ///< mean time that a session writes
     std::chrono::microseconds shortest_epoch = std::chrono::milliseconds(1);
     std::chrono::microseconds longest_epoch = std::chrono::milliseconds(20);
+    u64 storm_every = 50;  ///< cycles, on average; 0: none
     std::filesystem::path directory;
     bool keep = false;
     bool discard = false;
@@ -69,6 +70,7 @@ class campaign {
     void run_cycle();
     void work_for_a_while();
     void interrupt_openings();
+    void storm();
     void look_and_judge();
     void hold_court();
     void audit_region();
@@ -121,7 +123,7 @@ class campaign {
         u64 sessions = 0, kills = 0, opening = 0, passing = 0, closing = 0, closes = 0;
         u64 writes = 0, lost = 0, unsettled = 0, kept_in_flight = 0, most_lost = 0;
         u64 violations = 0, bad_cycles = 0, audits = 0;
-        u64 most_log_entries = 0;
+        u64 most_log_entries = 0, most_failed_epochs = 0;
         std::vector<u64> openings_ns;
         std::map<std::string, u64> points;
     } counted_;

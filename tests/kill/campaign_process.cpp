@@ -27,6 +27,7 @@ pid_t campaign::start(const session_plan& plan, role part) {
     session.background_pass = false;
     session.opened_in_ns = 0;
     session.log_entries_applied = 0;
+    session.failed_epochs = 0;
     session.stopped_itself = false;
     std::fill_n(session.persist_point, sizeof(session.persist_point), '\0');
     for (u32 w = 0; w < journal_->writers(); ++w) journal_->writer(w).told = 0;
@@ -172,6 +173,8 @@ void campaign::end_session(bool orderly) {
         counted_.openings_ns.push_back(session.opened_in_ns);
         counted_.most_log_entries =
             std::max<u64>(counted_.most_log_entries, session.log_entries_applied);
+        counted_.most_failed_epochs =
+            std::max<u64>(counted_.most_failed_epochs, session.failed_epochs);
     }
     past.closed = last == phase::closed;
 

@@ -53,10 +53,12 @@ void campaign::report_violations() {
     std::printf("  region kept: %s\n", place_.c_str());
     std::printf(
         "  replay: hf_kill_test --seed %llu --from %llu --cycles %llu --threads %u --keys %u "
-        "--cycles-per-region %llu --seconds-per-cycle %g --epoch %lldus..%lldus\n",
+        "--cycles-per-region %llu --storm-every %llu --seconds-per-cycle %g --epoch "
+        "%lldus..%lldus\n",
         static_cast<unsigned long long>(options_.seed), static_cast<unsigned long long>(first),
         static_cast<unsigned long long>(cycle_ - first + 1), options_.writers, options_.keys,
-        static_cast<unsigned long long>(options_.cycles_per_region), options_.seconds_per_cycle,
+        static_cast<unsigned long long>(options_.cycles_per_region),
+        static_cast<unsigned long long>(options_.storm_every), options_.seconds_per_cycle,
         static_cast<long long>(options_.shortest_epoch.count()),
         static_cast<long long>(options_.longest_epoch.count()));
     std::fflush(stdout);
@@ -86,9 +88,10 @@ void campaign::report_end() const {
     if (!openings.empty()) {
         std::printf(
             "openings: %zu that got through, median %.2f ms, longest %.2f ms, at most %llu log "
-            "entries applied\n",
+            "entries applied, at most %llu failed epochs\n",
             openings.size(), ms(openings[openings.size() / 2]), ms(openings.back()),
-            static_cast<unsigned long long>(counted_.most_log_entries));
+            static_cast<unsigned long long>(counted_.most_log_entries),
+            static_cast<unsigned long long>(counted_.most_failed_epochs));
     }
     std::printf(
         "lost as promised: %llu acknowledged writes, at most %llu between two looks; in flight "

@@ -90,6 +90,7 @@ struct session_state {
     std::atomic<bool> background_pass{false};  ///< failed epochs are left
     std::atomic<u64> opened_in_ns{0};
     std::atomic<u64> log_entries_applied{0};
+    std::atomic<u64> failed_epochs{0};
     std::atomic<bool> stopped_itself{false};  ///< at a persist point
     char persist_point[120]{};
 };

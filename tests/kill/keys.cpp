@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include <holdfast/map.hpp>
+
 #include "base/random.hpp"
 
 namespace hf::kill_test {
@@ -59,6 +61,14 @@ class key_maker {
         }
     }
 
+    /// As long as keys may be.
+    void longest_ones(u32 count) {
+        for (u32 i = 0; i < count; ++i) {
+            add(drawn_from("pq", max_key_size - random_.below(2)), any_owner());
+            add(std::string(max_key_size - 1 - i, 'r') + "!", any_owner());
+        }
+    }
+
     /// Zero bytes, 0xff bytes, and keys that are the beginnings of others.
     void awkward_ones(u32 count) {
         using namespace std::string_literals;
@@ -93,6 +103,7 @@ key_set::key_set(u64 seed, u32 count, u32 owners) : owned_(owners), large_(owner
     maker.names(count * 15 / 100);
     maker.long_ones(count * 20 / 100);
     maker.awkward_ones(count * 15 / 100);
+    maker.longest_ones(4);
     for (const auto& [key, owner] : maker.made()) {
         owned_[owner].push_back(size());
         keys_.push_back(key);

@@ -59,6 +59,9 @@ int main(int argc, char** argv) {
     app.add_option("--cycles-per-region", options.cycles_per_region, "A new region after so many")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
+    app.add_option("--storm-every", options.storm_every,
+                   "A storm of 250 quick crashes once in so many cycles; 0: never")
+        ->capture_default_str();
     app.add_option("--from", options.first_cycle, "First cycle, to replay");
     app.add_option("--dir", options.directory, "Where the regions are made; a tmpfs")
         ->capture_default_str()

@@ -50,6 +50,7 @@ std::optional<map> open(const session_plan& plan, journal& record) {
     }
     const statistics s = opened->stats();
     session.background_pass = s.failed_epochs != 0;
+    session.failed_epochs = s.failed_epochs;
     session.log_entries_applied = s.recovered_entries;
     session.opened_in_ns = now_ns() - plan.started_at_ns;
     return std::move(*opened);
@@ -61,6 +62,14 @@ void wait_to_close(const map& m, session_state& session) {
         if (session.background_pass && m.stats().failed_epochs == 0)
             session.background_pass = false;
         std::this_thread::sleep_for(microseconds(200));
+    }
+}
+
+/// Threads end and others take their place at the gate and in the allocator, now and then.
+void work_in_shifts(writer& w, const std::atomic<bool>& stop) {
+    constexpr u64 strokes_of_a_shift = 100;
+    while (!stop && !w.full()) {
+        std::jthread([&] { w.run(stop, strokes_of_a_shift); });
     }
 }
 
@@ -98,7 +107,7 @@ int work(const session_plan& plan, journal& record, const key_set& keys,
     record.session().now = phase::working;
     {
         std::vector<std::jthread> threads;
-        for (auto& w : writers) threads.emplace_back([&w, &stop] { w->run(stop); });
+        for (auto& w : writers) threads.emplace_back([&w, &stop] { work_in_shifts(*w, stop); });
         wait_to_close(*m, record.session());
         stop = true;
     }

@@ -17,32 +17,30 @@ writer::writer(map& target, journal& record, const key_set& keys, const value_ma
         const key_state& known = journal_.known()[key];
         of(key) = {known.present ? sureness::present : sureness::absent, known.size, known.number};
     }
+    choose_mixture();
     const u32 unjudged = journal_.writer(index).records;
     for (u32 i = 0; i < unjudged; ++i) of(journal_.records(index)[i].key) = {};
 }
 
-void writer::run(const std::atomic<bool>& stop) {
-    using stroke = void (writer::*)();
-    struct choice {
-        u32 weight;
-        stroke work;
-    };
-    // A session has its own mixture: some only write, some mostly empty nodes, ...
-    choice choices[] = {{40, &writer::mixed_stroke}, {20, &writer::hot_stroke},
-                        {20, &writer::fill_stroke},  {20, &writer::drain_stroke},
-                        {15, &writer::churn_stroke}, {4, &writer::large_stroke},
-                        {4, &writer::scan_stroke},   {1, &writer::wait_stroke}};
-    u64 total = 0;
-    for (choice& c : choices) {
-        c.weight *= static_cast<u32>(random_.below(4));
-        total += c.weight;
+/// A session has its own mixture: some only write, some mostly empty nodes, ...
+void writer::choose_mixture() {
+    mixture_ = {{40, &writer::mixed_stroke}, {20, &writer::hot_stroke},
+                {20, &writer::fill_stroke},  {20, &writer::drain_stroke},
+                {15, &writer::churn_stroke}, {4, &writer::large_stroke},
+                {4, &writer::scan_stroke},   {1, &writer::wait_stroke}};
+    for (choice& c : mixture_) {
+        c.weight *= random_.below(4);
+        total_weight_ += c.weight;
     }
-    if (total == 0) total = choices[0].weight = 1;
-    while (!stop.load(std::memory_order_relaxed) && !full()) {
-        u64 drawn = random_.below(total);
-        const choice* c = choices;
-        for (; drawn >= c->weight; ++c) drawn -= c->weight;
-        (this->*c->work)();
+    if (total_weight_ == 0) total_weight_ = mixture_.front().weight = 1;
+}
+
+void writer::run(const std::atomic<bool>& stop, u64 strokes) {
+    for (; strokes > 0 && !stop.load(std::memory_order_relaxed) && !full(); --strokes) {
+        u64 drawn = random_.below(total_weight_);
+        auto chosen = mixture_.begin();
+        for (; drawn >= chosen->weight; ++chosen) drawn -= chosen->weight;
+        (this->*chosen->work)();
     }
 }
 
@@ -195,6 +193,13 @@ void writer::remove(u32 key) {
     if (full()) return;
     const bool there = of(key).sure != sureness::absent;
     write_record& w = begin(write_kind::remove, {key, 0, 0});
+    if (chance(30)) {
+        const auto condition = [&](std::string_view old) {
+            check_read(key, old, "remove_if");
+            return true;
+        };
+        return finish(w, map_.remove_if(keys_[key], condition), there);
+    }
     finish(w, map_.remove(keys_[key]), there);
 }
 

@@ -22,8 +22,10 @@ class writer {
     writer(map& target, journal& record, const key_set& keys, const value_maker& values, u32 index,
            u32 session, u64 seed);
 
-    /// Works until told to stop, or until its part of the journal is full.
-    void run(const std::atomic<bool>& stop);
+    /// Works until told to stop, or until its part of the journal is full, but only for so many
+    /// strokes; then another thread may go on.
+    void run(const std::atomic<bool>& stop, u64 strokes);
+    [[nodiscard]] bool full() const noexcept;
 
    private:
     enum class sureness : u8 { unknown, absent, present };
@@ -33,7 +35,14 @@ class writer {
         u64 number = 0;
     };
 
+    void choose_mixture();
+
     // A stroke is a handful of operations with something in common.
+    using stroke = void (writer::*)();
+    struct choice {
+        u64 weight;
+        stroke work;
+    };
     void mixed_stroke();
     void hot_stroke();
     void fill_stroke();
@@ -60,7 +69,6 @@ class writer {
 
     [[nodiscard]] u32 any_key();
     [[nodiscard]] u32 any_size();
-    [[nodiscard]] bool full() const noexcept;
     [[nodiscard]] bool chance(u32 percent) { return random_.below(100) < percent; }
     [[nodiscard]] belief& of(u32 key) { return beliefs_[key]; }
 
@@ -72,6 +80,8 @@ class writer {
     u32 index_;
     u32 session_;
     xoshiro256ss random_;
+    std::vector<choice> mixture_;
+    u64 total_weight_ = 0;
     std::vector<belief> beliefs_;  ///< of all keys; only one's own are used
     u64 last_ticket_ = 0;
     std::string value_;
