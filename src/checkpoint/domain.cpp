@@ -225,10 +225,10 @@ void domain::write_back_all() {
     for (u32 i = 0; i < used; ++i) {
         lane* l = lanes_[i].get();
         if (l == nullptr || !l->track) continue;
-        l->flush_once();
-        const std::vector<u64>& lines = l->sticky();
-        for (std::size_t at = 0; at < lines.size(); at += lines_per_chunk) {
-            chunks_.push_back({lines.data() + at, std::min(lines_per_chunk, lines.size() - at)});
+        for (const std::span<const u64> lines : {l->once(), std::span<const u64>(l->sticky())}) {
+            for (std::size_t at = 0; at < lines.size(); at += lines_per_chunk) {
+                chunks_.push_back({lines.data() + at, std::min(lines_per_chunk, lines.size() - at)});
+            }
         }
     }
     HF_CHECK(chunks_.size() < (u64{1} << 20), "too many dirty lines in one epoch");

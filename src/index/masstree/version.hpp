@@ -75,13 +75,9 @@ class version_word {
     }
 
     void lock(u64 generation) noexcept {
-        backoff pause;
-        for (;;) {
-            u64 v = load();
-            const bool held = (v & locked) != 0 && (v & generation_field) == generation;
-            if (!held && take(v, generation)) return;
-            pause.wait();
-        }
+        u64 v = load();
+        if ((v & locked) == 0 && take(v, generation)) [[likely]] return;
+        wait_lock(generation);
     }
 
     // --- the holder of the lock only ---
@@ -110,7 +106,17 @@ class version_word {
         const u64 mine = (v & ~(marks | generation_field)) | locked | generation;
         return word_.compare_exchange_strong(v, mine, std::memory_order_acquire);
     }
-    u64 wait_stable(u64 generation) noexcept {
+    [[gnu::noinline]] void wait_lock(u64 generation) noexcept {
+        backoff pause;
+        for (;;) {
+            u64 v = load();
+            const bool held = (v & locked) != 0 && (v & generation_field) == generation;
+            if (!held && take(v, generation)) return;
+            pause.wait();
+        }
+    }
+
+    [[gnu::noinline]] u64 wait_stable(u64 generation) noexcept {
         backoff pause;
         for (;;) {
             u64 v = load();
