@@ -40,6 +40,7 @@ class spin_lock {
         return !held_.load(std::memory_order_relaxed) &&
                !held_.exchange(true, std::memory_order_acquire);
     }
+    [[nodiscard]] bool is_held() const noexcept { return held_.load(std::memory_order_acquire); }
     void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
    private:

@@ -69,9 +69,7 @@ template <class D>
 inline void masstree<D>::arrive([[maybe_unused]] operation& op, [[maybe_unused]] leaf* n) const {
     if constexpr (D::incll) {
         if (load(n->node_epoch) < op.horizon()) [[unlikely]] {
-            if (masstree_detail::needs_recovery(*n, op.failed())) {
-                masstree_detail::recover(*n, op.my_lane(), op.failed(), op.epoch());
-            }
+            masstree_detail::settle(*n, op.my_lane(), op.failed(), op.epoch());
         }
     }
 }

@@ -81,4 +81,13 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     note_node(l, &n);
 }
 
+void settle(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
+    if (needs_recovery(n, failed)) {
+        recover(n, l, failed, epoch);
+        return;
+    }
+    backoff pause;
+    while (recovery_lock(n).is_held()) pause.wait();
+}
+
 }  // namespace hf::masstree_detail

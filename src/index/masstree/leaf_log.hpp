@@ -36,8 +36,11 @@
 // the same rules restore: a line whose logs are not yet cleared is restored again to the same values, as long as
 // its epoch is in the failed set, and it stays there until a pass over all leaves is durable.
 //
-// Concurrency. recover() runs under a striped volatile lock (recovery_locks); whoever looks at a leaf first checks
-// needs_recovery(), readers too. It holds neither the leaf's lock nor marks it: nobody has got past the check before.
+// Concurrency. recover() runs under a striped volatile lock; whoever looks at a leaf, readers too, first calls
+// settle(), which passes only if nothing is left to undo and nobody is at it: a recovery clears its last failed log
+// before its last store, so "no failed log" alone is not enough. Who sees the cleared log also sees the lock held, or
+// released after the last store. recover() neither holds the leaf's lock nor marks the leaf: nobody has got past
+// settle() before.
 #pragma once
 
 #include "checkpoint/domain.hpp"
@@ -176,5 +179,8 @@ inline void restamp(durable_leaf& n, u64 epoch) noexcept {
 
 /// Rolls the leaf back (R1), if that is still needed.
 void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch);
+
+/// On return the leaf is rolled back. Call where node_epoch < horizon.
+void settle(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch);
 
 }  // namespace hf::masstree_detail
