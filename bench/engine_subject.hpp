@@ -89,11 +89,11 @@ result<bool> engine_subject<D>::put(std::string_view key) {
     auto& tree = machine_->tree();
     operation op(machine_->epochs());
     auto fresh = tree.make_record(op, key, value_);
-    if (!fresh) [[unlikely]] return tl::unexpected(fresh.error());
+    if (!fresh) [[unlikely]]
+        return tl::unexpected(fresh.error());
     const u64 record = *fresh;
-    auto done = tree.update(op, key, [record](const auto*) {
-        return decision{decision::action::store, record};
-    });
+    auto done = tree.update(
+        op, key, [record](const auto*) { return decision{decision::action::store, record}; });
     if (!done) [[unlikely]] {
         tree.drop_record(op, record);
         return tl::unexpected(done.error());
@@ -159,7 +159,8 @@ void engine_subject<D>::work(worker& w, const stream& steps, unsigned sample_eve
         w.missing += *found ? 0 : 1;
         ++w.done;
     }
-    // What this thread wrote lies in this epoch or an earlier one. All threads end it together, so that all help.
+    // What this thread wrote lies in this epoch or an earlier one. All threads end it together, so
+    // that all help.
     const u64 last = epochs.current_epoch();
     w.cpu_ns = thread_cpu_ns() - cpu;
     meet(m.finished, threads);
@@ -182,7 +183,8 @@ void engine_subject<D>::watch_pauses(const meeting& m, unsigned threads, measure
     for (bool over = false; !over;) {
         over = m.left.load() >= threads;
         const u64 now = epochs.current_epoch();
-        if (now != seen) into.pauses_us.push_back(static_cast<double>(epochs.last_pause_ns()) / 1e3);
+        if (now != seen)
+            into.pauses_us.push_back(static_cast<double>(epochs.last_pause_ns()) / 1e3);
         seen = now;
         if (!over) std::this_thread::sleep_for(nap);
     }
@@ -205,9 +207,8 @@ result<measurement> engine_subject<D>::run(const std::vector<stream>& streams,
     (void)ns_per_tick();
     for (unsigned t = 0; t < threads; ++t) {
         workers[t].thread = std::thread([this, &w = workers[t], &steps = streams[t], sample_every,
-                                         core = cores[t % cores.size()], threads, &m] {
-            work(w, steps, sample_every, core, threads, m);
-        });
+                                         core = cores[t % cores.size()], threads,
+                                         &m] { work(w, steps, sample_every, core, threads, m); });
     }
     watch_pauses(m, threads, sum);
     for (worker& w : workers) w.thread.join();

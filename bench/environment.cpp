@@ -66,13 +66,13 @@ environment find_environment() {
     environment e;
     e.processor = processor_name();
     e.cores = static_cast<unsigned>(usable_cores().size());
-    struct utsname name {};
+    struct utsname name{};
     if (::uname(&name) == 0) e.kernel = std::string(name.sysname) + " " + name.release;
     e.compiler = compiler_name();
     e.build = build_kind();
     e.version = HF_VERSION;
     e.flush_instruction = std::string(to_string(best_flush_instruction()));
-    struct sysinfo system {};
+    struct sysinfo system{};
     if (::sysinfo(&system) == 0) e.memory_bytes = u64{system.totalram} * system.mem_unit;
     double loads[1] = {0};
     if (::getloadavg(loads, 1) == 1) e.load = loads[0];

@@ -13,7 +13,8 @@ constexpr std::array workload_names = {"A", "B", "C", "E", "load"};
 constexpr std::array distribution_names = {"uniform", "zipfian"};
 
 template <class T, std::size_t N>
-std::optional<T> find_name(const std::array<const char*, N>& names, std::string_view name) noexcept {
+std::optional<T> find_name(const std::array<const char*, N>& names,
+                           std::string_view name) noexcept {
     for (std::size_t i = 0; i < N; ++i) {
         if (name == names[i]) return static_cast<T>(i);
     }
@@ -53,7 +54,9 @@ stream draw(const stream_shape& shape, const zipfian& ranks, u64 seed) {
 }  // namespace
 
 std::string_view to_string(workload w) noexcept { return workload_names[static_cast<u8>(w)]; }
-std::string_view to_string(distribution d) noexcept { return distribution_names[static_cast<u8>(d)]; }
+std::string_view to_string(distribution d) noexcept {
+    return distribution_names[static_cast<u8>(d)];
+}
 std::optional<workload> workload_of(std::string_view name) noexcept {
     return find_name<workload>(workload_names, name);
 }

@@ -1,8 +1,8 @@
 // bench/operations.hpp: streams of operations, made before the clock starts.
 //
-// An operation is four bytes: what to do, and with which record. Drawing from a distribution is done with when
-// the measurement begins; what is left to the measured loop is a load and the mixing of the key (three
-// multiplications), the same for every discipline.
+// An operation is four bytes: what to do, and with which record. Drawing from a distribution is
+// done with when the measurement begins; what is left to the measured loop is a load and the mixing
+// of the key (three multiplications), the same for every discipline.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,8 @@ class step {
 
 using stream = std::vector<step>;
 
-/// A record's number, scrambled: different numbers have different keys, and neighbours are far apart.
+/// A record's number, scrambled: different numbers have different keys, and neighbours are far
+/// apart.
 [[nodiscard]] constexpr u64 key_of(u64 record) noexcept {
     u64 z = record + 0x9e3779b97f4a7c15U;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -56,8 +57,9 @@ struct stream_shape {
     unsigned threads = 1;
 };
 
-/// One stream a thread. A: half puts; B: one put in twenty; C: gets; E: scans. Zipfian ranks are scattered over
-/// the records by a hash, as YCSB does. `load`: every record once, divided among the threads.
+/// One stream a thread. A: half puts; B: one put in twenty; C: gets; E: scans. Zipfian ranks are
+/// scattered over the records by a hash, as YCSB does. `load`: every record once, divided among the
+/// threads.
 [[nodiscard]] std::vector<stream> make_streams(const stream_shape& shape, u64 seed);
 
 }  // namespace hf::bench

@@ -181,8 +181,7 @@ void add_common(CLI::App& verb, raw& r) {
     verb.add_option("--latency", r.latency,
                     "Latency emulated after each fence: nanoseconds, pcm or sttm")
         ->capture_default_str();
-    constexpr u64 most =
-        largest_block - block_header_size - sizeof(masstree_detail::record);
+    constexpr u64 most = largest_block - block_header_size - sizeof(masstree_detail::record);
     verb.add_option("--value-size", r.value_size, "Bytes of a value")
         ->check(CLI::Range(u64{0}, most))
         ->capture_default_str();

@@ -34,9 +34,9 @@ struct options {
     std::optional<std::string> json;  ///< file, or "-" for standard output
 };
 
-/// `arguments` after the verb: "ycsb", "--records", ... The error is of class usage; for --help it is nullopt
-/// with the text in `help`.
-[[nodiscard]] result<std::optional<options>> parse_options(const std::vector<std::string>& arguments,
-                                                           std::string& help);
+/// `arguments` after the verb: "ycsb", "--records", ... The error is of class usage; for --help it
+/// is nullopt with the text in `help`.
+[[nodiscard]] result<std::optional<options>> parse_options(
+    const std::vector<std::string>& arguments, std::string& help);
 
 }  // namespace hf::bench

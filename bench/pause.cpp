@@ -60,8 +60,9 @@ result<void> run_pause(const options& o, std::ostream& out, nlohmann::json& json
     describe(o, *space, out, json);
     out << fmt::format("# {:<12} {}\n", "records", o.records.front())
         << fmt::format("# {:<12} {} a thread, YCSB-A\n#\n", "operations", o.operations);
-    table t({"discipline", "keys", "epoch ms", "epochs", "Mops/s", "lines/epoch", "pause p50", "p99",
-             "max us", "stall p50", "p99", "max us", "op p50", "p99", "p99.9", "max us", "lost"});
+    table t({"discipline", "keys", "epoch ms", "epochs", "Mops/s", "lines/epoch", "pause p50",
+             "p99", "max us", "stall p50", "p99", "max us", "op p50", "p99", "p99.9", "max us",
+             "lost"});
     json["results"] = nlohmann::json::array();
     for (const std::string& d : o.disciplines) {
         for (const distribution s : o.distributions) {
@@ -71,13 +72,14 @@ result<void> run_pause(const options& o, std::ostream& out, nlohmann::json& json
                 auto m = measure(o, *space, {d, s, epoch});
                 if (!m) return tl::unexpected(m.error());
                 const histogram& ops = m->latency_ns;
-                const auto lines =
-                    static_cast<double>(m->flushes) / static_cast<double>(std::max<u64>(m->epochs, 1));
+                const auto lines = static_cast<double>(m->flushes) /
+                                   static_cast<double>(std::max<u64>(m->epochs, 1));
                 t.add({d, std::string(to_string(s)),
-                       fixed(static_cast<double>(epoch.count()) / 1e3, 1), std::to_string(m->epochs),
-                       fixed(m->throughput() / 1e6, 3), fixed(lines, 0),
-                       fixed(quantile(m->pauses_us, 0.5), 0), fixed(quantile(m->pauses_us, 0.99), 0),
-                       fixed(quantile(m->pauses_us, 1), 0), fixed(quantile(m->stalls_us, 0.5), 0),
+                       fixed(static_cast<double>(epoch.count()) / 1e3, 1),
+                       std::to_string(m->epochs), fixed(m->throughput() / 1e6, 3), fixed(lines, 0),
+                       fixed(quantile(m->pauses_us, 0.5), 0),
+                       fixed(quantile(m->pauses_us, 0.99), 0), fixed(quantile(m->pauses_us, 1), 0),
+                       fixed(quantile(m->stalls_us, 0.5), 0),
                        fixed(quantile(m->stalls_us, 0.99), 0), fixed(quantile(m->stalls_us, 1), 0),
                        micro(static_cast<double>(ops.percentile(50))),
                        micro(static_cast<double>(ops.percentile(99))),
@@ -104,7 +106,8 @@ result<void> run_pause(const options& o, std::ostream& out, nlohmann::json& json
     }
     end_progress();
     t.print(out, 2);
-    out << "# pause: the boundary itself, nobody inside; stall: the operation that a thread was in when "
+    out << "# pause: the boundary itself, nobody inside; stall: the operation that a thread was in "
+           "when "
            "the epoch changed, gate, drain and pause included; lost: preemptions\n"
         << std::flush;
     return {};

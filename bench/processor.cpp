@@ -52,7 +52,7 @@ u64 thread_cpu_ns() noexcept {
 }
 
 u64 thread_preemptions() noexcept {
-    struct rusage use {};
+    struct rusage use{};
     ::getrusage(RUSAGE_THREAD, &use);
     return static_cast<u64>(use.ru_nivcsw);
 }
@@ -72,7 +72,7 @@ std::array<struct sigaction, caught.size()> before;
 bool interrupted() noexcept { return signalled.load(std::memory_order_relaxed); }
 
 interruptible::interruptible() noexcept {
-    struct sigaction handler {};
+    struct sigaction handler{};
     handler.sa_handler = on_signal;
     handler.sa_flags = static_cast<int>(SA_RESETHAND);
     for (std::size_t i = 0; i < caught.size(); ++i) ::sigaction(caught[i], &handler, &before[i]);

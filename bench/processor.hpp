@@ -12,8 +12,8 @@ namespace hf::bench {
 /// Keeps the calling thread on one core. False: the kernel refused.
 bool pin_to_core(int core) noexcept;
 
-/// The time-stamp counter: some 10 ns a reading, less than the clock of the kernel. Not ordered against other
-/// instructions, which shifts a sample by a few nanoseconds at most.
+/// The time-stamp counter: some 10 ns a reading, less than the clock of the kernel. Not ordered
+/// against other instructions, which shifts a sample by a few nanoseconds at most.
 [[nodiscard]] inline u64 ticks() noexcept { return __builtin_ia32_rdtsc(); }
 /// Nanoseconds a tick; measured once, against CLOCK_MONOTONIC.
 [[nodiscard]] double ns_per_tick();

@@ -1,6 +1,6 @@
-// From a crash to the first answer (paper 000, section 6.3): a child process fills a region, leaves an epoch
-// with a given number of external-log entries unfinished, and is killed. What it leaves is opened again and again,
-// each time in a fresh copy.
+// From a crash to the first answer (paper 000, section 6.3): a child process fills a region, leaves
+// an epoch with a given number of external-log entries unfinished, and is killed. What it leaves is
+// opened again and again, each time in a fresh copy.
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,7 +87,8 @@ result<last_words> fill(const options& o, const std::filesystem::path& file, u64
 }
 
 template <class D>
-[[noreturn]] void child(const options& o, const std::filesystem::path& file, u64 records, int pipe) {
+[[noreturn]] void child(const options& o, const std::filesystem::path& file, u64 records,
+                        int pipe) {
     // Of the parent's handlers: an interrupt ends this process, and the parent sees it.
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGTERM, SIG_DFL);
@@ -171,8 +172,8 @@ result<opening> open_again(const std::filesystem::path& file) {
 template <class D>
 result<void> measure(const options& o, const scratch_space& space, std::ostream& out,
                      nlohmann::json& json) {
-    table totals({"discipline", "records", "region MiB", "operations", "entries", "answer ms", "min",
-                  "max", "us/entry"});
+    table totals({"discipline", "records", "region MiB", "operations", "entries", "answer ms",
+                  "min", "max", "us/entry"});
     std::vector<std::vector<std::string>> step_rows;
     std::vector<std::string> step_head = {"records"};
     for (const u64 records : o.records) {
@@ -199,9 +200,9 @@ result<void> measure(const options& o, const scratch_space& space, std::ostream&
             std::error_code problem;
             space.remove(copy);
             std::filesystem::copy_file(original, copy, problem);
-            result<opening> one = tl::unexpected(error{errc::io, "copy the crashed region",
-                                                       copy.string(), problem.message(),
-                                                       "make room in the directory"});
+            result<opening> one =
+                tl::unexpected(error{errc::io, "copy the crashed region", copy.string(),
+                                     problem.message(), "make room in the directory"});
             if (!problem) one = open_again<D>(copy);
             space.remove(copy);
             if (!one) {
@@ -223,10 +224,11 @@ result<void> measure(const options& o, const scratch_space& space, std::ostream&
             words->entries = one->entries;
         }
         space.remove(original);
-        totals.add({D::name, std::to_string(records), std::to_string(words->region_bytes >> 20),
-                    std::to_string(words->operations), std::to_string(words->entries),
-                    fixed(median(all), 2), fixed(quantile(all, 0), 2), fixed(quantile(all, 1), 2),
-                    fixed(1e3 * median(all) / static_cast<double>(std::max<u64>(words->entries, 1)), 3)});
+        totals.add(
+            {D::name, std::to_string(records), std::to_string(words->region_bytes >> 20),
+             std::to_string(words->operations), std::to_string(words->entries),
+             fixed(median(all), 2), fixed(quantile(all, 0), 2), fixed(quantile(all, 1), 2),
+             fixed(1e3 * median(all) / static_cast<double>(std::max<u64>(words->entries, 1)), 3)});
         std::vector<std::string> row = {std::to_string(records)};
         for (const auto& s : steps) row.push_back(fixed(median(s), 3));
         if (step_head.size() == 1) step_head.insert(step_head.end(), names.begin(), names.end());

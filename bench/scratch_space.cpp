@@ -94,7 +94,7 @@ void scratch_space::remove(const std::filesystem::path& file) const noexcept {
 }
 
 u64 scratch_space::free_bytes() const noexcept {
-    struct statvfs s {};
+    struct statvfs s{};
     if (::statvfs(directory_.c_str(), &s) != 0) return 0;
     return static_cast<u64>(s.f_bavail) * s.f_frsize;
 }

@@ -1,8 +1,9 @@
 // bench/scratch_space.hpp: memory for the measured regions, with huge pages where they can be had.
 //
-// Region files lie in tmpfs. Huge pages are the mount's affair (its option huge=), and /dev/shm usually has none.
-// So we make a tmpfs of our own that is mounted nowhere: only a descriptor refers to it (fsmount(2)), its files are
-// reached through /proc/self/fd, and it is gone with the process, however that ends. It takes CAP_SYS_ADMIN.
+// Region files lie in tmpfs. Huge pages are the mount's affair (its option huge=), and /dev/shm
+// usually has none. So we make a tmpfs of our own that is mounted nowhere: only a descriptor refers
+// to it (fsmount(2)), its files are reached through /proc/self/fd, and it is gone with the process,
+// however that ends. It takes CAP_SYS_ADMIN.
 #pragma once
 
 #include <filesystem>
@@ -20,8 +21,8 @@ enum class huge_pages : u8 { automatic, on, off };
 
 class scratch_space {
    public:
-    /// `directory`: a tmpfs (or DAX mount) to use as it is; otherwise a tmpfs of our own with huge pages if
-    /// they are wanted and may be had, and /dev/shm if not.
+    /// `directory`: a tmpfs (or DAX mount) to use as it is; otherwise a tmpfs of our own with huge
+    /// pages if they are wanted and may be had, and /dev/shm if not.
     [[nodiscard]] static result<scratch_space> make(const std::optional<std::string>& directory,
                                                     huge_pages wish);
     scratch_space(scratch_space&& other) noexcept;

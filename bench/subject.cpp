@@ -45,8 +45,8 @@ result<std::unique_ptr<subject>> make_subject(std::string_view name, const scrat
 }
 
 u64 size_for(u64 records, u32 value_size) noexcept {
-    // A record is its block (header, sizes, value); a leaf of some 400 bytes holds ten on average. A tenth on top
-    // for interior nodes, blocks that wait for their epoch's end, and logs.
+    // A record is its block (header, sizes, value); a leaf of some 400 bytes holds ten on average.
+    // A tenth on top for interior nodes, blocks that wait for their epoch's end, and logs.
     const u64 record = align_up(u64{value_size} + 24, 16);
     const u64 tree = records * (std::max<u64>(record, 32) + 40);
     return align_up((u64{128} << 20) + tree + tree / 10, u64{2} << 20);

@@ -1,8 +1,8 @@
 // bench/subject.hpp: one tree under measurement, whatever its discipline.
 //
-// The measured loop is compiled once for each discipline (engine_subject.hpp); this interface is crossed once a
-// measurement. A measurement begins at an epoch's start and stops its clock when everything written is durable:
-// the last, partial epoch's write-back is paid for too.
+// The measured loop is compiled once for each discipline (engine_subject.hpp); this interface is
+// crossed once a measurement. A measurement begins at an epoch's start and stops its clock when
+// everything written is durable: the last, partial epoch's write-back is paid for too.
 #pragma once
 
 #include <chrono>
@@ -32,9 +32,9 @@ struct measurement {
     u64 operations = 0;
     u64 missing = 0;  ///< gets that found nothing; scans that found no record
     double seconds = 0;
-    double cpu_seconds = 0;  ///< of the threads that worked
-    u64 preemptions = 0;     ///< how often these lost their core
-    u64 epochs = 0;          ///< boundaries passed
+    double cpu_seconds = 0;         ///< of the threads that worked
+    u64 preemptions = 0;            ///< how often these lost their core
+    u64 epochs = 0;                 ///< boundaries passed
     std::vector<double> pauses_us;  ///< as the domain measures them: gate closed, nobody inside
     /// Of each thread and boundary, the operation that met it; if all operations are timed.
     std::vector<double> stalls_us;
@@ -63,8 +63,8 @@ class subject {
     subject& operator=(const subject&) = delete;
     virtual ~subject() = default;
 
-    /// Runs each stream on a thread of its own, pinned to a core; times one operation in `sample_every` (a power
-    /// of two). The error is the first that a thread met.
+    /// Runs each stream on a thread of its own, pinned to a core; times one operation in
+    /// `sample_every` (a power of two). The error is the first that a thread met.
     [[nodiscard]] virtual result<measurement> run(const std::vector<stream>& streams,
                                                   unsigned sample_every) = 0;
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
@@ -78,7 +78,8 @@ class subject {
 [[nodiscard]] const std::vector<std::string>& subject_names();
 inline constexpr std::string_view yardstick = "transient";
 
-/// An empty tree of the named discipline in a new region of `space`; the region's file is removed with the subject.
+/// An empty tree of the named discipline in a new region of `space`; the region's file is removed
+/// with the subject.
 [[nodiscard]] result<std::unique_ptr<subject>> make_subject(std::string_view name,
                                                             const scratch_space& space,
                                                             const subject_options& options);

@@ -30,7 +30,8 @@ void table::print(std::ostream& out, std::size_t left) const {
 
 std::string fixed(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
 
-void describe(const options& o, const scratch_space& space, std::ostream& out, nlohmann::json& json) {
+void describe(const options& o, const scratch_space& space, std::ostream& out,
+              nlohmann::json& json) {
     const environment e = find_environment();
     nlohmann::json& j = json["environment"];
     const auto say = [&](const char* name, const std::string& value) {

@@ -14,7 +14,8 @@ class table {
    public:
     explicit table(std::vector<std::string> head) : rows_{std::move(head)} {}
     void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-    /// Columns as wide as they need to be; `left` of them to the left, the others, numbers, to the right.
+    /// Columns as wide as they need to be; `left` of them to the left, the others, numbers, to the
+    /// right.
     void print(std::ostream& out, std::size_t left) const;
 
    private:
@@ -25,6 +26,7 @@ class table {
 [[nodiscard]] std::string fixed(double value, int digits);
 
 /// Prints the environment and puts it into the JSON.
-void describe(const options& o, const scratch_space& space, std::ostream& out, nlohmann::json& json);
+void describe(const options& o, const scratch_space& space, std::ostream& out,
+              nlohmann::json& json);
 
 }  // namespace hf::bench

@@ -73,10 +73,10 @@ class ycsb_run {
         }
         const u64 there = std::min(available_memory(), space_.free_bytes());
         if (needed <= there) return {};
-        return failure({errc::no_space, "load the trees", space_.story(),
-                        fmt::format("they need about {} MiB, {} MiB are free", needed >> 20,
-                                    there >> 20),
-                        "use fewer --records, or compare fewer disciplines"});
+        return failure(
+            {errc::no_space, "load the trees", space_.story(),
+             fmt::format("they need about {} MiB, {} MiB are free", needed >> 20, there >> 20),
+             "use fewer --records, or compare fewer disciplines"});
     }
 
     [[nodiscard]] stream_shape shape(workload w, distribution d) const {
@@ -165,7 +165,8 @@ class ycsb_run {
         return done;
     }
 
-    // ------------------------------------------------------------------------------------- the report
+    // ------------------------------------------------------------------------------------- the
+    // report
 
     template <class F>
     static std::vector<double> each(const series& s, F&& value) {
@@ -186,9 +187,9 @@ class ycsb_run {
     }
 
     void report() {
-        table t({"load", "keys", "discipline", "Mops/s", "ratio", "min", "max", "cpu-ratio",
-                 "pause p50", "p99", "max us", "epochs", "log/op", "flush/op", "fence/op", "B/op",
-                 "p50 ns", "p99", "p99.9", "lost"});
+        table t({"load",      "keys",      "discipline", "Mops/s", "ratio",  "min",    "max",
+                 "cpu-ratio", "pause p50", "p99",        "max us", "epochs", "log/op", "flush/op",
+                 "fence/op",  "B/op",      "p50 ns",     "p99",    "p99.9",  "lost"});
         json_["results"] = nlohmann::json::array();
         for (const cell& c : cells_) {
             for (std::size_t i = 0; i < o_.disciplines.size(); ++i) {
@@ -220,17 +221,26 @@ class ycsb_run {
         }
         const auto speed = each(s, [](const measurement& m) { return m.throughput() / 1e6; });
         const auto by_clock = ratios(c, which, [](const measurement& m) { return m.throughput(); });
-        const auto by_cpu = ratios(c, which, [](const measurement& m) { return m.cpu_throughput(); });
+        const auto by_cpu =
+            ratios(c, which, [](const measurement& m) { return m.cpu_throughput(); });
         const auto ratio = [](const std::vector<double>& r, double q) {
             return r.empty() ? std::string("-") : fixed(quantile(r, q), 3);
         };
         t.add({std::string(to_string(c.work)),
                c.work == workload::load ? "-" : std::string(to_string(c.spread)),
-               o_.disciplines[which], fixed(median(speed), 3), ratio(by_clock, 0.5),
-               ratio(by_clock, 0), ratio(by_clock, 1), ratio(by_cpu, 0.5), fixed(quantile(pauses, 0.5), 0),
-               fixed(quantile(pauses, 0.99), 0), fixed(quantile(pauses, 1), 0),
-               fmt::format("{}", sum.epochs), fixed(sum.per_operation(sum.log_entries), 4),
-               fixed(sum.per_operation(sum.flushes), 3), fixed(sum.per_operation(sum.fences), 4),
+               o_.disciplines[which],
+               fixed(median(speed), 3),
+               ratio(by_clock, 0.5),
+               ratio(by_clock, 0),
+               ratio(by_clock, 1),
+               ratio(by_cpu, 0.5),
+               fixed(quantile(pauses, 0.5), 0),
+               fixed(quantile(pauses, 0.99), 0),
+               fixed(quantile(pauses, 1), 0),
+               fmt::format("{}", sum.epochs),
+               fixed(sum.per_operation(sum.log_entries), 4),
+               fixed(sum.per_operation(sum.flushes), 3),
+               fixed(sum.per_operation(sum.fences), 4),
                fixed(sum.per_operation(sum.flushed_bytes), 1),
                fmt::format("{}", sum.latency_ns.percentile(50)),
                fmt::format("{}", sum.latency_ns.percentile(99)),
@@ -251,25 +261,24 @@ class ycsb_run {
             j["cpu ratio"] = median(by_cpu);
         }
         for (const measurement& m : c.of_discipline[which]) {
-            j["repetitions"].push_back(
-                {{"operations", m.operations},
-                 {"seconds", m.seconds},
-                 {"cpu seconds", m.cpu_seconds},
-                 {"preemptions", m.preemptions},
-                 {"missing", m.missing},
-                 {"epochs", m.epochs},
-                 {"pauses us", m.pauses_us},
-                 {"log entries", m.log_entries},
-                 {"log bytes", m.log_bytes},
-                 {"flushes", m.flushes},
-                 {"fences", m.fences},
-                 {"flushed bytes", m.flushed_bytes},
-                 {"latency ns",
-                  {{"samples", m.latency_ns.count()},
-                   {"p50", m.latency_ns.percentile(50)},
-                   {"p99", m.latency_ns.percentile(99)},
-                   {"p99.9", m.latency_ns.percentile(99.9)},
-                   {"max", m.latency_ns.max()}}}});
+            j["repetitions"].push_back({{"operations", m.operations},
+                                        {"seconds", m.seconds},
+                                        {"cpu seconds", m.cpu_seconds},
+                                        {"preemptions", m.preemptions},
+                                        {"missing", m.missing},
+                                        {"epochs", m.epochs},
+                                        {"pauses us", m.pauses_us},
+                                        {"log entries", m.log_entries},
+                                        {"log bytes", m.log_bytes},
+                                        {"flushes", m.flushes},
+                                        {"fences", m.fences},
+                                        {"flushed bytes", m.flushed_bytes},
+                                        {"latency ns",
+                                         {{"samples", m.latency_ns.count()},
+                                          {"p50", m.latency_ns.percentile(50)},
+                                          {"p99", m.latency_ns.percentile(99)},
+                                          {"p99.9", m.latency_ns.percentile(99.9)},
+                                          {"max", m.latency_ns.max()}}}});
         }
         json_["results"].push_back(std::move(j));
     }

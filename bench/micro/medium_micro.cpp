@@ -1,0 +1,132 @@
+// What a write-back and a fence cost on this machine, in DRAM.
+#include <benchmark/benchmark.h>
+#include <sys/mman.h>
+
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/random.hpp"
+#include "persist/medium.hpp"
+
+namespace hf::bench {
+
+namespace {
+
+medium flushing() { return {medium_kind::shm, best_flush_instruction(), 0}; }
+
+/// Memory much greater than the second-level cache, and its lines in random order.
+struct lines {
+    static constexpr u64 bytes = u64{64} << 20;
+    std::byte* base;
+    std::vector<u64> order;
+
+    lines() {
+        void* p =
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        HF_CHECK(p != MAP_FAILED, "no memory");
+        ::madvise(p, bytes, MADV_HUGEPAGE);
+        base = static_cast<std::byte*>(p);
+        order.resize(bytes / line_size);
+        for (u64 i = 0; i < order.size(); ++i) order[i] = i;
+        xoshiro256ss random(1);
+        for (u64 i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+        dirty(0, order.size());
+    }
+    ~lines() { ::munmap(base, bytes); }
+    lines(const lines&) = delete;
+    lines& operator=(const lines&) = delete;
+
+    void dirty(u64 first, u64 count) const {
+        for (u64 i = first; i < first + count; ++i) {
+            auto& word = *reinterpret_cast<volatile u64*>(base + order[i] * line_size);
+            word = word + 1;
+        }
+    }
+};
+
+void fence_alone(benchmark::State& state) {
+    const medium m = flushing();
+    for (auto _ : state) m.fence();
+}
+BENCHMARK(fence_alone);
+
+/// Dirties a batch of lines, writes them back, fences; reported a line. The argument is the batch's
+/// size.
+void write_back_dirty(benchmark::State& state) {
+    const medium m = flushing();
+    const lines memory;
+    const auto batch = static_cast<u64>(state.range(0));
+    u64 at = 0;
+    for (auto _ : state) {
+        if (at + batch > memory.order.size()) at = 0;
+        memory.dirty(at, batch);
+        m.flush_lines(memory.base, memory.order.data() + at, batch);
+        m.fence();
+        at += batch;
+    }
+    state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(write_back_dirty)->Arg(1)->Arg(16)->Arg(512)->Arg(16384);
+
+/// The same without the write-back: what the above has to be compared with.
+void dirty_only(benchmark::State& state) {
+    const lines memory;
+    const auto batch = static_cast<u64>(state.range(0));
+    u64 at = 0;
+    for (auto _ : state) {
+        if (at + batch > memory.order.size()) at = 0;
+        memory.dirty(at, batch);
+        at += batch;
+    }
+    state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(dirty_only)->Arg(512);
+
+/// Lines that are clean already.
+void write_back_clean(benchmark::State& state) {
+    const medium m = flushing();
+    const lines memory;
+    const auto batch = static_cast<u64>(state.range(0));
+    m.flush_lines(memory.base, memory.order.data(), memory.order.size());
+    m.fence();
+    u64 at = 0;
+    for (auto _ : state) {
+        if (at + batch > memory.order.size()) at = 0;
+        m.flush_lines(memory.base, memory.order.data() + at, batch);
+        m.fence();
+        at += batch;
+    }
+    state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(write_back_clean)->Arg(1)->Arg(512)->Arg(16384);
+
+/// A line that stays in the nearest cache: dirtied and written back again and again.
+void write_back_hot(benchmark::State& state) {
+    const medium m = flushing();
+    alignas(64) static volatile u64 word[8];
+    for (auto _ : state) {
+        word[0] = word[0] + 1;
+        m.flush_line(const_cast<const u64*>(&word[0]));
+        m.fence();
+    }
+}
+BENCHMARK(write_back_hot);
+
+/// Past the caches, a node's worth (320 bytes) a time, as the external log does it.
+void stream_node(benchmark::State& state) {
+    const medium m = flushing();
+    const lines memory;
+    alignas(64) std::byte node[320] = {};
+    u64 at = 0;
+    for (auto _ : state) {
+        if (at + sizeof(node) > lines::bytes) at = 0;
+        m.stream(memory.base + at, node, sizeof(node));
+        m.fence();
+        at += sizeof(node);
+    }
+}
+BENCHMARK(stream_node);
+
+}  // namespace
+
+}  // namespace hf::bench

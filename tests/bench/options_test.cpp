@@ -1,0 +1,124 @@
+#include "bench/options.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hf::bench {
+namespace {
+
+using arguments = std::vector<std::string>;
+
+options good(const arguments& a) {
+    std::string help;
+    auto o = parse_options(a, help);
+    EXPECT_TRUE(o.has_value() && o->has_value()) << (o ? help : o.error().to_string());
+    return o && *o ? **o : options{};
+}
+
+std::string refused(const arguments& a) {
+    std::string help;
+    auto o = parse_options(a, help);
+    EXPECT_FALSE(o.has_value()) << a.back();
+    if (o) return {};
+    EXPECT_EQ(o.error().exit_code(), 2);
+    return o.error().to_string();
+}
+
+TEST(options, default_to_the_paper) {
+    const options o = good({"ycsb"});
+    EXPECT_EQ(o.what, measurement_kind::ycsb);
+    EXPECT_EQ(o.records, std::vector<u64>{1'000'000});
+    EXPECT_EQ(o.operations, 1'000'000U);
+    EXPECT_EQ(o.value_size, 8U);
+    EXPECT_EQ(o.repetitions, 5U);
+    EXPECT_EQ(o.epochs.front(), std::chrono::milliseconds(64));
+    EXPECT_EQ(o.disciplines, (arguments{"transient", "incll"}));
+    EXPECT_GE(o.threads, 1U);
+    EXPECT_EQ(o.fence_latency_ns, 0U);
+}
+
+TEST(options, take_what_is_said) {
+    const options o =
+        good({"ycsb",          "--workloads", "A,load",       "--distributions=zipfian",
+              "--records",     "20M",         "--operations", "5K",
+              "--threads",     "3",           "--compare",    "incll,malloc",
+              "--repetitions", "7",           "--epoch",      "500ms",
+              "--latency",     "pcm",         "--value-size", "100",
+              "--seed",        "9",           "--dir",        "/somewhere",
+              "--huge-pages",  "off",         "--json",       "-"});
+    EXPECT_EQ(o.workloads, (std::vector<workload>{workload::a, workload::load}));
+    EXPECT_EQ(o.distributions, std::vector<distribution>{distribution::zipfian});
+    EXPECT_EQ(o.records.front(), 20'000'000U);
+    EXPECT_EQ(o.operations, 5'000U);
+    EXPECT_EQ(o.threads, 3U);
+    EXPECT_EQ(o.disciplines, (arguments{"incll", "malloc"}));
+    EXPECT_EQ(o.repetitions, 7U);
+    EXPECT_EQ(o.epochs.front(), std::chrono::milliseconds(500));
+    EXPECT_EQ(o.fence_latency_ns, 180U);
+    EXPECT_EQ(o.value_size, 100U);
+    EXPECT_EQ(o.seed, 9U);
+    EXPECT_EQ(o.directory, "/somewhere");
+    EXPECT_EQ(o.huge, huge_pages::off);
+    EXPECT_EQ(o.json, "-");
+}
+
+TEST(options, of_recovery_and_pause_take_lists) {
+    EXPECT_EQ(good({"recovery", "--records", "1M,2M"}).records,
+              (std::vector<u64>{1'000'000, 2'000'000}));
+    EXPECT_GE(good({"recovery"}).records.size(), 2U);
+    EXPECT_EQ(good({"recovery", "--log-entries", "5"}).log_entries, 5U);
+    EXPECT_EQ(good({"pause", "--epoch", "16,1s"}).epochs,
+              (std::vector<std::chrono::microseconds>{std::chrono::milliseconds(16),
+                                                      std::chrono::seconds(1)}));
+}
+
+TEST(options, that_make_no_sense_are_refused) {
+    refused({});
+    refused({"bench-press"});
+    refused({"ycsb", "--no-such"});
+    refused({"ycsb", "surplus"});
+    refused({"ycsb", "--workloads", "D"});
+    refused({"ycsb", "--workloads", "A,,B"});
+    refused({"ycsb", "--workloads", "A,A"});
+    refused({"ycsb", "--distributions", "pareto"});
+    refused({"ycsb", "--compare", "incll,eager"});
+    refused({"ycsb", "--discipline", "incll,logged"});
+    refused({"ycsb", "--records", "0"});
+    refused({"ycsb", "--records", "10Q"});
+    refused({"ycsb", "--records", "-5"});
+    refused({"ycsb", "--records", "1M,2M"});
+    refused({"ycsb", "--records", "99999999999999999999"});
+    refused({"ycsb", "--records", "18446744073709551615G"});
+    refused({"ycsb", "--operations", "1.5M"});
+    refused({"ycsb", "--threads", "0"});
+    refused({"ycsb", "--threads", "many"});
+    refused({"ycsb", "--repetitions", "0"});
+    refused({"ycsb", "--epoch", "0"});
+    refused({"ycsb", "--epoch", "11s"});
+    refused({"ycsb", "--epoch", "500us"});
+    refused({"ycsb", "--epoch", "64min"});
+    refused({"ycsb", "--latency", "1001"});
+    refused({"ycsb", "--latency", "flash"});
+    refused({"ycsb", "--value-size", "65536"});
+    refused({"ycsb", "--huge-pages", "maybe"});
+    refused({"ycsb", "--log-entries", "5"});
+    refused({"recovery", "--workloads", "A"});
+    refused({"recovery", "--discipline", "transient"});
+}
+
+TEST(options, say_what_was_wrong_and_what_may_be_chosen) {
+    const std::string text = refused({"ycsb", "--workloads", "Z"});
+    EXPECT_NE(text.find("--workloads"), std::string::npos) << text;
+    EXPECT_NE(text.find("'Z'"), std::string::npos) << text;
+    EXPECT_NE(text.find("A, B, C, E, load"), std::string::npos) << text;
+}
+
+TEST(options, help_is_no_error) {
+    std::string help;
+    auto o = parse_options({"ycsb", "--help"}, help);
+    ASSERT_TRUE(o.has_value());
+    EXPECT_FALSE(o->has_value());
+    EXPECT_NE(help.find("--workloads"), std::string::npos) << help;
+}
+
+}  // namespace
+}  // namespace hf::bench

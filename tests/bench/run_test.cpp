@@ -1,0 +1,141 @@
+// The measurements run from end to end and report what they did; how fast does not matter here.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "bench/run.hpp"
+#include "bench/subject.hpp"
+
+namespace hf::bench {
+namespace {
+
+options small() {
+    options o;
+    o.records = {2'000};
+    o.operations = 4'000;
+    o.threads = 2;
+    o.repetitions = 3;
+    o.epochs = {std::chrono::milliseconds(1)};
+    o.huge = huge_pages::off;
+    return o;
+}
+
+std::size_t files_left() {
+    std::size_t n = 0;
+    const std::string mine = "holdfast-bench-" + std::to_string(::getpid()) + "-";
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
+        if (entry.path().filename().string().starts_with(mine)) ++n;
+    }
+    return n;
+}
+
+TEST(ycsb, measures_every_workload_of_every_discipline) {
+    options o = small();
+    o.workloads = {workload::a, workload::b, workload::c, workload::e, workload::load};
+    o.disciplines = {"transient", "logged", "incll", "malloc"};
+    std::ostringstream out;
+    nlohmann::json json;
+    const auto done = run_ycsb(o, out, json);
+    ASSERT_TRUE(done.has_value()) << done.error().to_string();
+    EXPECT_EQ(json["results"].size(), 4U * (4 * 2 + 1));
+    for (const auto& r : json["results"]) {
+        EXPECT_EQ(r["repetitions"].size(), o.repetitions);
+        const bool load = r["workload"] == "load";
+        for (const auto& m : r["repetitions"]) {
+            EXPECT_EQ(m["operations"], load ? 2'000 : 8'000);
+            if (!load && r["workload"] != "E") {
+                EXPECT_EQ(m["missing"], 0);
+            }
+            EXPECT_GT(m["latency ns"]["samples"], 0);
+        }
+        if (r["discipline"] == "transient") {
+            EXPECT_EQ(r["ratio"], 1.0);
+        }
+        const auto& first = r["repetitions"][0];
+        const bool durable = r["discipline"] == "logged" || r["discipline"] == "incll";
+        if (!durable) {
+            EXPECT_EQ(first["flushes"], 0) << r["discipline"];
+        }
+        if (durable && r["workload"] == "A") {
+            EXPECT_GT(first["flushes"], 0) << r["discipline"];
+            EXPECT_EQ(first["flushed bytes"], 64 * first["flushes"].get<u64>());
+        }
+    }
+    EXPECT_EQ(files_left(), 0U);
+}
+
+TEST(ycsb, refuses_what_does_not_fit_into_memory) {
+    options o = small();
+    o.records = {most_records};
+    std::ostringstream out;
+    nlohmann::json json;
+    const auto done = run_ycsb(o, out, json);
+    ASSERT_FALSE(done.has_value());
+    EXPECT_EQ(done.error().code, errc::no_space);
+}
+
+TEST(pause, meets_boundaries) {
+    options o = small();
+    o.disciplines = {"incll"};
+    o.operations = 50'000;
+    std::ostringstream out;
+    nlohmann::json json;
+    const auto done = run_pause(o, out, json);
+    ASSERT_TRUE(done.has_value()) << done.error().to_string();
+    ASSERT_EQ(json["results"].size(), 2U);
+    EXPECT_GT(json["results"][0]["epochs"], 0);
+    EXPECT_EQ(files_left(), 0U);
+}
+
+TEST(recovery, applies_the_log_that_the_crash_left) {
+    for (const std::string discipline : {"incll", "logged"}) {
+        options o = small();
+        o.what = measurement_kind::recovery;
+        o.disciplines = {discipline};
+        o.records = {3'000, 6'000};
+        o.log_entries = 100;
+        std::ostringstream out;
+        nlohmann::json json;
+        const auto done = run_recovery(o, out, json);
+        ASSERT_TRUE(done.has_value()) << done.error().to_string();
+        ASSERT_EQ(json["results"].size(), 2U);
+        for (const auto& r : json["results"]) {
+            ASSERT_EQ(r["openings"].size(), o.repetitions);
+            for (const auto& opening : r["openings"]) {
+                EXPECT_EQ(opening["entries applied"], r["log entries"]);
+            }
+        }
+    }
+    EXPECT_EQ(files_left(), 0U);
+}
+
+TEST(recovery, refuses_more_entries_than_the_tree_has_nodes) {
+    options o = small();
+    o.disciplines = {"incll"};
+    o.log_entries = 100'000;
+    std::ostringstream out;
+    nlohmann::json json;
+    const auto done = run_recovery(o, out, json);
+    ASSERT_FALSE(done.has_value());
+    EXPECT_NE(done.error().to_string().find("2000 records"), std::string::npos)
+        << done.error().to_string();
+    EXPECT_EQ(files_left(), 0U);
+}
+
+TEST(make_subject, knows_every_name_that_it_lists_and_no_other) {
+    auto space = scratch_space::make(std::nullopt, huge_pages::off);
+    ASSERT_TRUE(space.has_value());
+    for (const std::string& name : subject_names()) {
+        subject_options options;
+        options.initial_size = u64{16} << 20;
+        auto made = make_subject(name, *space, options);
+        ASSERT_TRUE(made.has_value()) << made.error().to_string();
+    }
+    EXPECT_FALSE(make_subject("eager", *space, {}).has_value());
+    EXPECT_EQ(files_left(), 0U);
+}
+
+}  // namespace
+}  // namespace hf::bench
