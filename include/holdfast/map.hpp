@@ -5,8 +5,8 @@
 // In-Cache-Line Logging", section 3). Every write returns a ticket; wait_durable(ticket) returns once that
 // write survives what the region's medium promises to survive.
 //
-// Concurrency. All member functions may be called from any number of threads at once. Each single operation is
-// atomic. A scan is not a snapshot: every record it delivers was in the map at some moment during the scan.
+// Concurrency. All member functions may be called by up to 255 threads (a further one waits until one of them has
+// ended). Each single operation is atomic. A scan is not a snapshot: every record it delivers was in the map at some moment during the scan.
 //
 // Errors. Functions return result<T>; a failed write leaves the map as it was.
 #pragma once
@@ -64,7 +64,8 @@ class map {
     result<write_outcome> put(std::string_view key, std::string_view value);
 
     /// Stores `value` if `condition(old)` holds for the current value (nullopt: key absent). The condition is
-    /// called under the lock of the key's node: it must be short and must not call the map.
+    /// called under the lock of the key's node: it must be short and must not call the map. If it throws, nothing has
+    /// changed.
     result<write_outcome> put_if(std::string_view key, std::string_view value,
                                  const std::function<bool(std::optional<std::string_view>)>& condition);
 

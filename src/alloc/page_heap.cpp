@@ -118,7 +118,7 @@ result<u64> page_heap::reserve(operation& op, u64 pages) {
     if (u64 o = take_free_run(op, pages)) return o;
     if (u64 o = take_fresh(op, pages)) return o;
     if (!indexed_) {
-        build_index(op);
+        build_index(op.failed(), op.epoch());
         if (u64 o = take_free_run(op, pages)) return o;
     }
     if (auto grown = grow(pages); !grown) return tl::unexpected(grown.error());
@@ -236,19 +236,18 @@ void page_heap::return_pending(u64 current) {
     });
 }
 
-void page_heap::build_index(operation& op) {
+void page_heap::build_index(const failed_set& failed, u64 current) {
     // Runs that this session freed or holds reserved are in pending_, in the index or in use already; what the
     // walk adds is what earlier sessions left free. Reservations of this session came from fresh space, whose
     // descriptors carry this session's epochs.
     indexed_ = true;
-    const failed_set& failed = op.failed();
     for (const span& s : spans_) {
         heap_segment& h = at(s);
         const u64 end = h.frontier.get(0);
         for (u64 p = h.first_usable; p < end;) {
             compact_cell& cell = h.descriptors()[p];
-            const page_run run = page_run::unpack(cell.read(failed, op.epoch()));
-            const u64 stamped = compact_cell::full_epoch(cell.load().epoch, op.epoch());
+            const page_run run = page_run::unpack(cell.read(failed, current));
+            const u64 stamped = compact_cell::full_epoch(cell.load().epoch, current);
             const bool ours = stamped >= domain_.store().super().first_epoch_of_session;
             if (run.use == page_use::free && !ours) insert_free(s.offset + p * page_size, run.pages);
             p += run.pages;
@@ -273,6 +272,8 @@ void page_heap::walk(const std::function<bool(u64, const page_run&)>& visit) {
 void page_heap::refresh(lane& l, u64 older_than) {
     const std::lock_guard guard(mutex_);
     const failed_set& failed = domain_.failed();
+    // The index tells this session's runs by their epochs, so it is built before these change.
+    if (!indexed_) build_index(failed, l.epoch);
     for (const span& s : spans_) {
         heap_segment& h = at(s);
         const u64 end = h.frontier.get(0);

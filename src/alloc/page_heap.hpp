@@ -80,7 +80,7 @@ class page_heap {
     [[nodiscard]] result<void> grow(u64 pages);
     void insert_free(u64 offset, u64 pages);
     void return_pending(u64 current);
-    void build_index(operation& op);
+    void build_index(const failed_set& failed, u64 current);
 
     domain& domain_;
     heap_root* root_ = nullptr;

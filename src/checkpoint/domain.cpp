@@ -77,11 +77,16 @@ result<void> domain::recover_log() {
 }
 
 bool domain::must_sweep_first() const noexcept {
-    return failed_.ranges().size() + 1 >= layout::max_failed_ranges;
+    return 2 * failed_.ranges().size() >= layout::max_failed_ranges;
 }
 
 result<void> domain::start() {
     HF_CHECK(!started_, "domain started twice");
+    if (failed_.ranges().size() > layout::max_failed_ranges) {
+        return failure({errc::corrupt, "open the map", region_.path().string(),
+                        "it has crashed in more epochs than can be remembered, without ever being up for long enough to undo them",
+                        "open it with nothing else running until the first opening has succeeded"});
+    }
     if (options_.durable && !region_.read_only()) {
         const u64 first = current_;
         auto written = region_.update_super([&](layout::superblock& s) {
@@ -101,10 +106,13 @@ result<void> domain::start() {
     }
     started_ = true;
     last_boundary_ns_ = now_ns();
+    return {};
+}
+
+void domain::start_clock() {
     if (options_.epoch.count() != 0 && !region_.read_only()) {
         clock_ = std::thread([this] { run_clock(); });
     }
-    return {};
 }
 
 result<void> domain::close() {

@@ -71,11 +71,13 @@ class domain {
     [[nodiscard]] bool needs_recovery() const noexcept { return crashed_; }
     /// Applies the external log of the crashed epoch.
     [[nodiscard]] result<void> recover_log();
-    /// Begins the session (O1, O2) and starts the clock. Operations may follow.
+    /// Begins the session (O1, O2) and lets operations in.
     [[nodiscard]] result<void> start();
+    /// From here on epochs end by themselves.
+    void start_clock();
     [[nodiscard]] u64 recovered_entries() const noexcept { return recovered_entries_; }
-    /// Whether the failed set has no room for another crash: then the background pass must be run, and the set
-    /// emptied, before the first epoch ends.
+    /// Whether so many crashes have left their epochs that the pass which empties the set must come before
+    /// anything else, with the clock still standing. Half of the room is kept for crashes during such passes.
     [[nodiscard]] bool must_sweep_first() const noexcept;
 
     // --- epochs ---

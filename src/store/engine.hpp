@@ -144,6 +144,16 @@ result<void> engine<D>::bring_up(const engine_options& options) {
     driver.add("root", [&] { return find_root(); });
     driver.add("session", [&] { return domain_->start(); });
     driver.add("tree", [&] { return open_tree(); });
+    driver.add("sweep", [&]() -> result<void> {
+        if (region_->read_only() || !domain_->durable() || !domain_->must_sweep_first()) return {};
+        auto swept = run_pass();
+        if (!swept) return tl::unexpected(swept.error());
+        return {};
+    });
+    driver.add("clock", [&]() -> result<void> {
+        domain_->start_clock();
+        return {};
+    });
     auto done = driver.run();
     steps_ = driver.report();
     return done;

@@ -31,6 +31,12 @@ result<void> check_key(std::string_view key) {
     return {};
 }
 
+result<void> check_writable(const region& r) {
+    if (!r.read_only()) return {};
+    return failure({errc::denied, "write to the map", r.path().string(), "it was opened for inspection",
+                    "open it for writing"});
+}
+
 result<void> check_sizes(std::string_view key, std::string_view value) {
     if (value.size() > max_value_size) {
         return failure(too_large("store the value", value.size(), max_value_size));
@@ -79,11 +85,6 @@ result<map> map::open(const std::filesystem::path& path, const map_options& opti
     all.epochs.epoch = options.epoch;
     auto machine = engine<incll_discipline>::open(path, all);
     if (!machine) return tl::unexpected(machine.error());
-    if (!(*machine)->file().read_only() && (*machine)->epochs().must_sweep_first()) {
-        // No room for one more failed epoch: empty the set before any epoch can end (domain.hpp).
-        auto swept = (*machine)->run_pass();
-        if (!swept) return tl::unexpected(swept.error());
-    }
     auto p = std::make_unique<impl>();
     p->machine = std::move(*machine);
     return map(std::move(p));
@@ -144,11 +145,31 @@ struct scan_batch {
     };
     std::vector<piece> pieces;
 
-    bool add(std::string_view key, std::string_view value) {
+    /// A large value: pinned here, copied by take_large() outside of the operation. It ends the batch.
+    std::optional<pin> pinned;
+    std::string_view large;
+
+    /// Inside of the operation. False: the batch is full.
+    bool add(operation& op, const tree_type& tree, std::string_view key, std::string_view value) {
+        const record* r = reinterpret_cast<const record*>(value.data()) - 1;
+        if (is_large(r->payload())) {
+            if (!pieces.empty()) return false;  // it comes alone, in the next batch
+            const auto at = static_cast<u64>(reinterpret_cast<const std::byte*>(r) - tree.base());
+            pinned.emplace(op.my_lane(), at - block_header_size);
+            large = value;
+            bytes.assign(key);
+            pieces.push_back({0, key.size(), key.size(), value.size()});
+            return false;
+        }
         const std::size_t at = bytes.size();
         bytes.append(key).append(value);
         pieces.push_back({at, key.size(), at + key.size(), value.size()});
         return pieces.size() < scan_batch_records && bytes.size() < scan_batch_bytes;
+    }
+    void take_large() {
+        if (!pinned) return;
+        bytes.append(large);
+        pinned.reset();
     }
     [[nodiscard]] std::string_view key(const piece& p) const {
         return std::string_view(bytes).substr(p.key_at, p.key_size);
@@ -165,6 +186,7 @@ std::size_t deliver(std::optional<std::string> start, bool exclusive, const map:
     for (;;) {
         scan_batch batch;
         const bool end = fill(start, exclusive, batch);
+        batch.take_large();
         for (const scan_batch::piece& p : batch.pieces) {
             ++visited;
             if (!visit(batch.key(p), batch.value(p))) return visited;
@@ -183,7 +205,7 @@ result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool 
                    [&](const std::optional<std::string>& start, bool without, scan_batch& batch) {
                        operation op(impl_->epochs());
                        return impl_->tree().scan(op, *start, without, [&](std::string_view k, std::string_view v) {
-                           return batch.add(k, v);
+                           return batch.add(op, impl_->tree(), k, v);
                        });
                    });
 }
@@ -202,23 +224,41 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
                        if (bound) view = *bound;
                        return impl_->tree().scan_backward(
                            op, view, without,
-                           [&](std::string_view k, std::string_view v) { return batch.add(k, v); });
+                           [&](std::string_view k, std::string_view v) { return batch.add(op, impl_->tree(), k, v); });
                    });
 }
 
 // ------------------------------------------------------------------------------------------------- writing
+
+namespace {
+
+/// Gives a new record back where it was not stored: on errors, refusals and exceptions of the caller's functions.
+template <class F>
+struct undo_unless_stored {
+    F undo;
+    bool stored = false;
+    explicit undo_unless_stored(F f) : undo(std::move(f)) {}
+    ~undo_unless_stored() {
+        if (!stored) undo();
+    }
+    undo_unless_stored(const undo_unless_stored&) = delete;
+    undo_unless_stored& operator=(const undo_unless_stored&) = delete;
+};
+
+}  // namespace
 
 result<write_outcome> map::impl::store_small(std::string_view key, std::string_view value,
                                              const condition* allowed) const {
     operation op(epochs());
     auto fresh = tree().make_record(op, key, value);
     if (!fresh) return tl::unexpected(fresh.error());
+    undo_unless_stored undo{[&] { tree().drop_record(op, *fresh); }};
     auto done = tree().update(op, key, [&](const record* old) {
         const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
         if (allowed != nullptr && !(*allowed)(view)) return decision{};
         return decision{decision::action::store, *fresh};
     });
-    if (!done || !done->changed) tree().drop_record(op, *fresh);
+    undo.stored = done && done->changed;
     if (!done) return tl::unexpected(done.error());
     return write_outcome{op.epoch(), done->changed, done->existed};
 }
@@ -240,27 +280,30 @@ result<write_outcome> map::impl::store_large(std::string_view key, std::string_v
     l.med.persist(r, payload);
     HF_PERSIST_POINT("store V1: a large value's bytes durable before it is linked");
     operation op(epochs(), l);
+    bool committed = false;
+    undo_unless_stored undo{[&] {
+        if (committed) {
+            memory().deallocate(op, fresh, payload);  // and then there was no room for the log
+        } else {
+            memory().cancel_large(fresh, payload);
+        }
+    }};
     auto done = tree().update(op, key, [&](const record* old) {
         const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
         if (allowed != nullptr && !(*allowed)(view)) return decision{};
         memory().commit_large(op, fresh, payload);
+        committed = true;
         return decision{decision::action::store, fresh};
     });
-    if (!done) {
-        memory().deallocate(op, fresh, payload);  // committed, then no room for the log
-        return tl::unexpected(done.error());
-    }
-    if (!done->changed) memory().cancel_large(fresh, payload);
+    if (!done) return tl::unexpected(done.error());
+    undo.stored = done->changed;
     return write_outcome{op.epoch(), done->changed, done->existed};
 }
 
 result<write_outcome> map::impl::store(std::string_view key, std::string_view value,
                                        const condition* allowed) const {
     if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
-    if (machine->file().read_only()) {
-        return failure({errc::denied, "write to the map", machine->file().path().string(),
-                        "it was opened for inspection", "open it for writing"});
-    }
+    if (auto ok = check_writable(machine->file()); !ok) return tl::unexpected(ok.error());
     if (is_large(masstree_detail::record_payload(key, value.size()))) return store_large(key, value, allowed);
     return store_small(key, value, allowed);
 }
@@ -279,6 +322,7 @@ result<write_outcome> map::remove(std::string_view key) { return remove_if(key, 
 result<write_outcome> map::remove_if(std::string_view key,
                                      const std::function<bool(std::string_view)>& condition) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_writable(impl_->machine->file()); !ok) return tl::unexpected(ok.error());
     operation op(impl_->epochs());
     auto done = impl_->tree().update(op, key, [&](const record* old) {
         const bool erase = old != nullptr && (!condition || condition(old->value()));
@@ -292,6 +336,7 @@ result<write_outcome> map::modify(
     std::string_view key,
     const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_writable(impl_->machine->file()); !ok) return tl::unexpected(ok.error());
     std::string value;
     std::optional<error> failed;
     u64 made = 0;
@@ -341,7 +386,10 @@ statistics map::stats() const {
     const region& file = impl_->machine->file();
     s.epoch = d.current_epoch();
     s.durable_epoch = d.durable_epoch();
-    s.failed_epochs = d.horizon() == 0 ? 0 : d.failed().count();
+    {
+        operation op(impl_->epochs());  // the set changes only while nobody is inside of one
+        s.failed_epochs = op.failed().count();
+    }
     s.generation = generation();
     s.recovered = d.needs_recovery();
     s.recovery_ns = impl_->machine->recovery_ns();

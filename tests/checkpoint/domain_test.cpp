@@ -35,6 +35,7 @@ class domain_test : public test::on_tmpfs {
         domain_ = must(domain::open(*region_, {.epoch = epoch}));
         must(domain_->recover_log());
         must(domain_->start());
+        domain_->start_clock();
     }
     void crash() {
         domain_.reset();

@@ -64,7 +64,8 @@ bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept {
 
 void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     const std::lock_guard guard(recovery_lock(n));
-    if (!needs_recovery(n, failed)) return;
+    // Looked at again: who waited for the lock finds the leaf settled, and perhaps changed since.
+    if (load(n.node_epoch) >= failed.horizon() || !needs_recovery(n, failed)) return;
     l.mark_written();
     const u64 permutation_now = recovered_permutation(n, failed);
     const unsigned used = leaf_permutation(permutation_now).used();

@@ -156,6 +156,16 @@ class masstree {
     [[nodiscard]] static unsigned lower_rank(const leaf& n, perm p, u64 slice, unsigned length_class) noexcept;
 
     // --- update.hpp: changes inside of a leaf ---
+    /// decide(old); an exception of the caller's must not leave the leaf locked.
+    template <class F>
+    [[nodiscard]] static decision ask(F& decide, const record* old, leaf& n) {
+        try {
+            return decide(old);
+        } catch (...) {
+            n.version.unlock();
+            throw;
+        }
+    }
     [[nodiscard]] result<void> log_nodes(operation& op, std::initializer_list<node*> nodes);
     [[nodiscard]] result<void> log_nodes(operation& op, node* const* nodes, std::size_t count);
     [[nodiscard]] bool is_logged(operation& op, node* n) const noexcept;
@@ -172,7 +182,6 @@ class masstree {
     void drop_node(operation& op, node* n) {
         heap_.deallocate(op, offset_of(n), masstree_detail::node_payload);
     }
-    enum class emptied { no, leaf, layer };
 
     // --- split.hpp: a full leaf ---
     struct split_plan;

@@ -258,7 +258,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
         const perm p(load(n->permutation_));
         const int found = find_slot(*n, p, key.slice(), key.length_class());
         if (found < 0) {
-            const decision d = decide(static_cast<const record*>(nullptr));
+            const decision d = ask(decide, nullptr, *n);
             result<void> done;
             if (d.what == decision::action::store) {
                 done = insert(op, *n, root, path,
@@ -281,7 +281,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
         }
         const record* old = record_at(target);
         if (key.length_class() == longer && !old->rest_equals(key)) {
-            const decision d = decide(static_cast<const record*>(nullptr));
+            const decision d = ask(decide, nullptr, *n);
             result<void> done;
             if (d.what == decision::action::store) done = make_layer(op, *n, slot, *old, key, d.record);
             n->version.unlock();
@@ -289,7 +289,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             return outcome{false, d.what == decision::action::store};
         }
         heap_.prefetch_header(target);
-        const decision d = decide(old);
+        const decision d = ask(decide, old, *n);
         if (d.what == decision::action::keep) {
             n->version.unlock();
             return outcome{true, false};
