@@ -1,0 +1,40 @@
+// `holdfast bench`: hands its arguments on to the benchmarks, where they are part of the build.
+#include <string>
+#include <vector>
+
+#include "output.hpp"
+#include "verb.hpp"
+
+#ifdef HF_HAS_BENCH
+// Declared here: the layering table lets tools see rooms, and bench/ is none.
+namespace hf::bench {
+int bench_command(const std::vector<std::string>& arguments);
+}
+#endif
+
+namespace hf::tool {
+
+namespace {
+
+int run([[maybe_unused]] const std::vector<std::string>& arguments) {
+#ifdef HF_HAS_BENCH
+    return bench::bench_command(arguments);
+#else
+    return complain({errc::usage, "run the benchmarks", "", "this build was made without them",
+                     "use one that has them"});
+#endif
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, action& chosen) {
+    CLI::App* verb = app.add_subcommand("bench", "Measure: YCSB, recovery, pauses");
+    // The benchmarks parse their arguments themselves, --help included.
+    verb->set_help_flag();
+    verb->prefix_command();
+    verb->callback([verb, &chosen] {
+        chosen = [arguments = verb->remaining()] { return run(arguments); };
+    });
+}
+
+}  // namespace hf::tool

@@ -1,0 +1,100 @@
+#include "heap_view.hpp"
+
+#include <fmt/format.h>
+
+#include "checkpoint/domain.hpp"
+#include "quantity.hpp"
+
+namespace hf::tool {
+
+result<heap_view> heap_view::read(const std::filesystem::path& path) {
+    region_options options;
+    options.mode = open_mode::inspect;
+    const auto file = region::open(path, options);
+    if (!file) return tl::unexpected(file.error());
+    domain_options no_clock;
+    no_clock.epoch = std::chrono::microseconds(0);
+    const auto epochs = domain::open(**file, no_clock);
+    if (!epochs) return tl::unexpected(epochs.error());
+    heap_view v;
+    v.fresh_ = (*file)->super().generation == 0;
+    if (v.fresh_) return v;
+    heap_audit heap(**file, (*epochs)->failed(), (*epochs)->current_epoch(), v.report_);
+    heap.read_runs();
+    heap.read_counters();
+    return v;
+}
+
+void add_heap(sheet& s, const heap_figures& heap) {
+    s.title("heap");
+    u64 blocks = 0;
+    for (const auto& c : heap.classes) blocks += c.handed_out;
+    s.line("handed out", fmt::format("{} in {} blocks and {} large extents",
+                                     human_size(heap.handed_out_bytes()), human_count(blocks),
+                                     human_count(heap.extents)));
+    s.line("in slabs", fmt::format("{}, of which {} not handed out",
+                                   human_size(heap.slab_pages * page_size),
+                                   human_share(heap.idle_slab_bytes(), heap.slab_pages * page_size)));
+    s.line("free runs", fmt::format("{} of {} in all, the largest {}", human_count(heap.free_runs),
+                                    human_size(heap.free_pages * page_size),
+                                    human_size(heap.largest_free_run * page_size)));
+    s.line("never used", human_size(heap.untouched_pages * page_size));
+    s.line("own use", human_size(heap.system_pages * page_size));
+    s.title("size classes (blocks with their headers)");
+    for (u32 c = 0; c < block_classes; ++c) {
+        const auto& one = heap.classes[c];
+        if (one.slabs == 0) continue;
+        s.line(human_count(block_size(c)) + " B",
+               fmt::format("{:>13} of {:>13} blocks handed out ({}), {} {}",
+                           human_count(one.handed_out), human_count(one.blocks),
+                           human_share(one.handed_out, one.blocks), human_count(one.slabs),
+                           one.slabs == 1 ? "slab" : "slabs"));
+    }
+}
+
+json heap_json(const heap_figures& heap) {
+    json j;
+    j["handed_out_bytes"] = heap.handed_out_bytes();
+    j["slab_bytes"] = heap.slab_pages * page_size;
+    j["idle_slab_bytes"] = heap.idle_slab_bytes();
+    j["extents"] = heap.extents;
+    j["extent_bytes"] = heap.extent_pages * page_size;
+    j["free_runs"] = heap.free_runs;
+    j["free_run_bytes"] = heap.free_pages * page_size;
+    j["largest_free_run_bytes"] = heap.largest_free_run * page_size;
+    j["untouched_bytes"] = heap.untouched_pages * page_size;
+    j["own_bytes"] = heap.system_pages * page_size;
+    j["size_classes"] = json::array();
+    for (u32 c = 0; c < block_classes; ++c) {
+        const auto& one = heap.classes[c];
+        if (one.slabs == 0) continue;
+        j["size_classes"].push_back({{"block_bytes", block_size(c)},
+                                     {"slabs", one.slabs},
+                                     {"blocks", one.blocks},
+                                     {"handed_out", one.handed_out}});
+    }
+    return j;
+}
+
+void heap_view::add_to(sheet& s) const {
+    if (fresh_) {
+        s.title("heap");
+        s.line("never used", "the region has not been opened since it was made");
+        return;
+    }
+    add_heap(s, report_.heap);
+    if (!report_.ok()) {
+        s.title("damage");
+        s.line("found on the way", std::to_string(report_.violation_count()) +
+                                       "; `holdfast check` tells which");
+    }
+}
+
+json heap_view::to_json() const {
+    json j = heap_json(report_.heap);
+    j["fresh"] = fresh_;
+    j["violations"] = report_.violation_count();
+    return j;
+}
+
+}  // namespace hf::tool

@@ -1,0 +1,32 @@
+// tools/holdfast/heap_view.hpp: how full a region's heap is, by its own books.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include <holdfast/result.hpp>
+
+#include "alloc/audit.hpp"
+#include "output.hpp"
+
+namespace hf::tool {
+
+/// How full a heap is, as a report.
+void add_heap(sheet& s, const heap_figures& heap);
+[[nodiscard]] json heap_json(const heap_figures& heap);
+
+/// The counters and page runs of a region; no list is walked, so it takes milliseconds.
+class heap_view {
+   public:
+    /// Opens with open_mode::inspect. The error is what keeps the region from being mapped.
+    [[nodiscard]] static result<heap_view> read(const std::filesystem::path& path);
+
+    void add_to(sheet& s) const;
+    [[nodiscard]] json to_json() const;
+
+   private:
+    bool fresh_ = false;
+    audit_report report_;
+};
+
+}  // namespace hf::tool

@@ -1,0 +1,24 @@
+// tools/holdfast/huge_pages.hpp: whether regions in a directory get huge pages, and how to get them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "mounts.hpp"
+
+namespace hf::tool {
+
+struct huge_page_facts {
+    std::string anonymous;        ///< /sys/kernel/mm/transparent_hugepage/enabled, as chosen
+    std::string shared;           ///< .../shmem_enabled
+    std::string mount;            ///< the mount's huge= option; empty where it has none
+    std::optional<bool> granted;  ///< what a trial gave; nullopt: it could not be made
+    bool on_request = false;      ///< refused at first, granted by MADV_COLLAPSE
+    std::string advice;           ///< how to get them; empty when they are granted
+};
+
+/// Maps four megabytes of `fd`, an unnamed file of no length, as a region is mapped, and looks at
+/// what came of it. fd < 0: no trial.
+[[nodiscard]] huge_page_facts find_huge_pages(int fd, const std::optional<mount_facts>& mount);
+
+}  // namespace hf::tool

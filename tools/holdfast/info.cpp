@@ -1,0 +1,181 @@
+// `holdfast info`: what a region says of itself, whatever state it is in.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "header_view.hpp"
+#include "heap_view.hpp"
+#include "output.hpp"
+#include "quantity.hpp"
+#include "verb.hpp"
+
+namespace hf::tool {
+
+namespace {
+
+std::string state_of(const header_view& v, bool busy) {
+    if (busy) return "open in another process";
+    return v.super->clean != 0 ? "closed cleanly"
+                               : "not closed: the next opening recovers it";
+}
+
+/// "none", or "7, 9-12" and so on for a few ranges.
+std::string failed_epochs_of(const layout::superblock& s) {
+    constexpr u32 most = 8;
+    const u32 count = std::min<u32>(s.failed_count, layout::max_failed_ranges);
+    if (count == 0) return "none";
+    std::string text;
+    for (u32 i = 0; i < std::min(count, most); ++i) {
+        text += text.empty() ? "" : ", ";
+        text += std::to_string(s.failed[i].first);
+        if (s.failed[i].last != s.failed[i].first) text += "-" + std::to_string(s.failed[i].last);
+    }
+    if (count > most) text += fmt::format(" and {} more ranges", count - most);
+    return text;
+}
+
+std::string kind_name(segment_kind kind) {
+    switch (kind) {
+        case segment_kind::heap:
+            return "heap";
+        case segment_kind::log:
+            return "log";
+    }
+    return "unknown";
+}
+
+void add_super(sheet& s, const header_view& v, bool busy) {
+    const layout::superblock& super = *v.super;
+    s.line("uuid", v.uuid());
+    s.line("discipline", std::string(to_string(super.kind)));
+    s.line("last medium", std::string(to_string(super.medium)));
+    s.line("format versions",
+           fmt::format("region {}, checkpoint {}, alloc {}, index {}, store {}",
+                       super.versions.region, super.versions.checkpoint, super.versions.alloc,
+                       super.versions.index, super.versions.store));
+    s.line("state", state_of(v, busy));
+    s.line("running epoch", v.epoch ? std::to_string(*v.epoch) : "unknown: its record is damaged");
+    s.line("openings", human_count(super.generation));
+    s.line("failed epochs", failed_epochs_of(super));
+    s.line("last full pass", "epoch " + std::to_string(super.last_pass_epoch));
+}
+
+void add_directories(sheet& s, const header_view& v) {
+    s.title("segments");
+    for (const auto kind : {segment_kind::heap, segment_kind::log}) {
+        const auto n = std::count_if(v.segments.begin(), v.segments.end(),
+                                     [kind](const segment& one) { return one.kind == kind; });
+        s.line(kind_name(kind),
+               fmt::format("{} of {} in all", n, human_size(v.segment_bytes(kind))));
+    }
+    if (v.bad_segments != 0) s.line("damaged entries", std::to_string(v.bad_segments));
+    if (v.intended_pages != 0) {
+        s.line("growing to", human_size(v.intended_pages * layout::page_size));
+    }
+    s.title("roots");
+    for (const auto& r : v.roots) {
+        s.line(printable(r.name), fmt::format("type 0x{:x}, value 0x{:x}", r.type, r.value));
+    }
+    if (v.roots.empty()) s.line("none", "");
+}
+
+json json_of(const header_view& v, bool busy) {
+    json j;
+    j["file"] = v.path;
+    j["bytes"] = v.file_bytes;
+    j["allocated_bytes"] = v.allocated_bytes;
+    j["superblocks"] = v.super_verdict;
+    if (!v.super) return j;
+    const layout::superblock& s = *v.super;
+    j["uuid"] = v.uuid();
+    j["discipline"] = to_string(s.kind);
+    j["medium"] = to_string(s.medium);
+    j["versions"] = {{"region", s.versions.region},
+                     {"checkpoint", s.versions.checkpoint},
+                     {"alloc", s.versions.alloc},
+                     {"index", s.versions.index},
+                     {"store", s.versions.store}};
+    j["features"] = s.features;
+    j["busy"] = busy;
+    j["clean"] = s.clean != 0;
+    j["epoch"] = v.epoch ? json(*v.epoch) : json(nullptr);
+    j["first_epoch_of_session"] = s.first_epoch_of_session;
+    j["clean_epoch"] = s.clean_epoch;
+    j["last_pass_epoch"] = s.last_pass_epoch;
+    j["generation"] = s.generation;
+    j["sequence"] = s.sequence;
+    j["failed_epochs"] = json::array();
+    for (u32 i = 0; i < std::min<u32>(s.failed_count, layout::max_failed_ranges); ++i) {
+        j["failed_epochs"].push_back({s.failed[i].first, s.failed[i].last});
+    }
+    j["segments"] = json::array();
+    for (const segment& one : v.segments) {
+        j["segments"].push_back({{"offset", one.offset},
+                                 {"bytes", one.bytes()},
+                                 {"kind", kind_name(one.kind)},
+                                 {"owner", one.owner}});
+    }
+    j["damaged_segment_entries"] = v.bad_segments;
+    j["roots"] = json::array();
+    for (const auto& r : v.roots) {
+        j["roots"].push_back({{"name", printable(r.name)}, {"type", r.type}, {"value", r.value}});
+    }
+    return j;
+}
+
+int run(const std::string& path, bool as_json) {
+    const auto v = header_view::read(path);
+    if (!v) {
+        if (as_json) say_json(json{{"file", path}, {"error", to_json(v.error())}});
+        return complain(v.error());
+    }
+    // The lists of the heap need the region mapped; where that is refused, the header has to do.
+    const auto heap = heap_view::read(path);
+    const bool busy = !heap && heap.error().code == errc::busy;
+    if (as_json) {
+        json j = json_of(*v, busy);
+        if (heap) j["heap"] = heap->to_json();
+        if (!heap) j["error"] = to_json(heap.error());
+        say_json(j);
+        return heap ? 0 : complain(heap.error());
+    }
+    sheet s;
+    s.title(v->path);
+    s.line("size", fmt::format("{} ({} bytes)", human_size(v->file_bytes),
+                               human_count(v->file_bytes)));
+    if (v->allocated_bytes < v->file_bytes) {
+        s.line("allocated", human_size(v->allocated_bytes) + ": the file has holes");
+    }
+    s.line("superblocks", v->super_verdict[0] == v->super_verdict[1]
+                              ? "both " + v->super_verdict[0]
+                              : v->super_verdict[0] + " (1), " + v->super_verdict[1] + " (2)");
+    if (v->super) {
+        add_super(s, *v, busy);
+        add_directories(s, *v);
+    }
+    if (heap) heap->add_to(s);
+    say(s.text());
+    return heap ? 0 : complain(heap.error());
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, action& chosen) {
+    CLI::App* verb = app.add_subcommand("info", "Tell what a region holds, from its header and heap");
+    auto path = std::make_shared<std::string>();
+    auto as_json = std::make_shared<bool>(false);
+    verb->add_option("FILE", *path, "The region")->required()->type_name("");
+    verb->add_flag("--json", *as_json, "Print JSON");
+    verb->footer(
+        "Never changes the file. Of a damaged region it prints what can be read, then says what is\n"
+        "wrong, with the exit code that an opening would have. Of a region that is open in another\n"
+        "process it prints the header (exit code 5).");
+    verb->callback([path, as_json, &chosen] {
+        chosen = [path, as_json] { return run(*path, *as_json); };
+    });
+}
+
+}  // namespace hf::tool

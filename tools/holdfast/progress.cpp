@@ -1,0 +1,43 @@
+#include "progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "quantity.hpp"
+
+namespace hf::tool {
+
+namespace {
+constexpr std::uint64_t interval_ns = 100'000'000;
+constexpr std::uint64_t width = 40;
+}  // namespace
+
+progress_bar::progress_bar(std::string what)
+    : what_(std::move(what)), terminal_(::isatty(STDERR_FILENO) == 1), last_ns_(now_ns()) {}
+
+progress_bar::~progress_bar() {
+    if (!drawn_) return;
+    std::fputs("\r\033[K", stderr);
+    std::fflush(stderr);
+}
+
+void progress_bar::show(std::uint64_t done, std::uint64_t total) {
+    if (!terminal_) return;
+    const std::uint64_t now = now_ns();
+    if (now - last_ns_ < interval_ns) return;
+    last_ns_ = now;
+    drawn_ = true;
+    done = std::min(done, total);
+    const auto share = total == 0 ? 0.0 : static_cast<double>(done) / static_cast<double>(total);
+    const auto full = static_cast<std::size_t>(share * width);
+    fmt::print(stderr, "\r{} [{}{}] {:3.0f}% of {}\033[K", what_, std::string(full, '#'),
+               std::string(width - full, '.'), 100 * share, human_count(total));
+    std::fflush(stderr);
+}
+
+}  // namespace hf::tool

@@ -1,0 +1,216 @@
+// `holdfast serve`: a region's store over TCP, in memcached's text protocol.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include <holdfast/store.hpp>
+
+#include "base/os_error.hpp"
+#include "checkpoint/domain.hpp"
+#include "output.hpp"
+#include "quantity.hpp"
+#include "server/server.hpp"
+#include "survival.hpp"
+#include "verb.hpp"
+
+namespace hf::tool {
+
+namespace {
+
+constexpr const char* default_file = "data/store.hf";
+constexpr std::uint64_t least_size = std::uint64_t{16} << 20;
+constexpr std::uint32_t most_latency_ns = 1000;
+
+/// As they were given; defaults included, so that the help shows them.
+struct serve_arguments {
+    std::string file = default_file;
+    std::string address = "127.0.0.1";
+    std::uint32_t port = 11211;
+    unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
+    std::string ack = "buffered";
+    std::string epoch = "64ms";
+    std::string max_value = "1m";
+    std::string size = "64m";
+    std::string max_size = "0";
+    std::string medium = "auto";
+    std::string fence_latency = "0";
+    std::string flush = "auto";
+    unsigned max_connections = 1024;
+};
+
+const std::map<std::string, flush_policy> flush_policies{{"auto", flush_policy::automatic},
+                                                         {"always", flush_policy::always},
+                                                         {"never", flush_policy::never}};
+const std::map<std::string, medium_kind> media{
+    {"dax", medium_kind::dax}, {"eadr", medium_kind::eadr}, {"shm", medium_kind::shm}};
+
+map_options map_options_of(const serve_arguments& a) {
+    map_options o;
+    o.epoch = parse_duration(a.epoch).value();
+    o.region.initial_size = parse_size(a.size).value();
+    o.region.max_size = parse_size(a.max_size).value();
+    o.region.fence_latency_ns = parse_latency(a.fence_latency).value();
+    o.region.flush = flush_policies.at(a.flush);
+    if (const auto kind = media.find(a.medium); kind != media.end()) o.region.medium = kind->second;
+    return o;
+}
+
+server_options server_options_of(const serve_arguments& a) {
+    server_options o;
+    o.address = a.address;
+    o.port = static_cast<std::uint16_t>(a.port);
+    o.threads = a.threads;
+    o.max_item_size = parse_size(a.max_value).value();
+    o.ack = a.ack == "durable" ? ack_mode::durable : ack_mode::buffered;
+    o.max_connections = a.max_connections;
+    o.handle_signals = true;
+    return o;
+}
+
+/// The default file's directory is ours to make; any other is the caller's business.
+result<void> make_directory(const std::string& file) {
+    if (file != default_file) return {};
+    const std::filesystem::path directory = std::filesystem::path(file).parent_path();
+    std::error_code status;
+    if (std::filesystem::exists(directory, status)) return {};
+    if (!std::filesystem::create_directories(directory, status) && status) {
+        return failure({errc_of(status.value()), "make the directory", directory.string(),
+                        status.message(), "name another file with --file"});
+    }
+    std::filesystem::permissions(directory, std::filesystem::perms::owner_all, status);
+    return {};
+}
+
+std::string story_of(const statistics& s, const serve_arguments& a) {
+    std::string text = s.path + ": ";
+    const std::string took =
+        human_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(s.recovery_ns)));
+    if (s.recovered) {
+        text += fmt::format("recovered in {}: {} log {} applied, {} failed {} to undo on the way",
+                            took, human_count(s.recovered_entries),
+                            s.recovered_entries == 1 ? "entry" : "entries",
+                            human_count(s.failed_epochs),
+                            s.failed_epochs == 1 ? "epoch" : "epochs");
+    } else {
+        text += (s.generation == 1 ? "created in " : "had been closed cleanly, opened in ") + took;
+    }
+    text += fmt::format(" ({}, epoch {})\n", human_size(s.region_bytes), s.epoch);
+    const bool flushes = s.flush_instruction != "none";
+    const medium_kind kind = media.at(s.medium);
+    text += fmt::format("medium {}, {}: {}\n", s.medium,
+                        flushes ? "lines written back with " + s.flush_instruction
+                                : "no lines written back",
+                        survival_of(kind, flushes));
+    text += a.ack == "durable"
+                ? "an answer to a write means that it survives that (--ack durable)\n"
+                : fmt::format("a crash takes back the last epoch, {} at most (--ack buffered)\n",
+                              human_duration(parse_duration(a.epoch).value()));
+    return text;
+}
+
+int run(const serve_arguments& a) {
+    // Whoever read our output may be gone; that must not end the server.
+    std::signal(SIGPIPE, SIG_IGN);
+    if (auto made = make_directory(a.file); !made) return complain(made.error());
+    auto records = store::open(a.file, {map_options_of(a), {}});
+    if (!records) return complain(records.error());
+    say(story_of(records->stats(), a));
+
+    int code = 0;
+    if (auto running = server::start(*records, server_options_of(a)); !running) {
+        code = complain(running.error());
+    } else {
+        const std::string host =
+            a.address.find(':') == std::string::npos ? a.address : "[" + a.address + "]";
+        say(fmt::format("serving memcached's text protocol on {}:{} with {} threads\n", host,
+                        (*running)->port(), a.threads));
+        (*running)->wait();
+        if (const auto why = (*running)->failure()) code = complain(*why);
+    }
+    if (auto closed = records->close(); !closed) return complain(closed.error());
+    if (code == 0) say("closed cleanly\n");
+    return code;
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, action& chosen) {
+    CLI::App* verb = app.add_subcommand(
+        "serve", "Serve a store over TCP in memcached's text protocol");
+    auto a = std::make_shared<serve_arguments>();
+    verb->add_option("-f,--file,FILE", a->file,
+                     "The region; it is created where there is none, and recovered where a crash\n"
+                     "left it. It lies on tmpfs or on a file system mounted with dax")
+        ->capture_default_str();
+    verb->add_option("-l,--listen", a->address, "Numeric address to listen on")
+        ->capture_default_str()
+        ->type_name("ADDRESS");
+    verb->add_option("-p,--port", a->port, "TCP port; 0: a free one, which is printed")
+        ->capture_default_str()
+        ->check(CLI::Range(0U, 65535U).description(""))
+        ->type_name("N");
+    verb->add_option("-t,--threads", a->threads, "Worker threads, 1 to 256")
+        ->capture_default_str()
+        ->check(CLI::Range(1U, 256U).description(""))
+        ->type_name("N");
+    verb->add_option("--ack", a->ack,
+                     "buffered: answer a write at once, as memcached does; a crash may take back\n"
+                     "the last epoch. durable: answer once its epoch is complete")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"buffered", "durable"}).description(""))
+        ->type_name("MODE");
+    verb->add_option("--epoch", a->epoch, "Length of an epoch, 1ms to 10s")
+        ->capture_default_str()
+        ->check(duration_between(shortest_epoch, longest_epoch))
+        ->type_name("TIME");
+    verb->add_option("--max-value", a->max_value, "Longest value, up to 64m")
+        ->capture_default_str()
+        ->check(size_between(1, max_value_size))
+        ->type_name("SIZE");
+    verb->add_option("--max-connections", a->max_connections, "Connections at once")
+        ->capture_default_str()
+        ->check(CLI::Range(1U, 1U << 20).description(""))
+        ->type_name("N");
+    verb->add_option("--size", a->size, "Size of a region that is created; it grows as needed")
+        ->capture_default_str()
+        ->check(size_between(least_size, window_size))
+        ->type_name("SIZE");
+    verb->add_option("--max-size", a->max_size, "How large the region may become; 0: no bound")
+        ->capture_default_str()
+        ->check(size_between(0, window_size))
+        ->type_name("SIZE");
+    verb->add_option("--medium", a->medium,
+                     "auto, shm, dax, or eadr: persistent memory of a machine that saves its\n"
+                     "caches when the power fails, which cannot be found out by itself")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"auto", "dax", "eadr", "shm"}).description(""))
+        ->type_name("MEDIUM");
+    verb->add_option("--flush", a->flush,
+                     "Write back cache lines: auto (as the medium needs it), always, never")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
+        ->type_name("WHEN");
+    verb->add_option("--fence-latency", a->fence_latency,
+                     "Emulated latency after each fence, for measurements: 0 to 1000 ns, or dram,\n"
+                     "pcm, sttm")
+        ->capture_default_str()
+        ->check(latency_up_to(most_latency_ns))
+        ->type_name("NS");
+    verb->footer(
+        "SIGTERM and SIGINT close the region in order. Kill it in any other way and start it\n"
+        "again: what was stored by the end of the last completed epoch is served again.\n\n"
+        "Example:\n"
+        "  holdfast serve --file /dev/shm/store.hf --port 11211 --ack durable\n"
+        "  printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\n' | nc -q1 127.0.0.1 11211");
+    verb->callback([a, &chosen] { chosen = [a] { return run(*a); }; });
+}
+
+}  // namespace hf::tool

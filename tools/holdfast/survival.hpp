@@ -1,0 +1,14 @@
+// tools/holdfast/survival.hpp: in one honest sentence, which crashes a region survives.
+#pragma once
+
+#include <string>
+
+#include <holdfast/options.hpp>
+
+namespace hf::tool {
+
+/// What survives is the state at the end of the last completed epoch. `flushes`: whether lines are
+/// written back where the medium needs it.
+[[nodiscard]] std::string survival_of(medium_kind medium, bool flushes);
+
+}  // namespace hf::tool
