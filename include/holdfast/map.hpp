@@ -1,12 +1,14 @@
 // holdfast/map.hpp: a durable ordered map from byte strings to byte strings.
 //
-// Purpose. The map lives in a file-backed region. After a crash it is there again as it stood at the end of
-// the last completed epoch (an epoch is 64 ms unless told otherwise; paper "Fine-Grain Checkpointing with
-// In-Cache-Line Logging", section 3). Every write returns a ticket; wait_durable(ticket) returns once that
-// write survives what the region's medium promises to survive.
+// Purpose. The map lives in a file-backed region. After a crash it is there again as it stood at
+// the end of the last completed epoch (an epoch is 64 ms unless told otherwise; paper "Fine-Grain
+// Checkpointing with In-Cache-Line Logging", section 3). Every write returns a ticket;
+// wait_durable(ticket) returns once that write survives what the region's medium promises to
+// survive.
 //
-// Concurrency. All member functions may be called by up to 255 threads (a further one waits until one of them has
-// ended). Each single operation is atomic. A scan is not a snapshot: every record it delivers was in the map at some moment during the scan.
+// Concurrency. All member functions may be called by up to 255 threads (a further one waits until
+// one of them has ended). Each single operation is atomic. A scan is not a snapshot: every record
+// it delivers was in the map at some moment during the scan.
 //
 // Errors. Functions return result<T>; a failed write leaves the map as it was.
 #pragma once
@@ -43,8 +45,8 @@ struct write_outcome {
 
 class map {
    public:
-    /// Opens the map in the region file `path`, creating the file where `options.create` allows it, and
-    /// recovers it after a crash: milliseconds, independent of the region's size.
+    /// Opens the map in the region file `path`, creating the file where `options.create` allows it,
+    /// and recovers it after a crash: milliseconds, independent of the region's size.
     static result<map> open(const std::filesystem::path& path, const map_options& options = {});
 
     map(map&&) noexcept;
@@ -54,7 +56,8 @@ class map {
     /// Closes cleanly where close() was not called; errors are then lost.
     ~map();
 
-    /// Ends the running epoch, makes it durable and marks the region clean. No other call may be running.
+    /// Ends the running epoch, makes it durable and marks the region clean. No other call may be
+    /// running.
     result<void> close();
 
     /// Copies the value of `key` into `out`. False: no such key, `out` unchanged.
@@ -63,11 +66,12 @@ class map {
     /// Stores `value` under `key`, replacing an older value.
     result<write_outcome> put(std::string_view key, std::string_view value);
 
-    /// Stores `value` if `condition(old)` holds for the current value (nullopt: key absent). The condition is
-    /// called under the lock of the key's node: it must be short and must not call the map. If it throws, nothing has
-    /// changed.
-    result<write_outcome> put_if(std::string_view key, std::string_view value,
-                                 const std::function<bool(std::optional<std::string_view>)>& condition);
+    /// Stores `value` if `condition(old)` holds for the current value (nullopt: key absent). The
+    /// condition is called under the lock of the key's node: it must be short and must not call the
+    /// map. If it throws, nothing has changed.
+    result<write_outcome> put_if(
+        std::string_view key, std::string_view value,
+        const std::function<bool(std::optional<std::string_view>)>& condition);
 
     /// Removes `key`.
     result<write_outcome> remove(std::string_view key);
@@ -77,21 +81,24 @@ class map {
                                     const std::function<bool(std::string_view)>& condition);
 
     enum class edit { keep, replace, remove };
-    /// Read-modify-write under the lock of the key's node. `change(old, fresh)` returns what to do; for
-    /// edit::replace it has put the new value into `fresh`. Meant for small values (incr, flags, ...).
+    /// Read-modify-write under the lock of the key's node. `change(old, fresh)` returns what to do;
+    /// for edit::replace it has put the new value into `fresh`. Meant for small values (incr,
+    /// flags, ...).
     result<write_outcome> modify(
         std::string_view key,
         const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change);
 
-    /// Called with key and value; returns false to stop. The views end with the call. It may call the map.
+    /// Called with key and value; returns false to stop. The views end with the call. It may call
+    /// the map.
     using visitor = std::function<bool(std::string_view key, std::string_view value)>;
 
-    /// Visits records in ascending order of key, from the first key >= `from` (> `from` if `exclusive`).
-    /// Returns the number of records visited.
-    result<std::size_t> scan(std::string_view from, const visitor& visit, bool exclusive = false) const;
+    /// Visits records in ascending order of key, from the first key >= `from` (> `from` if
+    /// `exclusive`). Returns the number of records visited.
+    result<std::size_t> scan(std::string_view from, const visitor& visit,
+                             bool exclusive = false) const;
 
-    /// Visits records in descending order of key, from the last key <= `from` (< `from` if `exclusive`).
-    /// nullopt: from the greatest key.
+    /// Visits records in descending order of key, from the last key <= `from` (< `from` if
+    /// `exclusive`). nullopt: from the greatest key.
     result<std::size_t> scan_backward(std::optional<std::string_view> from, const visitor& visit,
                                       bool exclusive = false) const;
 

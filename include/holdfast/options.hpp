@@ -37,18 +37,20 @@ enum class open_mode : std::uint8_t {
 
 struct region_options {
     open_mode mode = open_mode::open_or_create;
-    std::uint64_t initial_size = std::uint64_t{64} << 20;  ///< bytes, at creation; rounded up to 64 KiB
-    std::uint64_t max_size = 0;                            ///< bytes; 0: the whole window (1 TiB)
+    std::uint64_t initial_size = std::uint64_t{64}
+                                 << 20;  ///< bytes, at creation; rounded up to 64 KiB
+    std::uint64_t max_size = 0;          ///< bytes; 0: the whole window (1 TiB)
     discipline kind = discipline::incll;
-    std::optional<medium_kind> medium;              ///< nullopt: found from the file
+    std::optional<medium_kind> medium;  ///< nullopt: found from the file
     flush_policy flush = flush_policy::automatic;
-    std::uint32_t fence_latency_ns = 0;             ///< emulated latency after each fence, 0 to 1,000 ns
-    std::uint64_t first_epoch = 1;                  ///< at creation; for tests of wrap-around
+    std::uint32_t fence_latency_ns = 0;  ///< emulated latency after each fence, 0 to 1,000 ns
+    std::uint64_t first_epoch = 1;       ///< at creation; for tests of wrap-around
 };
 
 struct map_options {
     region_options region;
-    std::chrono::microseconds epoch = std::chrono::milliseconds(64);  ///< 1 ms to 10 s; 0: only sync() ends it
+    std::chrono::microseconds epoch =
+        std::chrono::milliseconds(64);  ///< 1 ms to 10 s; 0: only sync() ends it
 };
 
 }  // namespace hf

@@ -1,7 +1,7 @@
 // holdfast/result.hpp: errors of the environment, and of the data.
 //
-// A programmer's error aborts with a message (HF_CHECK). Everything the environment can do to us is a
-// result<T>: what was attempted, where, why it failed, and what to do next.
+// A programmer's error aborts with a message (HF_CHECK). Everything the environment can do to us is
+// a result<T>: what was attempted, where, why it failed, and what to do next.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// holdfast/statistics.hpp: what a map counts. Counters run from the map's opening; durations in nanoseconds.
+// holdfast/statistics.hpp: what a map counts. Counters run from the map's opening; durations in
+// nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +18,11 @@ struct pause_statistics {
 struct statistics {
     std::uint64_t epoch = 0;          ///< running
     std::uint64_t durable_epoch = 0;  ///< newest durable one
-    std::uint64_t failed_epochs = 0;  ///< epochs in the failed set; 0 once the background pass is through
+    std::uint64_t failed_epochs =
+        0;  ///< epochs in the failed set; 0 once the background pass is through
     std::uint64_t generation = 0;
-    bool recovered = false;           ///< whether the last opening had to recover
-    std::uint64_t recovery_ns = 0;    ///< from the start of the opening to the first possible answer
+    bool recovered = false;         ///< whether the last opening had to recover
+    std::uint64_t recovery_ns = 0;  ///< from the start of the opening to the first possible answer
     std::uint64_t recovered_entries = 0;  ///< external-log entries applied then
 
     std::uint64_t flushes = 0;  ///< cache lines written back

@@ -88,8 +88,8 @@ void heap_audit::read_segment(const segment& s, bool first) {
     const auto& word = failed_.contains(stamp) ? h.frontier.before[0] : h.frontier.now[0];
     const u64 frontier = word.load(std::memory_order_acquire);
     if (frontier < usable || frontier > s.pages) {
-        report_.add(s.offset, "the segment's frontier, page " + text_of(frontier) +
-                                  ", lies outside of it");
+        report_.add(s.offset,
+                    "the segment's frontier, page " + text_of(frontier) + ", lies outside of it");
         report_.mark_incomplete();
         return;
     }
@@ -327,8 +327,7 @@ void heap_audit::read_bump(u64 word, u32 size_class, u64 from) {
     const u64 first = runs_[p->run].first_state + p->block;
     for (u64 i = 0; i < left; ++i) {
         if (state_of(first + i) != unseen) {
-            report_.add(from, "the block at offset " +
-                                  text_of(block + i * block_size(size_class)) +
+            report_.add(from, "the block at offset " + text_of(block + i * block_size(size_class)) +
                                   " is behind a bump pointer, and " + name_of(state_of(first + i)));
             continue;
         }

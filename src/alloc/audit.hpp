@@ -1,17 +1,20 @@
 // alloc/audit.hpp: checks an allocator that may be damaged, and what others say that they own.
 //
-// Purpose. Reads the whole heap of a region without trusting a byte of it: segments, page runs, free
+// Purpose. Reads the whole heap of a region without trusting a byte of it: segments, page runs,
+// free
 //  lists, bump pointers, counters. Then an owner (masstree/audit.hpp) claims every block that it
 //  refers to, and finish() tells what belongs to nobody. Violations are collected, never repaired.
 //
 // Checks, by the numbers of heap.hpp and page_heap.hpp:
 //  H1  a walk by lengths meets every run, runs have a known use and a possible length;
-//  A1  each block is claimed once, or in one list, or behind one bump pointer; each extent is claimed
+//  A1  each block is claimed once, or in one list, or behind one bump pointer; each extent is
+//  claimed
 //      once; the counters of blocks handed out equal the claims.
 //
 // Method. Two bits a block say where it was met. Everything is read through its logs (failed epochs
 //  count as undone), so it works before, during and after recovery. No offset is followed before it
-//  is known to be a block's; a list that meets a block twice ends there, so nothing runs in circles.
+//  is known to be a block's; a list that meets a block twice ends there, so nothing runs in
+//  circles.
 //
 // Concurrency. Nobody may be changing the heap. Writes nothing.
 // Cost. One read of each page descriptor, of each list head and of each free block's header; memory
@@ -50,17 +53,17 @@ struct heap_figures {
     };
     std::array<of_class, block_classes> classes;
     u64 segments = 0;
-    u64 pages = 0;            ///< of heap segments
-    u64 system_pages = 0;     ///< headers, descriptors, lists
+    u64 pages = 0;         ///< of heap segments
+    u64 system_pages = 0;  ///< headers, descriptors, lists
     u64 slab_pages = 0;
     u64 extents = 0;
     u64 extent_pages = 0;
     u64 extent_pages_handed_out = 0;  ///< by the counters
     u64 extents_claimed = 0;
     u64 free_runs = 0;
-    u64 free_pages = 0;       ///< used before, free now
-    u64 largest_free_run = 0; ///< pages
-    u64 untouched_pages = 0;  ///< never used
+    u64 free_pages = 0;        ///< used before, free now
+    u64 largest_free_run = 0;  ///< pages
+    u64 untouched_pages = 0;   ///< never used
 
     [[nodiscard]] u64 handed_out_bytes() const noexcept;
     /// Bytes in slabs that no block handed out covers.

@@ -1,34 +1,42 @@
 // heap.hpp: the durable size-class allocator (paper 000, section 5).
 //
-// Purpose. Blocks for nodes and values whose allocation and release roll back to an epoch's start by themselves,
-// with nothing flushed or fenced on the way: free lists linked through 16-byte block headers (compact_cell), list
-// heads per lane and class in one cache line (logged_group).
+// Purpose. Blocks for nodes and values whose allocation and release roll back to an epoch's start
+// by themselves, with nothing flushed or fenced on the way: free lists linked through 16-byte block
+// headers (compact_cell), list heads per lane and class in one cache line (logged_group).
 //
 //   lane i, class c:   free ──> B ──> B ──> B        handed out from here
 //                      pending ──> B ──> B           freed in this epoch: not before the next one
 //                      bump ──> never used rest of a slab
-//   lane 0, class c:   the same, shared, under a lock: surplus of lanes that free more than they allocate
+//   lane 0, class c:   the same, shared, under a lock: surplus of lanes that free more than they
+//   allocate
 //
 // Invariants.
-//  A1  A block is handed out, or in exactly one list, or behind a bump pointer, at the end of every epoch.
-//  A2  A block freed in epoch e goes to `pending` and is not handed out before e has ended: its bytes, which a
-//      crash in e brings back, stay as they were; and no reader of e can meet a reused block (the boundary is a
-//      grace period, domain.hpp B1).
-//  A3  A block's header changes only when it is freed, or as the last of a list that is joined to another. Handing
+//  A1  A block is handed out, or in exactly one list, or behind a bump pointer, at the end of every
+//  epoch. A2  A block freed in epoch e goes to `pending` and is not handed out before e has ended:
+//  its bytes, which a
+//      crash in e brings back, stay as they were; and no reader of e can meet a reused block (the
+//      boundary is a grace period, domain.hpp B1).
+//  A3  A block's header changes only when it is freed, or as the last of a list that is joined to
+//  another. Handing
 //      out leaves it alone: the list heads are logged, so a rollback finds the chain as it was.
-//  A4  Blocks that are handed out in e need no log: a crash in e makes them free again, and free memory has no
+//  A4  Blocks that are handed out in e need no log: a crash in e makes them free again, and free
+//  memory has no
 //      contents. All their lines are noted by whoever fills them.
 //
-// Persist order: none beyond the in-line order of the two building blocks; the boundary flushes the rest (L1).
+// Persist order: none beyond the in-line order of the two building blocks; the boundary flushes the
+// rest (L1).
 //
-// Recovery. recover() rolls the list heads back, a fixed number of lines for any size of region. Headers are
-// read through their logs for as long as a failed epoch is remembered; the background pass restamps them.
+// Recovery. recover() rolls the list heads back, a fixed number of lines for any size of region.
+// Headers are read through their logs for as long as a failed epoch is remembered; the background
+// pass restamps them.
 //
 // Concurrency. A lane's lists belong to the lane's owner; shared lists to the holder of their lock.
 //
-// Full region. allocate() and reserve_large() return the error of the growth that failed; nothing has changed.
+// Full region. allocate() and reserve_large() return the error of the growth that failed; nothing
+// has changed.
 //
-// The discipline `transient` uses the same lists and the same grace period with all logs compiled out.
+// The discipline `transient` uses the same lists and the same grace period with all logs compiled
+// out.
 #pragma once
 
 #include <array>
@@ -50,16 +58,16 @@ class heap {
     /// Rolls the list heads back. Before the domain starts.
     [[nodiscard]] result<void> recover();
 
-    /// A block with room for `payload` bytes (not large). Offset of the payload, 16 bytes into a line where the
-    /// block's size is a multiple of 64.
+    /// A block with room for `payload` bytes (not large). Offset of the payload, 16 bytes into a
+    /// line where the block's size is a multiple of 64.
     [[nodiscard]] result<u64> allocate(operation& op, u64 payload);
     /// Takes a block or an extent back; `payload` as at its allocation.
     void deallocate(operation& op, u64 offset, u64 payload);
     /// Starts loading what deallocate() will touch.
     void prefetch_header(u64 offset) const noexcept { __builtin_prefetch(header_of(offset), 1); }
 
-    /// Keeps space for a large payload (is_large). It may be filled outside of operations, and must then be
-    /// committed (with its bytes durable) or cancelled.
+    /// Keeps space for a large payload (is_large). It may be filled outside of operations, and must
+    /// then be committed (with its bytes durable) or cancelled.
     [[nodiscard]] result<u64> reserve_large(operation& op, u64 payload);
     void commit_large(operation& op, u64 offset, u64 payload);
     void cancel_large(u64 offset, u64 payload) {
@@ -69,8 +77,8 @@ class heap {
     /// Blocks handed out, by class, in bytes with headers; the last entry counts extents.
     [[nodiscard]] std::array<u64, accounted_classes> usage();
 
-    /// Restamps headers and descriptors that carry a failed epoch, or one below `older_than`. Background pass:
-    /// stops the world for a batch at a time.
+    /// Restamps headers and descriptors that carry a failed epoch, or one below `older_than`.
+    /// Background pass: stops the world for a batch at a time.
     void refresh(u64 older_than, const std::function<bool()>& cancelled);
 
     [[nodiscard]] page_heap& pages() noexcept { return pages_; }
@@ -130,11 +138,13 @@ class heap {
     std::array<spin_lock, block_classes> shared_locks_;
 };
 
-// ------------------------------------------------------------------------------------------------ fast path
+// ------------------------------------------------------------------------------------------------
+// fast path
 
 template <class D>
 inline bool heap<D>::begin_group(operation& op, class_lists& g) {
-    if (g.lists.epoch.load(std::memory_order_relaxed) == op.epoch()) [[likely]] return false;
+    if (g.lists.epoch.load(std::memory_order_relaxed) == op.epoch()) [[likely]]
+        return false;
     if constexpr (D::durable) {
         const u64 live = g.live.load(std::memory_order_relaxed) & 0xffffffff;
         g.live.store(live << 32 | live, std::memory_order_release);
@@ -149,7 +159,8 @@ inline bool heap<D>::begin_group(operation& op, class_lists& g) {
 /// First use of a lane's list in an epoch: what was freed in earlier epochs may be handed out now.
 template <class D>
 inline void heap<D>::begin(operation& op, u32 size_class, class_lists& g, remembered& m) {
-    if (!begin_group(op, g)) [[likely]] return;
+    if (!begin_group(op, g)) [[likely]]
+        return;
     const u64 pending = g.lists.get(class_lists::pending);
     if (pending == 0) return;
     if (g.lists.get(class_lists::free) == 0) {
@@ -200,8 +211,9 @@ inline u64 heap<D>::pop(operation& op, class_lists& g) {
 template <class D>
 inline result<u64> heap<D>::allocate(operation& op, u64 payload) {
     if constexpr (D::malloc_nodes) {
-        const u64 size = is_large(payload) ? align_up(payload + block_header_size, line_size)
-                                           : block_size(class_of_block(payload + block_header_size));
+        const u64 size = is_large(payload)
+                             ? align_up(payload + block_header_size, line_size)
+                             : block_size(class_of_block(payload + block_header_size));
         void* p = size % line_size == 0 ? std::aligned_alloc(line_size, size) : std::malloc(size);
         HF_CHECK(p != nullptr, "out of memory");
         return reinterpret_cast<u64>(p) + block_header_size;
@@ -216,7 +228,8 @@ inline result<u64> heap<D>::allocate(operation& op, u64 payload) {
         if (m.free_count != 0) --m.free_count;
     } else {
         auto refilled = refill(op, size_class, g, m);
-        if (!refilled) [[unlikely]] return refilled;
+        if (!refilled) [[unlikely]]
+            return refilled;
         block = *refilled;
     }
     count(g, +1);

@@ -4,8 +4,8 @@
 //                    the header and the descriptors fill the first pages; the rest is handed out
 //   first segment: the pages behind its descriptors hold heap_root: the lists of all lanes
 //
-// Everything that changes here is a compact_cell or a logged_group, so all of it rolls back to an epoch's start
-// by itself.
+// Everything that changes here is a compact_cell or a logged_group, so all of it rolls back to an
+// epoch's start by itself.
 #pragma once
 
 #include "alloc/size_class.hpp"
@@ -61,10 +61,11 @@ static_assert(sizeof(heap_segment) == 64);
 /// The free lists of one lane and one class, in one line.
 struct alignas(64) class_lists {
     enum list : unsigned { free = 0, pending = 1, bump = 2 };
-    /// free: blocks that may be handed out; pending: freed in the epoch of the group's stamp (and perhaps
-    /// before); bump: | blocks left 16 | offset of the next never used block 48 |.
+    /// free: blocks that may be handed out; pending: freed in the epoch of the group's stamp (and
+    /// perhaps before); bump: | blocks left 16 | offset of the next never used block 48 |.
     logged_group<3> lists;
-    /// | blocks handed out less blocks taken back, by this lane, now 32 | the same at the epoch's start 32 |
+    /// | blocks handed out less blocks taken back, by this lane, now 32 | the same at the epoch's
+    /// start 32 |
     std::atomic<u64> live{0};
 };
 static_assert(sizeof(class_lists) == 64);

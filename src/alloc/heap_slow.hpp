@@ -17,7 +17,8 @@ result<void> heap<D>::recover() {
                 if (!failed.contains(g.lists.epoch.load(std::memory_order_relaxed))) continue;
                 const u64 before = g.live.load(std::memory_order_relaxed) >> 32;
                 g.live.store(before << 32 | before, std::memory_order_release);
-                // Stamp 0, not the running epoch: the first change in this session must note the line.
+                // Stamp 0, not the running epoch: the first change in this session must note the
+                // line.
                 g.lists.recover(failed, 0);
                 med.flush(&g, sizeof(g));
             }
@@ -27,7 +28,8 @@ result<void> heap<D>::recover() {
     return {};
 }
 
-/// `free` has run out: shared surplus, never used blocks, lists of ended threads, a new slab; in this order.
+/// `free` has run out: shared surplus, never used blocks, lists of ended threads, a new slab; in
+/// this order.
 template <class D>
 result<u64> heap<D>::refill(operation& op, u32 size_class, class_lists& g, remembered& m) {
     if (u64 b = take_shared(op, size_class, g, m)) return b;
@@ -47,7 +49,8 @@ u64 heap<D>::take_bump(class_lists& g, u32 size_class) {
     const u64 left = word >> 48;
     if (left == 0) return 0;
     const u64 block = word & ((u64{1} << 48) - 1);
-    g.lists.set(class_lists::bump, left == 1 ? 0 : (left - 1) << 48 | (block + block_size(size_class)));
+    g.lists.set(class_lists::bump,
+                left == 1 ? 0 : (left - 1) << 48 | (block + block_size(size_class)));
     return block;
 }
 
@@ -86,13 +89,15 @@ void heap<D>::give_shared(operation& op, u32 size_class, class_lists& g, remembe
     shared.lists.set(class_lists::free, g.lists.get(class_lists::pending));
 }
 
-/// Lists of lanes that belong to no thread, left by ended threads or by earlier sessions with more of them.
+/// Lists of lanes that belong to no thread, left by ended threads or by earlier sessions with more
+/// of them.
 template <class D>
 u64 heap<D>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
     for (u32 i = 1; i < max_lanes; ++i) {
         class_lists& theirs = lists(i, size_class);
         if (&theirs == &g) continue;
-        if (theirs.lists.get(class_lists::free) == 0 && theirs.lists.get(class_lists::pending) == 0 &&
+        if (theirs.lists.get(class_lists::free) == 0 &&
+            theirs.lists.get(class_lists::pending) == 0 &&
             theirs.lists.get(class_lists::bump) == 0) {
             continue;
         }
@@ -104,7 +109,8 @@ u64 heap<D>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
             if (u64 head = theirs.lists.get(class_lists::free); head != 0) {
                 theirs.lists.set(class_lists::free, 0);
                 g.lists.set(class_lists::free, head);
-            } else if (u64 waiting = theirs.lists.get(class_lists::pending); waiting != 0 && settled) {
+            } else if (u64 waiting = theirs.lists.get(class_lists::pending);
+                       waiting != 0 && settled) {
                 theirs.lists.set(class_lists::pending, 0);
                 g.lists.set(class_lists::free, waiting);
             } else if (u64 fresh = theirs.lists.get(class_lists::bump); fresh != 0) {
@@ -122,7 +128,8 @@ u64 heap<D>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
     return 0;
 }
 
-// -------------------------------------------------------------------------------------------- large payloads
+// --------------------------------------------------------------------------------------------
+// large payloads
 
 template <class D>
 result<u64> heap<D>::reserve_large(operation& op, u64 payload) {
@@ -143,7 +150,8 @@ void heap<D>::commit_large(operation& op, u64 offset, u64 payload) {
     }
 }
 
-// ------------------------------------------------------------------------------------------ reports, refresh
+// ------------------------------------------------------------------------------------------
+// reports, refresh
 
 template <class D>
 std::array<u64, accounted_classes> heap<D>::usage() {
@@ -176,8 +184,8 @@ void heap<D>::refresh(u64 older_than, const std::function<bool()>& cancelled) {
     };
     std::vector<u64> batch;
     const auto mend = [&] {
-        // A header belongs to its list's owner, so it is restamped while nobody is at work. Looked at again
-        // there: its owner may have written it meanwhile.
+        // A header belongs to its list's owner, so it is restamped while nobody is at work. Looked
+        // at again there: its owner may have written it meanwhile.
         domain_.with_world_stopped([&](lane& l) {
             for (u64 block : batch) {
                 compact_cell& cell = cell_at(block);

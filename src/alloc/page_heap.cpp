@@ -13,8 +13,9 @@ constexpr u64 min_growth_pages = (u64{64} << 20) / page_size;
 constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
 
 error corrupt(const region& r, u64 offset, std::string why) {
-    return {errc::corrupt, "open the heap", r.path().string() + " at offset " + std::to_string(offset),
-            std::move(why), "run `holdfast check` and restore the file from a copy"};
+    return {errc::corrupt, "open the heap",
+            r.path().string() + " at offset " + std::to_string(offset), std::move(why),
+            "run `holdfast check` and restore the file from a copy"};
 }
 
 void format_segment(region& r, u64 offset, u64 pages) {
@@ -54,7 +55,8 @@ result<void> format_heap(region& r) {
     return {};
 }
 
-// ------------------------------------------------------------------------------------------------ recovery
+// ------------------------------------------------------------------------------------------------
+// recovery
 
 result<void> page_heap::recover() {
     region& r = domain_.store();
@@ -62,7 +64,8 @@ result<void> page_heap::recover() {
         if (s.kind != segment_kind::heap) continue;
         auto* h = r.at<heap_segment>(s.offset);
         if (h->magic == 0 && !spans_.empty()) {
-            format_segment(r, s.offset, s.pages);  // grown, but the process ended before it was laid out
+            format_segment(r, s.offset,
+                           s.pages);  // grown, but the process ended before it was laid out
             r.med().fence();
         }
         if (h->magic != heap_segment::magic_value || h->first_usable != descriptor_pages(s.pages)) {
@@ -77,6 +80,10 @@ result<void> page_heap::recover() {
     }
     r.med().fence();
     if (spans_.empty()) return failure(corrupt(r, 0, "the region has no heap segment"));
+    if (spans_[0].pages < at(spans_[0]).first_usable + heap_root_pages) {
+        return failure(corrupt(r, spans_[0].offset,
+                               "the first heap segment is too small for the heap's root"));
+    }
     root_offset_ = spans_[0].offset + at(spans_[0]).first_usable * page_size;
     root_ = r.at<heap_root>(root_offset_);
     if (root_->magic != heap_root::magic_value) {
@@ -103,14 +110,16 @@ compact_cell& page_heap::descriptor(u64 offset) const noexcept {
     return at(s).descriptors()[(offset - s.offset) / page_size];
 }
 
-void page_heap::write_descriptor(lane& l, const failed_set& failed, u64 offset, const page_run& run) {
+void page_heap::write_descriptor(lane& l, const failed_set& failed, u64 offset,
+                                 const page_run& run) {
     compact_cell& cell = descriptor(offset);
     cell.write(run.pack(), failed, l.epoch);
     l.note_once(&cell, sizeof(cell));
     l.mark_written();
 }
 
-// ------------------------------------------------------------------------------------ reserve, commit, free
+// ------------------------------------------------------------------------------------ reserve,
+// commit, free
 
 result<u64> page_heap::reserve(operation& op, u64 pages) {
     const std::lock_guard guard(mutex_);
@@ -194,10 +203,12 @@ void page_heap::release(operation& op, u64 offset) {
     pending_.push_back({offset, pages, op.epoch()});
 }
 
-// ------------------------------------------------------------------------------------------- the free index
+// ------------------------------------------------------------------------------------------- the
+// free index
 
 void page_heap::insert_free(u64 offset, u64 pages) {
-    // Neighbours are joined in the index only: a longer run's first descriptor is written when it is taken.
+    // Neighbours are joined in the index only: a longer run's first descriptor is written when it
+    // is taken.
     auto next = free_by_offset_.lower_bound(offset);
     auto drop_size = [&](u64 o, u64 n) {
         auto range = free_by_size_.equal_range(n);
@@ -237,9 +248,9 @@ void page_heap::return_pending(u64 current) {
 }
 
 void page_heap::build_index(const failed_set& failed, u64 current) {
-    // Runs that this session freed or holds reserved are in pending_, in the index or in use already; what the
-    // walk adds is what earlier sessions left free. Reservations of this session came from fresh space, whose
-    // descriptors carry this session's epochs.
+    // Runs that this session freed or holds reserved are in pending_, in the index or in use
+    // already; what the walk adds is what earlier sessions left free. Reservations of this session
+    // came from fresh space, whose descriptors carry this session's epochs.
     indexed_ = true;
     for (const span& s : spans_) {
         heap_segment& h = at(s);
@@ -249,7 +260,8 @@ void page_heap::build_index(const failed_set& failed, u64 current) {
             const page_run run = page_run::unpack(cell.read(failed, current));
             const u64 stamped = compact_cell::full_epoch(cell.load().epoch, current);
             const bool ours = stamped >= domain_.store().super().first_epoch_of_session;
-            if (run.use == page_use::free && !ours) insert_free(s.offset + p * page_size, run.pages);
+            if (run.use == page_use::free && !ours)
+                insert_free(s.offset + p * page_size, run.pages);
             p += run.pages;
         }
     }
@@ -262,7 +274,8 @@ void page_heap::walk(const std::function<bool(u64, const page_run&)>& visit) {
         heap_segment& h = at(s);
         const u64 end = h.frontier.get(0);
         for (u64 p = h.first_usable; p < end;) {
-            const page_run run = page_run::unpack(h.descriptors()[p].read(domain_.failed(), current));
+            const page_run run =
+                page_run::unpack(h.descriptors()[p].read(domain_.failed(), current));
             if (!visit(s.offset + p * page_size, run)) return;
             p += run.pages;
         }

@@ -1,22 +1,25 @@
 // page_heap.hpp: runs of 64 KiB pages, for slabs and large payloads.
 //
-// Purpose. Hands out runs of pages of the region's heap segments and takes them back, so that a crash rolls all
-// of it back to an epoch's start. Rare: once per slab, once per large value. A mutex guards it.
+// Purpose. Hands out runs of pages of the region's heap segments and takes them back, so that a
+// crash rolls all of it back to an epoch's start. Rare: once per slab, once per large value. A
+// mutex guards it.
 //
-// On the medium: heap_layout.hpp. A run's first page descriptor tells its use and length; the frontier of a
-// segment separates pages that were used at least once from those that never were.
+// On the medium: heap_layout.hpp. A run's first page descriptor tells its use and length; the
+// frontier of a segment separates pages that were used at least once from those that never were.
 //
 // Invariants.
-//  H1  Walking a segment from first_usable to the frontier by the lengths of the runs meets every run's first
+//  H1  Walking a segment from first_usable to the frontier by the lengths of the runs meets every
+//  run's first
 //      page, at the end of every epoch.
-//  H2  A run that was freed in epoch e is handed out again only in a later epoch, and not while it is pinned.
-//  H3  What is reserved but not yet committed is durably free: a crash leaks nothing.
+//  H2  A run that was freed in epoch e is handed out again only in a later epoch, and not while it
+//  is pinned. H3  What is reserved but not yet committed is durably free: a crash leaks nothing.
 //
-// The index of free runs is volatile. It is built by a walk over the descriptors when fresh space has run out,
-// never at opening, so that opening costs the same for any size.
+// The index of free runs is volatile. It is built by a walk over the descriptors when fresh space
+// has run out, never at opening, so that opening costs the same for any size.
 //
-// Full region. reserve() grows the region by an eighth of its size (at least 64 MiB, at most 4 GiB, or just
-// what is asked for where the medium has no more); if that fails, the error is returned and nothing has changed.
+// Full region. reserve() grows the region by an eighth of its size (at least 64 MiB, at most 4 GiB,
+// or just what is asked for where the medium has no more); if that fails, the error is returned and
+// nothing has changed.
 #pragma once
 
 #include <functional>
@@ -39,7 +42,8 @@ class page_heap {
     /// Finds the segments and rolls their frontiers back. Before the domain starts.
     [[nodiscard]] result<void> recover();
 
-    /// Finds `pages` free pages in a row and keeps them from others; durably they stay free. Offset of the first.
+    /// Finds `pages` free pages in a row and keeps them from others; durably they stay free. Offset
+    /// of the first.
     [[nodiscard]] result<u64> reserve(operation& op, u64 pages);
     /// Turns a reservation into a durable run; op may be of a later epoch than the reservation's.
     void commit(operation& op, u64 offset, const page_run& run);
@@ -51,7 +55,8 @@ class page_heap {
     /// What a walk over a segment meets. Stops when `visit` returns false.
     void walk(const std::function<bool(u64 offset, const page_run&)>& visit);
 
-    /// Restamps descriptors that carry a failed or an old epoch, with the world stopped. For the background pass.
+    /// Restamps descriptors that carry a failed or an old epoch, with the world stopped. For the
+    /// background pass.
     void refresh(lane& l, u64 older_than);
 
     [[nodiscard]] heap_root& root() noexcept { return *root_; }
@@ -87,8 +92,8 @@ class page_heap {
     u64 root_offset_ = 0;
     std::mutex mutex_;
     std::vector<span> spans_;
-    std::map<u64, u64> free_by_offset_;         ///< offset -> pages
-    std::multimap<u64, u64> free_by_size_;      ///< pages -> offset
+    std::map<u64, u64> free_by_offset_;     ///< offset -> pages
+    std::multimap<u64, u64> free_by_size_;  ///< pages -> offset
     std::vector<pending_run> pending_;
     bool indexed_ = false;
 };

@@ -1,8 +1,9 @@
 // size_class.hpp: block sizes of the allocator.
 //
-// A block is a 16-byte header followed by the payload. Blocks are 32 to 128 bytes in steps of 16, then four
-// classes a doubling up to 64 KiB. A block whose size is a multiple of 64 starts on a cache line, so its payload
-// starts 16 bytes into one: what an in-cache-line log has to know. Larger payloads get whole pages.
+// A block is a 16-byte header followed by the payload. Blocks are 32 to 128 bytes in steps of 16,
+// then four classes a doubling up to 64 KiB. A block whose size is a multiple of 64 starts on a
+// cache line, so its payload starts 16 bytes into one: what an in-cache-line log has to know.
+// Larger payloads get whole pages.
 #pragma once
 
 #include <array>
@@ -23,7 +24,8 @@ inline constexpr u32 block_classes = linear_classes + 4 * 9;
 inline constexpr u32 extent_class = block_classes;
 inline constexpr u32 accounted_classes = block_classes + 1;
 
-/// Class of the smallest block with at least `block` bytes, header included; block <= largest_block.
+/// Class of the smallest block with at least `block` bytes, header included; block <=
+/// largest_block.
 [[nodiscard]] constexpr u32 class_of_block(u64 block) noexcept {
     if (block <= 32) return 0;
     if (block <= 128) return static_cast<u32>((block - 32 + 15) / 16);

@@ -1,30 +1,34 @@
 // compact_cell.hpp: a logged 44-bit value in 16 bytes (paper 000, section 5.1).
 //
-// Purpose. The smallest in-cache-line log: a current value, its value at the start of the epoch of its last
-// change, and that epoch, in two 8-byte words of one cache line. It is the header of every block of the
-// allocator (the value is then the next free block) and the descriptor of every page.
+// Purpose. The smallest in-cache-line log: a current value, its value at the start of the epoch of
+// its last change, and that epoch, in two 8-byte words of one cache line. It is the header of every
+// block of the allocator (the value is then the next free block) and the descriptor of every page.
 //
 //            63            48 47                              4  3   2  1   0
 //   now   : | epoch 35..20   |      value now (44 bits)        | 19 18 | ctr |
 //   before: | epoch 17..2    |      value before               |  1  0 | ctr |
 //
 // Invariants.
-//  C1  `before` is written before `now`, both with release stores, both in one line; so under PCSO the medium
+//  C1  `before` is written before `now`, both with release stores, both in one line; so under PCSO
+//  the medium
 //      holds a prefix: (old, old), (old, new before), (new, new).
-//  C2  A change in a new epoch takes ctr := now.ctr + 1 in both words. So differing counters mean exactly
-//      "cut short between the two", and `before` then holds the value at the epoch's start. The increment is
-//      from now.ctr and not from before.ctr: a cell that was cut short several times in a row would else
-//      come round to equal counters with halves of two epochs after four crashes.
+//  C2  A change in a new epoch takes ctr := now.ctr + 1 in both words. So differing counters mean
+//  exactly
+//      "cut short between the two", and `before` then holds the value at the epoch's start. The
+//      increment is from now.ctr and not from before.ctr: a cell that was cut short several times
+//      in a row would else come round to equal counters with halves of two epochs after four
+//      crashes.
 //  C3  A further change in the same epoch writes `now` alone, with the same counter and epoch.
 //
-// Recovery (R1). read(): counters differ -> before; epoch failed -> before; else now. Reading writes nothing. A
-// cell keeps its failed epoch until it is written again or the background pass has refreshed it.
+// Recovery (R1). read(): counters differ -> before; epoch failed -> before; else now. Reading
+// writes nothing. A cell keeps its failed epoch until it is written again or the background pass
+// has refreshed it.
 //
-// Epochs are kept modulo 2^36 (139 years of 64 ms). full_epoch() takes the newest epoch not above the running
-// one; the background pass restamps cells before that becomes ambiguous.
+// Epochs are kept modulo 2^36 (139 years of 64 ms). full_epoch() takes the newest epoch not above
+// the running one; the background pass restamps cells before that becomes ambiguous.
 //
-// Concurrency. One writer at a time (the owner of the list or of the page); readers may look at any time and
-// get one of the two values.
+// Concurrency. One writer at a time (the owner of the list or of the page); readers may look at any
+// time and get one of the two values.
 #pragma once
 
 #include <atomic>

@@ -1,20 +1,22 @@
-// discipline.hpp: the disciplines of the checkpoint family, as template arguments of alloc/ and of the indexes.
+// discipline.hpp: the disciplines of the checkpoint family, as template arguments of alloc/ and of
+// the indexes.
 //
-// A structure that takes a discipline D asks it at compile time what to do before a first change. The code of
-// the structure is the same for all; `transient` compiles every hook away and is the yardstick of every
-// overhead (the paper's MT+, section 6).
+// A structure that takes a discipline D asks it at compile time what to do before a first change.
+// The code of the structure is the same for all; `transient` compiles every hook away and is the
+// yardstick of every overhead (the paper's MT+, section 6).
 #pragma once
 
 #include <holdfast/options.hpp>
 
 namespace hf {
 
-/// Nothing survives. Memory comes from the region, epochs are only a grace period (the paper's MT+).
+/// Nothing survives. Memory comes from the region, epochs are only a grace period (the paper's
+/// MT+).
 struct transient_discipline {
     static constexpr discipline kind = discipline::transient;
-    static constexpr bool durable = false;      ///< logs, dirty lines, recovery
-    static constexpr bool incll = false;        ///< in-cache-line logs in leaves
-    static constexpr bool malloc_nodes = false; ///< memory from malloc instead of the region
+    static constexpr bool durable = false;       ///< logs, dirty lines, recovery
+    static constexpr bool incll = false;         ///< in-cache-line logs in leaves
+    static constexpr bool malloc_nodes = false;  ///< memory from malloc instead of the region
     static constexpr const char* name = "transient";
 };
 
@@ -33,7 +35,8 @@ struct logged_discipline {
     static constexpr const char* name = "logged";
 };
 
-/// Checkpointing with in-cache-line logs, external log where they don't suffice (the paper's INCLL).
+/// Checkpointing with in-cache-line logs, external log where they don't suffice (the paper's
+/// INCLL).
 struct incll_discipline {
     static constexpr discipline kind = discipline::incll;
     static constexpr bool durable = true;

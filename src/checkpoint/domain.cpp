@@ -18,14 +18,16 @@ constexpr u64 shortest_gap_ns = 100'000;
 
 }  // namespace
 
-// ---------------------------------------------------------------------------------------- opening, closing
+// ---------------------------------------------------------------------------------------- opening,
+// closing
 
 result<std::unique_ptr<domain>> domain::open(region& r, const domain_options& options) {
     const bool clocked = options.epoch.count() != 0;
     if (clocked && (options.epoch < shortest_epoch || options.epoch > longest_epoch)) {
-        return failure({errc::usage, "start the epoch clock", r.path().string(),
-                        "an epoch of " + std::to_string(options.epoch.count()) + " us was asked for",
-                        "choose 1 ms to 10 s"});
+        return failure(
+            {errc::usage, "start the epoch clock", r.path().string(),
+             "an epoch of " + std::to_string(options.epoch.count()) + " us was asked for",
+             "choose 1 ms to 10 s"});
     }
     std::unique_ptr<domain> d(new domain(r, options));
     d->make_lane(0);
@@ -84,7 +86,8 @@ result<void> domain::start() {
     HF_CHECK(!started_, "domain started twice");
     if (failed_.ranges().size() > layout::max_failed_ranges) {
         return failure({errc::corrupt, "open the map", region_.path().string(),
-                        "it has crashed in more epochs than can be remembered, without ever being up for long enough to undo them",
+                        "it has crashed in more epochs than can be remembered, without ever being "
+                        "up for long enough to undo them",
                         "open it with nothing else running until the first opening has succeeded"});
     }
     if (options_.durable && !region_.read_only()) {
@@ -138,7 +141,8 @@ result<void> domain::clear_failed() {
         s.last_pass_epoch = now;
     });
     if (!written) return written;
-    // Readers that still hold the old horizon look into the old set, so it changes with the world stopped.
+    // Readers that still hold the old horizon look into the old set, so it changes with the world
+    // stopped.
     with_world_stopped([this](lane&) {
         failed_.clear();
         horizon_ = 0;
@@ -148,10 +152,12 @@ result<void> domain::clear_failed() {
 
 bool domain::restamp_due() const noexcept {
     constexpr unsigned shift = 33;  // an eighth of the range of compact epochs
-    return options_.durable && (current_epoch() >> shift) != (region_.super().last_pass_epoch >> shift);
+    return options_.durable &&
+           (current_epoch() >> shift) != (region_.super().last_pass_epoch >> shift);
 }
 
-// ------------------------------------------------------------------------------------------------ the gate
+// ------------------------------------------------------------------------------------------------
+// the gate
 
 void domain::wait_at_gate() {
     u32 seen = state_.load(std::memory_order_acquire);
@@ -198,7 +204,8 @@ void domain::with_world_stopped(const std::function<void(lane&)>& work) {
     open_gate();
 }
 
-// -------------------------------------------------------------------------------------------- the boundary
+// -------------------------------------------------------------------------------------------- the
+// boundary
 
 void domain::lead_boundary() {
     const u64 start = now_ns();
@@ -235,14 +242,16 @@ void domain::write_back_all() {
         if (l == nullptr || !l->track) continue;
         for (const std::span<const u64> lines : {l->once(), std::span<const u64>(l->sticky())}) {
             for (std::size_t at = 0; at < lines.size(); at += lines_per_chunk) {
-                chunks_.push_back({lines.data() + at, std::min(lines_per_chunk, lines.size() - at)});
+                chunks_.push_back(
+                    {lines.data() + at, std::min(lines_per_chunk, lines.size() - at)});
             }
         }
     }
     HF_CHECK(chunks_.size() < (u64{1} << 20), "too many dirty lines in one epoch");
     ++phase_;
     work_done_.store(0, std::memory_order_relaxed);
-    work_.store((phase_ << 40) | (static_cast<u64>(chunks_.size()) << 20), std::memory_order_release);
+    work_.store((phase_ << 40) | (static_cast<u64>(chunks_.size()) << 20),
+                std::memory_order_release);
     help_write_back();
     backoff pause;
     while (work_done_.load(std::memory_order_acquire) != chunks_.size()) pause.wait();
@@ -265,7 +274,8 @@ void domain::end_epoch() {
     const u64 ending = current_.load(std::memory_order_acquire);
     while (current_.load(std::memory_order_acquire) == ending) {
         if (close_gate()) {
-            // Another leader may have been quicker: then this would end an epoch nobody asked to end.
+            // Another leader may have been quicker: then this would end an epoch nobody asked to
+            // end.
             if (current_.load(std::memory_order_relaxed) == ending) {
                 lead_boundary();
             } else {
@@ -300,8 +310,8 @@ void domain::run_clock() {
     std::unique_lock lock(clock_mutex_);
     while (!stopping_) {
         const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
-        const auto elapsed = std::chrono::duration_cast<std::chrono::microseconds>(
-            std::chrono::nanoseconds(since));
+        const auto elapsed =
+            std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::nanoseconds(since));
         if (elapsed < options_.epoch) {
             clock_wake_.wait_for(lock, options_.epoch - elapsed);
             continue;
@@ -314,7 +324,8 @@ void domain::run_clock() {
             std::this_thread::sleep_for(grace_for_workers);
             if (current_epoch() == ending) end_epoch();
         } else {
-            last_boundary_ns_.store(now_ns(), std::memory_order_relaxed);  // idle: nothing to make durable
+            last_boundary_ns_.store(now_ns(),
+                                    std::memory_order_relaxed);  // idle: nothing to make durable
         }
         lock.lock();
     }

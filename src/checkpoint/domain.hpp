@@ -1,9 +1,10 @@
 // domain.hpp: the epochs of one region: clock, barrier, write-back at the boundary, tickets.
 //
-// Purpose. Execution is cut into epochs (paper 000, sections 3 and 4). Every operation belongs to one epoch. At
-// an epoch's end the gate closes, operations drain, the dirty lines of all lanes are written back, and the
-// durable epoch counter is increased: only then is the epoch durable and announced. The same barrier is the
-// grace period for memory: what was unlinked in epoch e has no reader left in e + 1.
+// Purpose. Execution is cut into epochs (paper 000, sections 3 and 4). Every operation belongs to
+// one epoch. At an epoch's end the gate closes, operations drain, the dirty lines of all lanes are
+// written back, and the durable epoch counter is increased: only then is the epoch durable and
+// announced. The same barrier is the grace period for memory: what was unlinked in epoch e has no
+// reader left in e + 1.
 //
 // Persist order of a boundary, gate closed and all operations out:
 //  E1  every line dirtied in e is written back and fenced by whoever wrote it back;
@@ -11,20 +12,26 @@
 //  E3  then e is announced (durable_epoch, waiters), and the gate opens for e + 1.
 //
 // Persist order of an opening, after the external log has been applied (R1 of external_log.hpp):
-//  O1  superblock := {failed set with the crashed epoch E, generation + 1, dirty, first epoch E + 1};
-//  O2  then epoch_record := E + 1. Cut short between the two, the next opening takes the greater of the
-//            record and the superblock's first epoch as the one that failed: it had no operation in it.
+//  O1  superblock := {failed set with the crashed epoch E, generation + 1, dirty, first epoch E +
+//  1}; O2  then epoch_record := E + 1. Cut short between the two, the next opening takes the
+//  greater of the
+//            record and the superblock's first epoch as the one that failed: it had no operation in
+//            it.
 //
 // Concurrency.
-//  B1  An operation is inside (lane.inside = 1) from before it loads the state word as open until its end.
-//      light_fence()/heavy_fence() between flag and state word on either side: the leader sees the flag or the
-//      thread sees the closed gate.
-//  B2  Whoever turns the state word from open or due to closed leads. Usually that is a worker that finds an
-//      epoch due as it enters: no thread switch lies inside the pause. The clock thread leads when nobody comes.
+//  B1  An operation is inside (lane.inside = 1) from before it loads the state word as open until
+//  its end.
+//      light_fence()/heavy_fence() between flag and state word on either side: the leader sees the
+//      flag or the thread sees the closed gate.
+//  B2  Whoever turns the state word from open or due to closed leads. Usually that is a worker that
+//  finds an
+//      epoch due as it enters: no thread switch lies inside the pause. The clock thread leads when
+//      nobody comes.
 //  B3  Threads that arrive at the closed gate help to write back, then wait.
 //  B4  Threads register by operation, not by existence: idle and ended threads cost one load.
 //
-// A long piece of work (a scan, a large value) leaves and enters again, so it doesn't hold the barrier.
+// A long piece of work (a scan, a large value) leaves and enters again, so it doesn't hold the
+// barrier.
 //
 // Literature: paper 000; Mao et al., Masstree (EuroSys 2012) for epochs as grace periods.
 #pragma once
@@ -76,18 +83,25 @@ class domain {
     /// From here on epochs end by themselves.
     void start_clock();
     [[nodiscard]] u64 recovered_entries() const noexcept { return recovered_entries_; }
-    /// Whether so many crashes have left their epochs that the pass which empties the set must come before
-    /// anything else, with the clock still standing. Half of the room is kept for crashes during such passes.
+    /// Whether so many crashes have left their epochs that the pass which empties the set must come
+    /// before anything else, with the clock still standing. Half of the room is kept for crashes
+    /// during such passes.
     [[nodiscard]] bool must_sweep_first() const noexcept;
 
     // --- epochs ---
-    [[nodiscard]] u64 current_epoch() const noexcept { return current_.load(std::memory_order_acquire); }
-    [[nodiscard]] u64 durable_epoch() const noexcept { return durable_.load(std::memory_order_acquire); }
+    [[nodiscard]] u64 current_epoch() const noexcept {
+        return current_.load(std::memory_order_acquire);
+    }
+    [[nodiscard]] u64 durable_epoch() const noexcept {
+        return durable_.load(std::memory_order_acquire);
+    }
     /// Ends the running epoch now. Not from inside an operation.
     void end_epoch();
-    /// Returns once epoch `t` is durable; ends it early (group commit). Not from inside an operation.
+    /// Returns once epoch `t` is durable; ends it early (group commit). Not from inside an
+    /// operation.
     void wait_durable(u64 t);
-    /// Runs `work` with no operation inside, in the running epoch; `work` may note lines in the lane.
+    /// Runs `work` with no operation inside, in the running epoch; `work` may note lines in the
+    /// lane.
     void with_world_stopped(const std::function<void(lane&)>& work);
     /// Ends the epoch for good and marks the region clean. No operation may be running or follow.
     [[nodiscard]] result<void> close();
@@ -98,7 +112,8 @@ class domain {
     [[nodiscard]] u64 horizon() const noexcept { return horizon_.load(std::memory_order_acquire); }
     /// Forgets the failed epochs: nothing in the region is stamped with one any more, durably so.
     [[nodiscard]] result<void> clear_failed();
-    /// Whether a background pass is due though nothing failed: compact epochs would become ambiguous.
+    /// Whether a background pass is due though nothing failed: compact epochs would become
+    /// ambiguous.
     [[nodiscard]] bool restamp_due() const noexcept;
 
     // --- lanes ---
@@ -106,13 +121,17 @@ class domain {
     /// Runs `work` if lane `index` belongs to no thread; the lane can't be taken meanwhile.
     bool with_idle_lane(u32 index, const std::function<void()>& work);
     [[nodiscard]] bool is_pinned(u64 offset) const noexcept;
-    [[nodiscard]] u32 lanes_used() const noexcept { return lanes_used_.load(std::memory_order_acquire); }
+    [[nodiscard]] u32 lanes_used() const noexcept {
+        return lanes_used_.load(std::memory_order_acquire);
+    }
     [[nodiscard]] lane& lane_at(u32 index) noexcept { return *lanes_[index]; }
 
     [[nodiscard]] region& store() noexcept { return region_; }
     [[nodiscard]] bool durable() const noexcept { return options_.durable; }
     [[nodiscard]] histogram pauses() const;
-    [[nodiscard]] u64 last_pause_ns() const noexcept { return last_pause_.load(std::memory_order_relaxed); }
+    [[nodiscard]] u64 last_pause_ns() const noexcept {
+        return last_pause_.load(std::memory_order_relaxed);
+    }
     [[nodiscard]] u64 log_entries() const noexcept;
     [[nodiscard]] u64 log_bytes() const noexcept;
 
@@ -158,8 +177,8 @@ class domain {
     std::atomic<u64> last_boundary_ns_{0};
     std::atomic<u64> last_pause_{0};
 
-    // Write-back work: the chunks, and [phase 24 | chunks 20 | next 20] in one word, so that a late helper
-    // never takes a chunk of another phase.
+    // Write-back work: the chunks, and [phase 24 | chunks 20 | next 20] in one word, so that a late
+    // helper never takes a chunk of another phase.
     struct chunk {
         const u64* lines;
         std::size_t count;
@@ -224,7 +243,8 @@ inline thread_local constinit lane_cache my_lane_cache{};
 }  // namespace detail
 
 inline lane& domain::my_lane() {
-    if (detail::my_lane_cache.domain_id == id_) [[likely]] return *detail::my_lane_cache.bound;
+    if (detail::my_lane_cache.domain_id == id_) [[likely]]
+        return *detail::my_lane_cache.bound;
     return bind_lane();
 }
 
@@ -232,7 +252,8 @@ inline void domain::enter(lane& l) noexcept {
     for (;;) {
         l.inside.store(1, std::memory_order_relaxed);
         light_fence();
-        if (state_.load(std::memory_order_acquire) == state_open) [[likely]] break;
+        if (state_.load(std::memory_order_acquire) == state_open) [[likely]]
+            break;
         l.inside.store(0, std::memory_order_release);
         wait_at_gate();
     }

@@ -27,8 +27,8 @@ u64 log_seed(const region& r) noexcept {
 
 namespace {
 
-constexpr u64 first_segment_pages = 16;   // 1 MiB
-constexpr u64 max_segment_pages = 1024;   // 64 MiB
+constexpr u64 first_segment_pages = 16;  // 1 MiB
+constexpr u64 max_segment_pages = 1024;  // 64 MiB
 
 #if defined(HF_MUTATION_skip_log)
 // A seeded bug, for the tests of the tests: every third entry is not written.
@@ -108,15 +108,16 @@ result<void> log_writer::append(std::span<const log_object> objects, u64 epoch) 
     }
     region_->med().fence();
     HF_PERSIST_POINT("checkpoint L1: undo images durable before their objects change");
-    entries_.store(entries_.load(std::memory_order_relaxed) + objects.size(), std::memory_order_relaxed);
+    entries_.store(entries_.load(std::memory_order_relaxed) + objects.size(),
+                   std::memory_order_relaxed);
     bytes_.store(bytes_.load(std::memory_order_relaxed) + written, std::memory_order_relaxed);
     return {};
 }
 
 namespace {
 
-/// Applies one segment's prefix of entries. An entry with a right checksum that points outside of the region
-/// is corruption, not a torn write.
+/// Applies one segment's prefix of entries. An entry with a right checksum that points outside of
+/// the region is corruption, not a torn write.
 result<log_application> apply_segment(region& r, const segment& s, u64 epoch, u64 seed) {
     log_application done;
     u64 at = 0;
@@ -124,8 +125,9 @@ result<log_application> apply_segment(region& r, const segment& s, u64 epoch, u6
         const auto* entry = r.at<detail::log_entry_header>(s.offset + at);
         if (entry->epoch != epoch || entry->size > max_log_object) break;
         const u64 stride = detail::log_entry_stride(entry->size);
-        if (at + stride > s.bytes() || entry->checksum != detail::log_entry_checksum(entry, seed)) break;
-        if (entry->object < layout::page_size || entry->object + entry->size > r.size()) {
+        if (at + stride > s.bytes() || entry->checksum != detail::log_entry_checksum(entry, seed))
+            break;
+        if (entry->object < layout::page_size || entry->object > r.size() - entry->size) {
             return failure({errc::corrupt, "apply the external log",
                             r.path().string() + " at offset " + std::to_string(s.offset + at),
                             "a log entry names an object outside of the region",
@@ -165,13 +167,15 @@ result<log_application> apply_log(region& r, u64 epoch, unsigned threads) {
             }
         }
     };
-    const std::size_t helpers = std::min<std::size_t>(threads > 0 ? threads - 1 : 0, logs.size() / 2);
+    const std::size_t helpers =
+        std::min<std::size_t>(threads > 0 ? threads - 1 : 0, logs.size() / 2);
     std::vector<std::thread> pool;
     for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(work);
     work();
     for (std::thread& t : pool) t.join();
     if (failed) return failure(*failed);
-    HF_PERSIST_POINT("checkpoint R1: undo images applied and durable before the epoch is declared failed");
+    HF_PERSIST_POINT(
+        "checkpoint R1: undo images applied and durable before the epoch is declared failed");
     return total;
 }
 

@@ -1,28 +1,33 @@
 // external_log.hpp: the undo log of whole objects (paper 000, sections 3 and 4.2).
 //
-// Purpose. What in-cache-line logs can't undo is copied here before its first change in an epoch: splits,
-// removals of nodes, interior nodes, a slot that was occupied when the epoch began. An object is logged at most
-// once an epoch, so entries don't depend on one another and recovery applies them in parallel.
+// Purpose. What in-cache-line logs can't undo is copied here before its first change in an epoch:
+// splits, removals of nodes, interior nodes, a slot that was occupied when the epoch began. An
+// object is logged at most once an epoch, so entries don't depend on one another and recovery
+// applies them in parallel.
 //
-// On the medium. Each lane owns log segments (region/: segment_kind::log). In a segment entries follow each
-// other from its start, each on a line boundary:
+// On the medium. Each lane owns log segments (region/: segment_kind::log). In a segment entries
+// follow each other from its start, each on a line boundary:
 //
-//   | checksum 8 | epoch 8 | object offset 8 | size 4 | 0 4 | size bytes of the object | pad to 64 |
+//   | checksum 8 | epoch 8 | object offset 8 | size 4 | 0 4 | size bytes of the object | pad to 64
+//   |
 //
 // Invariants.
 //  E1  An object is changed only after its entry is durable (append() fences before it returns).
-//  E2  In each segment the entries of the running epoch form a prefix: writing starts over at an epoch's
+//  E2  In each segment the entries of the running epoch form a prefix: writing starts over at an
+//  epoch's
 //      first entry, and each append is fenced before the next one begins.
-//  E3  The epoch number never repeats, and the checksum covers it, the object's place and all bytes, seeded
-//      by the region's id. So what the memory still holds of older epochs, or half an entry, is never applied.
+//  E3  The epoch number never repeats, and the checksum covers it, the object's place and all
+//  bytes, seeded
+//      by the region's id. So what the memory still holds of older epochs, or half an entry, is
+//      never applied.
 //
 // Persist order. L1: entries durable before append() returns.
 //
-// Recovery. apply_log(): for every segment, while the next entry is whole and of the failed epoch, copy it
-// back; write back, fence. Idempotent; cut short, it is run again.
+// Recovery. apply_log(): for every segment, while the next entry is whole and of the failed epoch,
+// copy it back; write back, fence. Idempotent; cut short, it is run again.
 //
-// Full region. append() makes room (growing the region by a segment) before it writes anything; where that
-// fails it returns the error and nothing has changed.
+// Full region. append() makes room (growing the region by a segment) before it writes anything;
+// where that fails it returns the error and nothing has changed.
 #pragma once
 
 #include <atomic>

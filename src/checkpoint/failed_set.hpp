@@ -1,11 +1,13 @@
-// failed_set.hpp: the epochs in which a crash happened and whose traces may still lie in the region.
+// failed_set.hpp: the epochs in which a crash happened and whose traces may still lie in the
+// region.
 //
-// Purpose. Whatever was written in a failed epoch is undone on first touch (paper 000, section 4.3). An epoch
-// stays in the set until a background pass has visited every node; several crashes before that make several
-// ranges. The durable copy lives in the superblock pair (region/layout.hpp); this one is in ordinary memory.
+// Purpose. Whatever was written in a failed epoch is undone on first touch (paper 000,
+// section 4.3). An epoch stays in the set until a background pass has visited every node; several
+// crashes before that make several ranges. The durable copy lives in the superblock pair
+// (region/layout.hpp); this one is in ordinary memory.
 //
-// Invariants. F1: ranges are sorted, disjoint and not adjacent. F2: the set never changes while operations run,
-// except that it becomes empty once nothing in the region needs it any more.
+// Invariants. F1: ranges are sorted, disjoint and not adjacent. F2: the set never changes while
+// operations run, except that it becomes empty once nothing in the region needs it any more.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +27,11 @@ class failed_set {
     [[nodiscard]] bool empty() const noexcept { return ranges_.empty(); }
     [[nodiscard]] const std::vector<range>& ranges() const noexcept { return ranges_; }
 
-    /// One more than the greatest failed epoch; 0 when there is none. Nothing stamped with an epoch at or
-    /// above it needs recovery.
-    [[nodiscard]] u64 horizon() const noexcept { return ranges_.empty() ? 0 : ranges_.back().last + 1; }
+    /// One more than the greatest failed epoch; 0 when there is none. Nothing stamped with an epoch
+    /// at or above it needs recovery.
+    [[nodiscard]] u64 horizon() const noexcept {
+        return ranges_.empty() ? 0 : ranges_.back().last + 1;
+    }
 
     [[nodiscard]] bool contains(u64 epoch) const noexcept {
         auto it = std::upper_bound(ranges_.begin(), ranges_.end(), epoch,

@@ -1,8 +1,8 @@
 // lanes.cpp: which thread owns which lane of which domain.
 //
-// A thread finds its lane in a one-entry cache (domain.hpp), then in a list of its own. When it ends, its lanes
-// go back to their domains, as far as these still exist: a registry of living domains decides that, since
-// neither may outlive the other's knowledge of it.
+// A thread finds its lane in a one-entry cache (domain.hpp), then in a list of its own. When it
+// ends, its lanes go back to their domains, as far as these still exist: a registry of living
+// domains decides that, since neither may outlive the other's knowledge of it.
 #include <algorithm>
 #include <unordered_map>
 
@@ -54,7 +54,8 @@ struct thread_lanes {
     /// Forgets domains that are gone.
     void prune() {
         const std::lock_guard guard(registry().mutex);
-        std::erase_if(bindings, [](const binding& b) { return !registry().living.contains(b.domain_id); });
+        std::erase_if(bindings,
+                      [](const binding& b) { return !registry().living.contains(b.domain_id); });
     }
 };
 

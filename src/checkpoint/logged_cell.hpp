@@ -1,22 +1,27 @@
-// logged_cell.hpp: in-cache-line logs for 8-byte fields (paper 000, section 4.1), as building blocks.
+// logged_cell.hpp: in-cache-line logs for 8-byte fields (paper 000, section 4.1), as building
+// blocks.
 //
-// Purpose. logged_group<N> keeps N 8-byte values that live in one cache line with a log of their values at the
-// start of the epoch of their last change. logged_cell is the group of one. A data structure made of such
-// groups, each inside one line, rolls back to an epoch's start with no flush or fence on the way.
+// Purpose. logged_group<N> keeps N 8-byte values that live in one cache line with a log of their
+// values at the start of the epoch of their last change. logged_cell is the group of one. A data
+// structure made of such groups, each inside one line, rolls back to an epoch's start with no flush
+// or fence on the way.
 //
-//   | now[0] .. now[N-1] | before[0] .. before[N-1] | epoch |          all in one line, 8 (2N + 1) bytes
+//   | now[0] .. now[N-1] | before[0] .. before[N-1] | epoch |          all in one line, 8 (2N + 1)
+//   bytes
 //
 // Invariants.
-//  G1  The first change in an epoch writes before[] := now[], then epoch, then now[]; each a release store to
-//      the same line. So a prefix on the medium is: logs partly written under the old epoch (harmless: the old
-//      epoch is complete, its logs are never used); or all logs and the new epoch; or some new values too.
+//  G1  The first change in an epoch writes before[] := now[], then epoch, then now[]; each a
+//  release store to
+//      the same line. So a prefix on the medium is: logs partly written under the old epoch
+//      (harmless: the old epoch is complete, its logs are never used); or all logs and the new
+//      epoch; or some new values too.
 //  G2  Values change only after begin() in the same epoch.
 //
-// Recovery (R1). epoch failed -> now[] := before[]. Until epoch changes, repeating this is harmless; then the
-// group is stamped with the recovering epoch, whose logs equal the values.
+// Recovery (R1). epoch failed -> now[] := before[]. Until epoch changes, repeating this is
+// harmless; then the group is stamped with the recovering epoch, whose logs equal the values.
 //
-// Concurrency. One writer at a time; readers of now[] may run beside it. Trap: a compiler reorders plain
-// stores (design/architecture.md, 6.1), hence the atomics; on x86-64 they cost nothing.
+// Concurrency. One writer at a time; readers of now[] may run beside it. Trap: a compiler reorders
+// plain stores (design/architecture.md, 6.1), hence the atomics; on x86-64 they cost nothing.
 #pragma once
 
 #include <array>
@@ -35,10 +40,12 @@ struct logged_group {
     std::array<std::atomic<u64>, N> before{};
     std::atomic<u64> epoch{0};
 
-    [[nodiscard]] u64 get(unsigned i) const noexcept { return now[i].load(std::memory_order_acquire); }
+    [[nodiscard]] u64 get(unsigned i) const noexcept {
+        return now[i].load(std::memory_order_acquire);
+    }
 
-    /// Takes the log if this is the first change in `current`. True if so: the caller then notes the line as
-    /// dirty. The group must have been recovered.
+    /// Takes the log if this is the first change in `current`. True if so: the caller then notes
+    /// the line as dirty. The group must have been recovered.
     bool begin(u64 current) noexcept {
         if (epoch.load(std::memory_order_relaxed) == current) return false;
         for (unsigned i = 0; i < N; ++i) {
@@ -53,7 +60,8 @@ struct logged_group {
     /// Changes value i; begin() came first.
     void set(unsigned i, u64 value) noexcept { now[i].store(value, std::memory_order_release); }
 
-    /// Rolls a failed epoch back (R1) and stamps the group with `current`. True if anything was written.
+    /// Rolls a failed epoch back (R1) and stamps the group with `current`. True if anything was
+    /// written.
     bool recover(const failed_set& failed, u64 current) noexcept {
         if (!failed.contains(epoch.load(std::memory_order_acquire))) return false;
         for (unsigned i = 0; i < N; ++i) {

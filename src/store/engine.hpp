@@ -1,11 +1,14 @@
-// engine.hpp: a region brought up: domain, heap and one Masstree, for any discipline of the checkpoint family.
+// engine.hpp: a region brought up: domain, heap and one Masstree, for any discipline of the
+// checkpoint family.
 //
-// Purpose. The one place that puts the rooms together, in the order of the recovery driver: superblock (region::open),
-// external log, allocator, root, session. map.cpp uses it with incll; measurements and tests with the others.
+// Purpose. The one place that puts the rooms together, in the order of the recovery driver:
+// superblock (region::open), external log, allocator, root, session. map.cpp uses it with incll;
+// measurements and tests with the others.
 //
-// Recovery. open() ends with the first operation possible; its cost does not depend on the region's size. What is left
-// to do lazily, the background pass finishes: it visits every leaf and every block header, ends the epoch, and empties
-// the failed set. Cut short by a crash it starts over in the next session.
+// Recovery. open() ends with the first operation possible; its cost does not depend on the region's
+// size. What is left to do lazily, the background pass finishes: it visits every leaf and every
+// block header, ends the epoch, and empties the failed set. Cut short by a crash it starts over in
+// the next session.
 #pragma once
 
 #include <atomic>
@@ -40,7 +43,8 @@ class engine {
     [[nodiscard]] static result<std::unique_ptr<engine>> open(const std::filesystem::path& path,
                                                               engine_options options);
     /// A tree in anonymous memory, for the transient disciplines.
-    [[nodiscard]] static result<std::unique_ptr<engine>> open_volatile(u64 bytes, engine_options options);
+    [[nodiscard]] static result<std::unique_ptr<engine>> open_volatile(u64 bytes,
+                                                                       engine_options options);
 
     ~engine() { stop_pass(); }
     engine(const engine&) = delete;
@@ -61,7 +65,8 @@ class engine {
     [[nodiscard]] u64 recovery_ns() const noexcept { return recovery_ns_; }
     [[nodiscard]] const std::vector<step_time>& recovery_steps() const noexcept { return steps_; }
 
-    /// Visits everything that may carry a failed epoch, and forgets the failed epochs. False: was stopped.
+    /// Visits everything that may carry a failed epoch, and forgets the failed epochs. False: was
+    /// stopped.
     [[nodiscard]] result<bool> run_pass();
     [[nodiscard]] bool pass_due() const noexcept {
         return domain_->durable() && (!domain_->failed().empty() || domain_->restamp_due());
@@ -87,7 +92,8 @@ class engine {
 };
 
 template <class D>
-result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& path, engine_options options) {
+result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& path,
+                                                   engine_options options) {
     const u64 start = now_ns();
     options.file.kind = D::kind;
     options.epochs.durable = D::durable;
@@ -128,6 +134,13 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         // A fresh region, or one whose creation was cut short before its root had a name.
         const auto root = region_->find_root(root_name);
         if (root || region_->read_only()) return {};
+        if (region_->super().generation != 0) {
+            // It was in use once: formatting it now would destroy what a damaged directory hides.
+            return failure({errc::corrupt, "open the map",
+                            region_->path().string() + " in its root directory",
+                            "the map's root is missing though the region has been used",
+                            "restore the file from a copy"});
+        }
         return format_heap(*region_);
     });
     driver.add("epochs", [&]() -> result<void> {
@@ -189,7 +202,8 @@ result<void> engine<D>::open_tree() {
         op.my_lane().mark_written();
     }
     const u64 offset = root_->get(0);
-    if (!D::malloc_nodes && (offset + masstree_detail::node_payload > region_->size() || offset % 16 != 0)) {
+    const u64 last = region_->size() - masstree_detail::node_payload;
+    if (!D::malloc_nodes && (offset < layout::page_size || offset > last || offset % 16 != 0)) {
         return failure({errc::corrupt, "open the map", region_->path().string() + " at its root",
                         "the tree's root lies outside of the region",
                         "run `holdfast check` and restore the file from a copy"});

@@ -1,8 +1,9 @@
 // map.cpp: the public map (include/holdfast/map.hpp) over engine<incll>.
 //
-// Small values live in blocks, are filled under the operation and flushed with its epoch. Large ones (size_class.hpp) must not
-// hold the barrier while megabytes are copied: a put reserves an extent in one operation, fills and persists it outside of any,
-// and links it in a second; a get pins the extent, leaves its operation, and copies then.
+// Small values live in blocks, are filled under the operation and flushed with its epoch. Large
+// ones (size_class.hpp) must not hold the barrier while megabytes are copied: a put reserves an
+// extent in one operation, fills and persists it outside of any, and links it in a second; a get
+// pins the extent, leaves its operation, and copies then.
 #include <holdfast/map.hpp>
 
 #include <cstring>
@@ -22,19 +23,21 @@ constexpr std::size_t scan_batch_records = 256;
 constexpr std::size_t scan_batch_bytes = 256 << 10;
 
 error too_large(const char* what, std::size_t size, std::size_t most) {
-    return {errc::too_large, what, "argument", std::to_string(size) + " bytes where " + std::to_string(most) +
-            " are the most", "use a shorter one"};
+    return {errc::too_large, what, "argument",
+            std::to_string(size) + " bytes where " + std::to_string(most) + " are the most",
+            "use a shorter one"};
 }
 
 result<void> check_key(std::string_view key) {
-    if (key.size() > max_key_size) return failure(too_large("use the key", key.size(), max_key_size));
+    if (key.size() > max_key_size)
+        return failure(too_large("use the key", key.size(), max_key_size));
     return {};
 }
 
 result<void> check_writable(const region& r) {
     if (!r.read_only()) return {};
-    return failure({errc::denied, "write to the map", r.path().string(), "it was opened for inspection",
-                    "open it for writing"});
+    return failure({errc::denied, "write to the map", r.path().string(),
+                    "it was opened for inspection", "open it for writing"});
 }
 
 result<void> check_sizes(std::string_view key, std::string_view value) {
@@ -57,7 +60,8 @@ struct map::impl {
     using condition = std::function<bool(std::optional<std::string_view>)>;
 
     /// put_if; `allowed` may be null.
-    result<write_outcome> store(std::string_view key, std::string_view value, const condition* allowed) const;
+    result<write_outcome> store(std::string_view key, std::string_view value,
+                                const condition* allowed) const;
     result<write_outcome> store_small(std::string_view key, std::string_view value,
                                       const condition* allowed) const;
     result<write_outcome> store_large(std::string_view key, std::string_view value,
@@ -96,14 +100,17 @@ result<void> map::close() {
     return impl_->machine->close();
 }
 
-// ------------------------------------------------------------------------------------------------- reading
+// -------------------------------------------------------------------------------------------------
+// reading
 
 namespace {
 
 /// Keeps an extent from being reused while its bytes are copied outside of an operation.
 class pin {
    public:
-    pin(lane& l, u64 block) noexcept : lane_(l) { lane_.pinned.store(block, std::memory_order_release); }
+    pin(lane& l, u64 block) noexcept : lane_(l) {
+        lane_.pinned.store(block, std::memory_order_release);
+    }
     ~pin() { lane_.pinned.store(0, std::memory_order_release); }
     pin(const pin&) = delete;
     pin& operator=(const pin&) = delete;
@@ -145,7 +152,8 @@ struct scan_batch {
     };
     std::vector<piece> pieces;
 
-    /// A large value: pinned here, copied by take_large() outside of the operation. It ends the batch.
+    /// A large value: pinned here, copied by take_large() outside of the operation. It ends the
+    /// batch.
     std::optional<pin> pinned;
     std::string_view large;
 
@@ -181,7 +189,8 @@ struct scan_batch {
 
 /// Delivers batch after batch; `fill(start, exclusive, batch)` returns whether the end was reached.
 template <class Fill>
-std::size_t deliver(std::optional<std::string> start, bool exclusive, const map::visitor& visit, Fill fill) {
+std::size_t deliver(std::optional<std::string> start, bool exclusive, const map::visitor& visit,
+                    Fill fill) {
     std::size_t visited = 0;
     for (;;) {
         scan_batch batch;
@@ -204,9 +213,10 @@ result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool 
     return deliver(std::string(from), exclusive, visit,
                    [&](const std::optional<std::string>& start, bool without, scan_batch& batch) {
                        operation op(impl_->epochs());
-                       return impl_->tree().scan(op, *start, without, [&](std::string_view k, std::string_view v) {
-                           return batch.add(op, impl_->tree(), k, v);
-                       });
+                       return impl_->tree().scan(op, *start, without,
+                                                 [&](std::string_view k, std::string_view v) {
+                                                     return batch.add(op, impl_->tree(), k, v);
+                                                 });
                    });
 }
 
@@ -223,16 +233,19 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
                        std::optional<std::string_view> view;
                        if (bound) view = *bound;
                        return impl_->tree().scan_backward(
-                           op, view, without,
-                           [&](std::string_view k, std::string_view v) { return batch.add(op, impl_->tree(), k, v); });
+                           op, view, without, [&](std::string_view k, std::string_view v) {
+                               return batch.add(op, impl_->tree(), k, v);
+                           });
                    });
 }
 
-// ------------------------------------------------------------------------------------------------- writing
+// -------------------------------------------------------------------------------------------------
+// writing
 
 namespace {
 
-/// Gives a new record back where it was not stored: on errors, refusals and exceptions of the caller's functions.
+/// Gives a new record back where it was not stored: on errors, refusals and exceptions of the
+/// caller's functions.
 template <class F>
 struct undo_unless_stored {
     F undo;
@@ -304,7 +317,8 @@ result<write_outcome> map::impl::store(std::string_view key, std::string_view va
                                        const condition* allowed) const {
     if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_writable(machine->file()); !ok) return tl::unexpected(ok.error());
-    if (is_large(masstree_detail::record_payload(key, value.size()))) return store_large(key, value, allowed);
+    if (is_large(masstree_detail::record_payload(key, value.size())))
+        return store_large(key, value, allowed);
     return store_small(key, value, allowed);
 }
 
@@ -312,8 +326,9 @@ result<write_outcome> map::put(std::string_view key, std::string_view value) {
     return impl_->store(key, value, nullptr);
 }
 
-result<write_outcome> map::put_if(std::string_view key, std::string_view value,
-                                  const std::function<bool(std::optional<std::string_view>)>& condition) {
+result<write_outcome> map::put_if(
+    std::string_view key, std::string_view value,
+    const std::function<bool(std::optional<std::string_view>)>& condition) {
     return impl_->store(key, value, &condition);
 }
 
@@ -364,7 +379,8 @@ result<write_outcome> map::modify(
     return write_outcome{op.epoch(), done->changed, done->existed};
 }
 
-// ---------------------------------------------------------------------------------------------- durability
+// ----------------------------------------------------------------------------------------------
+// durability
 
 result<void> map::wait_durable(ticket t) {
     impl_->epochs().wait_durable(t);
@@ -401,7 +417,8 @@ statistics map::stats() const {
     s.log_entries = d.log_entries();
     s.log_bytes = d.log_bytes();
     const histogram pauses = d.pauses();
-    s.pause = {pauses.count(), d.last_pause_ns(), pauses.percentile(50), pauses.percentile(99), pauses.max()};
+    s.pause = {pauses.count(), d.last_pause_ns(), pauses.percentile(50), pauses.percentile(99),
+               pauses.max()};
     s.region_bytes = file.size();
     for (const u64 bytes : impl_->memory().usage()) s.allocated_bytes += bytes;
     s.free_bytes = s.region_bytes - std::min(s.region_bytes, s.allocated_bytes);

@@ -27,8 +27,8 @@ void heavy_fence() noexcept {
     std::atomic<int> word{0};
     word.fetch_add(1, std::memory_order_seq_cst);
     if (detail::membarrier_available) {
-        // After a successful registration this can fail only for want of kernel memory; going on without
-        // the barrier would let an operation cross an epoch's end unseen.
+        // After a successful registration this can fail only for want of kernel memory; going on
+        // without the barrier would let an operation cross an epoch's end unseen.
         HF_CHECK(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0, "membarrier(2) failed");
     }
 }

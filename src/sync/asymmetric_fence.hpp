@@ -1,13 +1,14 @@
 // asymmetric_fence.hpp: a store-load fence whose frequent side costs nothing.
 //
-// Purpose. The classic flag protocol ("I am inside" / "the gate is closed") needs a store-load fence on both
-// sides. The frequent side here is every operation of every thread; the rare side is an epoch's end. So the
-// rare side pays for both: heavy_fence() makes the kernel run a full barrier on every processor that runs a
-// thread of this process (membarrier(2), PRIVATE_EXPEDITED), and light_fence() is a compiler barrier.
+// Purpose. The classic flag protocol ("I am inside" / "the gate is closed") needs a store-load
+// fence on both sides. The frequent side here is every operation of every thread; the rare side is
+// an epoch's end. So the rare side pays for both: heavy_fence() makes the kernel run a full barrier
+// on every processor that runs a thread of this process (membarrier(2), PRIVATE_EXPEDITED), and
+// light_fence() is a compiler barrier.
 //
-// Guarantee. Of a thread T that does `A; light_fence(); B` and one that does `C; heavy_fence(); D`: D sees A,
-// or B sees C. Where the kernel has no membarrier, and under ThreadSanitizer (which models neither),
-// light_fence() is a real fence.
+// Guarantee. Of a thread T that does `A; light_fence(); B` and one that does `C; heavy_fence(); D`:
+// D sees A, or B sees C. Where the kernel has no membarrier, and under ThreadSanitizer (which
+// models neither), light_fence() is a real fence.
 //
 // Literature: membarrier(2); Dice, Huang, Yang, "Asymmetric Dekker Synchronization" (2001).
 #pragma once

@@ -1,7 +1,9 @@
-// spin_lock.hpp: a small volatile lock for short critical sections, and the pause between two tries.
+// spin_lock.hpp: a small volatile lock for short critical sections, and the pause between two
+// tries.
 //
-// Volatile: it lies in ordinary memory and never in a region (a lock on the medium is garbage after a crash).
-// After a bounded number of tries a waiter gives its processor away, so that a descheduled owner can go on.
+// Volatile: it lies in ordinary memory and never in a region (a lock on the medium is garbage after
+// a crash). After a bounded number of tries a waiter gives its processor away, so that a
+// descheduled owner can go on.
 #pragma once
 
 #include <sched.h>

@@ -1,5 +1,5 @@
-// The allocator: blocks and extents never overlap, come back after a crash as at the end of the last epoch, and are
-// not reused in the epoch that freed them.
+// The allocator: blocks and extents never overlap, come back after a crash as at the end of the
+// last epoch, and are not reused in the epoch that freed them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,7 +92,9 @@ TEST_F(heap_test, blocks_of_whole_lines_start_on_a_line) {
         if (block_size(c) % line_size != 0) continue;
         for (int i = 0; i < 20; ++i) {
             const u64 offset = allocate(block_size(c) - block_header_size);
-            EXPECT_EQ((reinterpret_cast<u64>(region_->base()) + offset - block_header_size) % line_size, 0U);
+            EXPECT_EQ(
+                (reinterpret_cast<u64>(region_->base()) + offset - block_header_size) % line_size,
+                0U);
         }
     }
 }
@@ -128,8 +130,9 @@ TEST_F(heap_test, random_use_with_crashes_keeps_exactly_what_was_durable) {
             const auto step = [&] {
                 if (live.empty() || r.below(100) < 55) {
                     const u64 dice = r.below(200);
-                    const u64 payload = dice == 0 ? 70'000 + r.below(500'000)
-                                        : dice < 20 ? r.below(40'000) : 1 + r.below(300);
+                    const u64 payload = dice == 0   ? 70'000 + r.below(500'000)
+                                        : dice < 20 ? r.below(40'000)
+                                                    : 1 + r.below(300);
                     const u64 offset = allocate(payload);
                     const auto after = live.lower_bound(offset);
                     if (after != live.end()) {
@@ -139,7 +142,8 @@ TEST_F(heap_test, random_use_with_crashes_keeps_exactly_what_was_durable) {
                         ASSERT_LE(std::prev(after)->first + std::prev(after)->second, offset);
                     }
                     live[offset] = payload;
-                    std::memset(region_->base() + offset, static_cast<int>(payload & 0xff), payload);
+                    std::memset(region_->base() + offset, static_cast<int>(payload & 0xff),
+                                payload);
                 } else {
                     auto it = live.lower_bound(r.below(region_->size()));
                     if (it == live.end()) it = live.begin();
@@ -158,10 +162,12 @@ TEST_F(heap_test, random_use_with_crashes_keeps_exactly_what_was_durable) {
             close();
         }
         open();
-        // What is durable has kept its bytes: nothing that was rolled back had been given its place.
+        // What is durable has kept its bytes: nothing that was rolled back had been given its
+        // place.
         for (const auto& [offset, payload] : durable) {
             const auto* p = reinterpret_cast<const unsigned char*>(region_->base() + offset);
-            ASSERT_TRUE(std::all_of(p, p + payload, [&](unsigned char c) { return c == (payload & 0xff); }));
+            ASSERT_TRUE(std::all_of(p, p + payload,
+                                    [&](unsigned char c) { return c == (payload & 0xff); }));
         }
         heap_->refresh(0, [] { return false; });
         domain_->end_epoch();

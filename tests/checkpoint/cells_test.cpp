@@ -1,4 +1,5 @@
-// The in-line building blocks under every prefix of their stores: what a line may look like on the medium (PCSO).
+// The in-line building blocks under every prefix of their stores: what a line may look like on the
+// medium (PCSO).
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -33,7 +34,8 @@ std::vector<image> prefixes(image old, image fresh) {
 }
 
 TEST(compact_cell, returns_the_epoch_start_after_any_chain_of_crashes) {
-    // Each step: write in the running epoch, crash at any prefix, recover by writing (or only by reading), and so on.
+    // Each step: write in the running epoch, crash at any prefix, recover by writing (or only by
+    // reading), and so on.
     struct state {
         image bits;
         u64 value;  // what must be read after recovery
@@ -47,7 +49,8 @@ TEST(compact_cell, returns_the_epoch_start_after_any_chain_of_crashes) {
         std::vector<state> next;
         failed.add(epoch);
         for (const state& s : states) {
-            // One write in the epoch that fails, from the recovered view of the epochs that failed before.
+            // One write in the epoch that fails, from the recovered view of the epochs that failed
+            // before.
             failed_set earlier;
             for (u64 e = 11; e < epoch; ++e) earlier.add(e);
             put(cell, s.bits);

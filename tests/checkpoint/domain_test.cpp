@@ -156,7 +156,8 @@ TEST_F(domain_test, the_log_grows_and_all_of_it_is_applied) {
             const log_object o{layout::page_size + i * 64, 64};
             must(op.my_lane().log.append(std::span(&o, 1), op.epoch()));
         }
-        // Fewer bytes an entry than a large node, so force several segments with repeated big objects.
+        // Fewer bytes an entry than a large node, so force several segments with repeated big
+        // objects.
         for (u64 i = 0; i < 1000; ++i) {
             const log_object o{layout::page_size + objects * 64, max_log_object};
             must(op.my_lane().log.append(std::span(&o, 1), op.epoch()));

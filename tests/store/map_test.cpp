@@ -51,7 +51,8 @@ class map_test : public test::on_tmpfs {
 };
 
 TEST_F(map_test, keeps_values_of_every_size_over_clean_closes) {
-    const std::size_t sizes[] = {0, 1, 8, 15, 100, 4000, 65'000, 65'500, 65'536, 70'000, 1'000'000, 9'000'000};
+    const std::size_t sizes[] = {0,      1,      8,      15,     100,       4000,
+                                 65'000, 65'500, 65'536, 70'000, 1'000'000, 9'000'000};
     {
         map m = open();
         for (std::size_t s : sizes) must(m.put("key " + std::to_string(s), bytes(s, s)));
@@ -91,7 +92,8 @@ TEST_F(map_test, scans_deliver_small_and_large_values_in_order_both_ways) {
     std::vector<std::pair<std::string, std::string>> all;
     for (int i = 0; i < 400; ++i) {
         const std::string key = "key" + std::to_string(1000 + i);
-        all.emplace_back(key, bytes(i % 50 == 7 ? 200'000 : static_cast<std::size_t>(i), static_cast<u64>(i)));
+        all.emplace_back(
+            key, bytes(i % 50 == 7 ? 200'000 : static_cast<std::size_t>(i), static_cast<u64>(i)));
         must(m.put(key, all.back().second));
     }
     std::vector<std::pair<std::string, std::string>> seen;
@@ -128,10 +130,11 @@ TEST_F(map_test, conditions_and_changes_see_the_old_value) {
     EXPECT_FALSE(must(m.put_if("k", "2", absent)).changed);
     EXPECT_FALSE(must(m.put_if("big", bytes(500'000, 1), [](auto) { return false; })).changed);
     EXPECT_FALSE(must(m.remove_if("k", [](std::string_view v) { return v == "2"; })).changed);
-    const auto out = must(m.modify("k", [](std::optional<std::string_view> old, std::string& fresh) {
-        fresh = std::string(*old) + "+";
-        return map::edit::replace;
-    }));
+    const auto out =
+        must(m.modify("k", [](std::optional<std::string_view> old, std::string& fresh) {
+            fresh = std::string(*old) + "+";
+            return map::edit::replace;
+        }));
     EXPECT_TRUE(out.changed && out.existed);
     std::string got;
     ASSERT_TRUE(must(m.get("k", got)));
@@ -143,12 +146,15 @@ TEST_F(map_test, a_throwing_callback_changes_nothing_and_blocks_nobody) {
     must(m.put("k", "v"));
     const auto used = m.stats().allocated_bytes;
     for (const std::size_t size : {std::size_t{10}, std::size_t{300'000}}) {
-        EXPECT_THROW((void)m.put_if("k", bytes(size, 1), [](auto) -> bool { throw std::runtime_error("no"); }),
+        EXPECT_THROW((void)m.put_if("k", bytes(size, 1),
+                                    [](auto) -> bool { throw std::runtime_error("no"); }),
                      std::runtime_error);
     }
-    EXPECT_THROW((void)m.remove_if("k", [](auto) -> bool { throw std::runtime_error("no"); }), std::runtime_error);
-    EXPECT_THROW((void)m.modify("k", [](auto, auto&) -> map::edit { throw std::runtime_error("no"); }),
+    EXPECT_THROW((void)m.remove_if("k", [](auto) -> bool { throw std::runtime_error("no"); }),
                  std::runtime_error);
+    EXPECT_THROW(
+        (void)m.modify("k", [](auto, auto&) -> map::edit { throw std::runtime_error("no"); }),
+        std::runtime_error);
     must(m.put("k", "w"));
     must(m.sync());
     EXPECT_EQ(m.stats().allocated_bytes, used);
@@ -156,7 +162,8 @@ TEST_F(map_test, a_throwing_callback_changes_nothing_and_blocks_nobody) {
 
 TEST_F(map_test, what_was_waited_for_survives_a_kill_and_the_rest_goes_as_a_whole) {
     in_a_process_that_is_killed([](map& m) {
-        for (int i = 0; i < 2000; ++i) must(m.put("durable " + std::to_string(i), bytes(50, static_cast<u64>(i))));
+        for (int i = 0; i < 2000; ++i)
+            must(m.put("durable " + std::to_string(i), bytes(50, static_cast<u64>(i))));
         must(m.put("big", bytes(2'000'000, 9)));
         must(m.wait_durable(must(m.put("last", "one")).written_in));
     });
@@ -174,7 +181,8 @@ TEST_F(map_test, what_was_waited_for_survives_a_kill_and_the_rest_goes_as_a_whol
             must(m.close());
         }
         in_a_process_that_is_killed([](map& again) {
-            for (int i = 0; i < 300; ++i) must(again.put("durable " + std::to_string(i), bytes(50, static_cast<u64>(i))));
+            for (int i = 0; i < 300; ++i)
+                must(again.put("durable " + std::to_string(i), bytes(50, static_cast<u64>(i))));
         });
     }
 }
@@ -192,7 +200,8 @@ TEST_F(map_test, inspection_reads_a_crashed_region_and_changes_nothing) {
         ASSERT_TRUE(must(m.get("k5", got)));
         EXPECT_EQ(m.put("k", "v").error().code, errc::denied);
         EXPECT_EQ(m.remove("k5").error().code, errc::denied);
-        EXPECT_EQ(m.modify("k5", [](auto, auto&) { return map::edit::remove; }).error().code, errc::denied);
+        EXPECT_EQ(m.modify("k5", [](auto, auto&) { return map::edit::remove; }).error().code,
+                  errc::denied);
         unsigned n = 0;
         must(m.scan("", [&](auto, auto) { return ++n > 0; }));
         EXPECT_EQ(n, 1000U);

@@ -1,17 +1,21 @@
-// masstree/audit.hpp: walks a whole tree that may be damaged, and claims its memory from heap_audit.
+// masstree/audit.hpp: walks a whole tree that may be damaged, and claims its memory from
+// heap_audit.
 //
-// Purpose. The checks of `holdfast check` and of tests. Nothing in the tree is trusted: an offset is
+// Purpose. The checks of `holdfast check` and of tests. Nothing in the tree is trusted: an offset
+// is
 //  followed only if it is that of a block of a fitting size that no other node has claimed, so the
 //  walk ends on any bytes. Violations are collected, never repaired.
 //
 // Checks, by the numbers of masstree.hpp:
 //  M1  a layer's root is a node, not deleted; layers lie only below slots whose keys go on;
-//  M2  the leaves of a layer are linked in the order in which the interior nodes have them; low keys
+//  M2  the leaves of a layer are linked in the order in which the interior nodes have them; low
+//  keys
 //      are the separators above; entries ascend and lie in their leaf's range;
 //  M3  interior nodes have ascending keys inside of their own range, and one more child;
 //  M4  nothing reachable is marked deleted;
 //  also: permutations are permutations, value words and in-line logs have a known form, no stamp is
-//  of an epoch to come, a record has the size of its block, and its tail repeats the slices above it.
+//  of an epoch to come, a record has the size of its block, and its tail repeats the slices above
+//  it.
 //
 // Recovery. Leaves with traces of failed epochs are rolled back first, by the code that a reader
 //  would run; on a region opened with open_mode::inspect that changes a private copy only.
@@ -62,12 +66,12 @@ class masstree_audit {
         unsigned height;  ///< nodes above it in its layer
     };
     struct layer {
-        std::string prefix;           ///< the key's bytes above
-        std::vector<branch> to_do;    ///< the leftmost last
-        u64 previous = 0;             ///< leaf to the left; 0: unknown
+        std::string prefix;         ///< the key's bytes above
+        std::vector<branch> to_do;  ///< the leftmost last
+        u64 previous = 0;           ///< leaf to the left; 0: unknown
         u64 previous_next = 0;
-        bool first = true;            ///< no leaf has been met
-        bool gap = false;             ///< a branch could not be walked since the last leaf
+        bool first = true;  ///< no leaf has been met
+        bool gap = false;   ///< a branch could not be walked since the last leaf
         u64 records_before = 0;
     };
     struct slot {
@@ -196,8 +200,8 @@ bool masstree_audit<D>::enter_node(const branch& b) {
     figures_.tallest_layer = std::max<u64>(figures_.tallest_layer, b.height + 1);
     if (b.height == 0) {
         ++figures_.layers;
-        figures_.deepest_layer = std::max<u64>(figures_.deepest_layer,
-                                               layers_.back().prefix.size() / 8 + 1);
+        figures_.deepest_layer =
+            std::max<u64>(figures_.deepest_layer, layers_.back().prefix.size() / 8 + 1);
     }
     return true;
 }
@@ -232,8 +236,8 @@ void masstree_audit<D>::read_interior(layer& in, const branch& b) {
             bad(last ? b.offset : offset_of(&n.keys[i]),
                 "keys of an interior node do not ascend inside of its range");
         }
-        children.push_back({load(n.children[i]), offset_of(&n.children[i]), low, high, bounded,
-                            b.height + 1});
+        children.push_back(
+            {load(n.children[i]), offset_of(&n.children[i]), low, high, bounded, b.height + 1});
         low = high;
     }
     in.to_do.insert(in.to_do.end(), children.rbegin(), children.rend());
@@ -318,8 +322,8 @@ void masstree_audit<D>::read_leaf(layer& in, const branch& b) {
         if (s.slice < b.low || (b.bounded && s.slice >= b.high)) {
             bad(offset_of(&n.keys[i]), "a key lies outside of its leaf's range");
         }
-        if (r > 0 && std::pair(s.slice, s.length_class) <=
-                         std::pair(before.slice, before.length_class)) {
+        if (r > 0 &&
+            std::pair(s.slice, s.length_class) <= std::pair(before.slice, before.length_class)) {
             bad(offset_of(&n.keys[i]), "the keys of a leaf do not ascend");
         }
         before = s;
@@ -345,8 +349,7 @@ void masstree_audit<D>::read_slot(const std::string& prefix, const slot& s,
     }
     const u64 offset = value_word::offset(s.value);
     const u64 kind = s.value & value_word::kind_field;
-    if (s.value >> 48 != 0 ||
-        (kind != value_word::record_kind && kind != value_word::layer_kind)) {
+    if (s.value >> 48 != 0 || (kind != value_word::record_kind && kind != value_word::layer_kind)) {
         lose(s.at, "a value word has an unknown form");
         return;
     }
@@ -394,10 +397,9 @@ void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u6
     const std::string_view tail = r.tail();
     const std::string_view rest =
         key.size() > slice_size ? std::string_view(key).substr(slice_size) : std::string_view{};
-    const bool agrees =
-        s.length_class == longer
-            ? tail.size() > rest.size() && tail.substr(0, rest.size()) == rest
-            : tail == rest;
+    const bool agrees = s.length_class == longer
+                            ? tail.size() > rest.size() && tail.substr(0, rest.size()) == rest
+                            : tail == rest;
     if (!agrees || tail.size() + slice_size > max_key_size) {
         bad(offset, "a record's key is not the one under which it lies");
     }

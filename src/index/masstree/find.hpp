@@ -1,22 +1,25 @@
 // find.hpp: the ways down a layer, and get (part of masstree.hpp).
 //
-// Optimistic descent: hand over hand by versions. A child's version is taken before the parent's is checked again,
-// so at that moment the child was the right one; a later split of the child shows in its version, and what has
-// moved is found to its right. Nothing is followed before the node it was read from has been validated.
+// Optimistic descent: hand over hand by versions. A child's version is taken before the parent's is
+// checked again, so at that moment the child was the right one; a later split of the child shows in
+// its version, and what has moved is found to its right. Nothing is followed before the node it was
+// read from has been validated.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
 
 namespace hf {
 
-/// The leaf whose range held `slice` at the moment when `version` was its version; nullptr: the layer is gone.
+/// The leaf whose range held `slice` at the moment when `version` was its version; nullptr: the
+/// layer is gone.
 template <class D>
-inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version, descent* path) const noexcept
-    -> leaf* {
+inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version,
+                                    descent* path) const noexcept -> leaf* {
     for (;;) {
         node* n = root;
         u64 v = stable(n);
-        if (is_deleted(v)) [[unlikely]] return nullptr;
+        if (is_deleted(v)) [[unlikely]]
+            return nullptr;
         if (path != nullptr) path->depth = 0;
         bool again = false;
         while (!is_leaf(v)) {
@@ -46,7 +49,8 @@ inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version, descent
     }
 }
 
-/// Moves right to the leaf that has `slice`, after n has been split. False: n is gone, start the layer over.
+/// Moves right to the leaf that has `slice`, after n has been split. False: n is gone, start the
+/// layer over.
 template <class D>
 inline bool masstree<D>::follow_right(leaf*& n, u64& version, u64 slice) const noexcept {
     for (;;) {
@@ -64,7 +68,8 @@ inline bool masstree<D>::follow_right(leaf*& n, u64& version, u64 slice) const n
     }
 }
 
-/// Every reader of a leaf comes through here, after it has taken the leaf's version and before it reads.
+/// Every reader of a leaf comes through here, after it has taken the leaf's version and before it
+/// reads.
 template <class D>
 inline void masstree<D>::arrive([[maybe_unused]] operation& op, [[maybe_unused]] leaf* n) const {
     if constexpr (D::incll) {
@@ -75,7 +80,8 @@ inline void masstree<D>::arrive([[maybe_unused]] operation& op, [[maybe_unused]]
 }
 
 template <class D>
-inline int masstree<D>::find_slot(const leaf& n, perm p, u64 slice, unsigned length_class) noexcept {
+inline int masstree<D>::find_slot(const leaf& n, perm p, u64 slice,
+                                  unsigned length_class) noexcept {
     const u64 lengths = load(n.lengths);
     unsigned equal = 0;
     for (unsigned s = 0; s < leaf::width; ++s) {
@@ -93,13 +99,15 @@ inline int masstree<D>::find_slot(const leaf& n, perm p, u64 slice, unsigned len
 
 /// Rank of the first entry that is not less.
 template <class D>
-inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice, unsigned length_class) noexcept {
+inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice,
+                                        unsigned length_class) noexcept {
     const u64 lengths = load(n.lengths);
     unsigned r = 0;
     for (; r < p.size(); ++r) {
         const unsigned s = p.slot(r);
         const u64 k = load(n.keys[s]);
-        if (k > slice || (k == slice && masstree_detail::length_class(lengths, s) >= length_class)) break;
+        if (k > slice || (k == slice && masstree_detail::length_class(lengths, s) >= length_class))
+            break;
     }
     return r;
 }
@@ -118,7 +126,8 @@ inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
             arrive(op, n);
             slot = find_slot(*n, perm(load(n->permutation_)), key.slice(), key.length_class());
             if (slot >= 0) value = load(n->values[static_cast<unsigned>(slot)]);
-            if (!n->version.changed(v)) [[likely]] break;
+            if (!n->version.changed(v)) [[likely]]
+                break;
             const u64 now = stable(n);
             const bool split = version_word::split_since(v, now);
             v = now;
@@ -136,7 +145,8 @@ inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
             key.descend();
             continue;
         }
-        if (key.length_class() == masstree_detail::longer && !record_at(target)->rest_equals(key)) return 0;
+        if (key.length_class() == masstree_detail::longer && !record_at(target)->rest_equals(key))
+            return 0;
         return target;
     }
 }
@@ -177,7 +187,8 @@ inline auto masstree<D>::lock_leaf([[maybe_unused]] operation& op, node* root, u
             n = at<leaf>(next);
             v = stable(n);
             if (is_deleted(v) || !is_leaf(v)) break;
-            // Not known to be split since it was reached, but it may have been before: look right again.
+            // Not known to be split since it was reached, but it may have been before: look right
+            // again.
             v ^= version_word::split_field;
         }
     }

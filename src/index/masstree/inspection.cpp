@@ -51,10 +51,10 @@ void inspection::recover(const root_name& tree) {
     if (auto log = epochs_->recover_log(); !log) refuse(std::move(log.error()));
     // The heap's own recovery relies on room for its first page.
     const auto segments = file_->segments();
-    const auto first = std::find_if(segments.begin(), segments.end(), [](const segment& s) {
-        return s.kind == segment_kind::heap;
-    });
-    if (first == segments.end() || first->pages < descriptor_pages(first->pages) + heap_root_pages) {
+    const auto first = std::find_if(segments.begin(), segments.end(),
+                                    [](const segment& s) { return s.kind == segment_kind::heap; });
+    if (first == segments.end() ||
+        first->pages < descriptor_pages(first->pages) + heap_root_pages) {
         refuse({errc::corrupt, "open the heap", file_->path().string(),
                 "its first heap segment is missing, or too small", "restore the file from a copy"});
     } else {

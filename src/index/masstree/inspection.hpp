@@ -1,9 +1,10 @@
 // masstree/inspection.hpp: brings a region up to be looked at, as far as that goes.
 //
-// Purpose. Opens the file with open_mode::inspect and runs the recovery that an opening for use would
-//  run, on the private copy-on-write mapping: nothing on the medium changes, not even after a crash.
-//  Where recovery would refuse the region, the reason is kept, and what can be read is there all the
-//  same: heap_audit and masstree_audit read through the logs and trust nothing.
+// Purpose. Opens the file with open_mode::inspect and runs the recovery that an opening for use
+// would
+//  run, on the private copy-on-write mapping: nothing on the medium changes, not even after a
+//  crash. Where recovery would refuse the region, the reason is kept, and what can be read is there
+//  all the same: heap_audit and masstree_audit read through the logs and trust nothing.
 #pragma once
 
 #include <filesystem>

@@ -1,9 +1,9 @@
 // key.hpp: a key as the trie sees it: 8-byte slices, one a layer.
 //
-// A slice is the next eight bytes as a big-endian number, padded with zeros, so that numbers order as the bytes
-// do. Within a layer keys are ordered by slice, then by length class: 0 to 8 bytes left (the key ends in this
-// slice), or `longer` (it goes on). There are at most ten entries with the same slice in a layer, so they always fit in
-// one leaf, and a split never separates them.
+// A slice is the next eight bytes as a big-endian number, padded with zeros, so that numbers order
+// as the bytes do. Within a layer keys are ordered by slice, then by length class: 0 to 8 bytes
+// left (the key ends in this slice), or `longer` (it goes on). There are at most ten entries with
+// the same slice in a layer, so they always fit in one leaf, and a split never separates them.
 #pragma once
 
 #include <algorithm>

@@ -27,7 +27,8 @@ spin_lock& recovery_lock(const durable_leaf& n) noexcept {
 }
 
 /// Restores the values of one line, then clears its logs.
-void recover_line(durable_leaf& n, unsigned line, unsigned used, const failed_set& failed, u64 epoch) {
+void recover_line(durable_leaf& n, unsigned line, unsigned used, const failed_set& failed,
+                  u64 epoch) {
     const u64 node_epoch = load(n.node_epoch);
     const unsigned first = line * slots_per_line;
     const auto restore = [&](u64 w) {
@@ -57,7 +58,8 @@ bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept {
     if (is_failed_log(load(n.value_log_1), node_epoch, failed)) return true;
     const unsigned used = leaf_permutation(load(n.permutation_)).used();
     for (unsigned s = 0; s < durable_leaf::width; ++s) {
-        if ((used >> s & 1) == 0 && is_failed_log(load(n.values[s]), node_epoch, failed)) return true;
+        if ((used >> s & 1) == 0 && is_failed_log(load(n.values[s]), node_epoch, failed))
+            return true;
     }
     return false;
 }
@@ -74,7 +76,8 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     recover_line(n, 1, used, failed, epoch);
     if (far) {  // V3: the value lines must not be read with line 0's new upper bits
         l.med.persist(&n.value_log_0, 2 * line_size);
-        HF_PERSIST_POINT("masstree U1: value lines durable before line 0 gets new upper epoch bits");
+        HF_PERSIST_POINT(
+            "masstree U1: value lines durable before line 0 gets new upper epoch bits");
     }
     store(n.permutation_, permutation_now);
     store(n.permutation_log, permutation_now);

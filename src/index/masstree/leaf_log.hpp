@@ -1,46 +1,55 @@
 // leaf_log.hpp: the in-cache-line logs of a leaf (paper 000, sections 4.1 and 4.3).
 //
-// Purpose. Undo a leaf's changes of a failed epoch with what lies in the changed lines themselves. Two kinds of log:
+// Purpose. Undo a leaf's changes of a failed epoch with what lies in the changed lines themselves.
+// Two kinds of log:
 //
 //   line 0      permutation log + node epoch: the permutation at the start of epoch node_epoch
 //   lines 3, 4  value logs: words of the form
 //
 //       63         48 47                              4 3        1   0
-//      | epoch 15..0 | old record or layer, bits 47..4 | slot in line | old kind |       slot in line: 0-6
+//      | epoch 15..0 | old record or layer, bits 47..4 | slot in line | old kind |       slot in
+//      line: 0-6
 //
-//     value_log_0 and value_log_1 are always there; beyond the paper, a value word whose slot is free serves as
-//     a further log of its line. Value words have 14 or 15 in the low four bits, logs 0 to 13.
+//     value_log_0 and value_log_1 are always there; beyond the paper, a value word whose slot is
+//     free serves as a further log of its line. Value words have 14 or 15 in the low four bits,
+//     logs 0 to 13.
 //
 // Invariants.
-//  V1  A value changes only after its line holds a log of it stamped with the running epoch, or the leaf is in the
+//  V1  A value changes only after its line holds a log of it stamped with the running epoch, or the
+//  leaf is in the
 //      external log. Log and value lie in one line and are written in this order by release stores.
-//  V2  The permutation changes only after line 0 has been stamped: permutation log, then node epoch, then
+//  V2  The permutation changes only after line 0 has been stamped: permutation log, then node
+//  epoch, then
 //      permutation, in one line. Every stamp of node_epoch refreshes the permutation log.
-//  V3  All log words of a leaf have the same upper 48 epoch bits as its node_epoch, on the medium too. A first
-//      touch that would break this (the upper bits have moved on, once in 2^16 epochs) goes to the external log,
-//      which restores the whole leaf; then all logs are restamped. A recovery that would break it makes the
-//      value lines durable before line 0.
-//  V4  Value updates leave line 0 alone. A leaf's newest log can thus be newer than node_epoch, never its upper bits.
-//  V5  A slot is filled only if it was free when the epoch began, and holds no log of it (paper's insAllowed,
+//  V3  All log words of a leaf have the same upper 48 epoch bits as its node_epoch, on the medium
+//  too. A first
+//      touch that would break this (the upper bits have moved on, once in 2^16 epochs) goes to the
+//      external log, which restores the whole leaf; then all logs are restamped. A recovery that
+//      would break it makes the value lines durable before line 0.
+//  V4  Value updates leave line 0 alone. A leaf's newest log can thus be newer than node_epoch,
+//  never its upper bits. V5  A slot is filled only if it was free when the epoch began, and holds
+//  no log of it (paper's insAllowed,
 //      decided slot by slot); else the leaf goes to the external log first.
 //
-// Lines old and new on the medium, for a crash in epoch e of a leaf with node_epoch f < e, same upper bits:
+// Lines old and new on the medium, for a crash in epoch e of a leaf with node_epoch f < e, same
+// upper bits:
 //   line 0 old, value line old    nothing to undo
 //   line 0 old, value line new    log stamped upper(f) | e's low bits = e, failed: value restored
-//   line 0 new, value line old    permutation restored; the value log's epoch is older than e: not used
-//   both new                      both restored, independently of one another
+//   line 0 new, value line old    permutation restored; the value log's epoch is older than e: not
+//   used both new                      both restored, independently of one another
 // Key lines need no log: they change only in slots that the restored permutation does not name.
 //
-// Recovery (R1). recover() in epoch c restores values, then clears their logs, line by line; then permutation,
-// permutation log, node epoch := c. Any prefix of this on the medium, under any further crashes, is a state that
-// the same rules restore: a line whose logs are not yet cleared is restored again to the same values, as long as
-// its epoch is in the failed set, and it stays there until a pass over all leaves is durable.
+// Recovery (R1). recover() in epoch c restores values, then clears their logs, line by line; then
+// permutation, permutation log, node epoch := c. Any prefix of this on the medium, under any
+// further crashes, is a state that the same rules restore: a line whose logs are not yet cleared is
+// restored again to the same values, as long as its epoch is in the failed set, and it stays there
+// until a pass over all leaves is durable.
 //
-// Concurrency. recover() runs under a striped volatile lock; whoever looks at a leaf, readers too, first calls
-// settle(), which passes only if nothing is left to undo and nobody is at it: a recovery clears its last failed log
-// before its last store, so "no failed log" alone is not enough. Who sees the cleared log also sees the lock held, or
-// released after the last store. recover() neither holds the leaf's lock nor marks the leaf: nobody has got past
-// settle() before.
+// Concurrency. recover() runs under a striped volatile lock; whoever looks at a leaf, readers too,
+// first calls settle(), which passes only if nothing is left to undo and nobody is at it: a
+// recovery clears its last failed log before its last store, so "no failed log" alone is not
+// enough. Who sees the cleared log also sees the lock held, or released after the last store.
+// recover() neither holds the leaf's lock nor marks the leaf: nobody has got past settle() before.
 #pragma once
 
 #include "checkpoint/domain.hpp"
@@ -61,9 +70,12 @@ inline constexpr u64 cleared = 0xe;  ///< in the low bits: not a log
 [[nodiscard]] constexpr u64 stamp(u64 epoch) noexcept { return (epoch << 48) | cleared; }
 [[nodiscard]] constexpr bool is_log(u64 w) noexcept { return (w & 0xf) < 0xe; }
 [[nodiscard]] constexpr u64 low_epoch(u64 w) noexcept { return w >> 48; }
-[[nodiscard]] constexpr unsigned slot_in_line(u64 w) noexcept { return static_cast<unsigned>(w >> 1) & 7; }
+[[nodiscard]] constexpr unsigned slot_in_line(u64 w) noexcept {
+    return static_cast<unsigned>(w >> 1) & 7;
+}
 [[nodiscard]] constexpr u64 old_value(u64 w) noexcept {
-    return value_word::offset(w) | ((w & 1) != 0 ? value_word::layer_kind : value_word::record_kind);
+    return value_word::offset(w) |
+           ((w & 1) != 0 ? value_word::layer_kind : value_word::record_kind);
 }
 /// The full epoch, by V3.
 [[nodiscard]] constexpr u64 epoch(u64 w, u64 node_epoch) noexcept {
@@ -82,7 +94,9 @@ using leaf_permutation = permutation<durable_leaf::width>;
 }
 
 /// Notes all five lines of a node.
-inline void note_node(lane& l, const void* n) { l.note_sticky(static_cast<const char*>(n), node_payload); }
+inline void note_node(lane& l, const void* n) {
+    l.note_sticky(static_cast<const char*>(n), node_payload);
+}
 
 inline void note_value_line(lane& l, const durable_leaf& n, unsigned line) {
     l.note_sticky(&n.values[line * slots_per_line], sizeof(word));
@@ -137,13 +151,15 @@ inline void begin_permutation(durable_leaf& n, lane& l, u64 epoch) {
         if (!log_of_now) room = static_cast<int>(s);
     }
     if (room < 0) return false;
-    // The slot may have been emptied in this epoch: readers with the old permutation must try again.
+    // The slot may have been emptied in this epoch: readers with the old permutation must try
+    // again.
     n.version.mark_inserting();
     store(n.values[static_cast<unsigned>(room)], entry);
     return true;
 }
 
-/// Stamps the line of `slot` before an unlogged store to it (a slot that was free at the epoch's start).
+/// Stamps the line of `slot` before an unlogged store to it (a slot that was free at the epoch's
+/// start).
 inline void begin_value_line(durable_leaf& n, lane& l, u64 epoch, unsigned slot) {
     const unsigned line = slot / slots_per_line;
     word& log = value_log(n, line);
@@ -159,7 +175,8 @@ inline void begin_value_line(durable_leaf& n, lane& l, u64 epoch, unsigned slot)
     return !(log_word::is_log(w) && log_word::low_epoch(w) == (epoch & 0xffff));
 }
 
-/// After the leaf has gone to the external log: all its logs are of the running epoch and empty (V3).
+/// After the leaf has gone to the external log: all its logs are of the running epoch and empty
+/// (V3).
 inline void restamp(durable_leaf& n, u64 epoch) noexcept {
     const unsigned used = leaf_permutation(load(n.permutation_)).used();
     for (unsigned s = 0; s < durable_leaf::width; ++s) {

@@ -1,31 +1,39 @@
-// masstree.hpp: a concurrent, ordered, durable index (Mao, Kohler, Morris: "Cache craftiness for fast multicore
-// key-value storage", EuroSys 2012; made durable as in paper 000, section 4).
+// masstree.hpp: a concurrent, ordered, durable index (Mao, Kohler, Morris: "Cache craftiness for
+// fast multicore key-value storage", EuroSys 2012; made durable as in paper 000, section 4).
 //
-// Purpose. A trie of B+ trees: each layer is a B+ tree over one 8-byte slice of the key; keys that share a slice and
-// go on share the next layer. One template, the disciplines of checkpoint/discipline.hpp.
+// Purpose. A trie of B+ trees: each layer is a B+ tree over one 8-byte slice of the key; keys that
+// share a slice and go on share the next layer. One template, the disciplines of
+// checkpoint/discipline.hpp.
 //
-// On the medium: node.hpp (nodes), record.hpp (values and key tails), leaf_log.hpp (in-cache-line logs).
+// On the medium: node.hpp (nodes), record.hpp (values and key tails), leaf_log.hpp (in-cache-line
+// logs).
 //
 // Invariants.
-//  M1  Layers have permanent root nodes. A root that overflows hands its contents to two new nodes and becomes their
-//      parent where it stands; a layer that has run empty becomes an empty leaf again, which its upper
-//      layer's leaf can then drop. So no pointer to a root ever changes.
-//  M2  Leaves of a layer form a list by `next`, in order; low keys ascend; a leaf's range ends at its right
+//  M1  Layers have permanent root nodes. A root that overflows hands its contents to two new nodes
+//  and becomes their
+//      parent where it stands; a layer that has run empty becomes an empty leaf again, which its
+//      upper layer's leaf can then drop. So no pointer to a root ever changes.
+//  M2  Leaves of a layer form a list by `next`, in order; low keys ascend; a leaf's range ends at
+//  its right
 //      neighbour's low key. Equal slices lie in one leaf.
-//  M3  An interior node with n keys has n + 1 children; child i holds slices in [keys[i-1], keys[i]).
-//  M4  A node that is marked deleted is in no list and has no parent; its memory is reused only in a later epoch.
-//  M5  Before a node's first change in an epoch it is in the external log, or the change is covered by leaf_log.hpp,
-//      or the node was made in this epoch (log_epoch says which). All nodes that a split or a removal changes
-//      are logged together behind one fence, after all locks and all memory have been got.
+//  M3  An interior node with n keys has n + 1 children; child i holds slices in [keys[i-1],
+//  keys[i]). M4  A node that is marked deleted is in no list and has no parent; its memory is
+//  reused only in a later epoch. M5  Before a node's first change in an epoch it is in the external
+//  log, or the change is covered by leaf_log.hpp,
+//      or the node was made in this epoch (log_epoch says which). All nodes that a split or a
+//      removal changes are logged together behind one fence, after all locks and all memory have
+//      been got.
 //
-// Concurrency. Readers: version.hpp; never write, but for lazy recovery. Writers lock from child to parent; within a
-// level and downwards only by try_lock, giving everything back on failure (removals). An operation is inside of
-// one epoch (domain.hpp), so nothing it can reach is reused under it.
+// Concurrency. Readers: version.hpp; never write, but for lazy recovery. Writers lock from child to
+// parent; within a level and downwards only by try_lock, giving everything back on failure
+// (removals). An operation is inside of one epoch (domain.hpp), so nothing it can reach is reused
+// under it.
 //
-// Recovery. Interior nodes: external log, before the first operation. Leaves: lazily (R1 of leaf_log.hpp); every way
-// to a leaf's contents passes `arrive` (readers) or `lock_leaf` (writers).
+// Recovery. Interior nodes: external log, before the first operation. Leaves: lazily (R1 of
+// leaf_log.hpp); every way to a leaf's contents passes `arrive` (readers) or `lock_leaf` (writers).
 //
-// Full region. Operations get all memory and log space before the first store; on error nothing has changed.
+// Full region. Operations get all memory and log space before the first store; on error nothing has
+// changed.
 #pragma once
 
 #include <array>
@@ -76,7 +84,8 @@ class masstree {
     [[nodiscard]] u64 find(operation& op, std::string_view key);
 
     /// A record of key and value, to be stored in the same operation. Not for large ones.
-    [[nodiscard]] result<u64> make_record(operation& op, std::string_view key, std::string_view value);
+    [[nodiscard]] result<u64> make_record(operation& op, std::string_view key,
+                                          std::string_view value);
     /// Gives back a record that was not stored, or was committed and not stored.
     void drop_record(operation& op, u64 offset) {
         heap_.deallocate(op, offset, record_at(offset)->payload());
@@ -89,18 +98,21 @@ class masstree {
         bool existed = false;
         bool changed = false;
     };
-    /// Read-modify-write: decide(const record* old or nullptr) -> decision, under the lock of the key's leaf. On
-    /// error nothing has changed and the decision's record is still the caller's.
+    /// Read-modify-write: decide(const record* old or nullptr) -> decision, under the lock of the
+    /// key's leaf. On error nothing has changed and the decision's record is still the caller's.
     template <class F>
     [[nodiscard]] result<outcome> update(operation& op, std::string_view key, F&& decide);
 
-    /// Visits records from the first key >= from (> if exclusive): visit(key, value) -> bool, false stops. Both views
-    /// end with the call; `visit` runs inside of the operation. Returns whether the end was reached.
+    /// Visits records from the first key >= from (> if exclusive): visit(key, value) -> bool, false
+    /// stops. Both views end with the call; `visit` runs inside of the operation. Returns whether
+    /// the end was reached.
     template <class F>
     bool scan(operation& op, std::string_view from, bool exclusive, F&& visit);
-    /// The same downwards, from the last key <= from (< if exclusive); nullopt: from the greatest key.
+    /// The same downwards, from the last key <= from (< if exclusive); nullopt: from the greatest
+    /// key.
     template <class F>
-    bool scan_backward(operation& op, std::optional<std::string_view> from, bool exclusive, F&& visit);
+    bool scan_backward(operation& op, std::optional<std::string_view> from, bool exclusive,
+                       F&& visit);
 
     // --- for checks (audit.hpp); nobody else may be at work ---
     [[nodiscard]] u64 root() const noexcept { return root_; }
@@ -117,7 +129,8 @@ class masstree {
     static constexpr unsigned interior_width = interior::width;
     static constexpr unsigned max_height = 32;
 
-    /// Interior nodes above a leaf, from its layer's root down. A hint: they may have changed since.
+    /// Interior nodes above a leaf, from its layer's root down. A hint: they may have changed
+    /// since.
     struct descent {
         std::array<interior*, max_height> nodes;
         unsigned depth = 0;
@@ -145,15 +158,20 @@ class masstree {
     static void store(masstree_detail::word& w, u64 v) noexcept { masstree_detail::store(w, v); }
     [[nodiscard]] u64 stable(node* n) const noexcept { return n->version.stable(generation_); }
     [[nodiscard]] static bool is_leaf(u64 v) noexcept { return (v & version_word::leaf) != 0; }
-    [[nodiscard]] static bool is_deleted(u64 v) noexcept { return (v & version_word::deleted) != 0; }
+    [[nodiscard]] static bool is_deleted(u64 v) noexcept {
+        return (v & version_word::deleted) != 0;
+    }
 
     // --- find.hpp: ways down ---
-    [[nodiscard]] leaf* reach_leaf(node* root, u64 slice, u64& version, descent* path) const noexcept;
+    [[nodiscard]] leaf* reach_leaf(node* root, u64 slice, u64& version,
+                                   descent* path) const noexcept;
     [[nodiscard]] bool follow_right(leaf*& n, u64& version, u64 slice) const noexcept;
     void arrive(operation& op, leaf* n) const;
     [[nodiscard]] leaf* lock_leaf(operation& op, node* root, u64 slice, descent& path) const;
-    [[nodiscard]] static int find_slot(const leaf& n, perm p, u64 slice, unsigned length_class) noexcept;
-    [[nodiscard]] static unsigned lower_rank(const leaf& n, perm p, u64 slice, unsigned length_class) noexcept;
+    [[nodiscard]] static int find_slot(const leaf& n, perm p, u64 slice,
+                                       unsigned length_class) noexcept;
+    [[nodiscard]] static unsigned lower_rank(const leaf& n, perm p, u64 slice,
+                                             unsigned length_class) noexcept;
 
     // --- update.hpp: changes inside of a leaf ---
     /// decide(old); an exception of the caller's must not leave the leaf locked.
@@ -173,7 +191,8 @@ class masstree {
     [[nodiscard]] result<void> prepare_value(operation& op, leaf& n, unsigned slot);
     [[nodiscard]] result<void> prepare_removal(operation& op, leaf& n);
     [[nodiscard]] result<unsigned> prepare_insert(operation& op, leaf& n, perm p);
-    [[nodiscard]] result<void> insert(operation& op, leaf& n, node* root, descent& path, const entry& e);
+    [[nodiscard]] result<void> insert(operation& op, leaf& n, node* root, descent& path,
+                                      const entry& e);
     [[nodiscard]] result<void> make_layer(operation& op, leaf& n, unsigned slot, const record& old,
                                           key_cursor key, u64 fresh);
     [[nodiscard]] result<leaf*> new_leaf(operation& op, u64 low_key);
@@ -186,16 +205,20 @@ class masstree {
     // --- split.hpp: a full leaf ---
     struct split_plan;
     [[nodiscard]] interior* lock_parent(node* root, node* child, u64 slice, descent& path) const;
-    [[nodiscard]] result<void> split_insert(operation& op, leaf& n, node* root, descent& path, const entry& e);
-    [[nodiscard]] result<void> lock_path_up(split_plan& plan, node* root, u64 slice, descent& path) const;
+    [[nodiscard]] result<void> split_insert(operation& op, leaf& n, node* root, descent& path,
+                                            const entry& e);
+    [[nodiscard]] result<void> lock_path_up(split_plan& plan, node* root, u64 slice,
+                                            descent& path) const;
     [[nodiscard]] result<void> get_nodes(operation& op, split_plan& plan);
     void unlock_all(split_plan& plan) noexcept;
-    void divide_leaf(operation& op, split_plan& plan, leaf& n, const entry& e, u64& separator, node*& right);
+    void divide_leaf(operation& op, split_plan& plan, leaf& n, const entry& e, u64& separator,
+                     node*& right);
     void divide_root_leaf(operation& op, split_plan& plan, leaf& n, const entry& e);
     void insert_child(interior& p, u64 separator, node* child) noexcept;
     void divide_interior(split_plan& plan, interior& p, bool is_root, u64& separator, node*& child);
     void become_parent(node& root, u64 separator, node* left, node* right, u64 epoch) noexcept;
-    static void set_interior(interior& n, const u64* keys, const u64* children, unsigned count) noexcept;
+    static void set_interior(interior& n, const u64* keys, const u64* children,
+                             unsigned count) noexcept;
 
     // --- remove.hpp: empty nodes and layers ---
     struct removal;

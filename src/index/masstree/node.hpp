@@ -1,22 +1,25 @@
-// node.hpp: what leaves and interior nodes look like; every struct that the tree lays into a region.
+// node.hpp: what leaves and interior nodes look like; every struct that the tree lays into a
+// region.
 //
-// Both are blocks of 320 bytes, five cache lines, block header included, and have their version word at the same
-// place: so a layer's root can turn from a leaf into an interior node where it stands, and back. Nothing above a
-// root ever has to learn of a new one.
+// Both are blocks of 320 bytes, five cache lines, block header included, and have their version
+// word at the same place: so a layer's root can turn from a leaf into an interior node where it
+// stands, and back. Nothing above a root ever has to learn of a new one.
 //
 //   durable leaf, 14 slots                                       interior node
-//   line 0  header | version, perm, perm log, node epoch,        header | version, log epoch, key count
+//   line 0  header | version, perm, perm log, node epoch,        header | version, log epoch, key
+//   count
 //           log epoch, next
 //   line 1  lengths, low key, keys 0-5                           keys 0-7
 //   line 2  keys 6-13                                            keys 8-14, child 0
 //   line 3  value log 0, values 0-6                              children 1-8
 //   line 4  values 7-13, value log 1                             children 9-15
 //
-// The field order of lines 0, 3 and 4 is what the in-cache-line logs stand on (leaf_log.hpp). The transient leaf has no
-// logs and 15 slots.
+// The field order of lines 0, 3 and 4 is what the in-cache-line logs stand on (leaf_log.hpp). The
+// transient leaf has no logs and 15 slots.
 //
-// There are no parent and no prev links: a split finds the parent on its path or by a descent, a backward scan descends for
-// the key below a leaf's low key. So a split logs the nodes on its path only, and no neighbours and children.
+// There are no parent and no prev links: a split finds the parent on its path or by a descent, a
+// backward scan descends for the key below a leaf's low key. So a split logs the nodes on its path
+// only, and no neighbours and children.
 #pragma once
 
 #include <array>
@@ -43,13 +46,13 @@ struct node {
 
 struct durable_leaf : node {
     static constexpr unsigned width = 14;
-    word permutation_;    ///< which slots are used, in order
-    word permutation_log; ///< permutation at the start of epoch node_epoch
-    word node_epoch;      ///< epoch of the last change to line 0
-    word log_epoch;       ///< epoch in which the node was last logged externally, or made
-    word next;            ///< offset of the right neighbour; 0: none
-    word lengths;         ///< 4 bits a slot: length class
-    word low_key;         ///< least slice that belongs here
+    word permutation_;     ///< which slots are used, in order
+    word permutation_log;  ///< permutation at the start of epoch node_epoch
+    word node_epoch;       ///< epoch of the last change to line 0
+    word log_epoch;        ///< epoch in which the node was last logged externally, or made
+    word next;             ///< offset of the right neighbour; 0: none
+    word lengths;          ///< 4 bits a slot: length class
+    word low_key;          ///< least slice that belongs here
     std::array<word, width> keys;
     word value_log_0;
     std::array<word, width> values;
@@ -87,7 +90,9 @@ struct interior : node {
         return i;
     }
     /// A reader may see any count; the children beyond are not to be read.
-    [[nodiscard]] unsigned key_count() const noexcept { return static_cast<unsigned>(load(count)) & 15; }
+    [[nodiscard]] unsigned key_count() const noexcept {
+        return static_cast<unsigned>(load(count)) & 15;
+    }
 };
 static_assert(sizeof(interior) <= node_payload);
 

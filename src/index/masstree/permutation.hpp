@@ -1,9 +1,10 @@
-// permutation.hpp: which slots of a leaf are used, and in which order (Masstree, EuroSys 2012, section 4.6.2).
+// permutation.hpp: which slots of a leaf are used, and in which order (Masstree, EuroSys 2012,
+// section 4.6.2).
 //
 //   | slot at rank 14 | ... | slot at rank 1 | slot at rank 0 | count |      4 bits each
 //
-// One 8-byte word, so an insert or a removal becomes visible, and reaches the medium, in one store. Ranks from
-// `count` on list the free slots.
+// One 8-byte word, so an insert or a removal becomes visible, and reaches the medium, in one store.
+// Ranks from `count` on list the free slots.
 #pragma once
 
 #include "base/bits.hpp"
@@ -28,7 +29,9 @@ class permutation {
     }
 
     [[nodiscard]] constexpr u64 word() const noexcept { return word_; }
-    [[nodiscard]] constexpr unsigned size() const noexcept { return static_cast<unsigned>(word_ & 15); }
+    [[nodiscard]] constexpr unsigned size() const noexcept {
+        return static_cast<unsigned>(word_ & 15);
+    }
     [[nodiscard]] constexpr bool full() const noexcept { return size() == Width; }
     [[nodiscard]] constexpr unsigned slot(unsigned rank) const noexcept {
         return static_cast<unsigned>((word_ >> (4 * rank + 4)) & 15);
@@ -56,15 +59,19 @@ class permutation {
 
    private:
     /// Takes the entry at rank `from` out and puts it at rank `to`.
-    [[nodiscard]] constexpr permutation moved(unsigned from, unsigned to, unsigned count) const noexcept {
+    [[nodiscard]] constexpr permutation moved(unsigned from, unsigned to,
+                                              unsigned count) const noexcept {
         const u64 all = word_ >> 4;
         const u64 entry = (all >> (4 * from)) & 15;
         const u64 without = (all & below(from)) | (all >> (4 * from + 4)) << (4 * from);
-        const u64 with = (without & below(to)) | entry << (4 * to) | (without >> (4 * to)) << (4 * to + 4);
+        const u64 with =
+            (without & below(to)) | entry << (4 * to) | (without >> (4 * to)) << (4 * to + 4);
         return permutation((with & below(Width)) << 4 | count);
     }
     /// The bits of the ranks before `rank`.
-    [[nodiscard]] static constexpr u64 below(unsigned rank) noexcept { return (u64{1} << (4 * rank)) - 1; }
+    [[nodiscard]] static constexpr u64 below(unsigned rank) noexcept {
+        return (u64{1} << (4 * rank)) - 1;
+    }
 
     u64 word_ = 0;
 };

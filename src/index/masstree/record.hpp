@@ -2,10 +2,11 @@
 //
 //   block header 16 | value size 4 | tail size 2 | 0 2 | value | tail
 //
-// The tail is the key from its ninth byte on (nothing for keys up to eight bytes). It belongs to the record and not
-// to the leaf, and counts from the key's start and not from the layer's: so an insert is one allocation and one
-// in-line log of the permutation, and a record keeps its bytes when a new layer takes it over. Records never
-// change once they are published; a new value is a new record.
+// The tail is the key from its ninth byte on (nothing for keys up to eight bytes). It belongs to
+// the record and not to the leaf, and counts from the key's start and not from the layer's: so an
+// insert is one allocation and one in-line log of the permutation, and a record keeps its bytes
+// when a new layer takes it over. Records never change once they are published; a new value is a
+// new record.
 //
 // A leaf's value word: | 0 16 | offset of the record or of a layer's root, 44 bits | kind 4 |
 #pragma once
@@ -23,12 +24,18 @@ struct record {
     u16 tail_size;
     u16 zero;
 
-    [[nodiscard]] const char* bytes() const noexcept { return reinterpret_cast<const char*>(this + 1); }
+    [[nodiscard]] const char* bytes() const noexcept {
+        return reinterpret_cast<const char*>(this + 1);
+    }
     [[nodiscard]] char* bytes() noexcept { return reinterpret_cast<char*>(this + 1); }
     [[nodiscard]] std::string_view value() const noexcept { return {bytes(), value_size}; }
-    [[nodiscard]] std::string_view tail() const noexcept { return {bytes() + value_size, tail_size}; }
+    [[nodiscard]] std::string_view tail() const noexcept {
+        return {bytes() + value_size, tail_size};
+    }
     /// Bytes in all, without the block header.
-    [[nodiscard]] u64 payload() const noexcept { return sizeof(*this) + u64{value_size} + tail_size; }
+    [[nodiscard]] u64 payload() const noexcept {
+        return sizeof(*this) + u64{value_size} + tail_size;
+    }
 
     /// Whether a key with equal slices up to `depth` is this record's.
     [[nodiscard]] bool rest_equals(const key_cursor& key) const noexcept {
@@ -45,7 +52,8 @@ static_assert(sizeof(record) == 8);
 
 /// Fills everything but the value's bytes.
 inline void init_record(record* r, std::string_view key, u64 value_size) noexcept {
-    const std::string_view tail = key.size() > slice_size ? key.substr(slice_size) : std::string_view{};
+    const std::string_view tail =
+        key.size() > slice_size ? key.substr(slice_size) : std::string_view{};
     r->value_size = static_cast<u32>(value_size);
     r->tail_size = static_cast<u16>(tail.size());
     r->zero = 0;
@@ -61,7 +69,9 @@ inline constexpr u64 layer_kind = 0xf;
 
 [[nodiscard]] constexpr u64 of_record(u64 offset) noexcept { return offset | record_kind; }
 [[nodiscard]] constexpr u64 of_layer(u64 offset) noexcept { return offset | layer_kind; }
-[[nodiscard]] constexpr bool is_layer(u64 word) noexcept { return (word & kind_field) == layer_kind; }
+[[nodiscard]] constexpr bool is_layer(u64 word) noexcept {
+    return (word & kind_field) == layer_kind;
+}
 [[nodiscard]] constexpr u64 offset(u64 word) noexcept { return word & offset_field; }
 }  // namespace value_word
 

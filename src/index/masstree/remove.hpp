@@ -1,13 +1,15 @@
-// remove.hpp: empty leaves, the interior nodes that held nothing else, and empty layers (part of masstree.hpp).
+// remove.hpp: empty leaves, the interior nodes that held nothing else, and empty layers (part of
+// masstree.hpp).
 //
-// An empty leaf n leaves its layer like this. Go up from n to the lowest interior node `fork` with more than one child;
-// what lies between has n as its only descendant and goes too. If n's branch is not the fork's first, its range falls
-// to the left neighbour's, as the interior nodes now say; if it is the first, to the right neighbour's, whose low key
-// becomes n's. The left neighbour's `next` passes over n. If there is no fork, n was the layer's only leaf, and the
-// root becomes an empty leaf (M1), which drop_layer() then takes out of the layer above.
+// An empty leaf n leaves its layer like this. Go up from n to the lowest interior node `fork` with
+// more than one child; what lies between has n as its only descendant and goes too. If n's branch
+// is not the fork's first, its range falls to the left neighbour's, as the interior nodes now say;
+// if it is the first, to the right neighbour's, whose low key becomes n's. The left neighbour's
+// `next` passes over n. If there is no fork, n was the layer's only leaf, and the root becomes an
+// empty leaf (M1), which drop_layer() then takes out of the layer above.
 //
-// Locks: n and its ancestors from below, as splits do; neighbours only by try_lock. If that fails again and again,
-// n stays where it is, empty: harmless, and found again by the next removal in it.
+// Locks: n and its ancestors from below, as splits do; neighbours only by try_lock. If that fails
+// again and again, n stays where it is, empty: harmless, and found again by the next removal in it.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
@@ -28,7 +30,8 @@ struct masstree<D>::removal {
         unsigned n = 0;
         out[n++] = empty;
         for (unsigned i = 0; i < between_count; ++i) out[n++] = between[i];
-        for (node* other : {static_cast<node*>(fork), static_cast<node*>(left), static_cast<node*>(right)}) {
+        for (node* other :
+             {static_cast<node*>(fork), static_cast<node*>(left), static_cast<node*>(right)}) {
             if (other != nullptr) out[n++] = other;
         }
         return n;
@@ -56,7 +59,8 @@ void masstree<D>::remove_empty(operation& op, key_cursor key, leaf* n, node* roo
     }
 }
 
-/// Locks what the removal of r.empty changes. False: someone else is at work there; what was locked is unlocked.
+/// Locks what the removal of r.empty changes. False: someone else is at work there; what was locked
+/// is unlocked.
 template <class D>
 bool masstree<D>::gather_removal(operation& op, removal& r, node* root, descent& path) const {
     leaf& n = *r.empty;
@@ -170,8 +174,9 @@ bool masstree<D>::unlink_leaf(operation& op, leaf& n, node* root, descent& path)
     return false;
 }
 
-/// The layer below `key` (whose depth is that of the layer above) has run empty: takes it out of the leaf above.
-/// Returns that leaf, locked, if it is now empty too, with `root` as its layer's root.
+/// The layer below `key` (whose depth is that of the layer above) has run empty: takes it out of
+/// the leaf above. Returns that leaf, locked, if it is now empty too, with `root` as its layer's
+/// root.
 template <class D>
 auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent& path) -> leaf* {
     using masstree_detail::longer;

@@ -1,9 +1,10 @@
 // scan.hpp: ordered visits in both directions (part of masstree.hpp).
 //
-// Leaf by leaf: a validated snapshot of a leaf's entries, then the visits. Forward over `next`; backward by a descent for
-// low key - 1 (there are no prev links). Within a layer the position is the last visited slice; a leaf contributes only
-// entries beyond it, so a change of the leaves' borders under the scan neither repeats nor reorders anything. If
-// a node is gone, the layer, or the whole scan, goes on from the last visited key.
+// Leaf by leaf: a validated snapshot of a leaf's entries, then the visits. Forward over `next`;
+// backward by a descent for low key - 1 (there are no prev links). Within a layer the position is
+// the last visited slice; a leaf contributes only entries beyond it, so a change of the leaves'
+// borders under the scan neither repeats nor reorders anything. If a node is gone, the layer, or
+// the whole scan, goes on from the last visited key.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
@@ -12,10 +13,10 @@ namespace hf {
 
 template <class D>
 struct masstree<D>::scan_state {
-    std::string key;        ///< prefix of the layer at work; whole key during a visit
-    std::string last;       ///< last visited key
-    bool visited = false;   ///< whether there is one
-    bool exclusive = false; ///< whether the start itself is left out
+    std::string key;         ///< prefix of the layer at work; whole key during a visit
+    std::string last;        ///< last visited key
+    bool visited = false;    ///< whether there is one
+    bool exclusive = false;  ///< whether the start itself is left out
 };
 
 /// False: the leaf has changed since `version`.
@@ -37,14 +38,15 @@ inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snap
 
 template <class D>
 template <class F>
-auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s, std::optional<std::string_view> bound,
-                             F& visit) -> walk {
+auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
+                             std::optional<std::string_view> bound, F& visit) -> walk {
     using masstree_detail::longer;
     namespace value_word = masstree_detail::value_word;
     const std::size_t prefix = s.key.size();
     const u64 bound_slice = bound ? masstree_detail::slice_of(*bound) : 0;
-    const unsigned bound_class =
-        !bound ? 0 : bound->size() > 8 ? longer : static_cast<unsigned>(bound->size());
+    const unsigned bound_class = !bound              ? 0
+                                 : bound->size() > 8 ? longer
+                                                     : static_cast<unsigned>(bound->size());
     bool at_bound = bound.has_value();  // nothing of this layer has been passed yet
     u64 position = bound_slice;         // at_bound: entries from here on; else: entries beyond
     bool any_passed = false;
@@ -67,7 +69,9 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s, std::opti
             const entry& e = snap.entries[r];
             bool on_bound = false;
             if (at_bound) {
-                if (e.slice < bound_slice || (e.slice == bound_slice && e.length_class < bound_class)) continue;
+                if (e.slice < bound_slice ||
+                    (e.slice == bound_slice && e.length_class < bound_class))
+                    continue;
                 on_bound = e.slice == bound_slice && e.length_class == bound_class;
             } else if (any_passed && e.slice <= position) {
                 continue;
@@ -153,7 +157,9 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
             if (passed && e.slice >= position) continue;
             bool on_bound = false;
             if (bounded) {
-                if (e.slice > bound_slice || (e.slice == bound_slice && e.length_class > bound_class)) continue;
+                if (e.slice > bound_slice ||
+                    (e.slice == bound_slice && e.length_class > bound_class))
+                    continue;
                 on_bound = e.slice == bound_slice && e.length_class == bound_class;
             }
             const u64 target = value_word::offset(e.value);
@@ -161,8 +167,9 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
             masstree_detail::append_slice(s.key, e.slice, e.length_class);
             if (value_word::is_layer(e.value)) {
                 const bool inside = on_bound && bound.size() > 8;
-                const walk w = scan_layer_backward(op, at<node>(target), s, inside,
-                                                   inside ? bound.substr(8) : std::string_view{}, visit);
+                const walk w =
+                    scan_layer_backward(op, at<node>(target), s, inside,
+                                        inside ? bound.substr(8) : std::string_view{}, visit);
                 if (w != walk::done) return w;
                 continue;
             }
@@ -200,7 +207,8 @@ bool masstree<D>::scan_backward(operation& op, std::optional<std::string_view> f
     s.exclusive = exclusive;
     for (;;) {
         s.key.clear();
-        const walk w = scan_layer_backward(op, at<node>(root_), s, bounded, std::string_view(start), visit);
+        const walk w =
+            scan_layer_backward(op, at<node>(root_), s, bounded, std::string_view(start), visit);
         if (w == walk::done) return true;
         if (w == walk::stopped) return false;
         if (s.visited) {

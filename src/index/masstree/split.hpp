@@ -1,8 +1,9 @@
 // split.hpp: a full leaf gives half of its entries to a new one (part of masstree.hpp).
 //
-// Order of a split: (1) lock the leaf, then its parent, and so on up to the first interior node with room, or the
-// layer's root; (2) allocate all new nodes; (3) log all locked nodes behind one fence; (4) mark, change, unlock.
-// Steps 1 to 3 can fail, and then give everything back; step 4 can't.
+// Order of a split: (1) lock the leaf, then its parent, and so on up to the first interior node
+// with room, or the layer's root; (2) allocate all new nodes; (3) log all locked nodes behind one
+// fence; (4) mark, change, unlock. Steps 1 to 3 can fail, and then give everything back; step 4
+// can't.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
@@ -13,7 +14,8 @@ template <class D>
 struct masstree<D>::split_plan {
     std::array<node*, max_height + 1> locked;  ///< leaf first, then upwards
     unsigned count = 0;
-    bool top_is_root_and_full = false;  ///< the last locked node is the layer's root and has no room
+    bool top_is_root_and_full =
+        false;  ///< the last locked node is the layer's root and has no room
     std::array<node*, 2 * max_height + 4> fresh;
     unsigned fresh_count = 0;
     unsigned fresh_used = 0;
@@ -21,9 +23,11 @@ struct masstree<D>::split_plan {
     [[nodiscard]] node* take() noexcept { return fresh[fresh_used++]; }
 };
 
-/// Locks the parent of `child`, a locked node that isn't its layer's root and to whose range `slice` belongs.
+/// Locks the parent of `child`, a locked node that isn't its layer's root and to whose range
+/// `slice` belongs.
 template <class D>
-auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path) const -> interior* {
+auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path) const
+    -> interior* {
     for (;;) {
         while (interior* p = path.pop()) {
             p->version.lock(generation_);
@@ -58,7 +62,8 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
 
 /// Step 1.
 template <class D>
-result<void> masstree<D>::lock_path_up(split_plan& plan, node* root, u64 slice, descent& path) const {
+result<void> masstree<D>::lock_path_up(split_plan& plan, node* root, u64 slice,
+                                       descent& path) const {
     node* n = plan.locked[0];
     for (;;) {
         if (n == root) {
@@ -83,10 +88,16 @@ result<void> masstree<D>::get_nodes(operation& op, split_plan& plan) {
             result<void> failed;
             if (i == 0) {
                 auto l = new_leaf(op, 0);
-                if (l) made = *l; else failed = tl::unexpected(l.error());
+                if (l)
+                    made = *l;
+                else
+                    failed = tl::unexpected(l.error());
             } else {
                 auto in = new_interior(op);
-                if (in) made = *in; else failed = tl::unexpected(in.error());
+                if (in)
+                    made = *in;
+                else
+                    failed = tl::unexpected(in.error());
             }
             if (!failed) {
                 while (plan.fresh_count > 0) drop_node(op, plan.fresh[--plan.fresh_count]);
@@ -106,7 +117,8 @@ void masstree<D>::unlock_all(split_plan& plan) noexcept {
 
 /// On success all nodes, n included, are unlocked; on error n alone is still locked.
 template <class D>
-result<void> masstree<D>::split_insert(operation& op, leaf& n, node* root, descent& path, const entry& e) {
+result<void> masstree<D>::split_insert(operation& op, leaf& n, node* root, descent& path,
+                                       const entry& e) {
     split_plan plan;
     plan.locked[plan.count++] = &n;
     if (auto up = lock_path_up(plan, root, e.slice, path); !up) return up;
@@ -158,12 +170,15 @@ result<void> masstree<D>::split_insert(operation& op, leaf& n, node* root, desce
     return {};
 }
 
-/// All entries of n and the new one, in order, and where to cut them: never between equal slices (M2).
+/// All entries of n and the new one, in order, and where to cut them: never between equal slices
+/// (M2).
 namespace masstree_detail {
 
-/// Index of the first entry of the right half. `appending`: keys come in ascending order, keep the left full.
+/// Index of the first entry of the right half. `appending`: keys come in ascending order, keep the
+/// left full.
 template <class Entry>
-[[nodiscard]] unsigned cut_between_slices(const Entry* all, unsigned count, bool appending) noexcept {
+[[nodiscard]] unsigned cut_between_slices(const Entry* all, unsigned count,
+                                          bool appending) noexcept {
     const unsigned wish = appending ? count - 1 : (count + 1) / 2;
     for (unsigned distance = 0; distance < count; ++distance) {
         for (const unsigned at : {wish - distance, wish + distance}) {
@@ -177,8 +192,8 @@ template <class Entry>
 }  // namespace masstree_detail
 
 template <class D>
-void masstree<D>::divide_leaf(operation& op, split_plan& plan, leaf& n, const entry& e, u64& separator,
-                              node*& right) {
+void masstree<D>::divide_leaf(operation& op, split_plan& plan, leaf& n, const entry& e,
+                              u64& separator, node*& right) {
     (void)op;
     const perm p(load(n.permutation_));
     std::array<entry, leaf::width + 1> all;
@@ -193,7 +208,8 @@ void masstree<D>::divide_leaf(operation& op, split_plan& plan, leaf& n, const en
         all[i] = {load(n.keys[s]), masstree_detail::length_class(lengths, s), load(n.values[s])};
     }
     const bool appending = rank == leaf::width && load(n.next) == 0;
-    const unsigned cut = masstree_detail::cut_between_slices(all.data(), leaf::width + 1, appending);
+    const unsigned cut =
+        masstree_detail::cut_between_slices(all.data(), leaf::width + 1, appending);
     auto* fresh = static_cast<leaf*>(plan.take());
     fill_leaf(*fresh, all.data() + cut, leaf::width + 1 - cut);
     store(fresh->low_key, all[cut].slice);
@@ -225,7 +241,8 @@ void masstree<D>::divide_root_leaf(operation& op, split_plan& plan, leaf& n, con
 }
 
 template <class D>
-void masstree<D>::become_parent(node& root, u64 separator, node* left, node* right, u64 epoch) noexcept {
+void masstree<D>::become_parent(node& root, u64 separator, node* left, node* right,
+                                u64 epoch) noexcept {
     root.version.set_leaf(false);
     auto& in = static_cast<interior&>(root);
     store(in.log_epoch, epoch);  // the leaf's was at another place
@@ -234,7 +251,8 @@ void masstree<D>::become_parent(node& root, u64 separator, node* left, node* rig
 }
 
 template <class D>
-void masstree<D>::set_interior(interior& n, const u64* keys, const u64* children, unsigned count) noexcept {
+void masstree<D>::set_interior(interior& n, const u64* keys, const u64* children,
+                               unsigned count) noexcept {
     for (unsigned i = 0; i < count; ++i) store(n.keys[i], keys[i]);
     for (unsigned i = 0; i <= count; ++i) store(n.children[i], children[i]);
     store(n.count, count);
@@ -254,10 +272,11 @@ void masstree<D>::insert_child(interior& p, u64 separator, node* child) noexcept
     store(p.count, n + 1);
 }
 
-/// Divides a full interior node and puts (separator, child) into the right half of it. On return they are what
-/// is to be put into the node above.
+/// Divides a full interior node and puts (separator, child) into the right half of it. On return
+/// they are what is to be put into the node above.
 template <class D>
-void masstree<D>::divide_interior(split_plan& plan, interior& p, bool is_root, u64& separator, node*& child) {
+void masstree<D>::divide_interior(split_plan& plan, interior& p, bool is_root, u64& separator,
+                                  node*& child) {
     (void)is_root;
     constexpr unsigned n = interior_width + 1;
     u64 keys[n];
@@ -267,7 +286,8 @@ void masstree<D>::divide_interior(split_plan& plan, interior& p, bool is_root, u
     for (unsigned k = 0, from = 0; k <= n; ++k) {
         children[k] = k == i + 1 ? offset_of(child) : load(p.children[from++]);
     }
-    const unsigned middle = i == interior_width ? n - 2 : n / 2;  // ascending keys: keep the left full
+    const unsigned middle =
+        i == interior_width ? n - 2 : n / 2;  // ascending keys: keep the left full
     auto* fresh = static_cast<interior*>(plan.take());
     set_interior(*fresh, keys + middle + 1, children + middle + 1, n - middle - 1);
     set_interior(p, keys, children, middle);

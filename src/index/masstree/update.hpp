@@ -14,10 +14,12 @@ result<u64> masstree<D>::create_root(heap<D>& memory, operation& op, u64 generat
 }
 
 template <class D>
-inline result<u64> masstree<D>::make_record(operation& op, std::string_view key, std::string_view value) {
+inline result<u64> masstree<D>::make_record(operation& op, std::string_view key,
+                                            std::string_view value) {
     const u64 payload = masstree_detail::record_payload(key, value.size());
     auto offset = heap_.allocate(op, payload);
-    if (!offset) [[unlikely]] return offset;
+    if (!offset) [[unlikely]]
+        return offset;
     record* r = record_at(*offset);
     masstree_detail::init_record(r, key, value.size());
     std::memcpy(r->bytes(), value.data(), value.size());
@@ -25,7 +27,8 @@ inline result<u64> masstree<D>::make_record(operation& op, std::string_view key,
     return offset;
 }
 
-// --------------------------------------------------------------------------------------------- logging nodes
+// ---------------------------------------------------------------------------------------------
+// logging nodes
 
 template <class D>
 inline bool masstree<D>::is_logged(operation& op, node* n) const noexcept {
@@ -33,7 +36,8 @@ inline bool masstree<D>::is_logged(operation& op, node* n) const noexcept {
         return true;
     } else {
         const bool leaf_now = is_leaf(n->version.load());
-        const auto& word = leaf_now ? static_cast<leaf*>(n)->log_epoch : static_cast<interior*>(n)->log_epoch;
+        const auto& word =
+            leaf_now ? static_cast<leaf*>(n)->log_epoch : static_cast<interior*>(n)->log_epoch;
         return load(word) == op.epoch();
     }
 }
@@ -51,9 +55,11 @@ inline void masstree<D>::mark_logged(operation& op, node* n) noexcept {
     }
 }
 
-/// Brings the locked nodes, those that are not yet there, into the external log behind one fence (M5).
+/// Brings the locked nodes, those that are not yet there, into the external log behind one fence
+/// (M5).
 template <class D>
-result<void> masstree<D>::log_nodes([[maybe_unused]] operation& op, [[maybe_unused]] node* const* nodes,
+result<void> masstree<D>::log_nodes([[maybe_unused]] operation& op,
+                                    [[maybe_unused]] node* const* nodes,
                                     [[maybe_unused]] std::size_t count) {
     if constexpr (D::durable) {
         constexpr std::size_t most = 2 * max_height + 4;
@@ -67,7 +73,8 @@ result<void> masstree<D>::log_nodes([[maybe_unused]] operation& op, [[maybe_unus
             fresh[n++] = nodes[i];
         }
         if (n == 0) return {};
-        if (auto logged = op.my_lane().log.append(std::span(objects.data(), n), op.epoch()); !logged) {
+        if (auto logged = op.my_lane().log.append(std::span(objects.data(), n), op.epoch());
+            !logged) {
             return logged;
         }
         for (std::size_t i = 0; i < n; ++i) mark_logged(op, fresh[i]);
@@ -82,7 +89,8 @@ inline result<void> masstree<D>::log_nodes(operation& op, std::initializer_list<
 
 /// Before the value of an occupied slot changes.
 template <class D>
-inline result<void> masstree<D>::prepare_value([[maybe_unused]] operation& op, [[maybe_unused]] leaf& n,
+inline result<void> masstree<D>::prepare_value([[maybe_unused]] operation& op,
+                                               [[maybe_unused]] leaf& n,
                                                [[maybe_unused]] unsigned slot) {
     if constexpr (D::durable) {
         if (load(n.log_epoch) == op.epoch()) return {};
@@ -136,7 +144,8 @@ inline result<unsigned> masstree<D>::prepare_insert([[maybe_unused]] operation& 
     return p.slot(p.size());
 }
 
-// ----------------------------------------------------------------------------------------------- new nodes
+// -----------------------------------------------------------------------------------------------
+// new nodes
 
 template <class D>
 auto masstree<D>::new_leaf(operation& op, u64 low_key) -> result<leaf*> {
@@ -164,7 +173,8 @@ auto masstree<D>::new_interior(operation& op) -> result<interior*> {
     return n;
 }
 
-/// Gives a leaf these entries, in order, and no others. The leaf is new, or marked as splitting and logged.
+/// Gives a leaf these entries, in order, and no others. The leaf is new, or marked as splitting and
+/// logged.
 template <class D>
 void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexcept {
     u64 lengths = 0;
@@ -177,14 +187,18 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
     store(n.permutation_, perm::sorted(count).word());
 }
 
-// ------------------------------------------------------------------------------------------------ changes
+// ------------------------------------------------------------------------------------------------
+// changes
 
 template <class D>
-inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, descent& path, const entry& e) {
+inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, descent& path,
+                                        const entry& e) {
     const perm p(load(n.permutation_));
-    if (p.full()) [[unlikely]] return split_insert(op, n, root, path, e);
+    if (p.full()) [[unlikely]]
+        return split_insert(op, n, root, path, e);
     auto slot = prepare_insert(op, n, p);
-    if (!slot) [[unlikely]] return tl::unexpected(slot.error());
+    if (!slot) [[unlikely]]
+        return tl::unexpected(slot.error());
     n.version.mark_inserting();
     store(n.keys[*slot], e.slice);
     store(n.lengths, masstree_detail::with_length_class(load(n.lengths), *slot, e.length_class));
@@ -194,8 +208,8 @@ inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, desc
     return {};
 }
 
-/// Two different keys share the slice of `slot` and go on: puts both into new layers below it. The slot's value
-/// word turns from a record into a layer in one store, logged like any value.
+/// Two different keys share the slice of `slot` and go on: puts both into new layers below it. The
+/// slot's value word turns from a record into a layer in one store, logged like any value.
 template <class D>
 result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, const record& old,
                                      key_cursor key, u64 fresh) {
@@ -215,7 +229,8 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, cons
         }
         made[count++] = *layer;
         key.descend();
-        const std::string_view tail = old.tail().substr((key.depth() - 1) * masstree_detail::slice_size);
+        const std::string_view tail =
+            old.tail().substr((key.depth() - 1) * masstree_detail::slice_size);
         const key_cursor theirs(tail);
         of_old = {theirs.slice(), theirs.length_class(), old_word};
         of_new = {key.slice(), key.length_class(), masstree_detail::value_word::of_record(fresh)};
@@ -225,13 +240,14 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, cons
         drop_all();
         return ready;
     }
-    const bool old_first = of_old.slice < of_new.slice ||
-                           (of_old.slice == of_new.slice && of_old.length_class < of_new.length_class);
+    const bool old_first =
+        of_old.slice < of_new.slice ||
+        (of_old.slice == of_new.slice && of_old.length_class < of_new.length_class);
     const entry both[2] = {old_first ? of_old : of_new, old_first ? of_new : of_old};
     fill_leaf(*made[count - 1], both, 2);
     for (unsigned i = count - 1; i > 0; --i) {
-        const std::string_view tail = old.tail().substr((key.depth() - (count - i) - 1) *
-                                                        masstree_detail::slice_size);
+        const std::string_view tail =
+            old.tail().substr((key.depth() - (count - i) - 1) * masstree_detail::slice_size);
         const entry link{masstree_detail::slice_of(tail), masstree_detail::longer,
                          masstree_detail::value_word::of_layer(offset_of(made[i]))};
         fill_leaf(*made[i - 1], &link, 1);
@@ -242,7 +258,8 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, cons
 
 template <class D>
 template <class F>
-inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& decide) -> result<outcome> {
+inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& decide)
+    -> result<outcome> {
     using masstree_detail::longer;
     op.my_lane().mark_written();
     key_cursor key(key_bytes);
@@ -283,7 +300,8 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
         if (key.length_class() == longer && !old->rest_equals(key)) {
             const decision d = ask(decide, nullptr, *n);
             result<void> done;
-            if (d.what == decision::action::store) done = make_layer(op, *n, slot, *old, key, d.record);
+            if (d.what == decision::action::store)
+                done = make_layer(op, *n, slot, *old, key, d.record);
             n->version.unlock();
             if (!done) return tl::unexpected(done.error());
             return outcome{false, d.what == decision::action::store};

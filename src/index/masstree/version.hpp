@@ -3,21 +3,23 @@
 //   63        44 43      26 25       8   4     3        2          1          0
 //   | generation |  vsplit  |  vinsert  | leaf | deleted | splitting | inserting | locked |
 //
-// Reading (Masstree, EuroSys 2012, section 4.6). Take a stable() version (no change mark), read, and take the
-// version again: if changed(), what was read may be a mixture, and is thrown away before anything in it is
-// followed. Readers never write shared memory.
+// Reading (Masstree, EuroSys 2012, section 4.6). Take a stable() version (no change mark), read,
+// and take the version again: if changed(), what was read may be a mixture, and is thrown away
+// before anything in it is followed. Readers never write shared memory.
 //
-// Writing. lock(), then mark_inserting() (entries appear or slots are reused: readers of this node try again) or
-// mark_splitting() (entries leave for another node: readers look right or start over) before the first store,
-// then unlock(), which counts the marks up and clears them.
+// Writing. lock(), then mark_inserting() (entries appear or slots are reused: readers of this node
+// try again) or mark_splitting() (entries leave for another node: readers look right or start over)
+// before the first store, then unlock(), which counts the marks up and clears them.
 //
-// After a crash (architecture, traps 5; issue of every lock in a file). The word is volatile in meaning, and its
-// line may have reached the medium at any moment, lock and marks set. Each opening of the region has a new
-// generation, which lock() writes into the word. A lock or mark of another generation is nobody's: lock() takes
-// it over, stable() clears it. Words without lock and marks are left alone, so a read-only run writes nothing.
-// `leaf` and `deleted` are meant durably: they change only in nodes that are in the external log.
+// After a crash (architecture, traps 5; issue of every lock in a file). The word is volatile in
+// meaning, and its line may have reached the medium at any moment, lock and marks set. Each opening
+// of the region has a new generation, which lock() writes into the word. A lock or mark of another
+// generation is nobody's: lock() takes it over, stable() clears it. Words without lock and marks
+// are left alone, so a read-only run writes nothing. `leaf` and `deleted` are meant durably: they
+// change only in nodes that are in the external log.
 //
-// The counters wrap after 2^18 changes of one node within one read of it; the generation after 2^20 openings.
+// The counters wrap after 2^18 changes of one node within one read of it; the generation after 2^20
+// openings.
 #pragma once
 
 #include <atomic>
@@ -56,7 +58,8 @@ class version_word {
     /// The word once no change is under way.
     [[nodiscard]] u64 stable(u64 generation) noexcept {
         u64 v = load();
-        if ((v & marks) == 0) [[likely]] return v;
+        if ((v & marks) == 0) [[likely]]
+            return v;
         return wait_stable(generation);
     }
 
@@ -76,7 +79,8 @@ class version_word {
 
     void lock(u64 generation) noexcept {
         u64 v = load();
-        if ((v & locked) == 0 && take(v, generation)) [[likely]] return;
+        if ((v & locked) == 0 && take(v, generation)) [[likely]]
+            return;
         wait_lock(generation);
     }
 
@@ -123,7 +127,8 @@ class version_word {
             if ((v & marks) == 0) return v;
             if ((v & generation_field) != generation) {
                 const u64 clean = (v & ~(marks | locked | generation_field)) | generation;
-                if (word_.compare_exchange_strong(v, clean, std::memory_order_acq_rel)) return clean;
+                if (word_.compare_exchange_strong(v, clean, std::memory_order_acq_rel))
+                    return clean;
                 continue;
             }
             pause.wait();

@@ -1,5 +1,6 @@
-// Threads on one tree, for ThreadSanitizer and for the structure's sake: disjoint writers, shared readers and
-// scanners, insertions and removals that split and unlink nodes, epochs that end under them.
+// Threads on one tree, for ThreadSanitizer and for the structure's sake: disjoint writers, shared
+// readers and scanners, insertions and removals that split and unlink nodes, epochs that end under
+// them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,8 +27,10 @@ TYPED_TEST_SUITE(tree_threads, disciplines);
 /// Keys of one writer; all writers' keys lie mingled in the same leaves and layers.
 std::string key_of(unsigned writer, u64 n) {
     switch (n % 3) {
-        case 0: return std::to_string(n) + "/" + std::to_string(writer);
-        case 1: return "a common prefix " + std::to_string(n % 97) + "#" + std::to_string(writer);
+        case 0:
+            return std::to_string(n) + "/" + std::to_string(writer);
+        case 1:
+            return "a common prefix " + std::to_string(n % 97) + "#" + std::to_string(writer);
         default: {
             const u64 big = __builtin_bswap64(n * 4 + writer);
             return {reinterpret_cast<const char*>(&big), 8};
@@ -100,8 +103,9 @@ TYPED_TEST(tree_threads, every_writer_sees_its_own_writes_and_scans_are_ordered)
     std::map<std::string, std::string> all;
     for (const auto& m : models) all.insert(m.begin(), m.end());
     const auto found = e.all();
-    EXPECT_TRUE(std::equal(found.begin(), found.end(), all.begin(), all.end(),
-                           [](const auto& a, const auto& b) { return a.first == b.first && a.second == b.second; }));
+    EXPECT_TRUE(std::equal(
+        found.begin(), found.end(), all.begin(), all.end(),
+        [](const auto& a, const auto& b) { return a.first == b.first && a.second == b.second; }));
 }
 
 TYPED_TEST(tree_threads, one_key_is_handed_from_writer_to_writer_without_a_loss) {
@@ -130,8 +134,9 @@ TYPED_TEST(tree_threads, one_key_is_handed_from_writer_to_writer_without_a_loss)
     EXPECT_EQ(e.get("counter"), std::to_string(writers * each));
 }
 
-/// After a crash many threads meet unrecovered leaves at once. `updates_only`: leaves whose only trace of the failed
-/// epoch is in their value lines; a recovery of these looks finished before it is.
+/// After a crash many threads meet unrecovered leaves at once. `updates_only`: leaves whose only
+/// trace of the failed epoch is in their value lines; a recovery of these looks finished before it
+/// is.
 void recover_under_load(bool updates_only) {
     scratch_file file;
     engine_options options;

@@ -1,4 +1,5 @@
-// The tree against std::map: random operations, adversarial keys, crashes at and between epoch boundaries.
+// The tree against std::map: random operations, adversarial keys, crashes at and between epoch
+// boundaries.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -23,23 +24,31 @@ using model = std::map<std::string, std::string>;
 std::string adversarial_key(xoshiro256ss& r, unsigned universe) {
     const u64 n = r.below(universe);
     switch (n % 6) {
-        case 0: return std::string(n % 17, 'a');
-        case 1: return "prefix__" + std::to_string(n % 50);
-        case 2: return "prefix__prefix__" + std::to_string(n % 50) + std::string(n % 9, '\0');
-        case 3: return std::string(n % 12, '\0');
-        case 4: return std::to_string(n * 2654435761U);
-        default: return std::string(8 * (n % 7), 'x') + std::to_string(n % 13);
+        case 0:
+            return std::string(n % 17, 'a');
+        case 1:
+            return "prefix__" + std::to_string(n % 50);
+        case 2:
+            return "prefix__prefix__" + std::to_string(n % 50) + std::string(n % 9, '\0');
+        case 3:
+            return std::string(n % 12, '\0');
+        case 4:
+            return std::to_string(n * 2654435761U);
+        default:
+            return std::string(8 * (n % 7), 'x') + std::to_string(n % 13);
     }
 }
 
 template <class D>
 class tree_model : public ::testing::Test {};
 
-using disciplines = ::testing::Types<transient_discipline, malloc_discipline, logged_discipline, incll_discipline>;
+using disciplines =
+    ::testing::Types<transient_discipline, malloc_discipline, logged_discipline, incll_discipline>;
 TYPED_TEST_SUITE(tree_model, disciplines);
 
 template <class D>
-void random_operations(test_engine<D>& e, model& m, xoshiro256ss& r, unsigned count, unsigned universe) {
+void random_operations(test_engine<D>& e, model& m, xoshiro256ss& r, unsigned count,
+                       unsigned universe) {
     for (unsigned i = 0; i < count; ++i) {
         const std::string key = adversarial_key(r, universe);
         const u64 dice = r.below(100);
@@ -132,7 +141,8 @@ void crash_test(u64 seed, u64 first_epoch) {
             e.epochs().end_epoch();
             durable = m;
         }
-        // random_operations ends epochs by itself too, so only whole calls of the last kind are lost
+        // random_operations ends epochs by itself too, so only whole calls of the last kind are
+        // lost
         const unsigned lost = static_cast<unsigned>(r.below(800));
         for (unsigned i = 0; i < lost; ++i) {
             const std::string key = adversarial_key(r, universe);

@@ -17,7 +17,8 @@ class scratch_file {
    public:
     scratch_file() {
         static int n = 0;
-        path_ = "/dev/shm/hf-test-" + std::to_string(::getpid()) + "-" + std::to_string(n++) + ".hf";
+        path_ =
+            "/dev/shm/hf-test-" + std::to_string(::getpid()) + "-" + std::to_string(n++) + ".hf";
         std::filesystem::remove(path_);
     }
     ~scratch_file() { std::filesystem::remove(path_); }
@@ -57,16 +58,19 @@ class test_engine {
     bool put(std::string_view key, std::string_view value) {
         operation op(epochs());
         const u64 r = must(tree().make_record(op, key, value));
-        const auto done = must(tree().update(op, key, [&](const auto*) {
-            return decision{decision::action::store, r};
-        }));
+        const auto done = must(tree().update(
+            op, key, [&](const auto*) { return decision{decision::action::store, r}; }));
         return done.existed;
     }
     bool remove(std::string_view key) {
         operation op(epochs());
-        return must(tree().update(op, key, [&](const auto* old) {
-            return decision{old ? decision::action::erase : decision::action::keep, 0};
-        })).changed;
+        return must(tree().update(op, key,
+                                  [&](const auto* old) {
+                                      return decision{
+                                          old ? decision::action::erase : decision::action::keep,
+                                          0};
+                                  }))
+            .changed;
     }
     std::optional<std::string> get(std::string_view key) {
         operation op(epochs());
