@@ -10,7 +10,7 @@
 
 #include "alloc/heap.hpp"
 #include "base/random.hpp"
-#include "region/scratch.hpp"
+#include "scratch.hpp"
 
 namespace hf {
 namespace {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "checkpoint/domain.hpp"
-#include "region/scratch.hpp"
+#include "scratch.hpp"
 #include "sync/spin_lock.hpp"
 
 namespace hf {

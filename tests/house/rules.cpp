@@ -56,7 +56,9 @@ layers parse_layers(const std::string& text) {
         std::set<std::string> uses;
         for (std::string word; words >> word;) {
             const bool transitive = word.starts_with('+');
-            const std::string room = "src/" + word.substr(transitive ? 1 : 0);
+            const std::string name = word.substr(transitive ? 1 : 0);
+            // A room, or a part outside of src.
+            const std::string room = table.contains("src/" + name) ? "src/" + name : name;
             const auto below = table.find(room);
             if (below == table.end())
                 throw std::runtime_error(part + " uses " + word + ", which is not above it");

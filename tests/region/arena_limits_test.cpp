@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "region/arena.hpp"
-#include "region/scratch.hpp"
+#include "scratch.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(HF_SMALL_WINDOWS)
 #define HF_NO_ADDRESS_LIMITS 1

@@ -10,7 +10,7 @@
 
 #include "base/random.hpp"
 #include "region/header.hpp"
-#include "region/scratch.hpp"
+#include "scratch.hpp"
 
 namespace hf::test {
 namespace {

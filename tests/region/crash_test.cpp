@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "persist/persist_point.hpp"
-#include "region/scratch.hpp"
+#include "scratch.hpp"
 
 namespace hf::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "region/scratch.hpp"
+#include "scratch.hpp"
 
 namespace hf::test {
 namespace {

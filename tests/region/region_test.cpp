@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "region/scratch.hpp"
+#include "scratch.hpp"
 
 namespace hf::test {
 namespace {

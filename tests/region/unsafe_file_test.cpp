@@ -9,7 +9,7 @@
 
 #include <cstring>
 
-#include "region/scratch.hpp"
+#include "scratch.hpp"
 
 namespace hf::test {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/random.hpp"
 #include "region/layout.hpp"
-#include "region/scratch.hpp"
+#include "scratch.hpp"
 
 namespace hf {
 namespace {

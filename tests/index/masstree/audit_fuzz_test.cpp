@@ -94,8 +94,8 @@ std::vector<damage> some_damage(xoshiro256ss& r, const std::string& image, u64 u
             }
             case 2: {  // a random word
                 const u64 word = r();
-                all.push_back({align_down(at, 8),
-                               {reinterpret_cast<const char*>(&word), sizeof word}});
+                all.push_back(
+                    {align_down(at, 8), {reinterpret_cast<const char*>(&word), sizeof word}});
                 break;
             }
             case 3: {  // a line that never arrived
@@ -157,7 +157,8 @@ TEST(audit_of_garbage, neither_crashes_nor_changes_a_clean_region) {
     scratch_file file;
     make_region<incll_discipline>(file.path(), false);
     const tally seen = look_at_variants(file.path(), 1, 200);
-    // Damage to contents of records and to free memory goes unnoticed, damage to structure must not.
+    // Damage to contents of records and to free memory goes unnoticed, damage to structure must
+    // not.
     EXPECT_GT(seen.refused, 20U);
     EXPECT_GT(seen.found, 30U);
 }

@@ -25,11 +25,16 @@ engine_options no_clock() {
 std::string some_key(xoshiro256ss& r, unsigned universe) {
     const u64 n = r.below(universe);
     switch (n % 5) {
-        case 0: return std::string(n % 17, 'a');
-        case 1: return "prefix__" + std::to_string(n % 500);
-        case 2: return "prefix__prefix__" + std::to_string(n % 50) + std::string(n % 9, '\0');
-        case 3: return std::to_string(n * 2654435761U);
-        default: return std::string(8 * (n % 7), 'x') + std::to_string(n % 13);
+        case 0:
+            return std::string(n % 17, 'a');
+        case 1:
+            return "prefix__" + std::to_string(n % 500);
+        case 2:
+            return "prefix__prefix__" + std::to_string(n % 50) + std::string(n % 9, '\0');
+        case 3:
+            return std::to_string(n * 2654435761U);
+        default:
+            return std::string(8 * (n % 7), 'x') + std::to_string(n % 13);
     }
 }
 
@@ -52,9 +57,8 @@ void put_large(engine<incll_discipline>& e, std::string_view key, u64 size) {
     const u64 at = must(e.memory().reserve_large(op, payload));
     masstree_detail::init_record(e.tree().record_at(at), key, size);
     e.memory().commit_large(op, at, payload);
-    must(e.tree().update(op, key, [&](const auto*) {
-        return decision{decision::action::store, at};
-    }));
+    must(e.tree().update(op, key,
+                         [&](const auto*) { return decision{decision::action::store, at}; }));
 }
 
 template <class D>
@@ -154,7 +158,9 @@ TEST(audit, of_a_fresh_region_finds_nothing) {
 
 TEST(audit, of_a_region_that_lost_its_root_says_so) {
     scratch_file file;
-    { test_engine<incll_discipline> e(file.path(), no_clock()); }
+    {
+        test_engine<incll_discipline> e(file.path(), no_clock());
+    }
     {
         std::fstream out(file.path(), std::ios::binary | std::ios::in | std::ios::out);
         out.seekp(0x3000);
@@ -186,9 +192,7 @@ class damaged_tree : public ::testing::Test {
     T& at(u64 offset) {
         return *reinterpret_cast<T*>(e.tree().base() + offset);
     }
-    interior& root() {
-        return at<interior>(e.tree().root());
-    }
+    interior& root() { return at<interior>(e.tree().root()); }
     /// The leftmost leaf of the first layer.
     leaf& first_leaf() {
         u64 at_ = e.tree().root();
@@ -210,7 +214,8 @@ class damaged_tree : public ::testing::Test {
         const audit_report report = audit(e.machine());
         EXPECT_FALSE(report.ok());
         EXPECT_NE(report.to_string().find(text), std::string::npos)
-            << "not found: " << text << "\nin:\n" << report.to_string();
+            << "not found: " << text << "\nin:\n"
+            << report.to_string();
     }
 
     scratch_file file;
@@ -219,7 +224,8 @@ class damaged_tree : public ::testing::Test {
 
 TEST_F(damaged_tree, with_an_unsorted_leaf) {
     leaf& n = first_leaf();
-    std::swap(reinterpret_cast<u64&>(n.keys[slot(n, 0)]), reinterpret_cast<u64&>(n.keys[slot(n, 1)]));
+    std::swap(reinterpret_cast<u64&>(n.keys[slot(n, 0)]),
+              reinterpret_cast<u64&>(n.keys[slot(n, 1)]));
     expect("keys of a leaf do not ascend");
 }
 TEST_F(damaged_tree, with_a_key_outside_of_its_leaf) {
@@ -259,8 +265,8 @@ TEST_F(damaged_tree, with_a_child_outside_of_the_region) {
 }
 TEST_F(damaged_tree, with_a_child_that_is_a_record) {
     leaf& n = first_leaf();
-    set(root().children[1], masstree_detail::value_word::offset(
-                                masstree_detail::load(n.values[slot(n, 0)])));
+    set(root().children[1],
+        masstree_detail::value_word::offset(masstree_detail::load(n.values[slot(n, 0)])));
     expect("is not that of a node");
 }
 TEST_F(damaged_tree, with_a_deleted_node) {

@@ -1,4 +1,4 @@
-#include "region/scratch.hpp"
+#include "scratch.hpp"
 
 #include <fcntl.h>
 #include <sched.h>

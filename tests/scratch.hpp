@@ -1,4 +1,4 @@
-// tests/region/scratch.hpp: directories, files and child processes for the tests of regions.
+// tests/scratch.hpp: directories, files and child processes for the tests of regions.
 #pragma once
 
 #include <gtest/gtest.h>
