@@ -111,16 +111,15 @@ void campaign::work_for_a_while() {
     run_session(plan, end);
 }
 
-/// Many crashes, each soon after the one before, and each with an epoch or two that were completed:
-/// the failed epochs pile up to more than the superblock has room for.
+/// Many crashes, each as soon as an epoch was completed after the one before: in a large region the
+/// failed epochs pile up to more than the superblock has room for.
 void campaign::storm() {
     constexpr u32 crashes = 250;
     for (u32 i = 0; i < crashes && wrongs_.empty(); ++i) {
         session_plan plan = next_plan();
         plan.options.epoch = options_.shortest_epoch;
         ending end;
-        end.how = ending::kind::killed_after_opening;
-        end.after_us = static_cast<u64>(options_.shortest_epoch.count()) + random_.below(1000);
+        end.how = ending::kind::killed_after_epoch;
         run_session(plan, end);
     }
 }

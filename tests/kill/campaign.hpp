@@ -59,7 +59,13 @@ class campaign {
    private:
     /// How a session is to end.
     struct ending {
-        enum class kind { killed_after_start, killed_after_opening, closed, killed_closing };
+        enum class kind {
+            killed_after_start,
+            killed_after_opening,
+            killed_after_epoch,  ///< as soon as it has completed one
+            closed,
+            killed_closing
+        };
         kind how = kind::killed_after_start;
         u64 after_us = 0;
     };
@@ -84,7 +90,9 @@ class campaign {
     [[nodiscard]] bool wait_for(phase least, u32 seconds);
     [[nodiscard]] bool has_ended();
     void sleep_until_ns(u64 deadline);
+    void wait_for_epoch();
     void wait_for_end();
+    [[nodiscard]] u64 told() const noexcept;
     void kill_session();
     void end_session(bool orderly);
     void blame(std::string text);

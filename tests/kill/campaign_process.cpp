@@ -64,6 +64,11 @@ void campaign::run_session(const session_plan& plan, const ending& end) {
         return end_session(false);
     }
     bool alive = wait_for(phase::working, patience_s);
+    if (end.how == kind::killed_after_epoch) {
+        wait_for_epoch();
+        kill_session();
+        return end_session(false);
+    }
     if (alive) sleep_until_ns(now_ns() + end.after_us * 1000);
     if (end.how == kind::killed_after_opening) {
         kill_session();
@@ -114,6 +119,25 @@ void campaign::audit_region() {
     ++counted_.audits;
 }
 
+void campaign::wait_for_epoch() {
+    u64 first = 0;
+    for (u64 waited = 0; waited < 20'000 && !has_ended(); ++waited) {
+        const u64 now = told();
+        if (first == 0) first = now;
+        if (now > first) return;
+        sleep_until_ns(now_ns() + 50'000);
+    }
+}
+
+/// The newest epoch that the session's map has called durable.
+u64 campaign::told() const noexcept {
+    u64 newest = 0;
+    for (u32 w = 0; w < journal_->writers(); ++w) {
+        newest = std::max<u64>(newest, journal_->writer(w).told);
+    }
+    return newest;
+}
+
 void campaign::wait_for_end() {
     while (!has_ended()) sleep_until_ns(now_ns() + 50'000);
 }
@@ -162,9 +186,7 @@ void campaign::end_session(bool orderly) {
     session_state& session = journal_->session();
     past_session& past = sessions_.back();
     const std::string name = "session " + std::to_string(sessions_.size() - 1);
-    for (u32 w = 0; w < journal_->writers(); ++w) {
-        past.told = std::max<u64>(past.told, journal_->writer(w).told);
-    }
+    past.told = told();
     const phase last = session.now;
     if (last > phase::opening && session.opened_in_ns != 0) {
         was_open_ = true;

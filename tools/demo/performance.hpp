@@ -1,0 +1,73 @@
+// tools/demo/performance.hpp: the demo itself: load, kill -9, restart, compare; three times, and an
+// orderly end.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ledger.hpp"
+#include "package_index.hpp"
+#include "server_process.hpp"
+#include "show.hpp"
+
+namespace hf::demo {
+
+struct demo_options {
+    std::filesystem::path program;    ///< holdfast
+    std::filesystem::path directory;  ///< for the region; it is ours
+    std::string input;                ///< a file in control format; empty: this machine's index
+    std::string epoch = "64ms";
+    unsigned connections = 3;
+    unsigned kills = 3;
+    double seconds = 30;  ///< that loading everything takes; 0: as fast as it goes
+    std::uint64_t seed = 0;
+};
+
+class performance {
+   public:
+    explicit performance(demo_options options);
+
+    /// Whether nothing durable was lost and nothing altered.
+    [[nodiscard]] bool run();
+
+   private:
+    struct restart {
+        std::string how;
+        std::uint64_t acknowledged = 0;  ///< before it, in all
+        comparison seen;
+        std::uint64_t recovery_ns = 0;  ///< by the server's own account
+        std::uint64_t outside_ns = 0;   ///< from exec to the first answer
+        std::uint64_t log_entries = 0;
+        bool recovered = false;
+    };
+
+    [[nodiscard]] bool perform();
+    [[nodiscard]] bool introduce();
+    [[nodiscard]] bool load_and_kill(unsigned number);
+    [[nodiscard]] bool load_the_rest();
+    [[nodiscard]] bool close_and_reopen();
+    [[nodiscard]] bool check_region();
+    /// Starts the server and compares everything.
+    [[nodiscard]] bool resume(restart& r);
+    [[nodiscard]] std::uint64_t rate() const;
+    void watch(const loader& load, std::size_t until);
+    bool judge(const comparison& c);
+    [[nodiscard]] bool give_up(const std::string& why);
+    void sum_up() const;
+
+    demo_options options_;
+    show show_;
+    package_index index_;
+    std::optional<ledger> ledger_;
+    std::optional<server_process> server_;
+    std::filesystem::path file_;
+    std::mt19937_64 random_;
+    std::vector<restart> restarts_;
+    std::uint64_t durable_lost_ = 0;
+    std::uint64_t altered_ = 0;
+};
+
+}  // namespace hf::demo
