@@ -170,6 +170,7 @@ result<log_application> apply_log(region& r, u64 epoch, unsigned threads) {
     const std::size_t helpers =
         std::min<std::size_t>(threads > 0 ? threads - 1 : 0, logs.size() / 2);
     std::vector<std::thread> pool;
+    pool.reserve(helpers);
     for (std::size_t i = 0; i < helpers; ++i) pool.emplace_back(work);
     work();
     for (std::thread& t : pool) t.join();

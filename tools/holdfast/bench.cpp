@@ -32,9 +32,8 @@ void add_bench(CLI::App& app, action& chosen) {
     // The benchmarks parse their arguments themselves, --help included.
     verb->set_help_flag();
     verb->prefix_command();
-    verb->callback([verb, &chosen] {
-        chosen = [arguments = verb->remaining()] { return run(arguments); };
-    });
+    verb->callback(
+        [verb, &chosen] { chosen = [arguments = verb->remaining()] { return run(arguments); }; });
 }
 
 }  // namespace hf::tool

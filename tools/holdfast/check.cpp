@@ -92,9 +92,9 @@ json json_of(const std::string& path, const finding& f) {
 
 void add_tree(sheet& s, const tree_figures& t) {
     s.title("tree");
-    s.line("records", fmt::format("{} ({} large): {} of keys, {} of values",
-                                  human_count(t.records), human_count(t.large_records),
-                                  human_size(t.key_bytes), human_size(t.value_bytes)));
+    s.line("records", fmt::format("{} ({} large): {} of keys, {} of values", human_count(t.records),
+                                  human_count(t.large_records), human_size(t.key_bytes),
+                                  human_size(t.value_bytes)));
     s.line("layers", fmt::format("{}, {} deep, {} nodes from a root to a leaf at most",
                                  human_count(t.layers), t.deepest_layer, t.tallest_layer));
     s.line("nodes", fmt::format("{} leaves, {} interior nodes", human_count(t.leaves),
@@ -108,8 +108,8 @@ void add_blocks(sheet& s, const heap_figures& heap) {
     const auto count = [&sum](const char* name) { return human_count(sum[name].get<u64>()); };
     s.title("blocks");
     s.line("in use", count("in_use"));
-    s.line("free", fmt::format("{}, and {} freed in the last epoch", count("free"),
-                               count("freed_lately")));
+    s.line("free",
+           fmt::format("{}, and {} freed in the last epoch", count("free"), count("freed_lately")));
     s.line("never used", count("never_used"));
     s.line("leaked", count("leaked"));
     s.line("extents", human_count(heap.extents));
@@ -147,8 +147,9 @@ std::string text_of(const std::string& path, const finding& f) {
     }
     if (f.report && !f.report->complete()) text += "; not everything could be walked";
     if (f.looked.is_fresh()) text += ", and never used";
-    return text + fmt::format(" ({})\n", human_duration(std::chrono::nanoseconds(
-                                             static_cast<std::int64_t>(f.ns))));
+    return text +
+           fmt::format(" ({})\n",
+                       human_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(f.ns))));
 }
 
 int run(const std::string& path, bool as_json) {
@@ -178,12 +179,12 @@ void add_check(CLI::App& app, action& chosen) {
     verb->add_option("FILE", *path, "The region")->required()->type_name("");
     verb->add_flag("--json", *as_json, "Print JSON");
     verb->footer(
-        "Never changes the file: recovery runs on a private copy in memory. The region must not be\n"
+        "Never changes the file: recovery runs on a private copy in memory. The region must not "
+        "be\n"
         "open for writing. Contents of values have no checksum; damage to them goes unnoticed.\n\n"
         "Exit code 0: sound. 1: violations. 6: so damaged that opening it would fail.");
-    verb->callback([path, as_json, &chosen] {
-        chosen = [path, as_json] { return run(*path, *as_json); };
-    });
+    verb->callback(
+        [path, as_json, &chosen] { chosen = [path, as_json] { return run(*path, *as_json); }; });
 }
 
 }  // namespace hf::tool

@@ -100,10 +100,10 @@ result<void> look_at_medium(findings& f, const fs::path& file, int unnamed, int 
             f.medium = medium_kind::shm;
             return {};
         }
-        return failure({errc::medium, "find the medium", f.path,
-                        "no file can be made in this directory (" + file_system_name(directory) +
-                            ")",
-                        "check the rights on it, or name another"});
+        return failure(
+            {errc::medium, "find the medium", f.path,
+             "no file can be made in this directory (" + file_system_name(directory) + ")",
+             "check the rights on it, or name another"});
     }
     const auto kind = detect_medium(fd, f.path);
     if (kind) {
@@ -213,8 +213,8 @@ std::string text_of(const findings& f) {
     s.line("mount option", f.huge.mount.empty() ? "none" : "huge=" + f.huge.mount);
     if (!f.huge.advice.empty()) s.line("how to get them", f.huge.advice);
     s.title("verdict");
-    return s.text() + "  " +
-           (f.medium ? survival_of(*f.medium, true) : "no region can lie here") + "\n";
+    return s.text() + "  " + (f.medium ? survival_of(*f.medium, true) : "no region can lie here") +
+           "\n";
 }
 
 int run(const std::string& path, bool as_json) {
@@ -231,7 +231,8 @@ int run(const std::string& path, bool as_json) {
 
 void add_doctor(CLI::App& app, action& chosen) {
     CLI::App* verb = app.add_subcommand(
-        "doctor", "Tell what this machine is good for, and which crashes a region at PATH survives");
+        "doctor",
+        "Tell what this machine is good for, and which crashes a region at PATH survives");
     auto path = std::make_shared<std::string>("data/store.hf");
     auto as_json = std::make_shared<bool>(false);
     verb->add_option("PATH", *path, "A file, existing or not, or a directory")
@@ -241,9 +242,8 @@ void add_doctor(CLI::App& app, action& chosen) {
     verb->footer(
         "Makes an unnamed file of 4 MiB beside PATH for a moment, to see what the kernel grants;\n"
         "nothing else is touched. Exit code 10: no region can lie there.");
-    verb->callback([path, as_json, &chosen] {
-        chosen = [path, as_json] { return run(*path, *as_json); };
-    });
+    verb->callback(
+        [path, as_json, &chosen] { chosen = [path, as_json] { return run(*path, *as_json); }; });
 }
 
 }  // namespace hf::tool

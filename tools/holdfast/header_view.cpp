@@ -59,8 +59,8 @@ void read_segments(const layout::header& h, header_view& v) {
             ++v.bad_segments;
             continue;
         }
-        v.segments.push_back({page * layout::page_size, s->pages,
-                              static_cast<segment_kind>(s->kind), s->owner});
+        v.segments.push_back(
+            {page * layout::page_size, s->pages, static_cast<segment_kind>(s->kind), s->owner});
         page += s->pages;
     }
 }
@@ -77,13 +77,12 @@ result<header_view> header_view::read(const std::filesystem::path& path) {
     v.allocated_bytes = static_cast<u64>(s.st_blocks) * 512;
     const auto h = detail::blank_header();
     while (v.header_bytes < sizeof *h) {
-        const ssize_t n =
-            ::pread(file->get(), reinterpret_cast<char*>(h.get()) + v.header_bytes,
-                    sizeof *h - v.header_bytes, static_cast<off_t>(v.header_bytes));
+        const ssize_t n = ::pread(file->get(), reinterpret_cast<char*>(h.get()) + v.header_bytes,
+                                  sizeof *h - v.header_bytes, static_cast<off_t>(v.header_bytes));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) {
-            return failure(os_error(errc::io, looking, at_offset(v.path, v.header_bytes),
-                                    "check the device"));
+            return failure(
+                os_error(errc::io, looking, at_offset(v.path, v.header_bytes), "check the device"));
         }
         if (n == 0) break;
         v.header_bytes += static_cast<u64>(n);

@@ -1,7 +1,7 @@
 // tools/holdfast/header_view.hpp: what a region's header says, damaged or not.
 //
-// Reads the first page of the file and nothing else; each part is judged by itself, so that one that
-// is broken hides no other.
+// Reads the first page of the file and nothing else; each part is judged by itself, so that one
+// that is broken hides no other.
 #pragma once
 
 #include <array>

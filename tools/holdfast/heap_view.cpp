@@ -29,12 +29,12 @@ void add_heap(sheet& s, const heap_figures& heap) {
     s.title("heap");
     u64 blocks = 0;
     for (const auto& c : heap.classes) blocks += c.handed_out;
-    s.line("handed out", fmt::format("{} in {} blocks and {} large extents",
-                                     human_size(heap.handed_out_bytes()), human_count(blocks),
-                                     human_count(heap.extents)));
-    s.line("in slabs", fmt::format("{}, of which {} not handed out",
-                                   human_size(heap.slab_pages * page_size),
-                                   human_share(heap.idle_slab_bytes(), heap.slab_pages * page_size)));
+    s.line("handed out",
+           fmt::format("{} in {} blocks and {} large extents", human_size(heap.handed_out_bytes()),
+                       human_count(blocks), human_count(heap.extents)));
+    s.line("in slabs",
+           fmt::format("{}, of which {} not handed out", human_size(heap.slab_pages * page_size),
+                       human_share(heap.idle_slab_bytes(), heap.slab_pages * page_size)));
     s.line("free runs", fmt::format("{} of {} in all, the largest {}", human_count(heap.free_runs),
                                     human_size(heap.free_pages * page_size),
                                     human_size(heap.largest_free_run * page_size)));
@@ -85,8 +85,8 @@ void heap_view::add_to(sheet& s) const {
     add_heap(s, report_.heap);
     if (!report_.ok()) {
         s.title("damage");
-        s.line("found on the way", std::to_string(report_.violation_count()) +
-                                       "; `holdfast check` tells which");
+        s.line("found on the way",
+               std::to_string(report_.violation_count()) + "; `holdfast check` tells which");
     }
 }
 

@@ -82,7 +82,8 @@ std::string advice_for(const huge_page_facts& facts, const std::optional<mount_f
         return "as root: echo never > " + settings + "shmem_enabled (it says deny now), then " +
                remount(*mount);
     }
-    return "as root: " + remount(*mount) + " (pages allocated after that; huge=advise is not "
+    return "as root: " + remount(*mount) +
+           " (pages allocated after that; huge=advise is not "
            "enough, because a region's space is allocated before it is mapped)";
 }
 

@@ -1,4 +1,5 @@
-// tools/holdfast/huge_pages.hpp: whether regions in a directory get huge pages, and how to get them.
+// tools/holdfast/huge_pages.hpp: whether regions in a directory get huge pages, and how to get
+// them.
 #pragma once
 
 #include <optional>

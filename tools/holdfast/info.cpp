@@ -18,8 +18,7 @@ namespace {
 
 std::string state_of(const header_view& v, bool busy) {
     if (busy) return "open in another process";
-    return v.super->clean != 0 ? "closed cleanly"
-                               : "not closed: the next opening recovers it";
+    return v.super->clean != 0 ? "closed cleanly" : "not closed: the next opening recovers it";
 }
 
 /// "none", or "7, 9-12" and so on for a few ranges.
@@ -144,8 +143,8 @@ int run(const std::string& path, bool as_json) {
     }
     sheet s;
     s.title(v->path);
-    s.line("size", fmt::format("{} ({} bytes)", human_size(v->file_bytes),
-                               human_count(v->file_bytes)));
+    s.line("size",
+           fmt::format("{} ({} bytes)", human_size(v->file_bytes), human_count(v->file_bytes)));
     if (v->allocated_bytes < v->file_bytes) {
         s.line("allocated", human_size(v->allocated_bytes) + ": the file has holes");
     }
@@ -164,18 +163,20 @@ int run(const std::string& path, bool as_json) {
 }  // namespace
 
 void add_info(CLI::App& app, action& chosen) {
-    CLI::App* verb = app.add_subcommand("info", "Tell what a region holds, from its header and heap");
+    CLI::App* verb =
+        app.add_subcommand("info", "Tell what a region holds, from its header and heap");
     auto path = std::make_shared<std::string>();
     auto as_json = std::make_shared<bool>(false);
     verb->add_option("FILE", *path, "The region")->required()->type_name("");
     verb->add_flag("--json", *as_json, "Print JSON");
     verb->footer(
-        "Never changes the file. Of a damaged region it prints what can be read, then says what is\n"
-        "wrong, with the exit code that an opening would have. Of a region that is open in another\n"
+        "Never changes the file. Of a damaged region it prints what can be read, then says what "
+        "is\n"
+        "wrong, with the exit code that an opening would have. Of a region that is open in "
+        "another\n"
         "process it prints the header (exit code 5).");
-    verb->callback([path, as_json, &chosen] {
-        chosen = [path, as_json] { return run(*path, *as_json); };
-    });
+    verb->callback(
+        [path, as_json, &chosen] { chosen = [path, as_json] { return run(*path, *as_json); }; });
 }
 
 }  // namespace hf::tool

@@ -10,7 +10,8 @@
 namespace {
 
 constexpr const char* about =
-    "Keeps data structures across crashes, at memory speed. A region is a file that is mapped into\n"
+    "Keeps data structures across crashes, at memory speed. A region is a file that is mapped "
+    "into\n"
     "memory; after a crash it is there again as at the end of the last completed epoch.";
 
 constexpr const char* exit_codes =

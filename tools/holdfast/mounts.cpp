@@ -19,8 +19,7 @@ std::optional<std::string> mount_facts::option(const std::string& name) const {
 
 // proc(5): 36 35 98:0 /root /mount/point rw,noatime shared:1 - ext3 /dev/root rw,errors=continue
 std::optional<mount_facts> mount_of_device(dev_t device) {
-    const std::string number =
-        std::to_string(major(device)) + ":" + std::to_string(minor(device));
+    const std::string number = std::to_string(major(device)) + ":" + std::to_string(minor(device));
     std::ifstream in("/proc/self/mountinfo");
     std::optional<mount_facts> first;
     for (std::string line; std::getline(in, line);) {

@@ -9,9 +9,9 @@
 namespace hf::tool {
 
 struct mount_facts {
-    std::string point;          ///< where it is mounted
-    std::string type;           ///< "tmpfs"
-    std::string options;        ///< of the mount and of the file system, "rw,huge=advise"
+    std::string point;    ///< where it is mounted
+    std::string type;     ///< "tmpfs"
+    std::string options;  ///< of the mount and of the file system, "rw,huge=advise"
     /// The value of an option; empty for one without; nullopt when it is not set.
     [[nodiscard]] std::optional<std::string> option(const std::string& name) const;
 };

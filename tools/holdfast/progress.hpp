@@ -1,4 +1,5 @@
-// tools/holdfast/progress.hpp: a bar on stderr for work that takes a while; silent without a terminal.
+// tools/holdfast/progress.hpp: a bar on stderr for work that takes a while; silent without a
+// terminal.
 #pragma once
 
 #include <cstdint>

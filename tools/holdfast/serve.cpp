@@ -1,12 +1,16 @@
 // `holdfast serve`: a region's store over TCP, in memcached's text protocol.
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -28,6 +32,15 @@ namespace {
 constexpr const char* default_file = "data/store.hf";
 constexpr std::uint64_t least_size = std::uint64_t{16} << 20;
 constexpr std::uint32_t most_latency_ns = 1000;
+
+const CLI::Validator numeric_address(
+    [](std::string& text) -> std::string {
+        std::array<unsigned char, sizeof(in6_addr)> ignored{};
+        if (::inet_pton(AF_INET, text.c_str(), ignored.data()) == 1) return {};
+        if (::inet_pton(AF_INET6, text.c_str(), ignored.data()) == 1) return {};
+        return "\"" + text + "\" is no numeric IPv4 or IPv6 address";
+    },
+    "");
 
 /// As they were given; defaults included, so that the help shows them.
 struct serve_arguments {
@@ -94,21 +107,20 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
     const std::string took =
         human_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(s.recovery_ns)));
     if (s.recovered) {
-        text += fmt::format("recovered in {}: {} log {} applied, {} failed {} to undo on the way",
-                            took, human_count(s.recovered_entries),
-                            s.recovered_entries == 1 ? "entry" : "entries",
-                            human_count(s.failed_epochs),
-                            s.failed_epochs == 1 ? "epoch" : "epochs");
+        text += fmt::format(
+            "recovered in {}: {} log {} applied, {} failed {} to undo on the way", took,
+            human_count(s.recovered_entries), s.recovered_entries == 1 ? "entry" : "entries",
+            human_count(s.failed_epochs), s.failed_epochs == 1 ? "epoch" : "epochs");
     } else {
         text += (s.generation == 1 ? "created in " : "had been closed cleanly, opened in ") + took;
     }
     text += fmt::format(" ({}, epoch {})\n", human_size(s.region_bytes), s.epoch);
     const bool flushes = s.flush_instruction != "none";
     const medium_kind kind = media.at(s.medium);
-    text += fmt::format("medium {}, {}: {}\n", s.medium,
-                        flushes ? "lines written back with " + s.flush_instruction
-                                : "no lines written back",
-                        survival_of(kind, flushes));
+    text += fmt::format(
+        "medium {}, {}: {}\n", s.medium,
+        flushes ? "lines written back with " + s.flush_instruction : "no lines written back",
+        survival_of(kind, flushes));
     text += a.ack == "durable"
                 ? "an answer to a write means that it survives that (--ack durable)\n"
                 : fmt::format("a crash takes back the last epoch, {} at most (--ack buffered)\n",
@@ -143,8 +155,8 @@ int run(const serve_arguments& a) {
 }  // namespace
 
 void add_serve(CLI::App& app, action& chosen) {
-    CLI::App* verb = app.add_subcommand(
-        "serve", "Serve a store over TCP in memcached's text protocol");
+    CLI::App* verb =
+        app.add_subcommand("serve", "Serve a store over TCP in memcached's text protocol");
     auto a = std::make_shared<serve_arguments>();
     verb->add_option("-f,--file,FILE", a->file,
                      "The region; it is created where there is none, and recovered where a crash\n"
@@ -152,6 +164,7 @@ void add_serve(CLI::App& app, action& chosen) {
         ->capture_default_str();
     verb->add_option("-l,--listen", a->address, "Numeric address to listen on")
         ->capture_default_str()
+        ->check(numeric_address)
         ->type_name("ADDRESS");
     verb->add_option("-p,--port", a->port, "TCP port; 0: a free one, which is printed")
         ->capture_default_str()

@@ -1,8 +1,8 @@
 // tools/holdfast/verb.hpp: what a verb of the command line is made of.
 //
-// Each verb lives in a file of its own. add_<verb>() describes its options to CLI11 and says what is
-// to be run once they have been parsed; that function returns the exit code: 0, or the number of an
-// hf::errc. What can be wrong with an argument is found while parsing, and ends in exit code 2.
+// Each verb lives in a file of its own. add_<verb>() describes its options to CLI11 and says what
+// is to be run once they have been parsed; that function returns the exit code: 0, or the number of
+// an hf::errc. What can be wrong with an argument is found while parsing, and ends in exit code 2.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -301,8 +301,8 @@ void masstree_audit<D>::read_leaf(layer& in, const branch& b) {
     }
     check_logs(b.offset, n);
     check_links(in, b, n);
-    const u64 word = load(n.permutation_);
-    if (!check_permutation(offset_of(&n.permutation_), word)) {
+    const u64 word = load(n.order);
+    if (!check_permutation(offset_of(&n.order), word)) {
         report_.mark_incomplete();
         return;
     }

@@ -124,7 +124,7 @@ inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
         int slot = -1;
         while (here) {
             arrive(op, n);
-            slot = find_slot(*n, perm(load(n->permutation_)), key.slice(), key.length_class());
+            slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
             if (slot >= 0) value = load(n->values[static_cast<unsigned>(slot)]);
             if (!n->version.changed(v)) [[likely]]
                 break;

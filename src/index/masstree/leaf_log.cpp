@@ -23,7 +23,7 @@ spin_lock& recovery_lock(const durable_leaf& n) noexcept {
 
 /// The permutation that counts.
 [[nodiscard]] u64 recovered_permutation(const durable_leaf& n, const failed_set& failed) noexcept {
-    return failed.contains(load(n.node_epoch)) ? load(n.permutation_log) : load(n.permutation_);
+    return failed.contains(load(n.node_epoch)) ? load(n.permutation_log) : load(n.order);
 }
 
 /// Restores the values of one line, then clears its logs.
@@ -56,7 +56,7 @@ bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept {
     if (failed.contains(node_epoch)) return true;
     if (is_failed_log(load(n.value_log_0), node_epoch, failed)) return true;
     if (is_failed_log(load(n.value_log_1), node_epoch, failed)) return true;
-    const unsigned used = leaf_permutation(load(n.permutation_)).used();
+    const unsigned used = leaf_permutation(load(n.order)).used();
     for (unsigned s = 0; s < durable_leaf::width; ++s) {
         if ((used >> s & 1) == 0 && is_failed_log(load(n.values[s]), node_epoch, failed))
             return true;
@@ -79,7 +79,7 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
         HF_PERSIST_POINT(
             "masstree U1: value lines durable before line 0 gets new upper epoch bits");
     }
-    store(n.permutation_, permutation_now);
+    store(n.order, permutation_now);
     store(n.permutation_log, permutation_now);
     store(n.node_epoch, epoch);
     note_node(l, &n);

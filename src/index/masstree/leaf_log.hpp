@@ -105,7 +105,7 @@ inline void note_value_line(lane& l, const durable_leaf& n, unsigned line) {
 /// Stamps line 0 for the running epoch (V2). The leaf is locked, recovered, and same_upper.
 inline void begin_permutation(durable_leaf& n, lane& l, u64 epoch) {
     if (load(n.node_epoch) == epoch) return;
-    store(n.permutation_log, load(n.permutation_));
+    store(n.permutation_log, load(n.order));
 #if !defined(HF_MUTATION_leaf_epoch)  // a seeded bug, for the tests of the tests
     store(n.node_epoch, epoch);
 #endif
@@ -114,8 +114,7 @@ inline void begin_permutation(durable_leaf& n, lane& l, u64 epoch) {
 
 /// The slots that a rollback to the epoch's start would leave unused.
 [[nodiscard]] inline unsigned free_at_start(const durable_leaf& n, u64 epoch) noexcept {
-    const u64 word_at_start =
-        load(n.node_epoch) == epoch ? load(n.permutation_log) : load(n.permutation_);
+    const u64 word_at_start = load(n.node_epoch) == epoch ? load(n.permutation_log) : load(n.order);
     return ~leaf_permutation(word_at_start).used() & ((1U << durable_leaf::width) - 1);
 }
 
@@ -140,7 +139,7 @@ inline void begin_permutation(durable_leaf& n, lane& l, u64 epoch) {
         return true;
     }
     if (log_word::slot_in_line(w) == in_line) return true;
-    const unsigned spare = free_at_start(n, epoch) & ~leaf_permutation(load(n.permutation_)).used();
+    const unsigned spare = free_at_start(n, epoch) & ~leaf_permutation(load(n.order)).used();
     int room = -1;
     for (unsigned i = 0; i < slots_per_line; ++i) {
         const unsigned s = line * slots_per_line + i;
@@ -178,7 +177,7 @@ inline void begin_value_line(durable_leaf& n, lane& l, u64 epoch, unsigned slot)
 /// After the leaf has gone to the external log: all its logs are of the running epoch and empty
 /// (V3).
 inline void restamp(durable_leaf& n, u64 epoch) noexcept {
-    const unsigned used = leaf_permutation(load(n.permutation_)).used();
+    const unsigned used = leaf_permutation(load(n.order)).used();
     for (unsigned s = 0; s < durable_leaf::width; ++s) {
         if ((used >> s & 1) == 0 && log_word::is_log(load(n.values[s]))) {
             store(n.values[s], log_word::cleared);
@@ -186,7 +185,7 @@ inline void restamp(durable_leaf& n, u64 epoch) noexcept {
     }
     store(n.value_log_0, log_word::stamp(epoch));
     store(n.value_log_1, log_word::stamp(epoch));
-    store(n.permutation_log, load(n.permutation_));
+    store(n.permutation_log, load(n.order));
     store(n.node_epoch, epoch);
     store(n.log_epoch, epoch);
 }

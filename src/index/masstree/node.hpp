@@ -46,7 +46,7 @@ struct node {
 
 struct durable_leaf : node {
     static constexpr unsigned width = 14;
-    word permutation_;     ///< which slots are used, in order
+    word order;            ///< which slots are used, in order
     word permutation_log;  ///< permutation at the start of epoch node_epoch
     word node_epoch;       ///< epoch of the last change to line 0
     word log_epoch;        ///< epoch in which the node was last logged externally, or made
@@ -62,7 +62,7 @@ static_assert(sizeof(durable_leaf) == node_payload);
 
 struct transient_leaf : node {
     static constexpr unsigned width = 15;
-    word permutation_;
+    word order;
     word next;
     word lengths;
     word low_key;
@@ -97,8 +97,8 @@ struct interior : node {
 static_assert(sizeof(interior) <= node_payload);
 
 /// Byte in a node's block at which a field lies, for the line arithmetic below.
-[[nodiscard]] inline unsigned line_in_block(const void* node_, const void* field) noexcept {
-    const auto distance = static_cast<const char*>(field) - static_cast<const char*>(node_);
+[[nodiscard]] inline unsigned line_in_block(const void* owner, const void* field) noexcept {
+    const auto distance = static_cast<const char*>(field) - static_cast<const char*>(owner);
     return static_cast<unsigned>(distance + 16) / line_size;
 }
 

@@ -46,9 +46,9 @@ class permutation {
     }
 
     /// The permutation after `slot`, a free one, has been inserted at `rank`.
-    [[nodiscard]] constexpr permutation inserted(unsigned rank, unsigned slot_) const noexcept {
+    [[nodiscard]] constexpr permutation inserted(unsigned rank, unsigned free_slot) const noexcept {
         unsigned at = size();
-        while (at < Width - 1 && slot(at) != slot_) ++at;
+        while (at < Width - 1 && slot(at) != free_slot) ++at;
         return moved(at, rank, size() + 1);
     }
 

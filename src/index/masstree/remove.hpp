@@ -136,7 +136,7 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
         root->version.mark_splitting();
         root->version.set_leaf(true);
         auto& l = *static_cast<leaf*>(root);
-        store(l.permutation_, perm::empty().word());
+        store(l.order, perm::empty().word());
         store(l.next, 0);
         store(l.lengths, 0);
         store(l.low_key, 0);
@@ -187,7 +187,7 @@ auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent
     for (;;) {
         leaf* u = lock_leaf(op, above, key.slice(), path);
         if (u == nullptr) return nullptr;
-        const perm p(load(u->permutation_));
+        const perm p(load(u->order));
         const int slot = find_slot(*u, p, key.slice(), longer);
         const u64 value = slot < 0 ? 0 : load(u->values[static_cast<unsigned>(slot)]);
         if (slot < 0 || !value_word::is_layer(value)) {
@@ -209,7 +209,7 @@ auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent
         bool drop = is_leaf(v) && !is_deleted(v);
         if (drop) {
             arrive(op, below);
-            drop = perm(load(below->permutation_)).size() == 0;
+            drop = perm(load(below->order)).size() == 0;
         }
         drop = drop && log_nodes(op, {below}).has_value() && prepare_removal(op, *u).has_value();
         if (!drop) {
@@ -221,7 +221,7 @@ auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent
         while (p.slot(rank) != static_cast<unsigned>(slot)) ++rank;
         const perm left = p.removed(rank);
         below->version.mark_deleted();
-        store(u->permutation_, left.word());
+        store(u->order, left.word());
         below->version.unlock();
         drop_node(op, below);
         root = above;

@@ -23,7 +23,7 @@ struct masstree<D>::scan_state {
 template <class D>
 inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const {
     arrive(op, n);
-    const perm p(load(n->permutation_));
+    const perm p(load(n->order));
     const u64 lengths = load(n->lengths);
     s.count = std::min(p.size(), leaf::width);
     for (unsigned r = 0; r < s.count; ++r) {

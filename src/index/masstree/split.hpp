@@ -195,7 +195,7 @@ template <class D>
 void masstree<D>::divide_leaf(operation& op, split_plan& plan, leaf& n, const entry& e,
                               u64& separator, node*& right) {
     (void)op;
-    const perm p(load(n.permutation_));
+    const perm p(load(n.order));
     std::array<entry, leaf::width + 1> all;
     const unsigned rank = lower_rank(n, p, e.slice, e.length_class);
     const u64 lengths = load(n.lengths);
@@ -226,7 +226,7 @@ template <class D>
 void masstree<D>::divide_root_leaf(operation& op, split_plan& plan, leaf& n, const entry& e) {
     auto* left = static_cast<leaf*>(plan.take());
     // The left leaf takes the root's place in the list; then it is divided like any other.
-    const perm p(load(n.permutation_));
+    const perm p(load(n.order));
     std::array<entry, leaf::width> old;
     const u64 lengths = load(n.lengths);
     for (unsigned r = 0; r < leaf::width; ++r) {

@@ -153,7 +153,7 @@ auto masstree<D>::new_leaf(operation& op, u64 low_key) -> result<leaf*> {
     if (!offset) return tl::unexpected(offset.error());
     leaf* n = at<leaf>(*offset);
     n->version.init(true, generation_);
-    store(n->permutation_, perm::empty().word());
+    store(n->order, perm::empty().word());
     store(n->next, 0);
     store(n->lengths, 0);
     store(n->low_key, low_key);
@@ -184,7 +184,7 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
         lengths = masstree_detail::with_length_class(lengths, s, entries[s].length_class);
     }
     store(n.lengths, lengths);
-    store(n.permutation_, perm::sorted(count).word());
+    store(n.order, perm::sorted(count).word());
 }
 
 // ------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
 template <class D>
 inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, descent& path,
                                         const entry& e) {
-    const perm p(load(n.permutation_));
+    const perm p(load(n.order));
     if (p.full()) [[unlikely]]
         return split_insert(op, n, root, path, e);
     auto slot = prepare_insert(op, n, p);
@@ -204,7 +204,7 @@ inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, desc
     store(n.lengths, masstree_detail::with_length_class(load(n.lengths), *slot, e.length_class));
     store(n.values[*slot], e.value);
     const unsigned rank = lower_rank(n, p, e.slice, e.length_class);
-    store(n.permutation_, p.inserted(rank, *slot).word());
+    store(n.order, p.inserted(rank, *slot).word());
     return {};
 }
 
@@ -272,7 +272,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             root = at<node>(root_);
             continue;
         }
-        const perm p(load(n->permutation_));
+        const perm p(load(n->order));
         const int found = find_slot(*n, p, key.slice(), key.length_class());
         if (found < 0) {
             const decision d = ask(decide, nullptr, *n);
@@ -325,7 +325,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             unsigned rank = 0;
             while (p.slot(rank) != slot) ++rank;
             const perm left = p.removed(rank);
-            store(n->permutation_, left.word());
+            store(n->order, left.word());
             if (left.size() == 0) {
                 remove_empty(op, key, n, root, path);
             } else {

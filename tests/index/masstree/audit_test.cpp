@@ -203,7 +203,7 @@ class damaged_tree : public ::testing::Test {
         return at<leaf>(at_);
     }
     static unsigned slot(leaf& n, unsigned rank) {
-        return masstree_detail::leaf_permutation(masstree_detail::load(n.permutation_)).slot(rank);
+        return masstree_detail::leaf_permutation(masstree_detail::load(n.order)).slot(rank);
     }
     template <class T>
     void set(std::atomic<T>& w, T v) {
@@ -234,7 +234,7 @@ TEST_F(damaged_tree, with_a_key_outside_of_its_leaf) {
     expect("outside of its leaf's range");
 }
 TEST_F(damaged_tree, with_a_broken_permutation) {
-    set(first_leaf().permutation_, u64{0x1111111111111115});
+    set(first_leaf().order, u64{0x1111111111111115});
     expect("permutation is none");
 }
 TEST_F(damaged_tree, with_a_wrong_link_to_the_right) {
