@@ -82,6 +82,55 @@ void dirty_only(benchmark::State& state) {
 }
 BENCHMARK(dirty_only)->Arg(512);
 
+/// Lines in order of address, each named `times` in a row: what two small blocks in one line lead
+/// to.
+void write_back_in_order(benchmark::State& state) {
+    const medium m = flushing();
+    const lines memory;
+    const auto times = static_cast<u64>(state.range(0));
+    constexpr u64 batch = 512;
+    std::vector<u64> named(batch);
+    u64 at = 0;
+    for (auto _ : state) {
+        if (at + batch > memory.order.size()) at = 0;
+        for (u64 i = 0; i < batch; ++i) {
+            named[i] = at + i / times;
+            auto& word = *reinterpret_cast<volatile u64*>(memory.base + named[i] * line_size);
+            word = word + 1;
+        }
+        m.flush_lines(memory.base, named.data(), batch);
+        m.fence();
+        at += batch / times;
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch));
+}
+BENCHMARK(write_back_in_order)->Arg(1)->Arg(2)->Arg(4);
+
+/// Loads from 512 KiB, dirtied before: does the write-back (1) push lines out of the cache,
+/// compared with none (0)?
+void load_after_write_back(benchmark::State& state) {
+    const medium m = flushing();
+    const lines memory;
+    constexpr u64 count = 8192;
+    for (auto _ : state) {
+        state.PauseTiming();
+        memory.dirty(0, count);
+        if (state.range(0) != 0) m.flush_lines(memory.base, memory.order.data(), count);
+        m.fence();
+        state.ResumeTiming();
+        u64 sum = 0;
+        for (u64 i = 0; i < count; ++i) {
+            // Each address needs the value before it, so that every miss is waited for.
+            sum = *reinterpret_cast<volatile u64*>(memory.base + memory.order[i] * line_size +
+                                                   (sum >> 63));
+            asm volatile("" : "+r"(sum));
+        }
+        benchmark::DoNotOptimize(sum);
+    }
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(count));
+}
+BENCHMARK(load_after_write_back)->Arg(0)->Arg(1);
+
 /// Lines that are clean already.
 void write_back_clean(benchmark::State& state) {
     const medium m = flushing();

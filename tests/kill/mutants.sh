@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the SIGKILL campaign over deliberately broken cores (HF_MUTATION), each in a build tree of its
+# Builds the SIGKILL campaign over deliberately broken cores (HF_MUTATION), each in a build tree
+# of its
 # own, and demands that it reports violations.
 #
 #   mutants.sh [--cycles N] [--builds DIRECTORY] [MUTANT...]
