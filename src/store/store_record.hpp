@@ -2,11 +2,9 @@
 //
 // On the medium, little endian:
 //
-//     0       1         2          4            8            16           24            28 32
-//     +-------+---------+----------+------------+------------+------------+-------------+---------+
-//     | magic | version | zero     | flags      | expires    | cas unique | size of     | check   |
-//     data | 0xd5  | 1       |          |            |            |            | the data    | |
-//     +-------+---------+----------+------------+------------+------------+-------------+---------+
+//     offset  0      1        2     4      8        16          24             28     32
+//             magic  version  zero  flags  expires  cas unique  size of data   check  data
+//             0xd5   1
 //
 // and the store's own record, under the empty key:
 //
