@@ -219,7 +219,7 @@ violations check_headers(const files& project) {
 
 violations check_places(const files& project, const std::set<std::string>& hosts) {
     // Written so that this file does not find itself.
-    static const std::regex home(R"((^|[^\w.])/(hom[e]/\w|roo[t]/|User[s]/\w|wor[k]/|mn[t]/\w))");
+    static const std::regex home(R"((^|[^\w.])/(hom[e]/\w|roo[t]/|User[s]/\w|wor[k]/))");
     static const std::regex link(R"(https?:/{2}([A-Za-z0-9.-]+))");
     violations found;
     for (const auto& file : project) {
