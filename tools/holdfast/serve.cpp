@@ -57,6 +57,7 @@ struct serve_arguments {
     std::string fence_latency = "0";
     std::string flush = "auto";
     unsigned max_connections = 1024;
+    bool size_given = false;
 };
 
 const std::map<std::string, flush_policy> flush_policies{{"auto", flush_policy::automatic},
@@ -65,11 +66,20 @@ const std::map<std::string, flush_policy> flush_policies{{"auto", flush_policy::
 const std::map<std::string, medium_kind> media{
     {"dax", medium_kind::dax}, {"eadr", medium_kind::eadr}, {"shm", medium_kind::shm}};
 
-map_options map_options_of(const serve_arguments& a) {
+result<map_options> map_options_of(const serve_arguments& a) {
     map_options o;
     o.epoch = parse_duration(a.epoch).value();
     o.region.initial_size = parse_size(a.size).value();
     o.region.max_size = parse_size(a.max_size).value();
+    if (o.region.max_size != 0 && o.region.initial_size > o.region.max_size) {
+        if (a.size_given || o.region.max_size < least_size) {
+            return failure({errc::usage, "understand the arguments", "",
+                            "--max-size is " + a.max_size + ", less than a region begins with",
+                            "choose at least " +
+                                human_size(a.size_given ? o.region.initial_size : least_size)});
+        }
+        o.region.initial_size = o.region.max_size;
+    }
     o.region.fence_latency_ns = parse_latency(a.fence_latency).value();
     o.region.flush = flush_policies.at(a.flush);
     if (const auto kind = media.find(a.medium); kind != media.end()) o.region.medium = kind->second;
@@ -131,8 +141,10 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
 int run(const serve_arguments& a) {
     // Whoever read our output may be gone; that must not end the server.
     std::signal(SIGPIPE, SIG_IGN);
+    const auto options = map_options_of(a);
+    if (!options) return complain(options.error());
     if (auto made = make_directory(a.file); !made) return complain(made.error());
-    auto records = store::open(a.file, {map_options_of(a), {}});
+    auto records = store::open(a.file, {*options, {}});
     if (!records) return complain(records.error());
     say(story_of(records->stats(), a));
 
@@ -223,7 +235,10 @@ void add_serve(CLI::App& app, action& chosen) {
         "Example:\n"
         "  holdfast serve --file /dev/shm/store.hf --port 11211 --ack durable\n"
         "  printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\n' | nc -q1 127.0.0.1 11211");
-    verb->callback([a, &chosen] { chosen = [a] { return run(*a); }; });
+    verb->callback([a, verb, &chosen] {
+        a->size_given = verb->count("--size") != 0;
+        chosen = [a] { return run(*a); };
+    });
 }
 
 }  // namespace hf::tool

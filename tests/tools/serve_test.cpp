@@ -1,0 +1,129 @@
+// `holdfast serve` serves, closes in order, and comes back after SIGKILL.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "tools/program.hpp"
+#include "tools/region_files.hpp"
+
+namespace hf::test {
+namespace {
+
+class serve : public ::testing::Test {
+   protected:
+    scratch dir;
+    const std::string file = dir / "store.hf";
+
+    bool is_clean() { return holdfast({"info", file, "--json"}).json()["clean"].get<bool>(); }
+};
+
+const std::string set_k = "set k 0 0 5\r\nhello\r\n";
+const std::string hello = "VALUE k 0 5\r\nhello\r\nEND\r\n";
+
+TEST_F(serve, creates_a_region_and_closes_it_in_order) {
+    for (const int signal : {SIGTERM, SIGINT}) {
+        std::filesystem::remove(file);
+        server_process s({"--file", file, "--size", "16m"});
+        ASSERT_GT(s.port(), 0) << s.said();
+        EXPECT_EQ(s.ask(set_k, "STORED\r\n"), "STORED\r\n");
+        EXPECT_EQ(s.ask("get k\r\n", "END\r\n"), hello);
+        EXPECT_EQ(s.end(signal), 0);
+        EXPECT_NE(s.said().find("created"), std::string::npos) << s.said();
+        EXPECT_NE(s.said().find("closed cleanly"), std::string::npos) << s.said();
+        EXPECT_TRUE(is_clean());
+        EXPECT_EQ(holdfast({"check", file}).code, 0);
+    }
+}
+
+TEST_F(serve, serves_again_what_was_durable_before_it_was_killed) {
+    {
+        server_process s({file, "--size", "16m", "--ack", "durable", "--threads", "1"});
+        ASSERT_GT(s.port(), 0) << s.said();
+        EXPECT_EQ(s.ask(set_k, "STORED\r\n"), "STORED\r\n");
+        EXPECT_EQ(s.end(SIGKILL), 1000 + SIGKILL);
+    }
+    EXPECT_FALSE(is_clean());
+    EXPECT_EQ(holdfast({"check", file}).code, 0);
+    server_process s({file});
+    ASSERT_GT(s.port(), 0) << s.said();
+    EXPECT_NE(s.said().find("recovered in "), std::string::npos) << s.said();
+    EXPECT_EQ(s.ask("get k\r\n", "END\r\n"), hello);
+    EXPECT_EQ(s.end(SIGTERM), 0);
+    EXPECT_TRUE(is_clean());
+}
+
+TEST_F(serve, makes_the_directory_of_the_default_file) {
+    server_process s({"--size", "16m"}, dir.path());
+    ASSERT_GT(s.port(), 0) << s.said();
+    EXPECT_TRUE(std::filesystem::exists(dir / "data/store.hf"));
+    const auto mode = std::filesystem::status(dir / "data").permissions();
+    EXPECT_EQ(mode & std::filesystem::perms::all, std::filesystem::perms::owner_all);
+    EXPECT_EQ(s.end(SIGTERM), 0);
+}
+
+TEST_F(serve, takes_all_its_options) {
+    server_process s({"-f",
+                      file,
+                      "-l",
+                      "127.0.0.1",
+                      "-t",
+                      "2",
+                      "--ack",
+                      "buffered",
+                      "--epoch",
+                      "10ms",
+                      "--max-value",
+                      "64k",
+                      "--size",
+                      "16MiB",
+                      "--max-size",
+                      "1G",
+                      "--medium",
+                      "shm",
+                      "--flush",
+                      "always",
+                      "--fence-latency",
+                      "pcm",
+                      "--max-connections",
+                      "5"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    EXPECT_NE(s.said().find("lines written back with"), std::string::npos) << s.said();
+    EXPECT_EQ(s.ask("set k 0 0 70000\r\n" + std::string(70000, 'x') + "\r\n", "\r\n"),
+              "SERVER_ERROR object too large for cache\r\n");
+    EXPECT_EQ(s.end(SIGTERM), 0);
+}
+
+TEST_F(serve, refuses_a_region_that_is_being_served) {
+    server_process first({file, "--size", "16m"});
+    ASSERT_GT(first.port(), 0);
+    const outcome o = holdfast({"serve", file, "--port", "0"});
+    EXPECT_EQ(o.code, 5);
+    expect_one_clear_error(o);
+}
+
+TEST_F(serve, refuses_a_port_that_is_taken_and_closes_its_region) {
+    server_process first({dir / "first.hf", "--size", "16m"});
+    ASSERT_GT(first.port(), 0);
+    const outcome o =
+        holdfast({"serve", file, "--size", "16m", "--port", std::to_string(first.port())});
+    EXPECT_EQ(o.code, 5);
+    expect_one_clear_error(o);
+    EXPECT_TRUE(is_clean());
+}
+
+TEST_F(serve, refuses_what_is_no_region) {
+    write_file(file, std::string(100'000, 'x'));
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    const std::string before = read_file(file);
+    const outcome garbage = holdfast({"serve", file, "--port", "0"});
+    EXPECT_EQ(garbage.code, 6);
+    expect_one_clear_error(garbage);
+    EXPECT_TRUE(read_file(file) == before);
+    EXPECT_EQ(holdfast({"serve", dir.path(), "--port", "0"}).code, 4);
+    EXPECT_EQ(holdfast({"serve", dir / "no/such/directory.hf", "--port", "0"}).code, 3);
+    EXPECT_EQ(holdfast({"serve", file, "--port", "0", "--medium", "dax"}).code, 10);
+}
+
+}  // namespace
+}  // namespace hf::test

@@ -1,0 +1,81 @@
+// Every verb helps, tells its version, and refuses nonsense in one line with exit code 2.
+#include <gtest/gtest.h>
+
+#include "tools/program.hpp"
+
+namespace hf::test {
+namespace {
+
+const std::vector<std::string> verbs{"serve", "info", "check", "doctor"};
+
+TEST(command_line, helps) {
+    const outcome o = holdfast({"--help"});
+    EXPECT_EQ(o.code, 0);
+    EXPECT_EQ(o.err, "");
+    for (const std::string& verb : verbs) EXPECT_NE(o.out.find("  " + verb), std::string::npos);
+    EXPECT_NE(o.out.find("Exit codes"), std::string::npos);
+}
+
+TEST(command_line, helps_with_each_verb) {
+    for (const std::string& verb : verbs) {
+        const outcome o = holdfast({verb, "--help"});
+        EXPECT_EQ(o.code, 0) << verb;
+        EXPECT_EQ(o.err, "") << verb;
+        EXPECT_NE(o.out.find("Usage: holdfast " + verb), std::string::npos) << o.out;
+    }
+}
+
+TEST(command_line, helps_with_the_benchmarks_where_they_are_built) {
+    const outcome o = holdfast({"bench", "--help"});
+    if (o.code == 2) GTEST_SKIP() << "built without benchmarks";
+    EXPECT_EQ(o.code, 0);
+    EXPECT_NE(o.out.find("ycsb"), std::string::npos);
+}
+
+TEST(command_line, tells_its_version_with_and_without_a_verb) {
+    EXPECT_EQ(holdfast({"--version"}).out, "holdfast " HF_VERSION "\n");
+    for (const std::string& verb : verbs) {
+        const outcome o = holdfast({verb, "--version"});
+        EXPECT_EQ(o.code, 0) << verb;
+        EXPECT_EQ(o.out, "holdfast " HF_VERSION "\n") << verb;
+    }
+}
+
+class nonsense : public ::testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(nonsense, is_refused_in_one_line_with_code_2_and_changes_nothing) {
+    const scratch dir;
+    const outcome o = holdfast(GetParam(), dir.path());
+    EXPECT_EQ(o.code, 2);
+    EXPECT_EQ(o.out, "");
+    expect_one_clear_error(o);
+    EXPECT_TRUE(dir.names().empty());
+}
+
+using arguments = std::vector<std::string>;
+INSTANTIATE_TEST_SUITE_P(
+    of_a_user, nonsense,
+    ::testing::Values(
+        arguments{}, arguments{"dance"}, arguments{"--dance"}, arguments{"info"},
+        arguments{"check"}, arguments{"info", "a", "b"}, arguments{"check", "--repair", "a"},
+        arguments{"doctor", "a", "b"}, arguments{"serve", "--port", "65536"},
+        arguments{"serve", "--port", "-1"}, arguments{"serve", "--port", "http"},
+        arguments{"serve", "--port"}, arguments{"serve", "--threads", "0"},
+        arguments{"serve", "--threads", "257"}, arguments{"serve", "--threads", "two"},
+        arguments{"serve", "--ack", "perhaps"}, arguments{"serve", "--epoch", "64"},
+        arguments{"serve", "--epoch", "999us"}, arguments{"serve", "--epoch", "10001ms"},
+        arguments{"serve", "--epoch", "0ms"}, arguments{"serve", "--epoch", "-64ms"},
+        arguments{"serve", "--epoch", "99999999999999999999s"},
+        arguments{"serve", "--max-value", "0"}, arguments{"serve", "--max-value", "65m"},
+        arguments{"serve", "--max-value", "1x"}, arguments{"serve", "--size", "15m"},
+        arguments{"serve", "--size", "2t"}, arguments{"serve", "--size", "99999999999t"},
+        arguments{"serve", "--size", "64m", "--max-size", "32m"},
+        arguments{"serve", "--max-size", "8m"}, arguments{"serve", "--max-size", "1024g1"},
+        arguments{"serve", "--medium", "floppy"}, arguments{"serve", "--fence-latency", "1001"},
+        arguments{"serve", "--fence-latency", "-1"}, arguments{"serve", "--fence-latency", "slow"},
+        arguments{"serve", "--flush", "sometimes"}, arguments{"serve", "--listen", "nowhere"},
+        arguments{"serve", "--listen", "127.0.0.1.1"}, arguments{"serve", "--max-connections", "0"},
+        arguments{"serve", "a.hf", "b.hf"}, arguments{"serve", "a.hf", "--file", "b.hf"}));
+
+}  // namespace
+}  // namespace hf::test
