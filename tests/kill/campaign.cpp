@@ -91,6 +91,7 @@ session_plan campaign::next_plan() {
         std::chrono::microseconds(random_.below(static_cast<u64>(span.count()) + 1));
     plan.options.region.flush =
         random_.below(2) == 0 ? flush_policy::automatic : flush_policy::always;
+    plan.stops_at_points = has_persist_points() && random_.below(2) == 0;
     return plan;
 }
 
@@ -106,6 +107,7 @@ void campaign::work_for_a_while() {
     // A short one ends while the background pass is at work.
     if (random_.below(5) == 0) end.after_us = random_.below(5000);
     if (has_persist_points() && random_.below(3) == 0) {
+        plan.stops_at_points = true;
         plan.die_at_point = 1 + static_cast<u32>(random_.below(3000));
     }
     run_session(plan, end);
@@ -131,6 +133,7 @@ void campaign::interrupt_openings() {
         ending end;
         end.after_us = random_.below(static_cast<u64>(1.3 * usual_opening_us_) + 200);
         if (has_persist_points() && random_.below(2) == 0) {
+            plan.stops_at_points = true;
             plan.die_at_point = 1 + static_cast<u32>(random_.below(40));
             end.after_us += 50'000;
         }

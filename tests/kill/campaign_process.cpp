@@ -16,6 +16,7 @@ namespace hf::kill_test {
 
 namespace {
 
+constexpr u64 nap_ns = 50'000;
 constexpr u32 patience_s = 30;  ///< of an opening, a close, a look at everything: then it hangs
 
 }  // namespace
@@ -125,7 +126,7 @@ void campaign::wait_for_epoch() {
         const u64 now = told();
         if (first == 0) first = now;
         if (now > first) return;
-        sleep_until_ns(now_ns() + 50'000);
+        sleep_until_ns(now_ns() + nap_ns);
     }
 }
 
@@ -139,7 +140,7 @@ u64 campaign::told() const noexcept {
 }
 
 void campaign::wait_for_end() {
-    while (!has_ended()) sleep_until_ns(now_ns() + 50'000);
+    while (!has_ended()) sleep_until_ns(now_ns() + nap_ns);
 }
 
 bool campaign::has_ended() {
@@ -149,17 +150,18 @@ bool campaign::has_ended() {
     return status_.has_value();
 }
 
+/// Naps are counted, not time: on a machine that was suspended, nobody hangs.
 bool campaign::wait_for(phase least, u32 seconds) {
-    const u64 deadline = now_ns() + u64{seconds} * 1'000'000'000;
+    u64 naps = u64{seconds} * 1'000'000'000 / nap_ns;
     while (journal_->session().now.load() < least) {
         if (has_ended()) return journal_->session().now.load() >= least;
-        if (now_ns() > deadline) {
+        if (naps-- == 0) {
             blame("session " + std::to_string(sessions_.size() - 1) + " hangs while " +
                   std::string(to_string(journal_->session().now)));
             kill_session();
             return false;
         }
-        sleep_until_ns(now_ns() + 50'000);
+        sleep_until_ns(now_ns() + nap_ns);
     }
     return true;
 }

@@ -26,21 +26,24 @@ using std::chrono::microseconds;
 session_state* dying = nullptr;
 std::atomic<u32> points_left{0};
 
-void die_at_persist_point(const char* name) {
-    if (points_left.fetch_sub(1) != 1) return;
-    std::string_view(name).copy(dying->persist_point, sizeof(dying->persist_point) - 1);
-    dying->stopped_itself = true;
-    (void)kill(getpid(), SIGKILL);
-    for (;;) pause();
+/// Besides ending the process at the n-th point, it holds threads up at some of them: what another
+/// thread does meanwhile may be what nobody has thought of.
+void at_persist_point(const char* name) {
+    if (points_left.load() != 0 && points_left.fetch_sub(1) == 1) {
+        std::string_view(name).copy(dying->persist_point, sizeof(dying->persist_point) - 1);
+        dying->stopped_itself = true;
+        (void)kill(getpid(), SIGKILL);
+        for (;;) pause();
+    }
+    thread_local splitmix64 random(now_ns());
+    if (random() % 32 == 0) std::this_thread::sleep_for(microseconds(random() % 500));
 }
 
 std::optional<map> open(const session_plan& plan, journal& record) {
     session_state& session = record.session();
-    if (plan.die_at_point != 0) {
-        dying = &session;
-        points_left = plan.die_at_point;
-        (void)set_persist_point_hook(die_at_persist_point);
-    }
+    dying = &session;
+    points_left = plan.die_at_point;
+    if (plan.stops_at_points) (void)set_persist_point_hook(at_persist_point);
     session.now = phase::opening;
     auto opened = map::open(plan.region, plan.options);
     if (!opened) {

@@ -18,6 +18,7 @@ struct session_plan {
     u64 seed = 0;
     map_options options;
     u64 started_at_ns = 0;
+    bool stops_at_points = false;  ///< a thread that comes to a persist point may be held up there
     u32 die_at_point = 0;  ///< the process kills itself at its n-th persist point; 0: it does not
 };
 

@@ -40,16 +40,15 @@ std::optional<std::vector<ledger::finding>> ledger::look(std::uint16_t port) con
         for (std::uint32_t i = first; i < end; ++i) keys += " " + index_.packages[i].name;
         connection->get(keys);
         std::uint32_t at = first;
-        const bool answered =
-            connection->flush() &&
-            connection->read_values([&](std::string_view key, std::string_view value) {
-                // In the order of the question.
-                while (at < end && index_.packages[at].name != key) ++at;
-                if (at == end) return;
-                const bool same = index_.packages[at].stanza == value;
-                found[at] = same ? finding::exact : finding::altered;
-            });
-        if (!answered) return std::nullopt;
+        const auto visit = [&](std::string_view key, std::string_view value) {
+            // In the order of the question.
+            while (at < end && index_.packages[at].name != key) ++at;
+            if (at == end) return;
+            const bool same = index_.packages[at].stanza == value;
+            found[at] = same ? finding::exact : finding::altered;
+        };
+        if (!connection->flush()) return std::nullopt;
+        if (!connection->read_values(visit)) return std::nullopt;
     }
     return found;
 }
