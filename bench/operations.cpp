@@ -67,6 +67,7 @@ std::optional<distribution> distribution_of(std::string_view name) noexcept {
 std::vector<stream> make_streams(const stream_shape& shape, u64 seed) {
     HF_CHECK(shape.records > 0 && shape.records <= most_records, "number of records");
     std::vector<stream> all;
+    all.reserve(shape.threads);
     const zipfian ranks(shape.records);
     splitmix64 seeds(seed);
     for (unsigned t = 0; t < shape.threads; ++t) {

@@ -25,6 +25,8 @@ class scratch_space {
     /// pages if they are wanted and may be had, and /dev/shm if not.
     [[nodiscard]] static result<scratch_space> make(const std::optional<std::string>& directory,
                                                     huge_pages wish);
+    scratch_space(const scratch_space&) = delete;
+    scratch_space& operator=(const scratch_space&) = delete;
     scratch_space(scratch_space&& other) noexcept;
     scratch_space& operator=(scratch_space&&) = delete;
     /// Removes the files.

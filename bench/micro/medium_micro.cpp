@@ -46,7 +46,7 @@ struct lines {
 
 void fence_alone(benchmark::State& state) {
     const medium m = flushing();
-    for (auto _ : state) m.fence();
+    for ([[maybe_unused]] auto _ : state) m.fence();
 }
 BENCHMARK(fence_alone);
 
@@ -57,7 +57,7 @@ void write_back_dirty(benchmark::State& state) {
     const lines memory;
     const auto batch = static_cast<u64>(state.range(0));
     u64 at = 0;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         if (at + batch > memory.order.size()) at = 0;
         memory.dirty(at, batch);
         m.flush_lines(memory.base, memory.order.data() + at, batch);
@@ -73,7 +73,7 @@ void dirty_only(benchmark::State& state) {
     const lines memory;
     const auto batch = static_cast<u64>(state.range(0));
     u64 at = 0;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         if (at + batch > memory.order.size()) at = 0;
         memory.dirty(at, batch);
         at += batch;
@@ -91,7 +91,7 @@ void write_back_in_order(benchmark::State& state) {
     constexpr u64 batch = 512;
     std::vector<u64> named(batch);
     u64 at = 0;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         if (at + batch > memory.order.size()) at = 0;
         for (u64 i = 0; i < batch; ++i) {
             named[i] = at + i / times;
@@ -112,7 +112,7 @@ void load_after_write_back(benchmark::State& state) {
     const medium m = flushing();
     const lines memory;
     constexpr u64 count = 8192;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         state.PauseTiming();
         memory.dirty(0, count);
         if (state.range(0) != 0) m.flush_lines(memory.base, memory.order.data(), count);
@@ -139,7 +139,7 @@ void write_back_clean(benchmark::State& state) {
     m.flush_lines(memory.base, memory.order.data(), memory.order.size());
     m.fence();
     u64 at = 0;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         if (at + batch > memory.order.size()) at = 0;
         m.flush_lines(memory.base, memory.order.data() + at, batch);
         m.fence();
@@ -153,7 +153,7 @@ BENCHMARK(write_back_clean)->Arg(1)->Arg(512)->Arg(16384);
 void write_back_hot(benchmark::State& state) {
     const medium m = flushing();
     alignas(64) static volatile u64 word[8];
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         word[0] = word[0] + 1;
         m.flush_line(const_cast<const u64*>(&word[0]));
         m.fence();
@@ -167,7 +167,7 @@ void stream_node(benchmark::State& state) {
     const lines memory;
     alignas(64) std::byte node[320] = {};
     u64 at = 0;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         if (at + sizeof(node) > lines::bytes) at = 0;
         m.stream(memory.base + at, node, sizeof(node));
         m.fence();

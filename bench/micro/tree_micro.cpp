@@ -63,7 +63,7 @@ class small_engine {
 template <class D>
 void enter_and_leave(benchmark::State& state) {
     small_engine<D> e;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         const operation op(e->epochs());
         benchmark::DoNotOptimize(op.epoch());
     }
@@ -75,7 +75,7 @@ BENCHMARK(enter_and_leave<incll_discipline>);
 template <class D>
 void allocate_and_free(benchmark::State& state) {
     small_engine<D> e;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         operation op(e->epochs());
         const auto block = e->memory().allocate(op, 16);
         HF_CHECK(block.has_value(), "no memory");
@@ -90,7 +90,7 @@ template <class D>
 void get_cached(benchmark::State& state) {
     small_engine<D> e;
     u64 n = 0;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         const u64 k = key_of(n++ % small_tree);
         operation op(e->epochs());
         bool found = e->tree().get(op, {reinterpret_cast<const char*>(&k), sizeof(k)},
@@ -105,7 +105,7 @@ template <class D>
 void put_cached(benchmark::State& state) {
     small_engine<D> e;
     u64 n = 0;
-    for (auto _ : state) e.put(n++ % small_tree);
+    for ([[maybe_unused]] auto _ : state) e.put(n++ % small_tree);
 }
 BENCHMARK(put_cached<transient_discipline>);
 BENCHMARK(put_cached<logged_discipline>);
@@ -114,7 +114,7 @@ BENCHMARK(put_cached<incll_discipline>);
 void draw_zipfian(benchmark::State& state) {
     const zipfian ranks(20'000'000);
     xoshiro256ss random(1);
-    for (auto _ : state) benchmark::DoNotOptimize(ranks(random));
+    for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(ranks(random));
 }
 BENCHMARK(draw_zipfian);
 
