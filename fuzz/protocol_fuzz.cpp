@@ -67,6 +67,11 @@ std::string converse(std::string_view stream, std::size_t piece, std::size_t bou
     session one(context);
     std::string carried;
     std::string answers;
+    const auto take = [&] {
+        do {
+            carried.erase(0, one.consume(carried));
+        } while (one.paused());
+    };
     const auto read = [&](std::size_t most) {
         std::array<std::string_view, 2> pieces;
         while (most != 0 && one.answers().sendable() != 0) {
@@ -80,7 +85,7 @@ std::string converse(std::string_view stream, std::size_t piece, std::size_t bou
     while (!stream.empty() && !one.finished()) {
         carried += stream.substr(0, piece);
         stream.remove_prefix(std::min(piece, stream.size()));
-        carried.erase(0, one.consume(carried));
+        take();
         if (one.answers().size() > bound + largest_answer) {
             std::abort();
         }
@@ -89,7 +94,7 @@ std::string converse(std::string_view stream, std::size_t piece, std::size_t bou
     read(static_cast<std::size_t>(-1));
     for (std::size_t before = answers.size() + 1; before != answers.size();) {
         before = answers.size();
-        carried.erase(0, one.consume(carried));
+        take();
         read(static_cast<std::size_t>(-1));
     }
     return answers;

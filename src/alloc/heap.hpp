@@ -45,6 +45,7 @@
 
 #include "alloc/page_heap.hpp"
 #include "base/check.hpp"
+#include "base/leak.hpp"
 #include "checkpoint/discipline.hpp"
 #include "sync/spin_lock.hpp"
 
@@ -108,10 +109,10 @@ class heap {
     using lane_memory = std::array<remembered, block_classes>;
 
     [[nodiscard]] compact_cell& cell_at(u64 block) const noexcept {
-        return *reinterpret_cast<compact_cell*>(base() + block);
+        return *object_at<compact_cell>(base(), block);
     }
     [[nodiscard]] const void* header_of(u64 payload_offset) const noexcept {
-        return base() + payload_offset - block_header_size;
+        return object_at<const void>(base(), payload_offset - block_header_size);
     }
     [[nodiscard]] lane_memory& memory(lane& l) noexcept {
         if (l.allocator_state == nullptr) [[unlikely]] {
@@ -204,7 +205,7 @@ inline u64 heap<D>::pop(operation& op, class_lists& g) {
     if (block == 0) return 0;
     const u64 next = next_block(block, op.failed(), op.epoch());
     g.lists.set(class_lists::free, next);
-    __builtin_prefetch(base() + next, 1);
+    __builtin_prefetch(object_at<compact_cell>(base(), next), 1);
     return block;
 }
 
@@ -216,6 +217,7 @@ inline result<u64> heap<D>::allocate(operation& op, u64 payload) {
                              : block_size(class_of_block(payload + block_header_size));
         void* p = size % line_size == 0 ? std::aligned_alloc(line_size, size) : std::malloc(size);
         HF_CHECK(p != nullptr, "out of memory");
+        ends_with_process(p);
         return reinterpret_cast<u64>(p) + block_header_size;
     }
     lane& l = op.my_lane();

@@ -10,7 +10,7 @@ namespace {
 /// Pieces of output handed to the system at once.
 constexpr std::size_t pieces_a_write = 16;
 /// Rounds that a connection may take before others have their turn.
-constexpr int rounds_a_turn = 16;
+constexpr int rounds_a_turn = 4;
 
 bool would_block(const asio::error_code& status) {
     return status == asio::error::would_block || status == asio::error::try_again;
@@ -22,8 +22,10 @@ void connection::begin() {
     asio::error_code status;
     socket_.non_blocking(true, status);
     if (!status) {
-        asio::error_code ignored;  // a connection without it is slower, not wrong
+        asio::error_code
+            ignored;  // a connection without these is slower or lives longer, not wrong
         socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+        socket_.set_option(asio::socket_base::keep_alive(true), ignored);
         return drive();
     }
     close();
@@ -56,13 +58,17 @@ void connection::drive() {
     }
 }
 
+void connection::note_carried() {
+    carried_fresh_ = (session_.blocked() || session_.paused()) && !carried_.empty();
+}
+
 void connection::feed() {
     const std::size_t taken = session_.consume(carried_);
     carried_.erase(0, taken);
     if (carried_.empty()) {
         carried_ = std::string();
     }
-    carried_fresh_ = session_.blocked() && !carried_.empty();
+    note_carried();
 }
 
 void connection::read() {
@@ -82,8 +88,7 @@ void connection::read() {
     const std::string_view fresh(owner_.input_.data(), size);
     if (carried_.empty()) {
         carried_.assign(fresh.substr(session_.consume(fresh)));
-        carried_fresh_ = session_.blocked() && !carried_.empty();
-        return;
+        return note_carried();
     }
     carried_.append(fresh);
     feed();

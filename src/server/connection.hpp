@@ -46,6 +46,7 @@ class connection : public std::enable_shared_from_this<connection> {
 
     void drive();
     void feed();
+    void note_carried();
     void read();
     /// Sends what can be sent; false: the connection is closed.
     bool write();

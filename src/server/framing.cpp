@@ -9,11 +9,11 @@ namespace {
 bool begins_a_long_get(std::string_view input) noexcept {
     constexpr std::size_t most_blanks = 100;
     const auto begin = input.find_first_not_of(' ');
-    if (begin == std::string_view::npos || begin > most_blanks) {
+    if (begin > most_blanks) {  // npos, too
         return false;
     }
     const auto word = input.substr(begin);
-    return word.substr(0, 4) == "get " || word.substr(0, 5) == "gets ";
+    return word.starts_with("get ") || word.starts_with("gets ");
 }
 
 }  // namespace

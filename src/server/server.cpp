@@ -63,6 +63,7 @@ struct server::impl {
     void purge_later();
     void stop();
     void fail(const error& e);
+    void end_accepting(void (*then)(detail::worker&));
     void wait();
     std::optional<std::string> stats(std::string_view argument);
     detail::tallies counted() const;
@@ -226,20 +227,8 @@ void server::impl::purge(std::size_t left) {
 }
 
 void server::impl::stop() {
-    if (workers.empty() || stopping.exchange(true)) {
-        return;
-    }
-    asio::post(workers.front()->loop(), [this] {
-        asio::error_code ignored;
-        acceptor->close(ignored);
-        rest->cancel();
-        purge_timer->cancel();
-        if (signals) {
-            signals->cancel(ignored);
-        }
-    });
-    for (const auto& one : workers) {
-        one->shut_down();
+    if (!workers.empty() && !stopping.exchange(true)) {
+        end_accepting([](detail::worker& one) { one.shut_down(); });
     }
 }
 
@@ -248,10 +237,24 @@ void server::impl::fail(const error& e) {
         const std::lock_guard lock(mutex);
         failed = e;
     }
-    stop();
-    for (const auto& one : workers) {
-        one->abandon();
-    }
+    stopping = true;
+    end_accepting([](detail::worker& one) { one.abandon(); });
+}
+
+void server::impl::end_accepting(void (*then)(detail::worker&)) {
+    asio::post(workers.front()->loop(), [this, then] {
+        asio::error_code ignored;
+        acceptor->close(ignored);
+        rest->cancel();
+        purge_timer->cancel();
+        if (signals) {
+            signals->cancel(ignored);
+        }
+        // From here, so that it comes behind every connection that a worker was given.
+        for (const auto& one : workers) {
+            then(*one);
+        }
+    });
 }
 
 void server::impl::wait() {

@@ -26,7 +26,8 @@ constexpr std::int64_t longest_relative_exptime = 60 * 60 * 24 * 30;
 
 std::size_t session::consume(std::string_view input) {
     std::size_t taken = 0;
-    while (!finished_ && !blocked()) {
+    turns_left_ = requests_a_turn;
+    while (!finished_ && !blocked() && !paused()) {
         const auto rest = input.substr(taken);
         if (now_.line_size != 0) {
             if (!continue_get(rest.substr(0, now_.line_size))) {
@@ -50,6 +51,7 @@ std::size_t session::consume(std::string_view input) {
                 continue;
             }
             taken += piece.taken;
+            --turns_left_;
             carry_out(r);
             continue;
         }
@@ -195,7 +197,8 @@ bool session::continue_get(std::string_view line) {
             return true;
         }
         now_.position = static_cast<std::size_t>(key.data() + key.size() - line.data());
-        if (blocked()) {
+        --turns_left_;
+        if (blocked() || paused()) {
             return false;
         }
     }

@@ -10,8 +10,9 @@
 // between two
 //     keys and goes on when there is room. So a client that does not read costs at most the bound
 //     and one value.
-// I3  With acks that wait, the answer to every command that may write, whatever its outcome, is
-// held until the
+// I3  One call of consume() carries out a bounded number of requests, so that no client has a
+// thread for itself. I4  With acks that wait, the answer to every command that may write, whatever
+// its outcome, is held until the
 //     epoch that the outcome was true in is durable. Answers to reads are not held for themselves.
 //
 // Concurrency. None: a connection's thread owns it; so does the context that a worker's sessions
@@ -51,13 +52,18 @@ class session {
    public:
     explicit session(session_context& shared) : shared_(shared) {}
 
-    /// Takes what it can and returns how many bytes that were.
+    /// Takes what it can and returns how many bytes that were. Carries out up to requests_a_turn
+    /// requests; the keys of a get count one each.
     std::size_t consume(std::string_view input);
+
+    static constexpr int requests_a_turn = 1000;
 
     /// No further input will be taken; the connection ends when the answers are sent.
     [[nodiscard]] bool finished() const noexcept { return finished_; }
     /// Nothing is carried out until answers were sent.
     [[nodiscard]] bool blocked() const noexcept { return answers_.size() >= shared_.output_bound; }
+    /// There may be more to carry out in the input as it is: others had to have their turn.
+    [[nodiscard]] bool paused() const noexcept { return turns_left_ == 0; }
     [[nodiscard]] answer_queue& answers() noexcept { return answers_; }
     [[nodiscard]] const answer_queue& answers() const noexcept { return answers_; }
 
@@ -70,7 +76,7 @@ class session {
     void touch(const request& r);
     void flush_all(const request& r);
     void statistics_of(const request& r);
-    /// Goes on with the get of `line`; false: the queue is full.
+    /// Goes on with the get of `line`; false: the queue is full, or the turn is over.
     bool continue_get(std::string_view line);
     [[nodiscard]] bool get_one(std::string_view key);
 
@@ -96,6 +102,7 @@ class session {
     framer framer_;
     answer_queue answers_;
     store::draft draft_;
+    int turns_left_ = requests_a_turn;
     bool quiet_ = false;
     bool finished_ = false;
 };

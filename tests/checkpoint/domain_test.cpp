@@ -24,11 +24,12 @@ T must(result<T> r) {
 
 class domain_test : public test::on_tmpfs {
    protected:
-    void open(std::chrono::microseconds epoch = no_clock, u64 first_epoch = 1) {
+    void open(std::chrono::microseconds epoch = no_clock, u64 first_epoch = 1,
+              u64 bytes = u64{1} << 20) {
         domain_.reset();
         region_.reset();
         region_options o;
-        o.initial_size = u64{1} << 20;
+        o.initial_size = bytes;
         o.first_epoch = first_epoch;
         o.flush = flush_policy::always;
         region_ = must(region::open(file, o));
@@ -147,8 +148,9 @@ TEST_F(domain_test, a_torn_entry_ends_its_segment) {
 }
 
 TEST_F(domain_test, the_log_grows_and_all_of_it_is_applied) {
-    open();
+    open(no_clock, 1, u64{8} << 20);
     constexpr u64 objects = 4000;
+    constexpr u64 large_objects = 1000;
     std::memset(bytes(), 'a', objects * 64);
     {
         operation op(*domain_);
@@ -156,17 +158,17 @@ TEST_F(domain_test, the_log_grows_and_all_of_it_is_applied) {
             const log_object o{layout::page_size + i * 64, 64};
             must(op.my_lane().log.append(std::span(&o, 1), op.epoch()));
         }
-        // Fewer bytes an entry than a large node, so force several segments with repeated big
-        // objects.
-        for (u64 i = 0; i < 1000; ++i) {
-            const log_object o{layout::page_size + objects * 64, max_log_object};
+        // Small objects fit into one segment; large ones make several.
+        for (u64 i = 0; i < large_objects; ++i) {
+            const log_object o{layout::page_size + objects * 64 + i * max_log_object,
+                               max_log_object};
             must(op.my_lane().log.append(std::span(&o, 1), op.epoch()));
         }
     }
     std::memset(bytes(), 'b', objects * 64);
     crash();
     open();
-    EXPECT_EQ(domain_->recovered_entries(), objects + 1000);
+    EXPECT_EQ(domain_->recovered_entries(), objects + large_objects);
     for (u64 i = 0; i < objects * 64; ++i) ASSERT_EQ(bytes()[i], 'a');
 }
 
@@ -230,7 +232,7 @@ TEST_F(domain_test, lanes_are_taken_over_by_later_threads) {
 
 TEST_F(domain_test, refuses_epochs_outside_of_1_ms_to_10_s) {
     region_options o;
-    o.initial_size = u64{1} << 20;
+    o.initial_size = bytes;
     region_ = must(region::open(file, o));
     for (const auto epoch : {std::chrono::microseconds(999), std::chrono::microseconds(10'000'001),
                              std::chrono::microseconds(-5)}) {

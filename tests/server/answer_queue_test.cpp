@@ -51,14 +51,14 @@ TEST(answer_queue, keeps_the_order_of_blocks_and_small_answers) {
         std::array<std::string_view, 2> pieces;
         const std::size_t count = q.gather(pieces);
         ASSERT_GT(count, 0U);
-        const auto part = pieces[count - 1].substr(0, step);
-        if (count == 2) {
-            got += pieces[0];
-            q.sent(pieces[0].size() + part.size());
-        } else {
-            q.sent(part.size());
+        // All but the last piece, and a part of that.
+        std::size_t size = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto part = i + 1 == count ? pieces[i].substr(0, step) : pieces[i];
+            got += part;
+            size += part.size();
         }
-        got += part;
+        q.sent(size);
     }
     EXPECT_TRUE(got == expected);
 }

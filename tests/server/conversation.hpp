@@ -24,7 +24,11 @@ class conversation {
         go_on();
     }
     /// Lets the session look at the untaken input again.
-    void go_on() { input_.erase(0, session.consume(input_)); }
+    void go_on() {
+        do {
+            input_.erase(0, session.consume(input_));
+        } while (session.paused());
+    }
     /// The client reads up to `most` bytes of what may be sent.
     std::string read(std::size_t most = static_cast<std::size_t>(-1)) {
         std::string got;

@@ -9,6 +9,8 @@
 namespace hf::test {
 namespace {
 
+using namespace std::string_literals;
+
 struct exchange {
     const char* what;
     std::string sent;
@@ -86,7 +88,7 @@ const std::vector<exchange>& exchanges() {
          "format\r\nERROR\r\n"},
         {"key with controls", "set a\tb\x01 0 0 1\r\na\r\nget a\tb\x01\r\n",
          "STORED\r\nVALUE a\tb\x01 0 1\r\na\r\nEND\r\n"},
-        {"key with a NUL", std::string("set k 0 0 1\r\na\r\nget k\0x\r\nget k x\0 k\r\n", 39),
+        {"key with a NUL", "set k 0 0 1\r\na\r\nget k\0x\r\nget k x\0 k\r\n"s,
          "STORED\r\nVALUE k 0 1\r\na\r\nEND\r\nVALUE k 0 1\r\na\r\nEND\r\n"},
         {"bare line feeds", "set k 0 0 1\na\r\nget k\n", "STORED\r\nVALUE k 0 1\r\na\r\nEND\r\n"},
         {"empty lines", "\r\n\n", "ERROR\r\nERROR\r\n"},
@@ -240,6 +242,26 @@ TEST(session, sees_changes_between_the_keys_of_an_interrupted_get) {
     c.send("get a b\r\n");
     must(s->set("b", "2"));
     EXPECT_EQ(c.talk(""), "VALUE a 0 1\r\n1\r\nVALUE b 0 1\r\n2\r\nEND\r\n");
+}
+
+TEST(session, lets_others_have_their_turn_in_a_long_get_and_in_many_commands) {
+    temporary_store s;
+    for (const std::string& unit : {"k "s, "mn\r\n"s}) {
+        detail::session_context context(*s);
+        detail::session one(context);
+        std::string input = unit == "k " ? "get " : "";
+        for (int i = 0; i < 3500; ++i) {
+            input += unit;
+        }
+        input += "\r\n";
+        int turns = 0;
+        do {
+            input.erase(0, one.consume(input));
+            ++turns;
+        } while (one.paused());
+        EXPECT_EQ(turns, 4);
+        EXPECT_TRUE(input.empty());
+    }
 }
 
 TEST(session, with_durable_acks_holds_the_answers_to_writes_and_what_follows) {

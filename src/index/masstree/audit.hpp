@@ -85,11 +85,9 @@ class masstree_audit {
 
     template <class T>
     [[nodiscard]] T& at(u64 offset) const noexcept {
-        return *reinterpret_cast<T*>(base_ + offset);
+        return *object_at<T>(base_, offset);
     }
-    [[nodiscard]] u64 offset_of(const void* p) const noexcept {
-        return static_cast<u64>(static_cast<const std::byte*>(p) - base_);
-    }
+    [[nodiscard]] u64 offset_of(const void* p) const noexcept { return offset_from(base_, p); }
     static u64 load(const masstree_detail::word& w) noexcept { return masstree_detail::load(w); }
 
     void bad(u64 offset, std::string text) { report_.add(offset, std::move(text)); }

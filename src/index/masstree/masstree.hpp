@@ -91,7 +91,7 @@ class masstree {
         heap_.deallocate(op, offset, record_at(offset)->payload());
     }
     [[nodiscard]] record* record_at(u64 offset) const noexcept {
-        return reinterpret_cast<record*>(base_ + offset);
+        return object_at<record>(base_, offset);
     }
 
     struct outcome {
@@ -149,11 +149,9 @@ class masstree {
     // --- small things ---
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
-        return reinterpret_cast<T*>(base_ + offset);
+        return object_at<T>(base_, offset);
     }
-    [[nodiscard]] u64 offset_of(const void* p) const noexcept {
-        return static_cast<u64>(static_cast<const std::byte*>(p) - base_);
-    }
+    [[nodiscard]] u64 offset_of(const void* p) const noexcept { return offset_from(base_, p); }
     static u64 load(const masstree_detail::word& w) noexcept { return masstree_detail::load(w); }
     static void store(masstree_detail::word& w, u64 v) noexcept { masstree_detail::store(w, v); }
     [[nodiscard]] u64 stable(node* n) const noexcept { return n->version.stable(generation_); }

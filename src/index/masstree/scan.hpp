@@ -63,7 +63,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         for (unsigned r = 0; r < snap.count; ++r) {
             const entry& e = snap.entries[r];
             if (value_word::is_layer(e.value)) continue;
-            __builtin_prefetch(base_ + value_word::offset(e.value));
+            __builtin_prefetch(record_at(value_word::offset(e.value)));
         }
         for (unsigned r = 0; r < snap.count; ++r) {
             const entry& e = snap.entries[r];
