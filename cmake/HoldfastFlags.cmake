@@ -39,3 +39,16 @@ if(HF_MUTATION)
   add_compile_definitions(HF_MUTATION_${HF_MUTATION}=1)
   message(STATUS "HF_MUTATION=${HF_MUTATION}: this build is broken on purpose")
 endif()
+
+# hf_instrument(<target>): its loads and stores are seen by the crash lab (crashlab/runtime), which
+# stands in for the runtime that the compiler's instrumentation is made for.
+function(hf_instrument target)
+  if(HF_CRASHLAB)
+    target_compile_options(${target} PRIVATE -fsanitize=thread
+      "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
+      "SHELL:-mllvm -tsan-instrument-read-before-write=1")
+  endif()
+endfunction()
+if(HF_CRASHLAB)
+  add_compile_definitions(HF_TRACE=1)
+endif()

@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "persist/persist_point.hpp"
+#include "persist/trace.hpp"
 #include "sync/spin_lock.hpp"
 
 namespace hf {
@@ -71,7 +72,9 @@ domain::~domain() {
 
 result<void> domain::recover_log() {
     if (!crashed_) return {};
-    const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+    const unsigned threads = options_.recovery_threads != 0
+                                 ? options_.recovery_threads
+                                 : std::max(1U, std::thread::hardware_concurrency());
     auto applied = apply_log(region_, crashed_epoch_, threads);
     if (!applied) return tl::unexpected(applied.error());
     recovered_entries_ = applied->entries;
@@ -225,6 +228,7 @@ void domain::lead_boundary() {
     }
     current_.store(ending + 1, std::memory_order_release);
     durable_.store(ending, std::memory_order_release);
+    trace::announced(ending);
     const u64 end = now_ns();
     last_boundary_ns_.store(end, std::memory_order_relaxed);
     open_gate();

@@ -57,6 +57,7 @@ namespace hf {
 struct domain_options {
     std::chrono::microseconds epoch = std::chrono::milliseconds(64);  ///< 0: no clock
     bool durable = true;  ///< false: epochs are a grace period only (discipline transient)
+    unsigned recovery_threads = 0;  ///< that apply the external log; 0: one a processor
 };
 
 inline constexpr std::chrono::microseconds shortest_epoch = std::chrono::milliseconds(1);

@@ -36,6 +36,7 @@
 #include "base/bits.hpp"
 #include "checkpoint/external_log.hpp"
 #include "persist/medium.hpp"
+#include "persist/trace.hpp"
 
 namespace hf {
 
@@ -70,6 +71,7 @@ class alignas(64) lane {
     /// Notes [p, p + n) as written just now; every later write to it is noted again.
     void note_once(const void* p, std::size_t n) noexcept {
         if (!track) return;
+        trace::noted(p, n);
         const u64 first = offset(p) / line_size;
         const u64 last = (offset(p) + n - 1) / line_size;
         for (u64 l = first; l <= last; ++l) {
@@ -81,6 +83,7 @@ class alignas(64) lane {
     /// Notes [p, p + n) as dirty for the rest of the epoch.
     void note_sticky(const void* p, std::size_t n) {
         if (!track) return;
+        trace::noted(p, n);
         const u64 first = offset(p) / line_size;
         const u64 last = (offset(p) + n - 1) / line_size;
         for (u64 l = first; l <= last; ++l) sticky_.push_back(l);

@@ -128,6 +128,9 @@ void medium::stream(void* dst, const void* src, std::size_t n) const noexcept {
         if (n != 0) std::memcpy(dst, src, n);
         return;
     }
+#ifdef HF_TRACE
+    if (trace::sink != nullptr) return trace::sink->stream(dst, src, n);
+#endif
     auto* to = static_cast<std::byte*>(dst);
     const auto* from = static_cast<const std::byte*>(src);
     const auto address = reinterpret_cast<u64>(to);

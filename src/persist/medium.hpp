@@ -27,6 +27,7 @@
 
 #include "base/bits.hpp"
 #include "persist/counters.hpp"
+#include "persist/trace.hpp"
 
 #include <holdfast/options.hpp>
 
@@ -93,7 +94,11 @@ class medium {
             asm volatile("" ::: "memory");
             return;
         }
+#ifdef HF_TRACE
+        if (trace::sink != nullptr) trace::sink->fence();
+#else
         asm volatile("sfence" ::: "memory");
+#endif
         detail::count(detail::counters_of_thread().fences, 1);
         if (fence_latency_ns_ != 0) [[unlikely]]
             wait();
@@ -122,6 +127,9 @@ class medium {
     template <class AddressOf>
     void each_line(u64 n, AddressOf address_of) const noexcept {
         asm volatile("" ::: "memory");
+#ifdef HF_TRACE
+        for (u64 i = 0; i < n && trace::sink != nullptr; ++i) trace::sink->flush(address_of(i));
+#else
         switch (instruction_) {
             case flush_instruction::none:
                 return;
@@ -135,6 +143,7 @@ class medium {
                 for (u64 i = 0; i < n; ++i) asm volatile("clwb %0" ::"m"(*address_of(i)));
                 break;
         }
+#endif
         detail::count(detail::counters_of_thread().flushes, n);
     }
 

@@ -52,6 +52,10 @@ void epoch_record_store(epoch_record& record, u64 epoch) noexcept {
     constexpr u64 farthest = u64{1} << 20;
     u64 reached = record.epoch.load(std::memory_order_relaxed);
     HF_CHECK(epoch - reached <= farthest, "the epoch goes forward, and not by a million");
+    // What a crash cut short is finished first. Begun anew on top of it, an advance could leave an
+    // epoch to which neither check nor seal belongs.
+    record.check.store(check_of(reached, check_seed), std::memory_order_release);
+    record.seal.store(check_of(reached, seal_seed), std::memory_order_release);
     while (epoch - reached > max_epoch_step) {
         reached += max_epoch_step;
         epoch_record_init(record, reached);

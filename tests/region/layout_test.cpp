@@ -47,6 +47,26 @@ TEST(epoch_record, is_either_epoch_after_every_prefix_of_an_advance) {
     }
 }
 
+// Found by the crash lab: --target leaf.update --seed 1, two crashes in a row.
+TEST(epoch_record, is_valid_after_every_prefix_of_an_advance_that_follows_a_broken_one) {
+    const words before = words_at(10);
+    for (u64 step = 1; step <= max_epoch_step; ++step) {
+        const words after = words_at(10 + step);
+        for (const words broken : {words{after.check, before.epoch, before.seal},
+                                   words{after.check, after.epoch, before.seal}}) {
+            epoch_record r;
+            r.check.store(broken.check);
+            r.epoch.store(broken.epoch);
+            r.seal.store(broken.seal);
+            const words rest = words_at(broken.epoch);
+            EXPECT_EQ(*load({rest.check, rest.epoch, broken.seal}), broken.epoch);
+            epoch_record_store(r, broken.epoch);
+            EXPECT_EQ(words_of(r).check, rest.check);
+            EXPECT_EQ(words_of(r).seal, rest.seal);
+        }
+    }
+}
+
 TEST(epoch_record, jumps_after_many_crashes_during_recovery) {
     epoch_record r;
     epoch_record_init(r, 10);

@@ -1,0 +1,70 @@
+// explore/choices.hpp: which of several possibilities each unsure thing takes in one run.
+//
+// A run asks choose() whenever it meets something unsure (a line, the file's length); run again
+// with the same answers it asks the same questions. So a run is named by its answers, and next()
+// walks through all of them depth first. Other policies answer for themselves.
+#pragma once
+
+#include "base/bits.hpp"
+#include "base/random.hpp"
+
+#include <map>
+#include <vector>
+
+namespace hf::lab {
+
+enum class policy : u8 {
+    all,          ///< depth first, every combination
+    oldest,       ///< of each the first: nothing reached the medium
+    newest,       ///< of each the last: everything did
+    one_differs,  ///< as newest, but one question gets the first answer
+    random,
+    replay,  ///< as told; what is not told gets the first answer
+};
+
+struct choice {
+    u64 what = 0;  ///< a line's number, or one of the below
+    u32 chosen = 0;
+    u32 count = 0;
+};
+
+inline constexpr u64 choice_of_length = ~u64{0} - 1;
+inline constexpr u64 choice_of_name = ~u64{0} - 2;
+
+class choices {
+   public:
+    explicit choices(policy how, u64 seed = 0) : how_(how), random_(seed) {}
+    /// Replays these.
+    explicit choices(const std::vector<choice>& told) : how_(policy::replay), random_(0) {
+        for (const choice& c : told) told_[c.what] = c.chosen;
+    }
+
+    [[nodiscard]] u32 choose(u64 what, u32 count);
+
+    /// Questions asked in this run so far.
+    [[nodiscard]] u32 depth() const noexcept { return depth_; }
+    [[nodiscard]] const std::vector<choice>& steps() const noexcept { return steps_; }
+    /// The run begins again behind its first `keep` answers.
+    void rewind(u32 keep) noexcept { depth_ = keep; }
+    /// Forgets all answers behind the first `keep`.
+    void cut(u32 keep) {
+        steps_.resize(keep);
+        depth_ = keep;
+    }
+    /// Turns to the next combination behind the first `keep` answers; false: there is none. Rewinds.
+    [[nodiscard]] bool next(u32 keep);
+    /// From here on another policy answers what is new.
+    void set_policy(policy how) noexcept { how_ = how; }
+    /// For one_differs: the number of the question that gets the first answer.
+    void set_different(u32 number) noexcept { different_ = number; }
+
+   private:
+    policy how_;
+    splitmix64 random_;
+    u32 depth_ = 0;
+    u32 different_ = 0;
+    std::vector<choice> steps_;
+    std::map<u64, u32> told_;
+};
+
+}  // namespace hf::lab

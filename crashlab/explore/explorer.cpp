@@ -1,0 +1,281 @@
+#include "crashlab/explore/explorer.hpp"
+
+#include "base/check.hpp"
+#include "crashlab/explore/guard.hpp"
+#include "crashlab/runtime/file.hpp"
+
+#include <algorithm>
+
+namespace hf::lab {
+namespace {
+
+/// A run on an image; what it did to it is undone at its end.
+class run_scope {
+   public:
+    run_scope(image& i, choices& how, recorder* behind = nullptr) : image_(i), behind_(behind) {
+        the_file.exploring = &i;
+        image_.begin(how, behind);
+        if (behind_ != nullptr) behind_->start_behind(the_file.memory);
+    }
+    run_scope(const run_scope&) = delete;
+    run_scope& operator=(const run_scope&) = delete;
+    ~run_scope() {
+        if (behind_ != nullptr) behind_->stop();
+        image_.end();
+        the_file.exploring = nullptr;
+    }
+
+   private:
+    image& image_;
+    recorder* behind_;
+};
+
+bool is_worth_a_crash(event_kind k) {
+    switch (k) {
+        case event_kind::fence:
+        case event_kind::point:
+        case event_kind::announced:
+        case event_kind::length:
+        case event_kind::link:
+        case event_kind::sync:
+        case event_kind::sync_name:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+std::vector<u32> crash_points_of(const std::vector<event>& trace) {
+    std::vector<u32> found;
+    bool changed = true;
+    for (u32 i = 0; i < trace.size(); ++i) {
+        if (is_worth_a_crash(trace[i].kind) &&
+            (changed || trace[i].kind == event_kind::point)) {
+            found.push_back(i);
+            changed = trace[i].kind != event_kind::point;
+        } else if (trace[i].kind == event_kind::store) {
+            changed = true;
+        }
+    }
+    found.push_back(static_cast<u32>(trace.size()));
+    return found;
+}
+
+crash_model settled(const crash_model& m, const choices& how) {
+    crash_model next = m;
+    u64 length = m.length().sure;
+    bool linked = m.name().sure != 0;
+    for (const choice& c : how.steps()) {
+        if (c.what == choice_of_length) {
+            length = c.chosen == 0 ? m.length().sure : m.length().now;
+        } else if (c.what == choice_of_name) {
+            linked = (c.chosen == 0 ? m.name().sure : m.name().now) != 0;
+        } else {
+            bool complete = true;
+            const auto all = m.find(c.what)->versions(c.what, complete);
+            next.settle(c.what, all.at(c.chosen));
+        }
+    }
+    next.settle_file(length, linked);
+    return next;
+}
+
+finding explorer::found(std::string what, const choices& how, probe asked,
+                        unsigned question) const {
+    return {std::move(what), {{at_event_, how.steps()}}, asked, question};
+}
+
+void explorer::count_state() {
+    ++counts_.states;
+    counts_.images.insert(image_.digest());
+}
+
+std::optional<finding> explorer::explore(const std::vector<event>& trace, const crash_model& before,
+                                         victim& who) {
+    ++counts_.traces;
+    image_.on_endless = stop_endless;
+    return explore_trace(trace, before, who, 0);
+}
+
+std::optional<finding> explorer::explore_trace(const std::vector<event>& trace,
+                                               const crash_model& before, victim& who,
+                                               unsigned depth) {
+    counts_.events += trace.size();
+    auto points = crash_points_of(trace);
+    if (depth > 0 && points.size() > limits_.nested_points) {
+        // Evenly, begun at another one each time.
+        std::vector<u32> some;
+        const std::size_t step = points.size() / limits_.nested_points + 1;
+        for (std::size_t i = draws_++ % step; i < points.size(); i += step) {
+            some.push_back(points[i]);
+        }
+        points.swap(some);
+    }
+    crash_model m = before;
+    u32 next = 0;
+    for (const u32 point : points) {
+        for (; next < point; ++next) m.advance(trace[next]);
+        at_event_ = point;
+        if (point < trace.size() && trace[point].kind == event_kind::point) {
+            counts_.points.insert(trace[point].value);
+        }
+        ++counts_.crash_points;
+        if (auto f = explore_point(m, who, depth)) return f;
+        if (must_stop()) break;
+    }
+    return std::nullopt;
+}
+
+std::optional<finding> explorer::explore_point(const crash_model& m, victim& who, unsigned depth) {
+    image_.load(m);
+    if (auto f = explore_lazily(m, who)) return f;
+    return explore_whole(m, who, depth);
+}
+
+std::optional<finding> explorer::explore_lazily(const crash_model& m, victim& who) {
+    choices how(policy::all);
+    bool more = true;
+    u64 openings = 0;
+    for (; more && openings < limits_.openings && !must_stop(); ++openings) {
+        if (auto f = open_once(m, who, how)) return f;
+        more = how.next(0);
+    }
+    if (!more) return std::nullopt;
+    ++counts_.incomplete;
+    for (u64 i = 0; i < limits_.openings && !must_stop(); ++i) {
+        choices drawn(policy::random, seed_ + ++draws_);
+        if (auto f = open_once(m, who, drawn)) return f;
+    }
+    return std::nullopt;
+}
+
+std::optional<finding> explorer::open_once(const crash_model& m, victim& who, choices& how) {
+    const run_scope scope(image_, how);
+    std::unique_ptr<survivor> s;
+    ++counts_.openings;
+    if (auto wrong = guarded([&] { s = who.recover(m.announced()); })) {
+        return found(*wrong, how, probe::recovery);
+    }
+    count_state();
+    const u32 keep = how.depth();
+    for (unsigned q = 0; q < s->questions() && !must_stop(); ++q) {
+        how.cut(keep);
+        if (auto f = ask(*s, q, how)) return f;
+    }
+    how.cut(keep);
+    return std::nullopt;
+}
+
+std::optional<finding> explorer::ask(survivor& s, unsigned number, choices& how) {
+    const u32 keep = how.depth();
+    const auto once = [&](choices& by) -> std::optional<finding> {
+        const auto before = image_.mark();
+        const auto wrong = guarded([&] { s.ask(number); });
+        count_state();
+        std::optional<finding> f;
+        if (wrong) f = found(*wrong, by, probe::question, number);
+        image_.rollback(before);
+        return f;
+    };
+    for (u64 i = 0; i < limits_.states; ++i) {
+        if (auto f = once(how)) return f;
+        if (!how.next(keep)) return std::nullopt;
+    }
+    how.cut(keep);
+    how.set_policy(policy::random);
+    for (u64 i = 0; i < limits_.random_states; ++i) {
+        if (auto f = once(how)) return f;
+        how.cut(keep);
+    }
+    how.set_policy(policy::all);
+    return std::nullopt;
+}
+
+std::optional<finding> explorer::explore_whole(const crash_model& m, victim& who, unsigned depth) {
+    const bool may_nest = depth < limits_.depth;
+    u32 questions = 0;
+    for (const policy p : {policy::newest, policy::oldest}) {
+        choices how(p);
+        if (auto f = run_whole(m, who, how, may_nest && p == policy::newest, depth)) return f;
+        questions = how.depth();
+    }
+    for (u32 i = 0; i < limits_.whole && questions > 0 && !must_stop(); ++i) {
+        choices one(policy::one_differs);
+        one.set_different(static_cast<u32>((draws_ + i) % questions));
+        if (auto f = run_whole(m, who, one, false, depth)) return f;
+        choices any(policy::random, seed_ + ++draws_);
+        if (auto f = run_whole(m, who, any, may_nest && i < limits_.nested, depth)) return f;
+    }
+    return std::nullopt;
+}
+
+std::optional<finding> explorer::run_whole(const crash_model& m, victim& who, choices& how,
+                                           bool nest, unsigned depth) {
+    recorder nested;
+    std::unique_ptr<survivor> s;
+    {
+        const run_scope scope(image_, how, nest ? &nested : nullptr);
+        ++counts_.openings;
+        if (auto wrong = guarded([&] { s = who.recover(m.announced()); })) {
+            return found(*wrong, how, probe::recovery);
+        }
+        if (auto wrong = guarded([&] { s->inspect(); })) {
+            return found(*wrong, how, probe::inspection);
+        }
+        count_state();
+        if (auto wrong = guarded([&] { s->work_on(); })) return found(*wrong, how, probe::work);
+        s->crash();
+    }
+    if (!nest) return std::nullopt;
+    const u32 outer = at_event_;
+    auto f = explore_nested(m, std::move(s), nested.take(), how, depth);
+    at_event_ = outer;
+    if (f) f->stages.insert(f->stages.begin(), stage{outer, how.steps()});
+    image_.load(m);
+    return f;
+}
+
+std::optional<finding> explorer::explore_nested(const crash_model& m, std::unique_ptr<survivor> who,
+                                                const std::vector<event>& trace,
+                                                const choices& how, unsigned depth) {
+    ++counts_.nested_traces;
+    return explore_trace(trace, settled(m, how), *who, depth + 1);
+}
+
+std::optional<std::string> explorer::replay(const std::vector<event>& trace,
+                                            const crash_model& before, victim& who,
+                                            const finding& f) {
+    image_.on_endless = stop_endless;
+    std::vector<event> events = trace;
+    crash_model m = before;
+    victim* current = &who;
+    std::unique_ptr<survivor> s;
+    for (std::size_t i = 0; i < f.stages.size(); ++i) {
+        const bool last = i + 1 == f.stages.size();
+        for (u32 e = 0; e < f.stages[i].event && e < events.size(); ++e) m.advance(events[e]);
+        image_.load(m);
+        choices how(f.stages[i].contents);
+        recorder nested;
+        std::unique_ptr<survivor> next;
+        {
+            const run_scope scope(image_, how, last ? nullptr : &nested);
+            const auto wrong = guarded([&] {
+                next = current->recover(m.announced());
+                if (last && f.asked == probe::question) next->ask(f.question);
+                if (!last || f.asked >= probe::inspection) next->inspect();
+                if (!last || f.asked == probe::work) next->work_on();
+                if (!last) next->crash();
+            });
+            if (wrong || last) return wrong;
+        }
+        events = nested.take();
+        m = settled(m, how);
+        s = std::move(next);
+        current = s.get();
+    }
+    return std::nullopt;
+}
+
+}  // namespace hf::lab

@@ -1,0 +1,116 @@
+// explore/explorer.hpp: walks through what a crash can leave behind, and has recovery judged.
+//
+// At each crash point of a trace (before every fence and sync, at each persist point and
+// announcement, at the end):
+//   lazily   recovery runs once for every combination of contents of the lines that it reads; behind
+//            each, every question once for every combination of what the question reads. Questions
+//            don't depend on one another, so the cost is a sum over them. Past the limits,
+//            combinations are drawn at random.
+//   whole    all lines old, all new, one differs, random: everything is inspected, the survivor
+//            works on.
+//   nested   some of the whole runs are themselves recorded, recovery included, and explored in the
+//            same way: a crash during recovery, and one during the recovery from that.
+#pragma once
+
+#include "crashlab/explore/digest_set.hpp"
+#include "crashlab/explore/image.hpp"
+#include "crashlab/targets/target.hpp"
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <set>
+
+namespace hf::lab {
+
+struct limits {
+    u64 openings = 64;           ///< of one crash point, by all combinations; as many at random
+    u64 states = 2000;           ///< of one question, by all combinations
+    u64 random_states = 200;     ///< of one question, when these did not suffice
+    u32 whole = 6;               ///< random whole images of a crash point
+    u32 nested = 1;              ///< of them recorded and explored
+    unsigned depth = 2;          ///< crashes during recovery, one in the other
+    u32 nested_points = 12;      ///< crash points of a recovery, evenly
+};
+
+struct counts {
+    u64 traces = 0;
+    u64 events = 0;
+    u64 crash_points = 0;
+    u64 openings = 0;
+    u64 states = 0;         ///< recoveries and questions answered, each on an image of its own
+    u64 nested_traces = 0;
+    u64 incomplete = 0;     ///< crash points where combinations were drawn at random
+    std::set<u64> points;   ///< persist points at which a crash was explored
+    digest_set images;
+};
+
+/// One crash of a chain: at this event, with these contents.
+struct stage {
+    u32 event = 0;
+    std::vector<choice> contents;
+};
+
+/// What a run does after recovery.
+enum class probe : u8 { recovery, question, inspection, work };
+
+struct finding {
+    std::string what;
+    std::vector<stage> stages;
+    probe asked = probe::recovery;
+    unsigned question = 0;
+};
+
+class explorer {
+   public:
+    explorer(image& memory, const limits& most, counts& counted, u64 seed)
+        : image_(memory), limits_(most), counts_(counted), seed_(seed) {}
+
+    /// Set: says when to stop early.
+    std::function<bool()> out_of_time;
+
+    /// Explores all crash points of `trace`; the first finding ends it.
+    [[nodiscard]] std::optional<finding> explore(const std::vector<event>& trace,
+                                                 const crash_model& before, victim& who);
+    /// Repeats one run. nullopt: nothing was wrong with it.
+    [[nodiscard]] std::optional<std::string> replay(const std::vector<event>& trace,
+                                                    const crash_model& before, victim& who,
+                                                    const finding& f);
+
+   private:
+    [[nodiscard]] std::optional<finding> explore_trace(const std::vector<event>& trace,
+                                                       const crash_model& before, victim& who,
+                                                       unsigned depth);
+    [[nodiscard]] std::optional<finding> explore_point(const crash_model& m, victim& who,
+                                                       unsigned depth);
+    [[nodiscard]] std::optional<finding> explore_lazily(const crash_model& m, victim& who);
+    [[nodiscard]] std::optional<finding> open_once(const crash_model& m, victim& who, choices& how);
+    [[nodiscard]] std::optional<finding> ask(survivor& s, unsigned number, choices& how);
+    [[nodiscard]] std::optional<finding> explore_whole(const crash_model& m, victim& who,
+                                                       unsigned depth);
+    [[nodiscard]] std::optional<finding> run_whole(const crash_model& m, victim& who, choices& how,
+                                                   bool nest, unsigned depth);
+    [[nodiscard]] std::optional<finding> explore_nested(const crash_model& m,
+                                                        std::unique_ptr<survivor> who,
+                                                        const std::vector<event>& trace,
+                                                        const choices& how, unsigned depth);
+    [[nodiscard]] finding found(std::string what, const choices& how, probe asked,
+                                unsigned question = 0) const;
+    void count_state();
+    [[nodiscard]] bool must_stop() const { return out_of_time && out_of_time(); }
+
+    image& image_;
+    limits limits_;
+    counts& counts_;
+    u64 seed_;
+    u64 draws_ = 0;
+    u32 at_event_ = 0;
+};
+
+/// Numbers of the events in front of which a crash is worth exploring, and the trace's end.
+[[nodiscard]] std::vector<u32> crash_points_of(const std::vector<event>& trace);
+
+/// The model of the crash in `m` after the choices of one run.
+[[nodiscard]] crash_model settled(const crash_model& m, const choices& how);
+
+}  // namespace hf::lab

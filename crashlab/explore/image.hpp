@@ -1,0 +1,109 @@
+// explore/image.hpp: the memory of a region after a crash, resolved as far as somebody looks.
+//
+// Purpose. Recovery and queries run on the region's own memory. A line that may hold several
+// contents (model/crash_model.hpp) gets one when it is first read or written; everything that is
+// changed is put back afterwards, line by line. So a run costs what it touches, whatever the
+// region's size (lazy exploration: Gorjiara et al., "Jaaru", ASPLOS 2021).
+//
+// Invariants.
+//  I1  Outside of runs the memory holds the model's floors.
+//  I2  A line's state byte is: unsure (top bit), and the level at which its content was saved.
+//  I3  rollback(m) restores content and state of every line touched since mark() returned m.
+#pragma once
+
+#include "crashlab/explore/choices.hpp"
+#include "crashlab/model/crash_model.hpp"
+#include "crashlab/runtime/observer.hpp"
+#include "crashlab/trace/recorder.hpp"
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace hf::lab {
+
+class image final : public observer {
+   public:
+    /// `memory`: where regions are mapped; `before`: what it held before the trace.
+    image(std::byte* memory, const std::byte* before, u64 size);
+
+    /// The memory becomes the model's; nothing is decided.
+    void load(const crash_model& m);
+
+    /// A run: from here on accesses decide, by `how`. `behind`: also told of every write.
+    void begin(choices& how, recorder* behind = nullptr);
+    void end();
+
+    struct place {
+        std::size_t undo = 0;
+        std::size_t decided = 0;
+        u64 digest = 0;
+        u8 level = 0;
+        std::optional<u64> length;
+        std::optional<bool> linked;
+    };
+    [[nodiscard]] place mark();
+    void rollback(const place& p);
+
+    struct decision {
+        u64 line = 0;
+        const version* taken = nullptr;
+        u32 number = 0;
+    };
+    /// Lines decided in this run.
+    [[nodiscard]] const std::vector<decision>& decided() const noexcept { return decided_; }
+    /// Of the image as decided so far.
+    [[nodiscard]] u64 digest() const noexcept { return digest_; }
+    /// Whether some line had more contents than were tried.
+    [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
+    /// Accesses since begin(): a recovery that does not end is stopped by the explorer.
+    [[nodiscard]] u64 accesses() const noexcept { return accesses_; }
+
+    // --- the file, for runtime/file.cpp ---
+    [[nodiscard]] u64 file_length();
+    void set_file_length(u64 bytes);
+    [[nodiscard]] bool file_linked();
+    void set_file_linked();
+    [[nodiscard]] recorder* behind() noexcept { return behind_; }
+
+    void reading(u64 at, u64 size, u64 pc) override;
+    void writing(u64 at, u64 size, ordering how, u64 pc) override;
+
+    /// Thrown (by longjmp of the explorer) when a run takes too long; set by the explorer.
+    static constexpr u64 most_accesses = 200'000'000;
+    void (*on_endless)() = nullptr;
+
+   private:
+    static constexpr u8 unsure = 0x80;
+
+    struct saved_line {
+        u64 line;
+        line_content content;
+        u8 state;
+    };
+
+    void save(u64 line);
+    void decide(u64 line);
+    const std::vector<version>& versions_of(u64 line);
+    void put_back(u64 line);
+
+    std::byte* memory_;
+    const std::byte* before_;
+    u64 size_;
+    const crash_model* model_ = nullptr;
+    std::vector<u8> state_;
+    std::vector<u64> loaded_;  ///< lines that differ from `before`
+    u8 level_ = 1;
+    std::vector<saved_line> undo_;
+    std::vector<decision> decided_;
+    std::unordered_map<u64, std::vector<version>> versions_;
+    choices* choices_ = nullptr;
+    recorder* behind_ = nullptr;
+    u64 digest_ = 0;
+    u64 accesses_ = 0;
+    bool incomplete_ = false;
+    std::optional<u64> length_;
+    std::optional<bool> linked_;
+};
+
+}  // namespace hf::lab

@@ -1,0 +1,52 @@
+// laboratory.hpp: the memory that workloads run on, and one round: prepare, record, crash, explore.
+#pragma once
+
+#include "crashlab/explore/explorer.hpp"
+
+#include <memory>
+#include <string>
+
+namespace hf::lab {
+
+/// What one round recorded; kept for reports.
+struct recording {
+    std::vector<event> trace;
+    u64 file_bytes = 0;  ///< before it
+    bool linked = false;
+};
+
+class laboratory {
+   public:
+    /// Bytes that a region may have here.
+    static constexpr u64 capacity = u64{64} << 20;
+
+    laboratory();
+    laboratory(const laboratory&) = delete;
+    laboratory& operator=(const laboratory&) = delete;
+
+    /// Prepares and records; the victim has crashed when this returns.
+    [[nodiscard]] std::unique_ptr<target> record(const target_description& d, u64 seed);
+    [[nodiscard]] const recording& recorded() const noexcept { return recorded_; }
+
+    /// Explores what record() recorded.
+    [[nodiscard]] std::optional<finding> explore(target& t, const limits& most, counts& counted,
+                                                 u64 seed, persistence mode,
+                                                 const std::function<bool()>& out_of_time);
+    [[nodiscard]] std::optional<std::string> replay(target& t, const finding& f, persistence mode);
+
+    [[nodiscard]] const std::byte* memory() const noexcept { return memory_; }
+
+   private:
+    [[nodiscard]] crash_model model(persistence mode) const {
+        return {before_, mode, recorded_.file_bytes, recorded_.linked};
+    }
+    void clear();
+    void take_snapshot();
+
+    std::byte* memory_;
+    std::byte* before_;
+    std::unique_ptr<image> image_;
+    recording recorded_;
+};
+
+}  // namespace hf::lab

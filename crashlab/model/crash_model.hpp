@@ -1,0 +1,71 @@
+// model/crash_model.hpp: everything that a crash at one point of a trace can leave behind.
+//
+// advance() takes the trace's events one by one. Between two events the model describes the set of
+// images: each line on its own (model/line.hpp), the file's length and name (unsure until synced).
+// A copy of a model is a branch: what a recovery did to one image is explored from there.
+#pragma once
+
+#include "crashlab/model/line.hpp"
+#include "crashlab/trace/recorder.hpp"
+
+#include <array>
+#include <map>
+#include <vector>
+
+namespace hf::lab {
+
+enum class persistence : u8 {
+    pcso,     ///< lines are also written back spontaneously, at any moment: the default
+    flushed,  ///< nothing reaches the medium unless it was flushed
+    eadr,     ///< caches survive: every store, in order
+};
+
+/// A fact about the file that a sync makes sure.
+struct file_fact {
+    u64 sure = 0;
+    u64 now = 0;
+};
+
+class crash_model {
+   public:
+    /// `memory`: the content of all lines before the first event; it must outlive the model.
+    crash_model(const std::byte* memory, persistence mode, u64 file_bytes, bool linked);
+
+    /// Takes the next event; returns the line it concerned, or no_line.
+    u64 advance(const event& e);
+    static constexpr u64 no_line = ~u64{0};
+
+    [[nodiscard]] const std::map<u64, line_state>& lines() const noexcept { return lines_; }
+    [[nodiscard]] const line_state* find(u64 line) const noexcept;
+    /// The line holds this version from now on, surely.
+    void settle(u64 line, const version& v);
+
+    [[nodiscard]] const file_fact& length() const noexcept { return length_; }
+    [[nodiscard]] const file_fact& name() const noexcept { return name_; }
+    void settle_file(u64 length, bool linked) noexcept;
+    [[nodiscard]] u64 announced() const noexcept { return announced_; }
+    [[nodiscard]] u32 events() const noexcept { return events_; }
+
+   private:
+    struct capture {
+        u64 line;
+        u64 stores;
+    };
+
+    line_state& line_at(u64 line);
+    void store(const event& e);
+    void flush(const event& e);
+    void fence(u8 thread);
+
+    const std::byte* memory_;
+    persistence mode_;
+    std::map<u64, line_state> lines_;
+    std::array<std::vector<capture>, max_threads> captured_;
+    std::vector<capture> written_;  ///< by system calls
+    file_fact length_;
+    file_fact name_;
+    u64 announced_ = 0;
+    u32 events_ = 0;
+};
+
+}  // namespace hf::lab

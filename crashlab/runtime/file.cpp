@@ -1,0 +1,206 @@
+#include "crashlab/runtime/file.hpp"
+
+#include "crashlab/explore/image.hpp"
+#include "crashlab/trace/recorder.hpp"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdarg>
+#include <cstring>
+
+namespace hf::lab {
+constinit file_state the_file;
+}
+
+namespace {
+
+using namespace hf::lab;
+using hf::u64;
+
+constexpr int file_number = 1 << 20;
+constexpr int directory_number = file_number + 1;
+
+bool is_active() { return the_file.memory != nullptr; }
+bool is_ours(int fd) { return is_active() && (fd == file_number || fd == directory_number); }
+bool is_our_file(const char* path) { return is_active() && std::strcmp(path, file_path) == 0; }
+bool is_our_directory(const char* path) { return is_active() && std::strcmp(path, "/lab") == 0; }
+
+u64 length() {
+    return the_file.exploring != nullptr ? the_file.exploring->file_length() : the_file.length;
+}
+void set_length(u64 bytes) {
+    if (the_file.exploring != nullptr) return the_file.exploring->set_file_length(bytes);
+    the_file.length = bytes;
+    if (the_file.recording != nullptr) the_file.recording->mark(event_kind::length, bytes);
+}
+bool linked() {
+    return the_file.exploring != nullptr ? the_file.exploring->file_linked() : the_file.linked;
+}
+void set_linked() {
+    if (the_file.exploring != nullptr) return the_file.exploring->set_file_linked();
+    the_file.linked = true;
+    if (the_file.recording != nullptr) the_file.recording->mark(event_kind::link, 1);
+}
+void mark(event_kind kind) {
+    recorder* r = the_file.exploring != nullptr ? the_file.exploring->behind() : the_file.recording;
+    if (r != nullptr) r->mark(kind, 0);
+}
+void write(u64 at, const std::byte* from, u64 size) {
+    if (the_file.exploring != nullptr) {
+        the_file.exploring->writing(at, size, ordering::plain, 0);
+        unseen_copy(the_file.memory + at, from, size);
+    } else if (the_file.recording != nullptr) {
+        the_file.recording->file_write(at, from, size);
+    } else {
+        unseen_copy(the_file.memory + at, from, size);
+    }
+}
+
+int refuse(int why) {
+    errno = why;
+    return -1;
+}
+
+int describe(struct stat* s) {
+    *s = {};
+    s->st_mode = S_IFREG | 0600;
+    s->st_uid = ::geteuid();
+    s->st_nlink = 1;
+    s->st_size = static_cast<off_t>(length());
+    s->st_blocks = (s->st_size + 511) / 512;
+    return 0;
+}
+
+template <class... A>
+long real(long number, A... arguments) {
+    return ::syscall(number, arguments...);
+}
+
+bool in_our_memory(const void* p) {
+    return is_active() &&
+           reinterpret_cast<u64>(p) - reinterpret_cast<u64>(the_file.memory) < the_file.capacity;
+}
+
+}  // namespace
+
+// NOLINTBEGIN: the names are libc's.
+extern "C" {
+
+int open(const char* path, int flags, ...) {
+    va_list rest;
+    va_start(rest, flags);
+    const mode_t mode = va_arg(rest, mode_t);
+    va_end(rest);
+    if (is_our_directory(path)) return directory_number;
+    if (is_our_file(path)) return linked() ? file_number : refuse(ENOENT);
+    return static_cast<int>(real(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+int openat(int directory, const char* path, int flags, ...) {
+    va_list rest;
+    va_start(rest, flags);
+    const mode_t mode = va_arg(rest, mode_t);
+    va_end(rest);
+    if (is_ours(directory)) {
+        set_length(0);
+        return file_number;
+    }
+    return static_cast<int>(real(SYS_openat, directory, path, flags, mode));
+}
+
+int close(int fd) { return is_ours(fd) ? 0 : static_cast<int>(real(SYS_close, fd)); }
+
+int lstat(const char* path, struct stat* s) {
+    if (is_our_file(path)) return linked() ? describe(s) : refuse(ENOENT);
+    return static_cast<int>(real(SYS_lstat, path, s));
+}
+
+int fstat(int fd, struct stat* s) {
+    return is_ours(fd) ? describe(s) : static_cast<int>(real(SYS_fstat, fd, s));
+}
+
+int fstatfs(int fd, struct statfs* s) {
+    if (!is_ours(fd)) return static_cast<int>(real(SYS_fstatfs, fd, s));
+    *s = {};
+    s->f_type = EXT4_SUPER_MAGIC;
+    return 0;
+}
+
+int fcntl(int fd, int command, ...) {
+    va_list rest;
+    va_start(rest, command);
+    void* argument = va_arg(rest, void*);
+    va_end(rest);
+    return is_ours(fd) ? 0 : static_cast<int>(real(SYS_fcntl, fd, command, argument));
+}
+
+int fchmod(int fd, mode_t mode) {
+    return is_ours(fd) ? 0 : static_cast<int>(real(SYS_fchmod, fd, mode));
+}
+
+int fallocate(int fd, int mode, off_t from, off_t size) {
+    if (!is_ours(fd)) return static_cast<int>(real(SYS_fallocate, fd, mode, from, size));
+    const auto end = static_cast<u64>(from + size);
+    if (end > the_file.capacity) return refuse(ENOSPC);
+    if (end > length()) set_length(end);
+    return 0;
+}
+
+int ftruncate(int fd, off_t size) {
+    if (!is_ours(fd)) return static_cast<int>(real(SYS_ftruncate, fd, size));
+    set_length(static_cast<u64>(size));
+    return 0;
+}
+
+int fsync(int fd) {
+    if (!is_ours(fd)) return static_cast<int>(real(SYS_fsync, fd));
+    mark(fd == directory_number ? event_kind::sync_name : event_kind::sync);
+    return 0;
+}
+
+int linkat(int from, const char* path, int to, const char* name, int flags) {
+    if (!is_ours(to)) return static_cast<int>(real(SYS_linkat, from, path, to, name, flags));
+    if (linked()) return refuse(EEXIST);
+    set_linked();
+    return 0;
+}
+
+ssize_t pread(int fd, void* into, size_t size, off_t at) {
+    if (!is_ours(fd)) return real(SYS_pread64, fd, into, size, at);
+    const u64 end = length();
+    const auto from = static_cast<u64>(at);
+    if (from >= end) return 0;
+    const u64 n = size < end - from ? size : end - from;
+    if (the_file.exploring != nullptr) the_file.exploring->reading(from, n, 0);
+    unseen_copy(into, the_file.memory + from, n);
+    return static_cast<ssize_t>(n);
+}
+
+ssize_t pwrite(int fd, const void* from, size_t size, off_t at) {
+    if (!is_ours(fd)) return real(SYS_pwrite64, fd, from, size, at);
+    write(static_cast<u64>(at), static_cast<const std::byte*>(from), size);
+    return static_cast<ssize_t>(size);
+}
+
+void* mmap(void* at, size_t size, int protection, int flags, int fd, off_t offset) noexcept {
+    // Our memory stays where it is; a probe of the file gets some of its own.
+    if (at != nullptr && in_our_memory(at)) return at;
+    if (is_ours(fd)) {
+        flags = MAP_PRIVATE | MAP_ANONYMOUS;
+        fd = -1;
+    }
+    return reinterpret_cast<void*>(real(SYS_mmap, at, size, protection, flags, fd, offset));
+}
+
+int madvise(void* at, size_t size, int advice) noexcept {
+    return in_our_memory(at) ? 0 : static_cast<int>(real(SYS_madvise, at, size, advice));
+}
+
+}  // extern "C"
+// NOLINTEND

@@ -1,0 +1,17 @@
+#include "crashlab/targets/tree.hpp"
+
+namespace hf::lab {
+
+const std::vector<target_description>& all_targets() {
+    static const std::vector<target_description> all = [] {
+        std::vector<target_description> found;
+        for (const tree_case& c : tree_cases()) {
+            found.push_back({c.name, c.room, c.what,
+                             [&c](u64 seed) { return make_tree_target(c, seed); }, c.points});
+        }
+        return found;
+    }();
+    return all;
+}
+
+}  // namespace hf::lab

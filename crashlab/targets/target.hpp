@@ -1,0 +1,76 @@
+// targets/target.hpp: what is explored: a workload, and what recovery must make of its remains.
+//
+// A target of one's own is a class like these; docs/crashlab.md and examples/ show one. Everything
+// that it does must follow from the seed alone: runs are repeated.
+#pragma once
+
+#include "base/bits.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hf::lab {
+
+/// Says what is wrong with what came back.
+class violation : public std::runtime_error {
+   public:
+    using std::runtime_error::runtime_error;
+};
+
+inline void require(bool holds, const char* what) {
+    if (!holds) throw violation(what);
+}
+
+/// Something that was at work when the crash came.
+class victim {
+   public:
+    virtual ~victim() = default;
+    /// Its volatile parts go. It still knows what must be found again.
+    virtual void crash() = 0;
+    /// Recovers the image; `announced`: the epoch that was promised, or 0. Throws violation.
+    [[nodiscard]] virtual std::unique_ptr<class survivor> recover(u64 announced) = 0;
+};
+
+/// What the recovery of one image came to. It may be the next crash's victim.
+class survivor : public victim {
+   public:
+    /// Questions that don't depend on one another; each is explored by itself.
+    [[nodiscard]] virtual unsigned questions() const = 0;
+    virtual void ask(unsigned number) = 0;
+    [[nodiscard]] virtual std::string describe(unsigned number) const {
+        return "question " + std::to_string(number);
+    }
+    /// Everything, at once: contents and structure.
+    virtual void inspect() = 0;
+    /// Further work, so that the remains are used.
+    virtual void work_on() {}
+};
+
+/// A workload.
+class target : public victim {
+   public:
+    /// Makes the state that the trace begins with. Nothing is recorded, all of it is durable.
+    virtual void prepare() {}
+    /// The recorded workload. With threads() > 1, run_thread() of each comes behind it, on fibers.
+    virtual void run() = 0;
+    [[nodiscard]] virtual unsigned threads() const { return 1; }
+    virtual void run_thread(unsigned) {}
+};
+
+struct target_description {
+    std::string_view name;
+    std::string_view room;
+    std::string_view what;
+    std::function<std::unique_ptr<target>(u64 seed)> make;
+    /// Persist points that it must reach.
+    std::vector<std::string_view> points;
+};
+
+[[nodiscard]] const std::vector<target_description>& all_targets();
+
+}  // namespace hf::lab

@@ -1,0 +1,256 @@
+#include "crashlab/targets/tree.hpp"
+
+#include "crashlab/runtime/file.hpp"
+#include "index/masstree/inspection.hpp"
+#include "index/masstree/audit.hpp"
+
+#include <cstring>
+
+namespace hf::lab {
+namespace {
+
+template <class T>
+T must(result<T> r) {
+    if (!r) throw violation(r.error().to_string());
+    if constexpr (!std::is_void_v<T>) return std::move(*r);
+}
+
+std::string show(const std::optional<std::string>& value) {
+    return value ? "\"" + value->substr(0, 24) + "\" (" + std::to_string(value->size()) + " bytes)"
+                 : "nothing";
+}
+
+}  // namespace
+
+std::string key_of(u64 number) {
+    std::string key = "k0000000";
+    for (std::size_t i = key.size(); number != 0; number /= 10) {
+        key[--i] = static_cast<char>('0' + number % 10);
+    }
+    return key;
+}
+
+void tree_session::open() {
+    machine_ = must(engine<incll_discipline>::open(file_path, options_));
+}
+
+void tree_session::close() {
+    must(machine_->close());
+    machine_.reset();
+}
+
+std::string tree_session::fresh_value(std::size_t size) {
+    std::string v = "v" + std::to_string(++values_) + ".";
+    v.resize(std::max(size, v.size()), static_cast<char>('a' + values_ % 26));
+    return v;
+}
+
+void tree_session::store(const std::string& key, const std::string& value) {
+    operation op(machine_->epochs());
+    const u64 r = must(machine_->tree().make_record(op, key, value));
+    const auto done = must(machine_->tree().update(
+        op, key, [&](const auto*) { return decision{decision::action::store, r}; }));
+    require(done.changed, "a put changed nothing");
+}
+
+void tree_session::erase(const std::string& key) {
+    operation op(machine_->epochs());
+    static_cast<void>(must(machine_->tree().update(op, key, [&](const auto* old) {
+        return decision{old != nullptr ? decision::action::erase : decision::action::keep, 0};
+    })));
+}
+
+void tree_session::put(const std::string& key, std::size_t value_size) {
+    std::string value = fresh_value(value_size);
+    store(key, value);
+    model_.put(key, std::move(value));
+}
+
+void tree_session::put_large(const std::string& key, std::size_t value_size) {
+    auto& tree = machine_->tree();
+    auto& memory = machine_->memory();
+    const u64 payload = masstree_detail::record_payload(key, value_size);
+    std::string value = fresh_value(value_size);
+    u64 fresh = 0;
+    {
+        operation op(machine_->epochs());
+        fresh = must(memory.reserve_large(op, payload));
+    }
+    auto* r = tree.record_at(fresh);
+    masstree_detail::init_record(r, key, value.size());
+    std::memcpy(r->bytes(), value.data(), value.size());
+    machine_->epochs().my_lane().med.persist(r, payload);
+    link_large(key, fresh, payload);
+    model_.put(key, std::move(value));
+}
+
+void tree_session::link_large(const std::string& key, u64 fresh, u64 payload) {
+    operation op(machine_->epochs());
+    static_cast<void>(must(machine_->tree().update(op, key, [&](const auto*) {
+        machine_->memory().commit_large(op, fresh, payload);
+        return decision{decision::action::store, fresh};
+    })));
+}
+
+void tree_session::remove(const std::string& key) {
+    erase(key);
+    model_.remove(key);
+}
+
+void tree_session::touch(const std::string& key) { static_cast<void>(get(key)); }
+
+void tree_session::end_epoch() {
+    model_.epoch_ended(machine_->epochs().current_epoch());
+    machine_->epochs().end_epoch();
+}
+
+void tree_session::run_pass() {
+    model_.epoch_ended(machine_->epochs().current_epoch());
+    static_cast<void>(must(machine_->run_pass()));
+}
+
+std::optional<std::string> tree_session::get(const std::string& key) {
+    operation op(machine_->epochs());
+    std::optional<std::string> out;
+    machine_->tree().get(op, key, [&](std::string_view v) { out = std::string(v); });
+    return out;
+}
+
+void tree_session::adopt(u64 announced) {
+    // A crashed epoch counts as over, but what it did is undone.
+    const auto& epochs = machine_->epochs();
+    const u64 end = epochs.durable_epoch() - (epochs.needs_recovery() ? 1 : 0);
+    came_back_to_ = end;
+    if (end < announced) {
+        throw violation("epoch " + std::to_string(announced) +
+                        " was announced as durable, but recovery came back to the end of epoch " +
+                        std::to_string(end));
+    }
+    model_.recovered_to(end);
+}
+
+void tree_session::compare(const std::string& key) {
+    const auto expected = model_.now.find(key);
+    const auto found = get(key);
+    const auto wanted =
+        expected == model_.now.end() ? std::nullopt : std::optional(expected->second);
+    if (found != wanted) {
+        throw violation("the key " + key + " has " + show(found) + ", but at the end of epoch " +
+                        std::to_string(came_back_to_) + " it had " +
+                        show(wanted));
+    }
+}
+
+void tree_session::inspect() {
+    history::state found;
+    {
+        operation op(machine_->epochs());
+        machine_->tree().scan(op, "", false, [&](std::string_view k, std::string_view v) {
+            found.emplace(k, v);
+            return true;
+        });
+    }
+    if (found != model_.now) {
+        for (const auto& k : model_.keys) compare(k);
+        throw violation("a scan finds other records than gets do");
+    }
+    const region::root* root = must(machine_->file().find_root(engine<incll_discipline>::root_name));
+    const auto report = hf::audit<incll_discipline>(machine_->file(), machine_->epochs(),
+                                                    root->value.load(),
+                                                    machine_->file().offset_of(&root->value), {});
+    if (!report.ok()) throw violation("the audit says: " + report.to_string());
+}
+
+void tree_session::forget_dirty_lines() { machine_->epochs().my_lane().reset_lists(); }
+
+tree_session tree_session::next_session() const {
+    tree_session next(options_, 7);
+    next.model_ = model_;
+    next.values_ = values_ + 1000;
+    return next;
+}
+
+namespace {
+
+class tree_survivor final : public survivor {
+   public:
+    explicit tree_survivor(tree_session s, u64 announced) : session_(std::move(s)) {
+        session_.open();
+        session_.adopt(announced);
+        keys_.assign(session_.model().keys.begin(), session_.model().keys.end());
+    }
+
+    void crash() override { session_.crash(); }
+    std::unique_ptr<survivor> recover(u64 announced) override {
+        return std::make_unique<tree_survivor>(session_.next_session(), announced);
+    }
+    [[nodiscard]] unsigned questions() const override {
+        return static_cast<unsigned>(keys_.size());
+    }
+    void ask(unsigned number) override {
+        session_.compare(keys_[number]);
+        session_.forget_dirty_lines();
+    }
+    [[nodiscard]] std::string describe(unsigned number) const override {
+        return "get " + keys_[number];
+    }
+    void inspect() override { session_.inspect(); }
+    void work_on() override {
+        unsigned turn = 0;
+        for (const std::string& key : keys_) {
+            if (++turn % 3 == 0) session_.put(key);
+            if (turn % 7 == 0) session_.remove(key);
+            if (turn % 12 == 0) session_.end_epoch();
+            if (turn == 40) break;
+        }
+        session_.put(key_of(7'000'000 + turn));
+        session_.end_epoch();
+        session_.inspect();
+        session_.put(key_of(7'000'000));
+    }
+
+   private:
+    tree_session session_;
+    std::vector<std::string> keys_;
+};
+
+class tree_target final : public target {
+   public:
+    tree_target(const tree_case& c, u64 seed) : case_(c), session_(options_of(c), seed) {}
+
+    void prepare() override {
+        if (!case_.opens_in_run) session_.open();
+        if (case_.prepare) case_.prepare(session_);
+    }
+    void run() override { case_.run(session_); }
+    void crash() override { session_.crash(); }
+    std::unique_ptr<survivor> recover(u64 announced) override {
+        return std::make_unique<tree_survivor>(session_.next_session(), announced);
+    }
+    [[nodiscard]] unsigned threads() const override { return case_.threads; }
+    void run_thread(unsigned number) override { case_.run_thread(session_, number); }
+
+   private:
+    static engine_options options_of(const tree_case& c) {
+        engine_options o;
+        o.file.initial_size = c.initial_size;
+        o.file.max_size = u64{48} << 20;
+        o.file.first_epoch = c.first_epoch;
+        o.file.flush = flush_policy::always;
+        o.epochs.epoch = std::chrono::microseconds(0);
+        o.epochs.recovery_threads = 1;
+        o.background_pass = false;
+        return o;
+    }
+
+    const tree_case& case_;
+    tree_session session_;
+};
+
+}  // namespace
+
+std::unique_ptr<target> make_tree_target(const tree_case& c, u64 seed) {
+    return std::make_unique<tree_target>(c, seed);
+}
+
+}  // namespace hf::lab

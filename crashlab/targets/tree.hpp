@@ -1,0 +1,86 @@
+// targets/tree.hpp: workloads on a whole engine (region, epochs, heap, Masstree), and their judge.
+//
+// Recovery is engine::open() on the lab's file, unchanged. The questions are gets, one a key;
+// inspect() is the audit of heap and tree and a comparison of all records; work_on() changes, ends
+// an epoch, changes again.
+#pragma once
+
+#include "base/random.hpp"
+#include "crashlab/targets/history.hpp"
+#include "crashlab/targets/target.hpp"
+#include "store/engine.hpp"
+
+#include <functional>
+
+namespace hf::lab {
+
+/// An engine and what it must hold. Errors of the engine are violations.
+class tree_session {
+   public:
+    tree_session(engine_options options, u64 seed) : options_(options), random_(seed) {}
+
+    void open();
+    void crash() noexcept { machine_.reset(); }
+    void close();
+
+    void put(const std::string& key, std::size_t value_size);
+    void put(const std::string& key) { put(key, 8 + random_() % 24); }
+    void remove(const std::string& key);
+    /// A value of its own extent.
+    void put_large(const std::string& key, std::size_t value_size);
+    void touch(const std::string& key);
+    void end_epoch();
+    void run_pass();
+    /// Without the model: by the threads of a target. The caller enters it at the epoch's end.
+    void store(const std::string& key, const std::string& value);
+    void erase(const std::string& key);
+
+    [[nodiscard]] std::optional<std::string> get(const std::string& key);
+    [[nodiscard]] engine<incll_discipline>& machine() { return *machine_; }
+    [[nodiscard]] history& model() { return model_; }
+    [[nodiscard]] splitmix64& random() { return random_; }
+    /// A value that nobody else writes.
+    [[nodiscard]] std::string fresh_value(std::size_t size);
+
+    /// After an opening on an image: which epoch is it the end of? Throws when it is too old.
+    void adopt(u64 announced);
+    void compare(const std::string& key);
+    void inspect();
+    void forget_dirty_lines();
+    [[nodiscard]] const engine_options& options() const { return options_; }
+    tree_session next_session() const;
+
+   private:
+    void link_large(const std::string& key, u64 fresh, u64 payload);
+
+    engine_options options_;
+    splitmix64 random_;
+    std::unique_ptr<engine<incll_discipline>> machine_;
+    history model_;
+    u64 values_ = 0;
+    u64 came_back_to_ = 0;
+};
+
+struct tree_case {
+    std::string_view name;
+    std::string_view room;
+    std::string_view what;
+    /// Before the trace; the session is open unless `opens_in_run`.
+    std::function<void(tree_session&)> prepare;
+    std::function<void(tree_session&)> run;
+    std::vector<std::string_view> points;
+    u64 first_epoch = 1;
+    bool opens_in_run = false;
+    u64 initial_size = u64{16} << 20;
+    /// Threads that run behind `run`, on fibers.
+    unsigned threads = 1;
+    std::function<void(tree_session&, unsigned)> run_thread = {};
+};
+
+[[nodiscard]] const std::vector<tree_case>& tree_cases();
+[[nodiscard]] std::unique_ptr<target> make_tree_target(const tree_case& c, u64 seed);
+
+/// "k" and a number, so many that their slices differ in the first eight bytes.
+[[nodiscard]] std::string key_of(u64 number);
+
+}  // namespace hf::lab

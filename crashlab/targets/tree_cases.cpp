@@ -1,0 +1,255 @@
+// The workloads on a tree: one for each operation and structure change, and for what lies below.
+#include "crashlab/targets/tree.hpp"
+
+namespace hf::lab {
+namespace {
+
+// Numbers with gaps, so that inserts fall between.
+void load(tree_session& s, u64 count, u64 step = 10) {
+    for (u64 i = 1; i <= count; ++i) s.put(key_of(i * step), 8);
+    s.end_epoch();
+}
+
+std::string any_key(tree_session& s, u64 count, u64 step = 10) {
+    return key_of((1 + s.random()() % count) * step);
+}
+
+// Keys that share their first slice, so that they go into a layer below it.
+std::string deep_key(u64 number) { return "shared00" + key_of(number); }
+
+void insert_into_leaf(tree_session& s) {
+    for (u64 i = 0; i < 5; ++i) s.put(key_of(5 + 10 * (s.random()() % 6)));
+}
+void update_in_leaf(tree_session& s) {
+    for (u64 i = 0; i < 7; ++i) s.put(any_key(s, 8));
+}
+void remove_from_leaf(tree_session& s) {
+    for (u64 i = 0; i < 4; ++i) s.remove(any_key(s, 8));
+    s.put(key_of(15));
+}
+void change_leaf(tree_session& s) {
+    for (u64 i = 0; i < 9; ++i) {
+        switch (s.random()() % 4) {
+            case 0:
+                s.remove(any_key(s, 8));
+                break;
+            case 1:
+                s.put(key_of(5 + 10 * (s.random()() % 8)));
+                break;
+            default:
+                s.put(any_key(s, 8));
+                break;
+        }
+        if (s.random()() % 6 == 0) s.end_epoch();
+    }
+}
+void split_leaf(tree_session& s) {
+    for (u64 i = 1; i <= 8; ++i) s.put(key_of(i * 10 + 3), 8);
+}
+void split_many(tree_session& s) {
+    for (u64 i = 0; i < 24; ++i) s.put(key_of(1000 + i), 8);
+    s.end_epoch();
+    for (u64 i = 0; i < 12; ++i) s.put(key_of(1 + 10 * (s.random()() % 40)), 8);
+}
+void make_layers(tree_session& s) {
+    s.put(deep_key(1), 8);
+    s.put(deep_key(2), 8);
+    s.end_epoch();
+    s.put(deep_key(1) + "tail and more", 8);
+    s.put(deep_key(3), 8);
+    s.put("shared00", 8);
+}
+void remove_layers(tree_session& s) {
+    for (u64 i = 1; i <= 3; ++i) s.remove(deep_key(i));
+    s.end_epoch();
+    s.put(deep_key(2), 8);
+    s.remove(deep_key(2));
+}
+void remove_nodes(tree_session& s) {
+    for (u64 i = 8; i <= 30; ++i) s.remove(key_of(i * 10));
+    s.end_epoch();
+    for (u64 i = 31; i <= 40; ++i) s.remove(key_of(i * 10));
+    s.put(key_of(155), 8);
+}
+void churn_memory(tree_session& s) {
+    for (u64 i = 0; i < 14; ++i) {
+        const std::string key = any_key(s, 12);
+        if (s.random()() % 3 == 0) {
+            s.remove(key);
+        } else {
+            s.put(key, 1 + s.random()() % 300);
+        }
+        if (i % 5 == 4) s.end_epoch();
+    }
+}
+void write_large_values(tree_session& s) {
+    s.put_large(key_of(15), 70'000);
+    s.put_large(key_of(20), 66'000);
+    s.end_epoch();
+    s.put_large(key_of(15), 67'000);
+    s.remove(key_of(20));
+    s.end_epoch();
+    s.put_large(key_of(25), 66'000);
+}
+void fill_log(tree_session& s) {
+    // Spread over many leaves, each of which needs the external log.
+    for (u64 i = 0; i < 6; ++i) {
+        s.remove(key_of(10 * (1 + 14 * i)));
+        s.put(key_of(10 * (1 + 14 * i) + 5), 8);
+        s.put(key_of(10 * (1 + 14 * i)), 8);
+        s.remove(key_of(10 * (1 + 14 * i) + 5));
+        s.put(key_of(10 * (1 + 14 * i) + 6), 8);
+    }
+}
+void end_epochs(tree_session& s) {
+    for (u64 i = 0; i < 4; ++i) {
+        s.put(any_key(s, 4));
+        s.end_epoch();
+    }
+}
+void crash_repeatedly(tree_session& s, u64 times) {
+    for (u64 i = 0; i < times; ++i) {
+        s.put(any_key(s, 12));
+        s.remove(any_key(s, 12));
+        // A crash that loses nothing but the epoch: all that was written is there, and is undone.
+        s.crash();
+        s.open();
+        s.adopt(0);
+        s.put(any_key(s, 12));
+        s.end_epoch();
+    }
+}
+void open_and_touch(tree_session& s) {
+    s.open();
+    s.adopt(0);
+    for (u64 i = 0; i < 6; ++i) s.touch(any_key(s, 12));
+    s.put(any_key(s, 12));
+    s.remove(any_key(s, 12));
+    s.end_epoch();
+    s.put(any_key(s, 12));
+}
+
+using points = std::vector<std::string_view>;
+
+const points boundary{"checkpoint E1: every dirty line durable before the epoch is counted",
+                      "checkpoint E2: epoch counted before it is announced"};
+const points logged{"checkpoint L1: undo images durable before their objects change"};
+const points opening{
+    "checkpoint R1: undo images applied and durable before the epoch is declared failed",
+    "checkpoint O1: failed set durable before the epoch record",
+    "checkpoint O2: epoch record durable before the first operation",
+    "region S1: one superblock durable before the other is touched",
+    "region S2: both superblocks durable before the update counts"};
+const points creation{"region C1: space allocated before the header is written",
+                      "region C2: header and size durable before the file gets its name",
+                      "region C3: file named before the directory is synced",
+                      "region C4: name durable before the region is used",
+                      "alloc F1: heap formatted before the root directory names it",
+                      "region R1: root's fields durable before its name",
+                      "region R2: root's name durable before it is handed out"};
+const points growth{"region G1: intent durable before the file grows",
+                    "region G2: length and blocks durable before they are mapped",
+                    "region G3: pages mapped before the directory names them",
+                    "region G4: directory word durable before the intent is cleared",
+                    "region G5: intent cleared before the next growth"};
+
+}  // namespace
+
+const std::vector<tree_case>& tree_cases() {
+    static const std::vector<tree_case> cases{
+        {"leaf.insert", "masstree", "inserts into one leaf", [](auto& s) { load(s, 6); },
+         insert_into_leaf, {}},
+        {"leaf.update", "masstree", "updates in one leaf", [](auto& s) { load(s, 8); },
+         update_in_leaf, {}},
+        {"leaf.remove", "masstree", "removals from one leaf", [](auto& s) { load(s, 8); },
+         remove_from_leaf, {}},
+        {"leaf.mixed", "masstree", "all of these over several epochs",
+         [](auto& s) { load(s, 8); }, change_leaf, {}},
+        {"leaf.wrap", "masstree", "the same where 16-bit epochs come round",
+         [](auto& s) { load(s, 8); }, change_leaf, {}, 65530},
+        {"split.leaf", "masstree", "a full leaf splits", [](auto& s) { load(s, 12); }, split_leaf,
+         logged},
+        {"split.many", "masstree", "leaves and interior nodes split",
+         [](auto& s) { load(s, 200); }, split_many, logged},
+        {"layer.make", "masstree", "keys with a common slice make a layer",
+         [](auto& s) { load(s, 4); }, make_layers, {}},
+        {"layer.remove", "masstree", "a layer's keys go",
+         [](auto& s) {
+             for (u64 i = 1; i <= 3; ++i) s.put(deep_key(i), 8);
+             load(s, 2);
+         },
+         remove_layers, {}},
+        {"node.remove", "masstree", "empty leaves are unlinked", [](auto& s) { load(s, 60); },
+         remove_nodes, logged},
+        {"recovery.lazy", "masstree", "leaves are recovered on first touch",
+         [](auto& s) {
+             load(s, 12);
+             change_leaf(s);
+             s.crash();
+         },
+         open_and_touch, opening},
+        {"recovery.wrap", "masstree", "the same after 16-bit epochs came round",
+         [](auto& s) {
+             load(s, 12);
+             change_leaf(s);
+             s.put(any_key(s, 12));
+             s.crash();
+         },
+         open_and_touch, {}, 65533},
+        {"epochs.change", "checkpoint", "epochs end", [](auto& s) { load(s, 4); }, end_epochs,
+         boundary},
+        {"epochs.failed", "checkpoint", "several failed epochs in the set",
+         [](auto& s) {
+             load(s, 12);
+             crash_repeatedly(s, 3);
+         },
+         [](auto& s) {
+             crash_repeatedly(s, 1);
+             change_leaf(s);
+         },
+         opening},
+        {"epochs.pass", "checkpoint", "the pass that empties the failed set",
+         [](auto& s) {
+             load(s, 20);
+             crash_repeatedly(s, 2);
+         },
+         [](auto& s) {
+             s.put(any_key(s, 12));
+             s.run_pass();
+             s.put(any_key(s, 12));
+         },
+         {"store B1: everything visited is durable before the failed set is emptied"}},
+        {"log.fill", "checkpoint", "many objects in the external log",
+         [](auto& s) { load(s, 90); }, fill_log, {}},
+        {"alloc.churn", "alloc", "blocks come and go", [](auto& s) { load(s, 12); }, churn_memory,
+         {}},
+        {"alloc.large", "alloc", "extents come and go", [](auto& s) { load(s, 4); },
+         write_large_values, {}},
+        {"region.create", "region", "a region is made and first used", {},
+         [](auto& s) {
+             s.open();
+             s.put(key_of(1));
+             s.end_epoch();
+         },
+         creation, 1, true},
+        {"region.grow", "region", "the region grows", [](auto& s) { load(s, 4); },
+         [](auto& s) {
+             for (u64 i = 0; i < 3; ++i) s.put_large(key_of(100 + i), u64{6} << 20);
+             s.end_epoch();
+         },
+         growth},
+        {"region.close", "region", "an orderly close, and an opening after it",
+         [](auto& s) { load(s, 4); },
+         [](auto& s) {
+             s.put(key_of(15));
+             s.model().epoch_ended(s.machine().epochs().current_epoch());
+             s.close();
+             s.open();
+             s.put(key_of(25));
+         },
+         {}},
+    };
+    return cases;
+}
+
+}  // namespace hf::lab

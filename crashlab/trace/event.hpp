@@ -1,0 +1,49 @@
+// trace/event.hpp: what a workload did to the watched memory, as a sequence.
+#pragma once
+
+#include "base/bits.hpp"
+
+#include <string_view>
+
+namespace hf::lab {
+
+enum class event_kind : u8 {
+    store,      ///< `value` to [where, where + size), inside of one 8-byte word
+    flush,      ///< of the line that holds `where`
+    fence,      ///< what this thread flushed or streamed is sure
+    noted,      ///< `value` bytes at `where` are on a list of dirty lines
+    begin,      ///< of the operation number `value`
+    end,        ///< of the operation number `value`: it returns
+    announced,  ///< epoch `value` is promised to survive
+    point,      ///< persist point number `value`
+    length,     ///< the file has `value` bytes
+    link,       ///< the file has its name
+    sync,       ///< file content written by system calls, and the length, are sure
+    sync_name,  ///< the name is sure
+};
+
+[[nodiscard]] std::string_view to_string(event_kind k) noexcept;
+
+/// How a store reaches the medium.
+enum class store_kind : u8 {
+    plain,    ///< a compiler may hoist it up to the thread's last barrier
+    relaxed,  ///< likewise
+    release,  ///< behind every earlier store to its line
+    piece,    ///< of a store wider than 8 bytes: any subset of the pieces, else as plain
+    stream,   ///< past the caches: any subset until fenced
+    file,     ///< by a system call: any subset until synced
+};
+
+struct event {
+    u64 where = 0;
+    u64 value = 0;
+    u64 pc = 0;  ///< behind the instruction that did it
+    event_kind kind = event_kind::store;
+    u8 size = 0;
+    store_kind how = store_kind::plain;
+    u8 thread = 0;
+    /// Of a store: the thread passed a compiler barrier since its last one.
+    bool after_barrier = false;
+};
+
+}  // namespace hf::lab

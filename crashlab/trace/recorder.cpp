@@ -1,0 +1,174 @@
+#include "crashlab/trace/recorder.hpp"
+
+#include "crashlab/schedule/yield.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace hf::lab {
+namespace {
+
+std::vector<std::string>& point_names() {
+    static std::vector<std::string> names;
+    return names;
+}
+
+u64 number_of_point(const char* name) {
+    static std::unordered_map<const char*, u64> numbers;
+    const auto known = numbers.find(name);
+    if (known != numbers.end()) return known->second;
+    auto& names = point_names();
+    auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) at = names.insert(at, name);
+    const auto number = static_cast<u64>(at - names.begin());
+    numbers.emplace(name, number);
+    return number;
+}
+
+u64 caller() { return reinterpret_cast<u64>(__builtin_return_address(0)); }
+
+}  // namespace
+
+std::string_view to_string(event_kind k) noexcept {
+    switch (k) {
+        case event_kind::store:
+            return "store";
+        case event_kind::flush:
+            return "flush";
+        case event_kind::fence:
+            return "fence";
+        case event_kind::noted:
+            return "noted";
+        case event_kind::begin:
+            return "begin";
+        case event_kind::end:
+            return "end";
+        case event_kind::announced:
+            return "announced";
+        case event_kind::point:
+            return "point";
+        case event_kind::length:
+            return "length";
+        case event_kind::link:
+            return "link";
+        case event_kind::sync:
+            return "sync";
+        case event_kind::sync_name:
+            return "sync name";
+    }
+    return "unknown";
+}
+
+const std::vector<std::string>& recorder::points() noexcept { return point_names(); }
+
+void recorder::start(const std::byte* base, u64 size) {
+    start_behind(base);
+    watching_ = true;
+    watch_for(this, base, size);
+}
+
+void recorder::start_behind(const std::byte* base) {
+    base_ = base;
+    running_ = true;
+    pending_.size = 0;
+    barriers_seen_.fill(the_watch.barriers);
+    trace::sink = this;
+}
+
+void recorder::stop() {
+    commit();
+    running_ = false;
+    trace::sink = nullptr;
+    if (watching_) watch_for(nullptr, nullptr, 0);
+    watching_ = false;
+}
+
+bool recorder::passed_barrier(u8 thread) noexcept {
+    const bool passed = barriers_seen_[thread] != the_watch.barriers;
+    barriers_seen_[thread] = the_watch.barriers;
+    return passed;
+}
+
+void recorder::writing(u64 at, u64 size, ordering how, u64 pc) {
+    commit();
+    const bool wide = size > 8 || at % 8 + size > 8;
+    const store_kind kind = wide                         ? store_kind::piece
+                            : how == ordering::plain     ? store_kind::plain
+                            : how == ordering::relaxed   ? store_kind::relaxed
+                                                         : store_kind::release;
+    pending_ = {at, size, pc, kind, running_fiber, passed_barrier(running_fiber)};
+}
+
+void recorder::commit() {
+    if (pending_.size == 0) return;
+    const pending_store s = pending_;
+    pending_.size = 0;
+    add_pieces(s);
+}
+
+void recorder::add_pieces(const pending_store& s) {
+    bool first = true;
+    for (u64 at = s.at; at < s.at + s.size;) {
+        const u64 size = std::min(s.at + s.size, align_down(at, 8) + 8) - at;
+        event e;
+        e.where = at;
+        e.pc = s.pc;
+        e.kind = event_kind::store;
+        e.size = static_cast<u8>(size);
+        e.how = s.how;
+        e.thread = s.thread;
+        e.after_barrier = first && s.after_barrier;
+        unseen_copy(&e.value, base_ + at, size);
+        events_.push_back(e);
+        at += size;
+        first = false;
+    }
+}
+
+void recorder::add(event_kind kind, u64 where, u64 value, u64 pc) {
+    if (!running_) return;
+    commit();
+    event e;
+    e.where = where;
+    e.value = value;
+    e.pc = pc;
+    e.kind = kind;
+    e.thread = running_fiber;
+    events_.push_back(e);
+}
+
+void recorder::mark(event_kind kind, u64 value) { add(kind, 0, value, 0); }
+
+void recorder::point(const char* name) { add(event_kind::point, 0, number_of_point(name), caller()); }
+
+void recorder::file_write(u64 at, const std::byte* from, u64 size) {
+    commit();
+    unseen_copy(const_cast<std::byte*>(base_) + at, from, size);
+    add_pieces({at, size, caller(), store_kind::file, running_fiber, true});
+}
+
+void recorder::flush(const void* line) noexcept {
+    ++the_watch.barriers;
+    const u64 at = reinterpret_cast<u64>(line) - reinterpret_cast<u64>(base_);
+    add(event_kind::flush, align_down(at, line_size), 0, caller());
+}
+
+void recorder::fence() noexcept {
+    ++the_watch.barriers;
+    add(event_kind::fence, 0, 0, caller());
+}
+
+void recorder::stream(void* to, const void* from, std::size_t n) noexcept {
+    if (n == 0) return;
+    commit();
+    unseen_copy(to, from, n);
+    if (!running_) return;
+    const u64 at = reinterpret_cast<u64>(to) - reinterpret_cast<u64>(base_);
+    add_pieces({at, n, caller(), store_kind::stream, running_fiber, true});
+}
+
+void recorder::noted(const void* p, std::size_t n) noexcept {
+    add(event_kind::noted, reinterpret_cast<u64>(p) - reinterpret_cast<u64>(base_), n, caller());
+}
+
+}  // namespace hf::lab

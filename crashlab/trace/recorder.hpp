@@ -1,0 +1,75 @@
+// trace/recorder.hpp: writes the events of a workload down.
+//
+// Two independent sources. Stores come from the compiler's instrumentation (runtime/), flushes,
+// fences, streaming copies, notes and announcements from the persist layer's hooks
+// (persist/trace.hpp). A line that the first source saw written and the second never heard of is a
+// finding of the lint (lint/).
+//
+// A store is told before it is executed and without its value; it is read from memory at the next
+// event. Nothing else can have changed it: all threads are fibers, and a fiber is switched only
+// inside of a hook.
+#pragma once
+
+#include "crashlab/runtime/observer.hpp"
+#include "crashlab/trace/event.hpp"
+#include "persist/trace.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace hf::lab {
+
+inline constexpr unsigned max_threads = 8;
+
+class recorder final : public observer, public trace_sink {
+   public:
+    /// Watches [base, base + size) from now on.
+    void start(const std::byte* base, u64 size);
+    /// As start(), but somebody else watches and passes on what is written.
+    void start_behind(const std::byte* base);
+    void stop();
+    [[nodiscard]] bool running() const noexcept { return running_; }
+
+    [[nodiscard]] const std::vector<event>& events() const noexcept { return events_; }
+    [[nodiscard]] std::vector<event> take() { return std::move(events_); }
+    /// Names of points, by number.
+    [[nodiscard]] static const std::vector<std::string>& points() noexcept;
+
+    void mark(event_kind kind, u64 value);
+    void point(const char* name);
+    /// A write by a system call.
+    void file_write(u64 at, const std::byte* from, u64 size);
+
+    void reading(u64, u64, u64) override {}
+    void writing(u64 at, u64 size, ordering how, u64 pc) override;
+    void flush(const void* line) noexcept override;
+    void fence() noexcept override;
+    void stream(void* to, const void* from, std::size_t n) noexcept override;
+    void noted(const void* p, std::size_t n) noexcept override;
+    void announced(u64 epoch) noexcept override { mark(event_kind::announced, epoch); }
+
+   private:
+    struct pending_store {
+        u64 at = 0;
+        u64 size = 0;
+        u64 pc = 0;
+        store_kind how = store_kind::plain;
+        u8 thread = 0;
+        bool after_barrier = false;
+    };
+
+    void commit();
+    void add_pieces(const pending_store& s);
+    void add(event_kind kind, u64 where, u64 value, u64 pc);
+    [[nodiscard]] bool passed_barrier(u8 thread) noexcept;
+
+    bool running_ = false;
+    bool watching_ = false;
+    const std::byte* base_ = nullptr;
+    pending_store pending_;
+    std::array<u64, max_threads> barriers_seen_{};
+    std::vector<event> events_;
+};
+
+}  // namespace hf::lab
