@@ -15,7 +15,9 @@ class run_scope {
     run_scope(image& i, choices& how, recorder* behind = nullptr) : image_(i), behind_(behind) {
         the_file.exploring = &i;
         image_.begin(how, behind);
-        if (behind_ != nullptr) behind_->start_behind(the_file.memory);
+        if (behind_ != nullptr) {
+            behind_->start_behind(the_file.memory, [&i](u64 at, u64 n) { i.touch(at, n); });
+        }
     }
     run_scope(const run_scope&) = delete;
     run_scope& operator=(const run_scope&) = delete;

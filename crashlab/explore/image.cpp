@@ -110,6 +110,11 @@ void image::reading(u64 at, u64 size, u64) {
 }
 
 void image::writing(u64 at, u64 size, ordering how, u64 pc) {
+    touch(at, size);
+    if (behind_ != nullptr) behind_->writing(at, size, how, pc);
+}
+
+void image::touch(u64 at, u64 size) {
     if (++accesses_ == most_accesses && on_endless != nullptr) on_endless();
     const u64 last = (at + size - 1) / line_size;
     for (u64 line = at / line_size; line <= last; ++line) {
@@ -121,7 +126,6 @@ void image::writing(u64 at, u64 size, ordering how, u64 pc) {
             save(line);
         }
     }
-    if (behind_ != nullptr) behind_->writing(at, size, how, pc);
 }
 
 u64 image::file_length() {

@@ -65,6 +65,8 @@ class image final : public observer {
     [[nodiscard]] bool file_linked();
     void set_file_linked();
     [[nodiscard]] recorder* behind() noexcept { return behind_; }
+    /// [at, at + size) is about to be written by somebody who records it himself.
+    void touch(u64 at, u64 size);
 
     void reading(u64 at, u64 size, u64 pc) override;
     void writing(u64 at, u64 size, ordering how, u64 pc) override;

@@ -52,11 +52,13 @@ void mark(event_kind kind) {
     if (r != nullptr) r->mark(kind, 0);
 }
 void write(u64 at, const std::byte* from, u64 size) {
+    recorder* r = the_file.recording;
     if (the_file.exploring != nullptr) {
-        the_file.exploring->writing(at, size, ordering::plain, 0);
-        unseen_copy(the_file.memory + at, from, size);
-    } else if (the_file.recording != nullptr) {
-        the_file.recording->file_write(at, from, size);
+        the_file.exploring->touch(at, size);
+        r = the_file.exploring->behind();
+    }
+    if (r != nullptr) {
+        r->file_write(at, from, size);
     } else {
         unseen_copy(the_file.memory + at, from, size);
     }

@@ -1,14 +1,221 @@
 #include "crashlab/schedule/fibers.hpp"
 
+#include "base/check.hpp"
+#include "base/random.hpp"
 #include "crashlab/schedule/yield.hpp"
+
+#include <asm/prctl.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <vector>
 
 namespace hf::lab {
 
 constinit void (*yield_hook)() = nullptr;
 constinit u8 running_fiber = 0;
 
-void run_on_fibers(unsigned threads, u64, const std::function<void(unsigned)>& work) {
-    for (unsigned i = 0; i < threads; ++i) work(i);
+namespace {
+
+constexpr std::size_t stack_bytes = std::size_t{1} << 20;
+constexpr u64 most_steps = 200'000'000;
+constexpr u64 most_turns = 400;  // in a row, before a fiber counts as spinning
+
+struct context {
+    void* stack = nullptr;  ///< pointer, with the callee-saved registers on it
+    u64 thread_base = 0;
+};
+
+u64 read_thread_base() {
+    u64 base = 0;
+    asm("mov %%fs:0, %0" : "=r"(base));  // the block's first word is its own address
+    return base;
+}
+
+bool has_fsgsbase() {
+    static const bool has = (::getauxval(AT_HWCAP2) & 2) != 0;
+    return has;
+}
+bool fsgsbase = false;
+
+// Saves the callee-saved registers on the stack, changes the stack and the thread block, and
+// returns on the other side. Naked: nothing may be kept in a place that is about to change.
+__attribute__((naked, noinline)) void switch_to(context*, const context*, bool) {
+    asm(R"(
+        push %rbx
+        push %rbp
+        push %r12
+        push %r13
+        push %r14
+        push %r15
+        mov %rsp, (%rdi)
+        mov (%rsi), %rsp
+        mov 8(%rsi), %rdi
+        test %dl, %dl
+        jz 1f
+        wrfsbase %rdi
+        jmp 2f
+    1:  mov %rdi, %rsi
+        mov $0x1002, %edi
+        mov $158, %eax
+        syscall
+    2:  pop %r15
+        pop %r14
+        pop %r13
+        pop %r12
+        pop %rbp
+        pop %rbx
+        ret
+    )");
+}
+
+/// A real thread whose thread-local variables a fiber uses.
+class sleeper {
+   public:
+    sleeper() {
+        HF_CHECK(pthread_create(&thread_, nullptr, sleep, this) == 0, "no thread for a fiber");
+        while (base_.load(std::memory_order_acquire) == 0) ::usleep(10);
+    }
+    sleeper(const sleeper&) = delete;
+    sleeper& operator=(const sleeper&) = delete;
+    /// Wakes it: it ends, and so do its thread-local variables.
+    ~sleeper() {
+        awake_.store(true, std::memory_order_release);
+        pthread_join(thread_, nullptr);
+    }
+    [[nodiscard]] u64 base() const { return base_.load(std::memory_order_acquire); }
+
+   private:
+    static void* sleep(void* self) {
+        auto* s = static_cast<sleeper*>(self);
+        s->base_.store(read_thread_base(), std::memory_order_release);
+        while (!s->awake_.load(std::memory_order_acquire)) ::usleep(50);
+        return nullptr;
+    }
+    pthread_t thread_{};
+    std::atomic<u64> base_{0};
+    std::atomic<bool> awake_{false};
+};
+
+struct fiber {
+    context where;
+    std::unique_ptr<sleeper> locals;
+    void* stack = nullptr;
+    u64 priority = 0;
+    bool done = false;
+};
+
+struct scheduler {
+    context main;
+    std::vector<fiber> fibers;
+    std::vector<u64> changes;  ///< steps at which the running fiber falls behind
+    u64 step = 0;
+    u64 turns = 0;
+    u64 lowest = 0;
+    const std::function<void(unsigned)>* work = nullptr;
+};
+
+scheduler* current = nullptr;
+u64 last_steps = 2000;  // of the run before: where changes are drawn
+
+fiber* best() {
+    fiber* found = nullptr;
+    for (fiber& f : current->fibers) {
+        if (!f.done && (found == nullptr || f.priority > found->priority)) found = &f;
+    }
+    return found;
+}
+
+fiber& running() { return current->fibers[running_fiber]; }
+
+void go_to(fiber* next) {
+    context* const from = &running().where;
+    current->turns = 0;
+    if (next == nullptr) {
+        switch_to(from, &current->main, fsgsbase);
+        return;
+    }
+    if (next == &running()) return;
+    running_fiber = static_cast<u8>(next - current->fibers.data());
+    switch_to(from, &next->where, fsgsbase);
+}
+
+void fall_behind() {
+    running().priority = --current->lowest;
+    go_to(best());
+}
+
+void on_yield() {
+    scheduler& s = *current;
+    ++s.step;
+    HF_CHECK(s.step < most_steps, "the fibers wait for each other for ever");
+    if (++s.turns > most_turns ||
+        (!s.changes.empty() && s.step == s.changes.back() && (s.changes.pop_back(), true))) {
+        fall_behind();
+    }
+}
+
+void run_fiber() {
+    (*current->work)(running_fiber);
+    running().done = true;
+    go_to(best());
+    HF_CHECK(false, "a fiber went on after its end");
+}
+
+void prepare(fiber& f) {
+    f.locals = std::make_unique<sleeper>();
+    f.stack = ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    HF_CHECK(f.stack != MAP_FAILED, "no stack for a fiber");
+    // As switch_to() leaves it: six registers, then where to return; aligned as behind a call.
+    auto* top = reinterpret_cast<u64*>(static_cast<char*>(f.stack) + stack_bytes) - 1;
+    *top = 0;
+    *--top = reinterpret_cast<u64>(&run_fiber);
+    for (int i = 0; i < 6; ++i) *--top = 0;
+    f.where = {top, f.locals->base()};
+}
+
+void draw(scheduler& s, u64 seed) {
+    splitmix64 random(seed);
+    s.lowest = u64{1} << 32;
+    for (fiber& f : s.fibers) f.priority = s.lowest + 1 + (random() >> 32);
+    for (unsigned i = 0; i < preemptions; ++i) s.changes.push_back(1 + random() % last_steps);
+    std::sort(s.changes.rbegin(), s.changes.rend());
+}
+
+}  // namespace
+
+bool on_fiber() noexcept { return current != nullptr; }
+
+void give_way() noexcept {
+    if (current == nullptr) return;
+    ++current->step;
+    HF_CHECK(current->step < most_steps, "the fibers wait for each other for ever");
+    fall_behind();
+}
+
+void run_on_fibers(unsigned threads, u64 seed, const std::function<void(unsigned)>& work) {
+    scheduler s;
+    s.fibers.resize(threads);
+    s.work = &work;
+    fsgsbase = has_fsgsbase();
+    for (fiber& f : s.fibers) prepare(f);
+    draw(s, seed);
+    s.main.thread_base = read_thread_base();
+    current = &s;
+    yield_hook = on_yield;
+    fiber* const first = best();
+    running_fiber = static_cast<u8>(first - s.fibers.data());
+    switch_to(&s.main, &first->where, fsgsbase);
+    yield_hook = nullptr;
+    current = nullptr;
+    running_fiber = 0;
+    last_steps = std::max<u64>(s.step, 100);
+    for (fiber& f : s.fibers) ::munmap(f.stack, stack_bytes);
 }
 
 }  // namespace hf::lab

@@ -1,4 +1,19 @@
 // schedule/fibers.hpp: several threads on one, switched where a seed says so.
+//
+// Purpose. Interleavings that can be repeated. Each thread of a workload is a fiber with a stack of
+// its own; it gives way before atomic operations, locks, flushes and fences (yield.hpp), and a
+// seeded scheduler says who goes on. Whatever the schedule, one fiber runs at a time: the trace is
+// a sequence.
+//
+// Scheduler. PCT: priorities are drawn at random, the highest runs, and at a few steps, drawn at
+// random, too, the running fiber falls behind all others. A bug that needs d such points is found
+// with a probability of at least 1 / (n k^(d-1)) a run for n threads and k steps (Burckhardt et
+// al., "A randomized scheduler with probabilistic guarantees of finding bugs", ASPLOS 2010). Who
+// waits for a lock or spins falls behind, too.
+//
+// Thread-local variables. Each fiber borrows those of a real thread that does nothing else but
+// sleep: with the stack the base register of the thread's block is switched. So thread_local,
+// pthread_self() and destructors at a thread's end work as ever.
 #pragma once
 
 #include "base/bits.hpp"
@@ -7,7 +22,16 @@
 
 namespace hf::lab {
 
-/// Runs work(0) .. work(threads - 1), one after the other or interleaved as the seed decides.
+/// Steps at which the scheduler takes the turn away from the running fiber.
+inline constexpr unsigned preemptions = 3;
+
+/// Runs work(0) .. work(threads - 1) interleaved as the seed decides, until all have ended.
 void run_on_fibers(unsigned threads, u64 seed, const std::function<void(unsigned)>& work);
+
+/// The running fiber cannot go on before another has.
+void give_way() noexcept;
+
+/// Whether the caller is a fiber of run_on_fibers().
+[[nodiscard]] bool on_fiber() noexcept;
 
 }  // namespace hf::lab

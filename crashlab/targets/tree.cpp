@@ -45,19 +45,61 @@ std::string tree_session::fresh_value(std::size_t size) {
     return v;
 }
 
-void tree_session::store(const std::string& key, const std::string& value) {
+u64 tree_session::store(const std::string& key, const std::string& value) {
     operation op(machine_->epochs());
     const u64 r = must(machine_->tree().make_record(op, key, value));
     const auto done = must(machine_->tree().update(
         op, key, [&](const auto*) { return decision{decision::action::store, r}; }));
     require(done.changed, "a put changed nothing");
+    return op.epoch();
 }
 
-void tree_session::erase(const std::string& key) {
+u64 tree_session::erase(const std::string& key) {
     operation op(machine_->epochs());
     static_cast<void>(must(machine_->tree().update(op, key, [&](const auto* old) {
         return decision{old != nullptr ? decision::action::erase : decision::action::keep, 0};
     })));
+    return op.epoch();
+}
+
+void tree_session::put_by(unsigned thread, const std::string& key) {
+    const std::string value = fresh_value(8);
+    changes_[thread].push_back({store(key, value), key, value});
+}
+
+void tree_session::remove_by(unsigned thread, const std::string& key) {
+    changes_[thread].push_back({erase(key), key, std::nullopt});
+}
+
+// Epoch by epoch: no two threads changed the same key, and a thread's epochs never go back.
+void tree_session::learn_changes() {
+    u64 last = 0;
+    for (const auto& of_thread : changes_) {
+        if (!of_thread.empty()) last = std::max(last, of_thread.back().epoch);
+    }
+    u64 first = last;
+    for (const auto& of_thread : changes_) {
+        if (!of_thread.empty()) first = std::min(first, of_thread.front().epoch);
+    }
+    for (u64 e = first; e <= last && last != 0; ++e) {
+        for (const auto& of_thread : changes_) {
+            for (const change& c : of_thread) {
+                if (c.epoch != e) continue;
+                if (c.value) {
+                    model_.put(c.key, *c.value);
+                } else {
+                    model_.remove(c.key);
+                }
+            }
+        }
+        model_.epoch_ended(e);
+    }
+    for (auto& of_thread : changes_) of_thread.clear();
+}
+
+void tree_session::crash() {
+    learn_changes();
+    machine_.reset();
 }
 
 void tree_session::put(const std::string& key, std::size_t value_size) {
@@ -95,6 +137,15 @@ void tree_session::link_large(const std::string& key, u64 fresh, u64 payload) {
 void tree_session::remove(const std::string& key) {
     erase(key);
     model_.remove(key);
+}
+
+void tree_session::reserve(std::size_t bytes) {
+    u64 fresh = 0;
+    {
+        operation op(machine_->epochs());
+        fresh = must(machine_->memory().reserve_large(op, bytes));
+    }
+    machine_->memory().cancel_large(fresh, bytes);
 }
 
 void tree_session::touch(const std::string& key) { static_cast<void>(get(key)); }
@@ -234,7 +285,7 @@ class tree_target final : public target {
     static engine_options options_of(const tree_case& c) {
         engine_options o;
         o.file.initial_size = c.initial_size;
-        o.file.max_size = u64{48} << 20;
+        o.file.max_size = u64{60} << 20;
         o.file.first_epoch = c.first_epoch;
         o.file.flush = flush_policy::always;
         o.epochs.epoch = std::chrono::microseconds(0);

@@ -8,9 +8,12 @@
 #include "base/random.hpp"
 #include "crashlab/targets/history.hpp"
 #include "crashlab/targets/target.hpp"
+#include "crashlab/trace/recorder.hpp"
 #include "store/engine.hpp"
 
+#include <array>
 #include <functional>
+#include <optional>
 
 namespace hf::lab {
 
@@ -20,7 +23,7 @@ class tree_session {
     tree_session(engine_options options, u64 seed) : options_(options), random_(seed) {}
 
     void open();
-    void crash() noexcept { machine_.reset(); }
+    void crash();
     void close();
 
     void put(const std::string& key, std::size_t value_size);
@@ -28,12 +31,15 @@ class tree_session {
     void remove(const std::string& key);
     /// A value of its own extent.
     void put_large(const std::string& key, std::size_t value_size);
+    /// Room for so many bytes is taken, and given back.
+    void reserve(std::size_t bytes);
     void touch(const std::string& key);
     void end_epoch();
     void run_pass();
-    /// Without the model: by the threads of a target. The caller enters it at the epoch's end.
-    void store(const std::string& key, const std::string& value);
-    void erase(const std::string& key);
+    // By the threads of a target, each with keys of its own; the model learns of it at the crash.
+    void put_by(unsigned thread, const std::string& key);
+    void remove_by(unsigned thread, const std::string& key);
+    void end_epoch_by_thread() { machine_->epochs().end_epoch(); }
 
     [[nodiscard]] std::optional<std::string> get(const std::string& key);
     [[nodiscard]] engine<incll_discipline>& machine() { return *machine_; }
@@ -51,7 +57,17 @@ class tree_session {
     tree_session next_session() const;
 
    private:
+    struct change {
+        u64 epoch;
+        std::string key;
+        std::optional<std::string> value;
+    };
+
+    /// Both return their epoch.
+    u64 store(const std::string& key, const std::string& value);
+    u64 erase(const std::string& key);
     void link_large(const std::string& key, u64 fresh, u64 payload);
+    void learn_changes();
 
     engine_options options_;
     splitmix64 random_;
@@ -59,6 +75,7 @@ class tree_session {
     history model_;
     u64 values_ = 0;
     u64 came_back_to_ = 0;
+    std::array<std::vector<change>, max_threads> changes_;
 };
 
 struct tree_case {

@@ -129,6 +129,30 @@ void open_and_touch(tree_session& s) {
     s.put(any_key(s, 12));
 }
 
+// Threads, each with the keys whose number is its own modulo four.
+void write_as_thread(tree_session& s, unsigned thread) {
+    splitmix64 random(s.random()());
+    for (u64 i = 0; i < 5; ++i) {
+        const std::string key = key_of(4 * (random() % 10) + thread);
+        if (random() % 4 == 0) {
+            s.remove_by(thread, key);
+        } else {
+            s.put_by(thread, key);
+        }
+    }
+}
+void write_or_end_epochs(tree_session& s, unsigned thread) {
+    if (thread != 0) return write_as_thread(s, thread);
+    s.put_by(0, key_of(0));
+    s.end_epoch_by_thread();
+    s.put_by(0, key_of(4));
+    s.end_epoch_by_thread();
+}
+void touch_and_write(tree_session& s, unsigned thread) {
+    for (u64 i = 1; i <= 4; ++i) s.touch(key_of(10 * (i + thread)));
+    write_as_thread(s, thread);
+}
+
 using points = std::vector<std::string_view>;
 
 const points boundary{"checkpoint E1: every dirty line durable before the epoch is counted",
@@ -234,8 +258,12 @@ const std::vector<tree_case>& tree_cases() {
          creation, 1, true},
         {"region.grow", "region", "the region grows", [](auto& s) { load(s, 4); },
          [](auto& s) {
-             for (u64 i = 0; i < 3; ++i) s.put_large(key_of(100 + i), u64{6} << 20);
+             s.put(key_of(15));
+             s.reserve(u64{17} << 20);
+             s.put_large(key_of(25), 66'000);
              s.end_epoch();
+             s.reserve(u64{20} << 20);
+             s.put(key_of(35));
          },
          growth},
         {"region.close", "region", "an orderly close, and an opening after it",
@@ -248,6 +276,22 @@ const std::vector<tree_case>& tree_cases() {
              s.put(key_of(25));
          },
          {}},
+        {"threads.leaf", "masstree", "two threads in one leaf", [](auto& s) { load(s, 4); },
+         [](auto&) {}, {}, 1, false, u64{16} << 20, 2, write_as_thread},
+        {"threads.split", "masstree", "three threads, leaves split", [](auto& s) { load(s, 14); },
+         [](auto&) {}, {}, 1, false, u64{16} << 20, 3, write_as_thread},
+        {"threads.epochs", "checkpoint", "two threads write, one ends epochs",
+         [](auto& s) { load(s, 12); }, [](auto&) {}, {}, 1, false, u64{16} << 20, 3,
+         write_or_end_epochs},
+        {"threads.recovery", "masstree", "leaves are recovered by two threads at once",
+         [](auto& s) {
+             load(s, 12);
+             change_leaf(s);
+             s.crash();
+             s.open();
+             s.adopt(0);
+         },
+         [](auto&) {}, {}, 1, false, u64{16} << 20, 2, touch_and_write},
     };
     return cases;
 }

@@ -62,12 +62,17 @@ std::string_view to_string(event_kind k) noexcept {
 const std::vector<std::string>& recorder::points() noexcept { return point_names(); }
 
 void recorder::start(const std::byte* base, u64 size) {
-    start_behind(base);
+    begin(base);
     watching_ = true;
     watch_for(this, base, size);
 }
 
-void recorder::start_behind(const std::byte* base) {
+void recorder::start_behind(const std::byte* base, std::function<void(u64, u64)> touch) {
+    touch_ = std::move(touch);
+    begin(base);
+}
+
+void recorder::begin(const std::byte* base) {
     base_ = base;
     running_ = true;
     pending_.size = 0;
@@ -148,12 +153,14 @@ void recorder::file_write(u64 at, const std::byte* from, u64 size) {
 }
 
 void recorder::flush(const void* line) noexcept {
+    yield();
     ++the_watch.barriers;
     const u64 at = reinterpret_cast<u64>(line) - reinterpret_cast<u64>(base_);
     add(event_kind::flush, align_down(at, line_size), 0, caller());
 }
 
 void recorder::fence() noexcept {
+    yield();
     ++the_watch.barriers;
     add(event_kind::fence, 0, 0, caller());
 }
@@ -161,9 +168,9 @@ void recorder::fence() noexcept {
 void recorder::stream(void* to, const void* from, std::size_t n) noexcept {
     if (n == 0) return;
     commit();
-    unseen_copy(to, from, n);
-    if (!running_) return;
     const u64 at = reinterpret_cast<u64>(to) - reinterpret_cast<u64>(base_);
+    if (touch_) touch_(at, n);
+    unseen_copy(to, from, n);
     add_pieces({at, n, caller(), store_kind::stream, running_fiber, true});
 }
 

@@ -15,6 +15,7 @@
 #include "persist/trace.hpp"
 
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,9 @@ class recorder final : public observer, public trace_sink {
    public:
     /// Watches [base, base + size) from now on.
     void start(const std::byte* base, u64 size);
-    /// As start(), but somebody else watches and passes on what is written.
-    void start_behind(const std::byte* base);
+    /// As start(), but somebody else watches and passes on what is written; `touch` tells him of
+    /// what the recorder writes itself.
+    void start_behind(const std::byte* base, std::function<void(u64 at, u64 size)> touch);
     void stop();
     [[nodiscard]] bool running() const noexcept { return running_; }
 
@@ -64,6 +66,9 @@ class recorder final : public observer, public trace_sink {
     void add(event_kind kind, u64 where, u64 value, u64 pc);
     [[nodiscard]] bool passed_barrier(u8 thread) noexcept;
 
+    void begin(const std::byte* base);
+
+    std::function<void(u64, u64)> touch_;
     bool running_ = false;
     bool watching_ = false;
     const std::byte* base_ = nullptr;

@@ -82,6 +82,10 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     store(n.order, permutation_now);
     store(n.permutation_log, permutation_now);
     store(n.node_epoch, epoch);
+    if (far) {  // V3 again: no log with new upper bits before line 0 has them, too
+        l.med.persist(&n, sizeof(word));
+        HF_PERSIST_POINT("masstree U2: line 0 durable before a value line is logged with its bits");
+    }
     note_node(l, &n);
 }
 

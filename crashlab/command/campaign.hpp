@@ -1,0 +1,42 @@
+// command/campaign.hpp: rounds over targets, until the budget or the rounds are used up.
+#pragma once
+
+#include "crashlab/laboratory.hpp"
+#include "crashlab/targets/target.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hf::lab {
+
+struct campaign_options {
+    std::vector<const target_description*> targets;
+    double budget_seconds = 0;  ///< 0: rounds alone decide
+    u64 rounds = 0;             ///< of each target; 0: the budget alone decides
+    u64 seed = 1;
+    persistence mode = persistence::pcso;
+    bool live = false;  ///< counters on a terminal
+};
+
+/// One target's part.
+struct target_result {
+    const target_description* target = nullptr;
+    counts counted;
+    double seconds = 0;
+    u64 rounds = 0;
+    std::optional<finding> found;
+    u64 seed_of_finding = 0;
+
+    [[nodiscard]] std::vector<std::string> points() const;
+    /// Persist points that it must reach and did not.
+    [[nodiscard]] std::vector<std::string> missing() const;
+};
+
+/// The first finding of a target ends that target; others go on, unless the lab was damaged.
+[[nodiscard]] std::vector<target_result> run_campaign(laboratory& lab, const campaign_options& o);
+
+/// What is explored in one round: more in each further one.
+[[nodiscard]] limits limits_of_round(u64 round) noexcept;
+
+}  // namespace hf::lab

@@ -1,0 +1,23 @@
+// command/replay_token.hpp: a finding in one word, to be given to --replay.
+//
+//   token    = stage {"/" stage} "!" probe
+//   stage    = event ":" [line "=" number {"," line "=" number}]
+//   probe    = "recovery" | "inspection" | "work" | "question" number
+//
+// Lines are in hexadecimal; "length" and "name" are the file's. Numbers are those of the contents
+// that the model lists for the line (model/line.hpp).
+#pragma once
+
+#include "crashlab/explore/explorer.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hf::lab {
+
+[[nodiscard]] std::string token_of(const finding& f);
+/// nullopt: it is none.
+[[nodiscard]] std::optional<finding> parse_token(std::string_view token);
+
+}  // namespace hf::lab
