@@ -19,9 +19,9 @@ void on_point(const char* name) {
 }
 
 std::byte* map_at(std::byte* where, u64 bytes) {
-    void* p = ::mmap(where, bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (where != nullptr ? MAP_FIXED : 0),
-                     -1, 0);
+    void* p = ::mmap(
+        where, bytes, PROT_READ | PROT_WRITE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (where != nullptr ? MAP_FIXED : 0), -1, 0);
     HF_CHECK(p != MAP_FAILED, "no memory for the lab");
     return static_cast<std::byte*>(p);
 }
@@ -33,7 +33,9 @@ laboratory::laboratory() {
     auto place = window::take();
     HF_CHECK(place.has_value(), "no window for the lab");
     std::byte* const base = place->base();
-    { const window returned = std::move(*place); }
+    {
+        const window returned = std::move(*place);
+    }
     memory_ = map_at(base, capacity);
     before_ = map_at(nullptr, capacity);
     image_ = std::make_unique<image>(memory_, before_, capacity);

@@ -3,10 +3,10 @@
 #include "crashlab/command/minimise.hpp"
 #include "crashlab/command/replay_token.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <set>
@@ -109,9 +109,10 @@ int report(const std::vector<target_result>& results, const arguments& a) {
         }
         if (r.found) report_finding(r, a);
     }
-    fmt::print("\nseed {}, model {}: {} states, {} different images, {} persist points reached, "
-               "{} missed, {} violations\n",
-               a.seed, a.model, states, images, reached.size(), missing.size(), violations);
+    fmt::print(
+        "\nseed {}, model {}: {} states, {} different images, {} persist points reached, "
+        "{} missed, {} violations\n",
+        a.seed, a.model, states, images, reached.size(), missing.size(), violations);
     for (const auto& p : missing) fmt::print("  not reached: {}\n", p);
     if (violations != 0) return found_something;
     return missing.empty() ? nothing_found : points_missed;

@@ -14,14 +14,17 @@ namespace {
 double seconds_since(u64 start) { return static_cast<double>(now_ns() - start) * 1e-9; }
 
 void show(const target_result& r, double seconds) {
-    fmt::print(stderr, "\r\033[K{:<18} {:>8.0f} s  {:>5} rounds  {:>12} states  {:>11} images  {:>9.0f} states/s",
-               r.target->name, seconds, r.rounds, r.counted.states, r.counted.images.size(),
-               r.seconds > 0 ? static_cast<double>(r.counted.states) / r.seconds : 0.0);
+    fmt::print(
+        stderr,
+        "\r\033[K{:<18} {:>8.0f} s  {:>5} rounds  {:>12} states  {:>11} images  {:>9.0f} states/s",
+        r.target->name, seconds, r.rounds, r.counted.states, r.counted.images.size(),
+        r.seconds > 0 ? static_cast<double>(r.counted.states) / r.seconds : 0.0);
     std::fflush(stderr);
 }
 
 /// One round of one target, within so many seconds (0: no limit).
-void run_round(laboratory& lab, const campaign_options& o, u64 round, double most, target_result& r) {
+void run_round(laboratory& lab, const campaign_options& o, u64 round, double most,
+               target_result& r) {
     const u64 start = now_ns();
     const u64 seed = o.seed + round;
     const auto out_of_time = [&] { return most > 0 && seconds_since(start) > most; };

@@ -27,9 +27,9 @@ finding minimised(finding f, const std::function<bool(const finding&)>& still_wr
 
 bool is_wrong_in_child(const std::string& target, u64 seed, const std::string& mode,
                        const finding& f) {
-    std::string arguments[] = {"hf_crash", "--target",   target,           "--seed",
-                               std::to_string(seed), "--model", mode, "--replay", token_of(f),
-                               "--brief"};
+    std::string arguments[] = {"hf_crash",           "--target", target, "--seed",
+                               std::to_string(seed), "--model",  mode,   "--replay",
+                               token_of(f),          "--brief"};
     std::vector<char*> argv;
     for (std::string& a : arguments) argv.push_back(a.data());
     argv.push_back(nullptr);

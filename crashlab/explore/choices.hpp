@@ -51,7 +51,8 @@ class choices {
         steps_.resize(keep);
         depth_ = keep;
     }
-    /// Turns to the next combination behind the first `keep` answers; false: there is none. Rewinds.
+    /// Turns to the next combination behind the first `keep` answers; false: there is none.
+    /// Rewinds.
     [[nodiscard]] bool next(u32 keep);
     /// From here on another policy answers what is new.
     void set_policy(policy how) noexcept { how_ = how; }

@@ -53,8 +53,7 @@ std::vector<u32> crash_points_of(const std::vector<event>& trace) {
     std::vector<u32> found;
     bool changed = true;
     for (u32 i = 0; i < trace.size(); ++i) {
-        if (is_worth_a_crash(trace[i].kind) &&
-            (changed || trace[i].kind == event_kind::point)) {
+        if (is_worth_a_crash(trace[i].kind) && (changed || trace[i].kind == event_kind::point)) {
             found.push_back(i);
             changed = trace[i].kind != event_kind::point;
         } else if (trace[i].kind == event_kind::store) {
@@ -240,8 +239,8 @@ std::optional<finding> explorer::run_whole(const crash_model& m, victim& who, ch
 }
 
 std::optional<finding> explorer::explore_nested(const crash_model& m, std::unique_ptr<survivor> who,
-                                                const std::vector<event>& trace,
-                                                const choices& how, unsigned depth) {
+                                                const std::vector<event>& trace, const choices& how,
+                                                unsigned depth) {
     ++counts_.nested_traces;
     return explore_trace(trace, settled(m, how), *who, depth + 1);
 }

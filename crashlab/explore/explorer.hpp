@@ -2,7 +2,8 @@
 //
 // At each crash point of a trace (before every fence and sync, at each persist point and
 // announcement, at the end):
-//   lazily   recovery runs once for every combination of contents of the lines that it reads; behind
+//   lazily   recovery runs once for every combination of contents of the lines that it reads;
+//   behind
 //            each, every question once for every combination of what the question reads. Questions
 //            don't depend on one another, so the cost is a sum over them. Past the limits,
 //            combinations are drawn at random.
@@ -24,13 +25,13 @@
 namespace hf::lab {
 
 struct limits {
-    u64 openings = 64;           ///< of one crash point, by all combinations; as many at random
-    u64 states = 2000;           ///< of one question, by all combinations
-    u64 random_states = 200;     ///< of one question, when these did not suffice
-    u32 whole = 6;               ///< random whole images of a crash point
-    u32 nested = 1;              ///< of them recorded and explored
-    unsigned depth = 2;          ///< crashes during recovery, one in the other
-    u32 nested_points = 12;      ///< crash points of a recovery, evenly
+    u64 openings = 64;        ///< of one crash point, by all combinations; as many at random
+    u64 states = 2000;        ///< of one question, by all combinations
+    u64 random_states = 200;  ///< of one question, when these did not suffice
+    u32 whole = 6;            ///< random whole images of a crash point
+    u32 nested = 1;           ///< of them recorded and explored
+    unsigned depth = 2;       ///< crashes during recovery, one in the other
+    u32 nested_points = 12;   ///< crash points of a recovery, evenly
 };
 
 struct counts {
@@ -38,10 +39,10 @@ struct counts {
     u64 events = 0;
     u64 crash_points = 0;
     u64 openings = 0;
-    u64 states = 0;         ///< recoveries and questions answered, each on an image of its own
+    u64 states = 0;  ///< recoveries and questions answered, each on an image of its own
     u64 nested_traces = 0;
-    u64 incomplete = 0;     ///< crash points where combinations were drawn at random
-    std::set<u64> points;   ///< persist points at which a crash was explored
+    u64 incomplete = 0;    ///< crash points where combinations were drawn at random
+    std::set<u64> points;  ///< persist points at which a crash was explored
     digest_set images;
 };
 

@@ -40,7 +40,7 @@ void on_signal(int number) {
 
 void catch_signals() {
     static const bool done = [] {
-        struct sigaction a {};
+        struct sigaction a{};
         a.sa_handler = on_signal;
         a.sa_flags = SA_NODEFER;
         for (const int s : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(s, &a, nullptr);

@@ -92,8 +92,7 @@ const std::vector<version>& image::versions_of(u64 line) {
 void image::decide(u64 line) {
     save(line);
     const auto& all = versions_of(line);
-    const u32 number =
-        all.size() == 1 ? 0 : choices_->choose(line, static_cast<u32>(all.size()));
+    const u32 number = all.size() == 1 ? 0 : choices_->choose(line, static_cast<u32>(all.size()));
     unseen_copy_line(memory_ + line * line_size, all[number].content.bytes.data());
     state_[line] = level_;
     decided_.push_back({line, &all[number], number});
@@ -144,7 +143,8 @@ void image::set_file_length(u64 bytes) {
 bool image::file_linked() {
     if (!linked_) {
         const file_fact& f = model_->name();
-        linked_ = (f.sure == f.now || choices_->choose(choice_of_name, 2) == 0 ? f.sure : f.now) != 0;
+        linked_ =
+            (f.sure == f.now || choices_->choose(choice_of_name, 2) == 0 ? f.sure : f.now) != 0;
     }
     return *linked_;
 }

@@ -39,8 +39,8 @@ struct line_content {
 /// One content a line may have.
 struct version {
     line_content content;
-    u64 digest = 0;    ///< of line number and content
-    u64 stores = 0;    ///< how many of the list are in it
+    u64 digest = 0;  ///< of line number and content
+    u64 stores = 0;  ///< how many of the list are in it
 };
 
 class line_state {

@@ -7,10 +7,10 @@ namespace hf::lab {
 constinit watch the_watch;
 }
 
+using hf::u64;
 using hf::lab::ordering;
 using hf::lab::tell_reading;
 using hf::lab::tell_writing;
-using hf::u64;
 
 #define HF_PC reinterpret_cast<u64>(__builtin_return_address(0))
 
@@ -38,22 +38,20 @@ void __tsan_vptr_read(void**) {}
 void __tsan_ignore_thread_begin() {}
 void __tsan_ignore_thread_end() {}
 
-#define HF_ACCESS(n)                                                                   \
-    void __tsan_read##n(void* p) { tell_reading(p, n, HF_PC); }                        \
-    void __tsan_write##n(void* p) { tell_writing(p, n, ordering::plain, HF_PC); }      \
-    void __tsan_unaligned_read##n(void* p) { tell_reading(p, n, HF_PC); }              \
-    void __tsan_unaligned_write##n(void* p) {                                          \
-        tell_writing(p, n, ordering::plain, HF_PC);                                    \
-    }                                                                                  \
-    void __tsan_read_write##n(void* p) {                                               \
-        tell_reading(p, n, HF_PC);                                                     \
-        tell_writing(p, n, ordering::plain, HF_PC);                                    \
-    }                                                                                  \
-    void __tsan_unaligned_read_write##n(void* p) {                                     \
-        tell_reading(p, n, HF_PC);                                                     \
-        tell_writing(p, n, ordering::plain, HF_PC);                                    \
-    }                                                                                  \
-    void __tsan_volatile_read##n(void* p) { tell_reading(p, n, HF_PC); }               \
+#define HF_ACCESS(n)                                                                        \
+    void __tsan_read##n(void* p) { tell_reading(p, n, HF_PC); }                             \
+    void __tsan_write##n(void* p) { tell_writing(p, n, ordering::plain, HF_PC); }           \
+    void __tsan_unaligned_read##n(void* p) { tell_reading(p, n, HF_PC); }                   \
+    void __tsan_unaligned_write##n(void* p) { tell_writing(p, n, ordering::plain, HF_PC); } \
+    void __tsan_read_write##n(void* p) {                                                    \
+        tell_reading(p, n, HF_PC);                                                          \
+        tell_writing(p, n, ordering::plain, HF_PC);                                         \
+    }                                                                                       \
+    void __tsan_unaligned_read_write##n(void* p) {                                          \
+        tell_reading(p, n, HF_PC);                                                          \
+        tell_writing(p, n, ordering::plain, HF_PC);                                         \
+    }                                                                                       \
+    void __tsan_volatile_read##n(void* p) { tell_reading(p, n, HF_PC); }                    \
     void __tsan_volatile_write##n(void* p) { tell_writing(p, n, ordering::plain, HF_PC); }
 HF_ACCESS(1)
 HF_ACCESS(2)
@@ -92,28 +90,28 @@ void __tsan_write_range(void* p, unsigned long n) { tell_writing(p, n, ordering:
         return expected;                                                                         \
     }
 
-#define HF_BEFORE_MODIFYING                                                                    \
-    hf::lab::yield();                                                                          \
-    tell_reading(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p), HF_PC);  \
-    tell_writing(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p),          \
-                 how_stored(order), HF_PC);                                                    \
+#define HF_BEFORE_MODIFYING                                                                   \
+    hf::lab::yield();                                                                         \
+    tell_reading(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p), HF_PC); \
+    tell_writing(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p),         \
+                 how_stored(order), HF_PC);                                                   \
     if (acquires(order)) pass_barrier();
 
-#define HF_MODIFY(bits, type, name, builtin)                                        \
-    type __tsan_atomic##bits##_##name(volatile type* p, type v, int order) {        \
-        HF_BEFORE_MODIFYING                                                         \
-        return __atomic_##builtin(p, v, __ATOMIC_SEQ_CST);                          \
+#define HF_MODIFY(bits, type, name, builtin)                                 \
+    type __tsan_atomic##bits##_##name(volatile type* p, type v, int order) { \
+        HF_BEFORE_MODIFYING                                                  \
+        return __atomic_##builtin(p, v, __ATOMIC_SEQ_CST);                   \
     }
 
 // A weak exchange never fails for no reason here: runs must repeat.
-#define HF_SWAP(bits, type, kind)                                                                \
-    int __tsan_atomic##bits##_compare_exchange_##kind(volatile type* p, type* expected, type v,  \
-                                                      int order, int) {                          \
-        HF_BEFORE_MODIFYING                                                                      \
-        return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST,              \
-                                           __ATOMIC_SEQ_CST)                                     \
-                   ? 1                                                                           \
-                   : 0;                                                                          \
+#define HF_SWAP(bits, type, kind)                                                               \
+    int __tsan_atomic##bits##_compare_exchange_##kind(volatile type* p, type* expected, type v, \
+                                                      int order, int) {                         \
+        HF_BEFORE_MODIFYING                                                                     \
+        return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST,             \
+                                           __ATOMIC_SEQ_CST)                                    \
+                   ? 1                                                                          \
+                   : 0;                                                                         \
     }
 
 HF_ATOMIC(8, unsigned char)

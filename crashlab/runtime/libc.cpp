@@ -2,10 +2,10 @@
 // is seen. Compiled with -fno-builtin, so that none of them becomes a call to itself.
 #include "crashlab/runtime/observer.hpp"
 
+using hf::u64;
 using hf::lab::ordering;
 using hf::lab::tell_reading;
 using hf::lab::tell_writing;
-using hf::u64;
 
 #define HF_PC reinterpret_cast<u64>(__builtin_return_address(0))
 

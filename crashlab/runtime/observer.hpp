@@ -28,7 +28,8 @@ struct watch {
     u64 base = 0;
     u64 size = 0;  ///< 0: nothing is watched
     observer* who = nullptr;
-    u64 barriers = 0;  ///< compiler barriers passed so far: acquire loads, fences, locked operations
+    u64 barriers =
+        0;  ///< compiler barriers passed so far: acquire loads, fences, locked operations
 };
 
 extern constinit watch the_watch;
@@ -65,8 +66,9 @@ inline void unseen_copy_line(void* to, const void* from) noexcept {
     const auto* s = static_cast<const char*>(from);
     asm volatile(
         "movdqu (%1), %%xmm0; movdqu 16(%1), %%xmm1; movdqu 32(%1), %%xmm2; movdqu 48(%1), %%xmm3;"
-        "movdqu %%xmm0, (%0); movdqu %%xmm1, 16(%0); movdqu %%xmm2, 32(%0); movdqu %%xmm3, 48(%0)"
-        ::"r"(d), "r"(s)
+        "movdqu %%xmm0, (%0); movdqu %%xmm1, 16(%0); movdqu %%xmm2, 32(%0); movdqu %%xmm3, "
+        "48(%0)" ::"r"(d),
+        "r"(s)
         : "memory", "xmm0", "xmm1", "xmm2", "xmm3");
 }
 

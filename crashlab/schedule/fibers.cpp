@@ -169,7 +169,8 @@ void run_fiber() {
 
 void prepare(fiber& f) {
     f.locals = std::make_unique<sleeper>();
-    f.stack = ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    f.stack =
+        ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     HF_CHECK(f.stack != MAP_FAILED, "no stack for a fiber");
     // As switch_to() leaves it: six registers, then where to return; aligned as behind a call.
     auto* top = reinterpret_cast<u64*>(static_cast<char*>(f.stack) + stack_bytes) - 1;

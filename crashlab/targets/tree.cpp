@@ -1,8 +1,9 @@
 #include "crashlab/targets/tree.hpp"
 
 #include "crashlab/runtime/file.hpp"
-#include "index/masstree/inspection.hpp"
 #include "index/masstree/audit.hpp"
+#include "index/masstree/inspection.hpp"
+#include "store/large_value.hpp"
 
 #include <cstring>
 
@@ -30,9 +31,7 @@ std::string key_of(u64 number) {
     return key;
 }
 
-void tree_session::open() {
-    machine_ = must(engine<incll_discipline>::open(file_path, options_));
-}
+void tree_session::open() { machine_ = must(engine<incll_discipline>::open(file_path, options_)); }
 
 void tree_session::close() {
     must(machine_->close());
@@ -109,29 +108,9 @@ void tree_session::put(const std::string& key, std::size_t value_size) {
 }
 
 void tree_session::put_large(const std::string& key, std::size_t value_size) {
-    auto& tree = machine_->tree();
-    auto& memory = machine_->memory();
-    const u64 payload = masstree_detail::record_payload(key, value_size);
     std::string value = fresh_value(value_size);
-    u64 fresh = 0;
-    {
-        operation op(machine_->epochs());
-        fresh = must(memory.reserve_large(op, payload));
-    }
-    auto* r = tree.record_at(fresh);
-    masstree_detail::init_record(r, key, value.size());
-    std::memcpy(r->bytes(), value.data(), value.size());
-    machine_->epochs().my_lane().med.persist(r, payload);
-    link_large(key, fresh, payload);
+    static_cast<void>(must(store_large_value(*machine_, key, value, nullptr)));
     model_.put(key, std::move(value));
-}
-
-void tree_session::link_large(const std::string& key, u64 fresh, u64 payload) {
-    operation op(machine_->epochs());
-    static_cast<void>(must(machine_->tree().update(op, key, [&](const auto*) {
-        machine_->memory().commit_large(op, fresh, payload);
-        return decision{decision::action::store, fresh};
-    })));
 }
 
 void tree_session::remove(const std::string& key) {
@@ -187,8 +166,7 @@ void tree_session::compare(const std::string& key) {
         expected == model_.now.end() ? std::nullopt : std::optional(expected->second);
     if (found != wanted) {
         throw violation("the key " + key + " has " + show(found) + ", but at the end of epoch " +
-                        std::to_string(came_back_to_) + " it had " +
-                        show(wanted));
+                        std::to_string(came_back_to_) + " it had " + show(wanted));
     }
 }
 
@@ -205,10 +183,11 @@ void tree_session::inspect() {
         for (const auto& k : model_.keys) compare(k);
         throw violation("a scan finds other records than gets do");
     }
-    const region::root* root = must(machine_->file().find_root(engine<incll_discipline>::root_name));
-    const auto report = hf::audit<incll_discipline>(machine_->file(), machine_->epochs(),
-                                                    root->value.load(),
-                                                    machine_->file().offset_of(&root->value), {});
+    const region::root* root =
+        must(machine_->file().find_root(engine<incll_discipline>::root_name));
+    const auto report =
+        hf::audit<incll_discipline>(machine_->file(), machine_->epochs(), root->value.load(),
+                                    machine_->file().offset_of(&root->value), {});
     if (!report.ok()) throw violation("the audit says: " + report.to_string());
 }
 

@@ -66,7 +66,6 @@ class tree_session {
     /// Both return their epoch.
     u64 store(const std::string& key, const std::string& value);
     u64 erase(const std::string& key);
-    void link_large(const std::string& key, u64 fresh, u64 payload);
     void learn_changes();
 
     engine_options options_;

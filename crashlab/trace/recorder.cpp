@@ -97,10 +97,10 @@ bool recorder::passed_barrier(u8 thread) noexcept {
 void recorder::writing(u64 at, u64 size, ordering how, u64 pc) {
     commit();
     const bool wide = size > 8 || at % 8 + size > 8;
-    const store_kind kind = wide                         ? store_kind::piece
-                            : how == ordering::plain     ? store_kind::plain
-                            : how == ordering::relaxed   ? store_kind::relaxed
-                                                         : store_kind::release;
+    const store_kind kind = wide                       ? store_kind::piece
+                            : how == ordering::plain   ? store_kind::plain
+                            : how == ordering::relaxed ? store_kind::relaxed
+                                                       : store_kind::release;
     pending_ = {at, size, pc, kind, running_fiber, passed_barrier(running_fiber)};
 }
 
@@ -144,7 +144,9 @@ void recorder::add(event_kind kind, u64 where, u64 value, u64 pc) {
 
 void recorder::mark(event_kind kind, u64 value) { add(kind, 0, value, 0); }
 
-void recorder::point(const char* name) { add(event_kind::point, 0, number_of_point(name), caller()); }
+void recorder::point(const char* name) {
+    add(event_kind::point, 0, number_of_point(name), caller());
+}
 
 void recorder::file_write(u64 at, const std::byte* from, u64 size) {
     commit();

@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "store/engine.hpp"
+#include "store/large_value.hpp"
 
 namespace hf {
 
@@ -57,14 +58,12 @@ struct map::impl {
     [[nodiscard]] tree_type& tree() const { return machine->tree(); }
     [[nodiscard]] heap<incll_discipline>& memory() const { return machine->memory(); }
 
-    using condition = std::function<bool(std::optional<std::string_view>)>;
+    using condition = write_condition;
 
     /// put_if; `allowed` may be null.
     result<write_outcome> store(std::string_view key, std::string_view value,
                                 const condition* allowed) const;
     result<write_outcome> store_small(std::string_view key, std::string_view value,
-                                      const condition* allowed) const;
-    result<write_outcome> store_large(std::string_view key, std::string_view value,
                                       const condition* allowed) const;
 };
 
@@ -242,24 +241,6 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
 // -------------------------------------------------------------------------------------------------
 // writing
 
-namespace {
-
-/// Gives a new record back where it was not stored: on errors, refusals and exceptions of the
-/// caller's functions.
-template <class F>
-struct undo_unless_stored {
-    F undo;
-    bool stored = false;
-    explicit undo_unless_stored(F f) : undo(std::move(f)) {}
-    ~undo_unless_stored() {
-        if (!stored) undo();
-    }
-    undo_unless_stored(const undo_unless_stored&) = delete;
-    undo_unless_stored& operator=(const undo_unless_stored&) = delete;
-};
-
-}  // namespace
-
 result<write_outcome> map::impl::store_small(std::string_view key, std::string_view value,
                                              const condition* allowed) const {
     operation op(epochs());
@@ -276,49 +257,12 @@ result<write_outcome> map::impl::store_small(std::string_view key, std::string_v
     return write_outcome{op.epoch(), done->changed, done->existed};
 }
 
-result<write_outcome> map::impl::store_large(std::string_view key, std::string_view value,
-                                             const condition* allowed) const {
-    const u64 payload = masstree_detail::record_payload(key, value.size());
-    lane& l = epochs().my_lane();
-    u64 fresh = 0;
-    {
-        operation op(epochs(), l);
-        auto reserved = memory().reserve_large(op, payload);
-        if (!reserved) return tl::unexpected(reserved.error());
-        fresh = *reserved;
-    }
-    record* r = tree().record_at(fresh);
-    masstree_detail::init_record(r, key, value.size());
-    std::memcpy(r->bytes(), value.data(), value.size());
-    l.med.persist(r, payload);
-    HF_PERSIST_POINT("store V1: a large value's bytes durable before it is linked");
-    operation op(epochs(), l);
-    bool committed = false;
-    undo_unless_stored undo{[&] {
-        if (committed) {
-            memory().deallocate(op, fresh, payload);  // and then there was no room for the log
-        } else {
-            memory().cancel_large(fresh, payload);
-        }
-    }};
-    auto done = tree().update(op, key, [&](const record* old) {
-        const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
-        if (allowed != nullptr && !(*allowed)(view)) return decision{};
-        memory().commit_large(op, fresh, payload);
-        committed = true;
-        return decision{decision::action::store, fresh};
-    });
-    if (!done) return tl::unexpected(done.error());
-    undo.stored = done->changed;
-    return write_outcome{op.epoch(), done->changed, done->existed};
-}
-
 result<write_outcome> map::impl::store(std::string_view key, std::string_view value,
                                        const condition* allowed) const {
     if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_writable(machine->file()); !ok) return tl::unexpected(ok.error());
     if (is_large(masstree_detail::record_payload(key, value.size())))
-        return store_large(key, value, allowed);
+        return store_large_value(*machine, key, value, allowed);
     return store_small(key, value, allowed);
 }
 
