@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""The mutation gate of the crash lab (docs/mutation.md): breaks each flush, fence, note, log write
+and ordered store of a room, one at a time, and demands that the lab notices."""
+
+import argparse
+import filecmp
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import argued
+import sources
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PLACE = ROOT / "build" / "mutate"
+TREE = PLACE / "tree"
+ROOMS = {
+    "region": "src/region",
+    "checkpoint": "src/checkpoint",
+    "alloc": "src/alloc",
+    "masstree": "src/index/masstree",
+}
+COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "crashlab", "include", "src"]
+HUNT = TREE / "build" / "lab" / "crashlab" / "hf_hunt"
+HUNT_RULE = """
+add_executable(hf_hunt mutate/hunt.cpp)
+target_link_libraries(hf_hunt PRIVATE hf_crash_targets hf_crashlab)
+"""
+
+
+def say(text):
+    print(f"mutate: {text}", file=sys.stderr)
+
+
+def fail(status, text):
+    say(text)
+    sys.exit(status)
+
+
+# ---------------------------------------------------------------- the mutated tree
+
+
+def put(path, text):
+    """Only if it changes: what did not change is not compiled again."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def originals(commit):
+    """The source tree to start from: this checkout, or a commit of it."""
+    if commit is None:
+        return ROOT
+    place = PLACE / "commit"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    archive = subprocess.Popen(["git", "-C", str(ROOT), "archive", commit, *COPIED],
+                               stdout=subprocess.PIPE)
+    subprocess.run(["tar", "-x", "-C", str(place)], stdin=archive.stdout, check=True)
+    if archive.wait() != 0:
+        fail(2, f"git cannot show {commit}")
+    # The gate itself is this checkout's.
+    shutil.copytree(ROOT / "crashlab" / "mutate", place / "crashlab" / "mutate",
+                    dirs_exist_ok=True)
+    return place
+
+
+def room_of(name):
+    for room, folder in ROOMS.items():
+        if name.startswith(folder + "/"):
+            return room
+    return None
+
+
+def copy_and_mutate(origin):
+    """Returns all mutants, numbered from 1."""
+    mutants, wanted = [], set()
+    for top in COPIED:
+        start = origin / top
+        for path in [start] if start.is_file() else sorted(start.rglob("*")):
+            if not path.is_file() or "__pycache__" in path.parts:
+                continue
+            name = str(path.relative_to(origin))
+            wanted.add(name)
+            target = TREE / name
+            if room_of(name) and path.suffix in (".hpp", ".cpp"):
+                found = sources.File(name, path.read_text())
+                found.parse()
+                for mutant in sorted(found.mutants, key=lambda m: m.line):
+                    mutant.number = len(mutants) + 1
+                    mutants.append(mutant)
+                put(target, found.mutated())
+            elif name == "crashlab/CMakeLists.txt":
+                put(target, path.read_text() + HUNT_RULE)
+            elif not target.exists() or not filecmp.cmp(path, target, shallow=False):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+    for top in COPIED:
+        for path in (TREE / top).rglob("*") if (TREE / top).is_dir() else []:
+            if path.is_file() and str(path.relative_to(TREE)) not in wanted:
+                path.unlink()
+    put(PLACE / "mutants.json", json.dumps([vars(m) for m in mutants], indent=1) + "\n")
+    return mutants
+
+
+def build():
+    tree = TREE / "build" / "lab"
+    if not (tree / "build.ninja").exists():
+        header = TREE / "crashlab" / "mutate" / "mutant.hpp"
+        rule = PLACE / "mutant.cmake"
+        put(rule, f"add_compile_options(-include {header})\n")
+        done = subprocess.run(
+            ["cmake", "--preset", "lab", f"-DCMAKE_PROJECT_holdfast_INCLUDE={rule}"],
+            cwd=TREE, capture_output=True, text=True)
+        if done.returncode != 0:
+            fail(1, f"cmake could not configure {tree}:\n{done.stdout}{done.stderr}")
+    say("building all mutants into one program")
+    done = subprocess.run(["cmake", "--build", str(tree), "--target", "hf_hunt", "-j",
+                           os.environ.get("HF_JOBS", str(os.cpu_count()))], stdout=sys.stderr)
+    if done.returncode != 0:
+        fail(1, "the mutated tree could not be built")
+
+
+# ---------------------------------------------------------------- the hunt
+
+
+def targets_by_room():
+    listed = subprocess.run([str(HUNT), "--list"], capture_output=True, text=True, check=True)
+    found = {}
+    for line in listed.stdout.splitlines():
+        room, name = line.split()
+        found.setdefault(room, []).append(name)
+    return found
+
+
+class Hunter:
+    """Starts the program; knows which targets have found something before."""
+
+    def __init__(self, only):
+        self.by_room = targets_by_room()
+        everything = [t for names in self.by_room.values() for t in names]
+        self.targets = only or everything
+        unknown = set(self.targets) - set(everything)
+        if unknown:
+            fail(2, f"there is no target {', '.join(sorted(unknown))}")
+        self.kills = {}
+        self.child = None
+
+    def order(self, mutant):
+        """Those first that have noticed mutants of this file, then the room's own."""
+        own = self.by_room.get(room_of(mutant.file), []) if mutant else []
+        scores = self.kills.get(mutant.file, {}) if mutant else {}
+        return sorted(self.targets, key=lambda t: (-scores.get(t, 0), t not in own))
+
+    def hunt(self, mutant, seconds, seed):
+        """(outcome, target, seconds, what was found); the outcome is killed or survived."""
+        number = mutant.number if mutant else 0
+        begin = time.monotonic()
+        self.child = subprocess.Popen(
+            [str(HUNT), str(seconds), str(seed), *self.order(mutant)],
+            env={**os.environ, "HF_MUTANT": str(number)}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+        hung = False
+        try:
+            out, err = self.child.communicate(timeout=2 * seconds + 20)
+        except subprocess.TimeoutExpired:
+            hung = True
+            self.child.kill()
+            out, err = self.child.communicate()
+        took = time.monotonic() - begin
+        lines = out.splitlines()
+        at = [line for line in lines if line.startswith("at ")]
+        target = at[-1].split()[1] if at else "-"
+        status = self.child.returncode
+        if status == 0:
+            return "survived", "", took, ""
+        if status == 2:
+            fail(2, err.strip())
+        if hung:
+            what = "the program did not end"
+        elif status == 1 and lines and lines[-1].startswith("found "):
+            what = lines[-1].split(" ", 3)[3]
+        else:
+            name = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+            last = err.strip().splitlines()
+            what = f"the program died ({name})" + (f": {last[-1]}" if last else "")
+        if mutant:
+            scores = self.kills.setdefault(mutant.file, {})
+            scores[target] = scores.get(target, 0) + 1
+        return "killed", target, took, what
+
+
+def show(mutant, outcome, detail):
+    print(f"{mutant.number:4}  {mutant.file}:{mutant.line}  {mutant.kind}\n"
+          f"      {mutant.text}\n      {outcome}{': ' if detail else ''}{detail}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev mutate", description=__doc__)
+    parser.add_argument("--room", choices=[*ROOMS, "all"], action="append",
+                        help="mutants of this room; may be given more than once (all)")
+    parser.add_argument("--only", type=int, action="append", metavar="NUMBER",
+                        help="this mutant, whatever its room; may be given more than once")
+    parser.add_argument("--kind", action="append", metavar="WORDS", help="e.g. 'drop fence'")
+    parser.add_argument("--list", action="store_true", help="list the mutants and run nothing")
+    parser.add_argument("--seconds", type=float, default=20, help="for each mutant (20)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--target", action="append", help="only this target; may be repeated")
+    parser.add_argument("--commit", help="mutate this commit instead of the working tree")
+    parser.add_argument("--no-build", action="store_true", help="as the mutated tree stands")
+    parser.add_argument("--json", metavar="FILE", help="write the results there too")
+    options = parser.parse_args()
+
+    if options.no_build:
+        listed = json.loads((PLACE / "mutants.json").read_text())
+        mutants = [sources.Mutant(**m) for m in listed]
+    else:
+        mutants = copy_and_mutate(originals(options.commit))
+    rooms = set(ROOMS if not options.room or "all" in options.room else options.room)
+    chosen = [m for m in mutants
+              if (m.number in options.only if options.only else room_of(m.file) in rooms)
+              and (not options.kind or m.kind in options.kind)]
+    if not chosen:
+        fail(2, "no mutant is meant")
+    arguments = argued.read(pathlib.Path(__file__).with_name("argued.txt"))
+    if options.list:
+        for m in chosen:
+            show(m, "argued" if m.key() in arguments else "", "")
+        return 0
+    if not options.no_build:
+        build()
+
+    hunter = Hunter(options.target)
+    say("the program as it was written must pass")
+    outcome, target, _, what = hunter.hunt(None, options.seconds, options.seed)
+    if outcome == "killed":
+        fail(1, f"it does not: {target}: {what}")
+
+    results, counts = [], {"killed": 0, "argued": 0, "SURVIVED": 0}
+    used = set()
+    for turn, m in enumerate(chosen, 1):
+        if sys.stderr.isatty():
+            print(f"\rmutate: {turn} of {len(chosen)}: {m.file}:{m.line} {m.kind}\033[K\r",
+                  end="", file=sys.stderr, flush=True)
+        outcome, target, took, what = hunter.hunt(m, options.seconds, options.seed)
+        detail = f"{target}, {took:.1f} s: {what}" if outcome == "killed" else ""
+        if outcome == "survived":
+            outcome = "argued" if m.key() in arguments else "SURVIVED"
+            used.add(m.key())
+        counts[outcome] += 1
+        show(m, outcome, detail)
+        results.append({**vars(m), "outcome": outcome, "target": target,
+                        "seconds": round(took, 2), "found": what})
+    existing, met = {m.key() for m in mutants}, {m.key() for m in chosen}
+    stale = [key for key in arguments
+             if key not in existing or (key in met and key not in used)]
+    for key in stale:
+        reason = "its mutant is noticed" if key in existing else "no such mutant"
+        print(f"stale argument ({reason}): {', '.join(key)}")
+    print("\n".join(f"  {outcome:<10}{n:4}" for outcome, n in counts.items()))
+    print(f"  {'mutants':<10}{len(chosen):4}")
+    if options.json:
+        pathlib.Path(options.json).write_text(
+            json.dumps({"seconds": options.seconds, "seed": options.seed, "counts": counts,
+                        "stale": stale, "mutants": results}, indent=1) + "\n")
+    return 0 if counts["SURVIVED"] == 0 and not stale else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

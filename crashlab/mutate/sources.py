@@ -1,0 +1,398 @@
+"""Finds what can be broken in a C++ file of a room, and writes the file that can be broken so.
+
+A small tokenizer and a parser that knows statements and nothing else: enough to find calls that
+stand as statements of their own, and which statement follows which in a block.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+TOKEN = re.compile(
+    r"""
+      (?P<skip>\s+ | //[^\n]* | /\*.*?\*/ | ^[ \t]*\#(?:[^\n\\]|\\.)*)
+    | (?P<string>R"\((?:.|\n)*?\)" | "(?:[^"\\\n]|\\.)*")
+    | (?P<number>\d(?:[\w.]|'\w)*)
+    | (?P<char>'(?:[^'\\\n]|\\.)*')
+    | (?P<name>[A-Za-z_]\w*)
+    | (?P<sign>::|->|==|!=|<=|>=|\+\+|--|&&|\|\||<<|[-+*/%&|^]=|.)
+    """,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+
+OPENING = {"(": ")", "[": "]", "{": "}"}
+
+
+@dataclass
+class Token:
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass
+class Mutant:
+    kind: str
+    file: str
+    line: int
+    function: str
+    text: str
+    number: int = 0
+
+    def key(self):
+        return (self.file, self.function, self.kind, self.text)
+
+
+@dataclass
+class Store:
+    """A statement whose order matters: a store, or a loop of stores and of nothing else."""
+
+    first: int  # token numbers
+    last: int
+    text: str
+    function: str
+    line: int
+    is_loop: bool = False
+    branches: list = field(default_factory=list)  # (mutant, code) of the statement itself
+
+
+# Statements that are calls of these names are dropped.
+FLUSHES = {"flush", "flush_line", "flush_lines", "stream"}
+NOTES = {"note_once", "note_sticky", "note_node", "note_value_line"}
+LOG_WRITES = {"write_entry", "mark_logged", "restamp", "begin_permutation", "begin_value_line",
+              "begin_group"}
+
+# Calls inside of expressions: name, what must stand before it, its value when it is dropped, kind.
+EXPRESSIONS = [
+    ("append", r"log\.$", "::hf::result<void>{}", "drop log write"),
+    ("log_nodes", r"", "::hf::result<void>{}", "drop log write"),
+    ("prepare_value", r"", "::hf::result<void>{}", "drop log write"),
+    ("prepare_removal", r"", "::hf::result<void>{}", "drop log write"),
+    ("log_value", r"masstree_detail::$", "true", "drop log write"),
+    ("begin", r"frontier\.$", "true", "drop log write"),
+    ("sync", r"(detail::)?$", "::hf::result<void>{}", "drop sync"),
+    ("fsync", r"::$", "0", "drop sync"),
+]
+
+# What is stored to in vain: volatile memory, or words that have no meaning after a crash.
+VOLATILE = [
+    (r"^(inside|pinned|wrote)\.store", "a lane's flags live as long as the process"),
+    (r"^l\.inside\.store", "a lane's flags live as long as the process"),
+    (r"^(state_|current_|durable_|horizon_|last_boundary_ns_|last_pause_|work_|work_done_)\.store",
+     "members of the domain, volatile: gate, clock, work of the boundary"),
+    (r"^lanes_used_\.store", "member of the domain, volatile"),
+    (r"^(entries_|bytes_|super_)\.store", "counters and snapshots of a process"),
+    (r"arena_(begin|bytes)\.store", "the address space of a process"),
+    (r"^word_\.store", "version words: a crash makes them garbage, the generation says so"),
+    (r"^(w\.store|masstree_detail::store)\(", "store() itself: its callers are mutated"),
+    (r"memory_order_relaxed\)$", "relaxed already: transient disciplines and counters"),
+]
+
+
+def tokens_of(source):
+    found = []
+    at = 0
+    while at < len(source):
+        m = TOKEN.match(source, at)
+        if m.lastgroup != "skip":
+            found.append(Token(m.lastgroup, m.group(), m.start(), m.end()))
+        at = m.end()
+    return found
+
+
+class File:
+    def __init__(self, name, source):
+        self.name = name
+        self.source = source
+        self.tokens = tokens_of(source)
+        self.mutants = []
+        self.skipped = []
+        self.edits = []  # (start, end, prefix, suffix): prefix and suffix go around what is there
+        self.expressions = []
+        self.functions = []
+        self.pair = self.match_brackets()
+
+    def match_brackets(self):
+        pair, open_ones = {}, []
+        for i, t in enumerate(self.tokens):
+            if t.text in OPENING and t.kind == "sign":
+                open_ones.append(i)
+            elif t.text in OPENING.values() and t.kind == "sign":
+                j = open_ones.pop()
+                if OPENING[self.tokens[j].text] != t.text:
+                    raise ValueError(f"{self.name}:{self.line(t.start)}: unmatched {t.text}")
+                pair[i], pair[j] = j, i
+        return pair
+
+    def line(self, offset):
+        return self.source.count("\n", 0, offset) + 1
+
+    def text(self, first, last):
+        """The tokens from first to last as they stand, without comments, on one line."""
+        out = ""
+        for i in range(first, last + 1):
+            t = self.tokens[i]
+            if i > first and self.tokens[i - 1].end != t.start:
+                out += " "
+            out += t.text
+        return out.replace("( ", "(")
+
+    def is_at(self, i, text):
+        return i < len(self.tokens) and self.tokens[i].text == text
+
+    # ------------------------------------------------------------------ statements
+
+    def parse(self):
+        i = 0
+        while i < len(self.tokens):
+            i = self.block(i) + 1
+
+    def block(self, i):
+        """Statements up to the closing brace; returns its number."""
+        units = []
+        while i < len(self.tokens) and not self.is_at(i, "}"):
+            i, unit = self.statement(i)
+            units.append(unit)
+        self.swap_neighbours([u for u in units if u != "transparent"])
+        return i
+
+    def statement(self, i):
+        """Returns the number behind it, and the Store that it is, None, or "transparent"."""
+        t = self.tokens[i].text
+        if t == "{":
+            return self.block(i + 1) + 1, None
+        if t in ("if", "for", "while", "switch"):
+            first = i
+            i += 2 if self.is_at(i + 1, "constexpr") else 1
+            self.look_inside(i + 1, self.pair[i])
+            i = self.pair[i] + 1
+            braced = self.is_at(i, "{")
+            if t == "for" and braced:
+                inside = []
+                k = i + 1
+                while not self.is_at(k, "}"):
+                    k, unit = self.statement(k)
+                    inside.append(unit)
+                self.swap_neighbours(inside)
+                i, unit = k + 1, inside[0] if len(inside) == 1 else None
+            else:
+                i, unit = self.statement(i)
+            if t == "if" and self.is_at(i, "else"):
+                i, _ = self.statement(i + 1)
+            if t == "for" and isinstance(unit, Store):
+                text = self.text(first, i - 1)
+                return i, Store(first, i - 1, text, unit.function,
+                                self.line(self.tokens[first].start), True)
+            return i, None
+        if t == "do":
+            i, _ = self.statement(i + 1)
+            return i, None
+        if t in ("case", "default"):
+            while not self.is_at(i, ":"):
+                i += 1
+            return i + 1, None
+        return self.plain(i)
+
+    def plain(self, i):
+        first = i
+        while i < len(self.tokens):
+            t = self.tokens[i].text
+            if t == ";":
+                self.look_inside(first, i)
+                return i + 1, self.expression_statement(first, i)
+            if t == "}":
+                return i, None
+            if t == "{":
+                end = self.body(first, i)
+                if not (end + 1 < len(self.tokens)
+                        and self.tokens[end + 1].text in (";", ",", ")", ".", "(", "{", "?", ":")):
+                    return end + 1, None
+                i = end + 1
+            elif t in ("(", "["):
+                self.bodies_inside(first, i)
+                i = self.pair[i] + 1
+            else:
+                i += 1
+        return i, None
+
+    def bodies_inside(self, first, i):
+        end = self.pair[i]
+        i += 1
+        while i < end:
+            if self.tokens[i].text == "{":
+                i = self.body(first, i)
+            i += 1
+
+    def body(self, first, i):
+        """What lies in braces: a function's body, a lambda's, a class, a list of initializers."""
+        name = None
+        depth_end = i
+        for k in range(first, i):
+            if k + 1 <= depth_end and self.tokens[k].kind == "name" and self.is_at(k + 1, "("):
+                name = self.tokens[k].text
+                break
+        is_type = self.tokens[first].text in ("namespace", "struct", "class", "enum", "extern",
+                                              "union") or (
+            self.tokens[first].text == "template"
+            and any(self.is_at(k, w) for k in range(first, i) for w in ("struct", "class"))
+            and name is None)
+        if name is not None and not is_type:
+            self.functions.append(name)
+            end = self.block(i + 1)
+            self.functions.pop()
+            return end
+        return self.block(i + 1)
+
+    # ------------------------------------------------------------------ what can be broken
+
+    def add(self, kind, first, text):
+        m = Mutant(kind, self.name, self.line(self.tokens[first].start),
+                   self.functions[0] if self.functions else "", text)
+        self.mutants.append(m)
+        return m
+
+    def look_inside(self, first, end):
+        """Calls inside of expressions."""
+        if not self.functions:
+            return
+        for i in range(first, end):
+            for name, before, value, kind in EXPRESSIONS:
+                if self.tokens[i].text != name or not self.is_at(i + 1, "("):
+                    continue
+                begin = self.begin_of_callee(i)
+                if not re.search(before + "$" if before else "", self.text(begin, i - 1)
+                                 if begin < i else ""):
+                    continue
+                if before == "" and begin != i:
+                    continue
+                last = self.pair[i + 1]
+                if any(e[0] == begin for e in self.expressions):
+                    continue
+                self.expressions.append((begin, last))
+                m = self.add(kind, begin, self.text(begin, last))
+                self.edits.append((self.tokens[begin].start, self.tokens[last].end,
+                                   lambda m=m, value=value:
+                                   f"(::hf::is_mutant({m.number}) ? {value} : ", lambda: ")"))
+
+    def begin_of_callee(self, i):
+        while i > 0:
+            t = self.tokens[i - 1].text
+            if t in (".", "->"):
+                i -= 2
+                while self.tokens[i].text in (")", "]"):
+                    i = self.pair[i] - 1
+            elif t == "::":
+                if i >= 2 and self.tokens[i - 2].kind == "name" and \
+                        self.tokens[i - 2].text not in ("return", "else"):
+                    i -= 2
+                else:
+                    i -= 1
+            else:
+                return i
+        return i
+
+    def expression_statement(self, first, semicolon):
+        last = semicolon - 1
+        if last <= first or not self.functions or self.tokens[last].text != ")":
+            return None
+        opening = self.pair[last]
+        name = self.tokens[opening - 1].text
+        if first <= opening - 1 and name == "HF_PERSIST_POINT":
+            return "transparent"
+        # One postfix expression and nothing else.
+        if opening - 1 < first or self.begin_of_callee(opening - 1) != first:
+            return None
+        text = self.text(first, last)
+        receiver = self.text(first, opening - 2) if opening - 2 >= first else ""
+        arguments = self.text(opening + 1, last - 1) if opening + 1 <= last - 1 else ""
+        if name in FLUSHES and receiver:
+            return self.replace(first, last, [("drop flush", "")])
+        if name == "fence" and receiver:
+            return self.replace(first, last, [("drop fence", "")])
+        if name == "persist" and receiver:
+            return self.replace(first, last, [
+                ("drop flush and fence", ""),
+                ("drop fence", f"{receiver}flush({arguments});"),
+                ("drop flush", f"{receiver}fence();")])
+        if name in NOTES:
+            return self.replace(first, last, [("drop note", "")])
+        if name in LOG_WRITES or (name == "begin" and receiver.endswith("lists.")):
+            return self.replace(first, last, [("drop log write", "")])
+        if name == "write" and self.name.startswith("src/region/"):
+            return self.store(first, last, [("drop store", "")])
+        if name not in ("store", "ordered_store"):
+            return None
+        for pattern, why in VOLATILE:
+            if re.search(pattern, text):
+                self.skipped.append((self.line(self.tokens[first].start), text, why))
+                return None
+        weak = None
+        if receiver == "":
+            weak = f"::hf::weak_store({arguments});"
+        elif receiver.endswith("."):
+            weak = re.sub(r"std::memory_order_release\)$", "std::memory_order_relaxed);", text)
+            if weak == text:
+                return None
+        if weak is None:
+            return None
+        return self.store(first, last, [("drop store", ""), ("weaken store", weak)])
+
+    def branches(self, first, text, ways):
+        return [(self.add(kind, first, text), code) for kind, code in ways]
+
+    def replace(self, first, last, ways):
+        self.wrap(first, last + 1, self.branches(first, self.text(first, last), ways))
+        return None
+
+    def store(self, first, last, ways):
+        text = self.text(first, last)
+        s = Store(first, last + 1, text, self.functions[0], self.line(self.tokens[first].start))
+        s.branches = self.branches(first, text, ways)
+        self.wrap(s.first, s.last, s.branches)
+        return s
+
+    def wrap(self, first, last, branches):
+        """The list may still grow: neighbours add themselves."""
+
+        def prefix():
+            out = "{ "
+            for m, code in branches:
+                out += f"if (::hf::is_mutant({m.number})) {{ {code} }} else "
+            return out + "{ "
+
+        self.edits.append((self.tokens[first].start, self.tokens[last].end, prefix,
+                           lambda: " } }"))
+
+    def swap_neighbours(self, units):
+        for one, two in zip(units, units[1:]):
+            if not (isinstance(one, Store) and isinstance(two, Store)):
+                continue
+            m = Mutant("swap stores", self.name, one.line, one.function,
+                       f"{one.text.rstrip(';')}; {two.text.rstrip(';')}")
+            self.mutants.append(m)
+            for here, other in ((one, two), (two, one)):
+                if here.is_loop and not here.branches:
+                    here.branches = [(m, self.code(other))]
+                    self.wrap(here.first, here.last, here.branches)
+                else:
+                    here.branches.append((m, self.code(other)))
+
+    def code(self, s):
+        """As a statement; loops end with their brace or semicolon."""
+        return s.text if s.is_loop else s.text + ";"
+
+    def mutated(self):
+        out = self.source
+        # Inner ones first: an edit that begins later, or at the same place and ends earlier.
+        places = []
+        for order, (start, end, prefix, suffix) in enumerate(self.edits):
+            places.append((start, 0, -end, order, prefix()))
+            places.append((end, -1, -start, order, suffix()))
+        places.sort(key=lambda p: p[:3])
+        result, at = [], 0
+        for offset, _, _, _, text in places:
+            result.append(out[at:offset])
+            result.append(text)
+            at = offset
+        result.append(out[at:])
+        return "".join(result)
