@@ -1,12 +1,16 @@
 #include "crashlab/laboratory.hpp"
 
 #include "base/check.hpp"
+#include "crashlab/production/trace_file.hpp"
 #include "crashlab/runtime/file.hpp"
 #include "crashlab/schedule/fibers.hpp"
 #include "persist/persist_point.hpp"
 #include "region/arena.hpp"
 
 #include <sys/mman.h>
+
+#include <cstring>
+#include <fstream>
 
 namespace hf::lab {
 namespace {
@@ -81,6 +85,28 @@ std::unique_ptr<target> laboratory::record(const target_description& d, u64 seed
     // The image puts the snapshot back wherever the trace stored.
     unseen_copy(memory_, before_, capacity);
     return t;
+}
+
+bool laboratory::adopt_trace(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    trace_header h{};
+    in.read(reinterpret_cast<char*>(&h), sizeof h);
+    if (!in || std::memcmp(h.magic, trace_magic, sizeof h.magic) != 0 ||
+        h.version != trace_version || h.file_bytes > capacity || h.events > (u64{1} << 24)) {
+        return false;
+    }
+    clear();
+    in.read(reinterpret_cast<char*>(before_), static_cast<std::streamsize>(h.file_bytes));
+    recorded_.trace.resize(h.events);
+    in.read(reinterpret_cast<char*>(recorded_.trace.data()),
+            static_cast<std::streamsize>(h.events * sizeof(event)));
+    for (const event& e : recorded_.trace) {
+        if (e.where + e.size > capacity) return false;
+    }
+    recorded_.file_bytes = h.file_bytes;
+    recorded_.linked = true;
+    unseen_copy(memory_, before_, capacity);
+    return static_cast<bool>(in);
 }
 
 std::optional<finding> laboratory::explore(target& t, const limits& most, counts& counted, u64 seed,

@@ -28,6 +28,10 @@ class laboratory {
     [[nodiscard]] std::unique_ptr<target> record(const target_description& d, u64 seed);
     [[nodiscard]] const recording& recorded() const noexcept { return recorded_; }
 
+    /// Takes the trace of a release build (production/) in place of the recorded one. False: the
+    /// file is none, or too large.
+    [[nodiscard]] bool adopt_trace(const std::string& path);
+
     /// Explores what record() recorded.
     [[nodiscard]] std::optional<finding> explore(target& t, const limits& most, counts& counted,
                                                  u64 seed, persistence mode,

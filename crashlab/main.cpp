@@ -22,6 +22,7 @@ struct arguments {
     u64 seed = 1;
     std::string model = "pcso";
     std::string replay;
+    std::string trace;
     bool list = false;
     bool brief = false;
 };
@@ -148,6 +149,10 @@ int run(const arguments& a) {
                                    : "a budget is like 90s, 3m or 1h, not '" + a.budget + "'");
         return bad_arguments;
     }
+    if (!a.trace.empty() && targets.size() != 1) {
+        fmt::print(stderr, "hf_crash: a trace is of one target\n");
+        return bad_arguments;
+    }
     laboratory lab;
     if (!a.replay.empty()) return replay(lab, *targets.front(), a);
     campaign_options o;
@@ -157,6 +162,7 @@ int run(const arguments& a) {
     o.seed = a.seed;
     o.mode = models.at(a.model);
     o.live = ::isatty(2) != 0;
+    o.trace = a.trace;
     const int status = report(run_campaign(lab, o), a);
     std::fflush(stdout);
     ::_exit(status);
@@ -182,6 +188,8 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"pcso", "flushed", "eadr"}))
         ->capture_default_str();
     app.add_option("--replay", a.replay, "Repeat one run, as a finding prints it");
+    app.add_option("--trace", a.trace,
+                   "Explore this trace of a release build (./dev crash-release)");
     app.add_flag("--list", a.list, "Name the targets");
     app.add_flag("--brief", a.brief, "With --replay: exit status only");
     CLI11_PARSE(app, argc, argv);

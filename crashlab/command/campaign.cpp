@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <stdexcept>
 
 namespace hf::lab {
 namespace {
@@ -29,6 +30,9 @@ void run_round(laboratory& lab, const campaign_options& o, u64 round, double mos
     const u64 seed = o.seed + round;
     const auto out_of_time = [&] { return most > 0 && seconds_since(start) > most; };
     const auto t = lab.record(*r.target, seed);
+    if (!o.trace.empty() && !lab.adopt_trace(o.trace)) {
+        throw std::runtime_error(o.trace + " is no trace, or a broken one");
+    }
     r.found = lab.explore(*t, limits_of_round(round), r.counted, seed, o.mode, out_of_time);
     r.seed_of_finding = seed;
     r.seconds += seconds_since(start);

@@ -16,6 +16,7 @@ struct campaign_options {
     u64 rounds = 0;             ///< of each target; 0: the budget alone decides
     u64 seed = 1;
     persistence mode = persistence::pcso;
+    std::string trace;  ///< of a release build, for the first round; empty: the lab's own
     bool live = false;  ///< counters on a terminal
 };
 

@@ -66,6 +66,7 @@ std::vector<u32> crash_points_of(const std::vector<event>& trace) {
 
 crash_model settled(const crash_model& m, const choices& how) {
     crash_model next = m;
+    next.forget_volatile();
     u64 length = m.length().sure;
     bool linked = m.name().sure != 0;
     for (const choice& c : how.steps()) {

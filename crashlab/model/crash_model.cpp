@@ -87,6 +87,12 @@ u64 crash_model::advance(const event& e) {
     return line;
 }
 
+void crash_model::forget_volatile() {
+    for (auto& [line, l] : lines_) l.forget_hidden();
+    for (auto& of_thread : captured_) of_thread.clear();
+    written_.clear();
+}
+
 void crash_model::settle(u64 line, const version& v) { line_at(line).settle(v); }
 
 void crash_model::settle_file(u64 length, bool linked) noexcept {

@@ -37,6 +37,8 @@ class crash_model {
 
     [[nodiscard]] const std::map<u64, line_state>& lines() const noexcept { return lines_; }
     [[nodiscard]] const line_state* find(u64 line) const noexcept;
+    /// The crash has come: what is still on its way in the machine is gone.
+    void forget_volatile();
     /// The line holds this version from now on, surely.
     void settle(u64 line, const version& v);
 

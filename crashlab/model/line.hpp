@@ -66,6 +66,9 @@ class line_state {
     /// unasked.
     void limit(u64 stores) noexcept { visible_ = stores; }
 
+    /// After a crash: what could not be on the medium never was.
+    void forget_hidden() { entries_.resize(visible_entries(), {}); }
+
     [[nodiscard]] u64 stores_seen() const noexcept { return gone_ + entries_.size(); }
     [[nodiscard]] bool is_sure() const noexcept { return visible_entries() == 0; }
     [[nodiscard]] const line_content& floor() const noexcept { return floor_; }

@@ -31,7 +31,7 @@ std::string key_of(u64 number) {
     return key;
 }
 
-void tree_session::open() { machine_ = must(engine<incll_discipline>::open(file_path, options_)); }
+void tree_session::open() { machine_ = must(engine<incll_discipline>::open(path_, options_)); }
 
 void tree_session::close() {
     must(machine_->close());
@@ -130,8 +130,10 @@ void tree_session::reserve(std::size_t bytes) {
 void tree_session::touch(const std::string& key) { static_cast<void>(get(key)); }
 
 void tree_session::end_epoch() {
-    model_.epoch_ended(machine_->epochs().current_epoch());
+    const u64 ending = machine_->epochs().current_epoch();
+    model_.epoch_ended(ending);
     machine_->epochs().end_epoch();
+    if (on_announced != nullptr) on_announced(ending);
 }
 
 void tree_session::run_pass() {
@@ -194,7 +196,7 @@ void tree_session::inspect() {
 void tree_session::forget_dirty_lines() { machine_->epochs().my_lane().reset_lists(); }
 
 tree_session tree_session::next_session() const {
-    tree_session next(options_, 7);
+    tree_session next(options_, 7, path_);
     next.model_ = model_;
     next.values_ = values_ + 1000;
     return next;
@@ -246,7 +248,8 @@ class tree_survivor final : public survivor {
 
 class tree_target final : public target {
    public:
-    tree_target(const tree_case& c, u64 seed) : case_(c), session_(options_of(c), seed) {}
+    tree_target(const tree_case& c, u64 seed)
+        : case_(c), session_(options_of(c), seed, file_path) {}
 
     void prepare() override {
         if (!case_.opens_in_run) session_.open();
@@ -261,23 +264,23 @@ class tree_target final : public target {
     void run_thread(unsigned number) override { case_.run_thread(session_, number); }
 
    private:
-    static engine_options options_of(const tree_case& c) {
-        engine_options o;
-        o.file.initial_size = c.initial_size;
-        o.file.max_size = u64{60} << 20;
-        o.file.first_epoch = c.first_epoch;
-        o.file.flush = flush_policy::always;
-        o.epochs.epoch = std::chrono::microseconds(0);
-        o.epochs.recovery_threads = 1;
-        o.background_pass = false;
-        return o;
-    }
-
     const tree_case& case_;
     tree_session session_;
 };
 
 }  // namespace
+
+engine_options options_of(const tree_case& c) {
+    engine_options o;
+    o.file.initial_size = c.initial_size;
+    o.file.max_size = u64{60} << 20;
+    o.file.first_epoch = c.first_epoch;
+    o.file.flush = flush_policy::always;
+    o.epochs.epoch = std::chrono::microseconds(0);
+    o.epochs.recovery_threads = 1;
+    o.background_pass = false;
+    return o;
+}
 
 std::unique_ptr<target> make_tree_target(const tree_case& c, u64 seed) {
     return std::make_unique<tree_target>(c, seed);

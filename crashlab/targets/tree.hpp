@@ -8,7 +8,7 @@
 #include "base/random.hpp"
 #include "crashlab/targets/history.hpp"
 #include "crashlab/targets/target.hpp"
-#include "crashlab/trace/recorder.hpp"
+#include "crashlab/trace/event.hpp"
 #include "store/engine.hpp"
 
 #include <array>
@@ -20,7 +20,8 @@ namespace hf::lab {
 /// An engine and what it must hold. Errors of the engine are violations.
 class tree_session {
    public:
-    tree_session(engine_options options, u64 seed) : options_(options), random_(seed) {}
+    tree_session(engine_options options, u64 seed, std::string path)
+        : options_(options), path_(std::move(path)), random_(seed) {}
 
     void open();
     void crash();
@@ -54,7 +55,9 @@ class tree_session {
     void inspect();
     void forget_dirty_lines();
     [[nodiscard]] const engine_options& options() const { return options_; }
-    tree_session next_session() const;
+    [[nodiscard]] tree_session next_session() const;
+    /// Told of every epoch that is durable; may be null.
+    void (*on_announced)(u64 epoch) = nullptr;
 
    private:
     struct change {
@@ -69,6 +72,7 @@ class tree_session {
     void learn_changes();
 
     engine_options options_;
+    std::string path_;
     splitmix64 random_;
     std::unique_ptr<engine<incll_discipline>> machine_;
     history model_;
@@ -94,6 +98,7 @@ struct tree_case {
 };
 
 [[nodiscard]] const std::vector<tree_case>& tree_cases();
+[[nodiscard]] engine_options options_of(const tree_case& c);
 [[nodiscard]] std::unique_ptr<target> make_tree_target(const tree_case& c, u64 seed);
 
 /// "k" and a number, so many that their slices differ in the first eight bytes.

@@ -7,6 +7,9 @@
 
 namespace hf::lab {
 
+/// Threads of a workload, at most.
+inline constexpr unsigned max_threads = 8;
+
 enum class event_kind : u8 {
     store,      ///< `value` to [where, where + size), inside of one 8-byte word
     flush,      ///< of the line that holds `where`

@@ -21,8 +21,6 @@
 
 namespace hf::lab {
 
-inline constexpr unsigned max_threads = 8;
-
 class recorder final : public observer, public trace_sink {
    public:
     /// Watches [base, base + size) from now on.
