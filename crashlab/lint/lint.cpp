@@ -1,0 +1,311 @@
+#include "crashlab/lint/lint.hpp"
+
+#include "crashlab/model/line.hpp"
+#include "crashlab/trace/recorder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+namespace hf::lab {
+namespace {
+
+/// A line as the persist layer has been asked to treat it.
+struct watched_line {
+    line_state state{line_content{}};
+    u64 flushed = 0;  ///< stores that some flush has captured
+    u32 noted_epoch = 0;
+    u64 stored_pc = 0;  ///< of the newest store
+};
+
+struct capture {
+    u64 line;
+    u64 stores;
+};
+
+class linter {
+   public:
+    linter(const std::vector<event>& trace, const source_places& places, const lint_rules& rules)
+        : trace_(trace), places_(places), rules_(rules) {}
+
+    std::vector<lint_finding> run() {
+        for (now_ = 0; now_ < trace_.size(); ++now_) take(trace_[now_]);
+        std::vector<lint_finding> all;
+        for (auto& [key, f] : found_) all.push_back(f);
+        return all;
+    }
+
+   private:
+    void take(const event& e) {
+        switch (e.kind) {
+            case event_kind::store:
+                return store(e);
+            case event_kind::flush:
+                return flush(e);
+            case event_kind::fence:
+                return fence(e);
+            case event_kind::noted:
+                return note(e);
+            case event_kind::sync:
+                return raise(written_);
+            case event_kind::announced:
+                return announced();
+            case event_kind::point:
+                return point(e);
+            default:
+                return;
+        }
+    }
+
+    void store(const event& e) {
+        const u64 number = e.where / line_size;
+        watched_line& l = lines_[number];
+        const bool streamed = e.how == store_kind::stream;
+        for (const auto& earlier : l.state.entries()) {
+            if (e.how == store_kind::file || earlier.how == store_kind::file) continue;
+            if ((earlier.how == store_kind::stream) == streamed) continue;
+            report(rule::mixed_streaming, e.pc);
+            break;
+        }
+        l.state.add(e, now_);
+        l.stored_pc = e.pc;
+        const capture c{number, l.state.stores_seen()};
+        if (streamed) captured_[e.thread].push_back(c);
+        if (e.how == store_kind::file) written_.push_back(c);
+    }
+
+    void flush(const event& e) {
+        const u64 number = e.where / line_size;
+        watched_line& l = lines_[number];
+        const u64 seen = l.state.stores_seen();
+        auto& mine = captured_[e.thread];
+        // Another thread's flush is no help: only this thread's fence makes it wait.
+        const bool again = std::any_of(mine.begin(), mine.end(), [&](const capture& c) {
+            return c.line == number && c.stores == seen;
+        });
+        if (l.state.entries().empty() || again) {
+            report(rule::flush_of_clean_line, e.pc, l.stored_pc);
+        }
+        l.flushed = seen;
+        mine.push_back({number, seen});
+    }
+
+    void fence(const event& e) {
+        if (captured_[e.thread].empty()) report(rule::empty_fence, e.pc);
+        raise(captured_[e.thread]);
+    }
+
+    void raise(std::vector<capture>& captured) {
+        for (const capture& c : captured) lines_[c.line].state.raise_floor(c.stores);
+        captured.clear();
+    }
+
+    void note(const event& e) {
+        if (e.value == 0) return;
+        const u64 last = (e.where + e.value - 1) / line_size;
+        for (u64 l = e.where / line_size; l <= last; ++l) lines_[l].noted_epoch = epoch_;
+    }
+
+    void announced() {
+        for (const auto& [number, l] : lines_) judge(l);
+        next_epoch();
+    }
+
+    void point(const event& e) {
+        const auto& names = recorder::points();
+        if (rules_.opening.empty() || e.value >= names.size()) return;
+        if (names[e.value].starts_with(rules_.opening)) next_epoch();
+    }
+
+    void next_epoch() {
+        ++epoch_;
+        first_ = now_;
+    }
+
+    void judge(const watched_line& l) {
+        const auto& on_way = l.state.entries();
+        const u64 sure = l.state.stores_seen() - on_way.size();
+        for (u64 i = 0; i < on_way.size(); ++i) {
+            const auto& s = on_way[i];
+            if (s.event < first_ || is_volatile(trace_[s.event].pc)) continue;
+            const bool heard = l.noted_epoch == epoch_ || l.flushed > sure + i ||
+                               s.how == store_kind::stream || s.how == store_kind::file;
+            report(heard ? rule::acknowledged_early : rule::unnoted, trace_[s.event].pc);
+        }
+    }
+
+    bool is_volatile(u64 pc) {
+        const auto [known, is_new] = volatile_.try_emplace(pc, false);
+        if (is_new) {
+            known->second =
+                std::any_of(rules_.volatile_places.begin(), rules_.volatile_places.end(),
+                            [&](const volatile_place& v) { return is_made_by(v, pc); });
+        }
+        return known->second;
+    }
+
+    bool is_made_by(const volatile_place& v, u64 pc) const {
+        bool by_it = false;
+        for (const frame& f : places_.frames(pc)) {
+            if (!f.file.ends_with(v.file)) continue;
+            by_it = true;
+            const auto name = short_name(f.function);
+            if (std::find(v.durable.begin(), v.durable.end(), name) != v.durable.end()) {
+                return false;
+            }
+        }
+        return by_it;
+    }
+
+    void report(rule broken, u64 pc, u64 stored_pc = 0) {
+        auto [f, is_new] =
+            found_.try_emplace({broken, places_.text(pc), places_.text(stored_pc)}, lint_finding{});
+        if (is_new) {
+            f->second = {broken, std::get<1>(f->first), std::get<2>(f->first), 0, now_};
+        }
+        ++f->second.count;
+    }
+
+    const std::vector<event>& trace_;
+    const source_places& places_;
+    const lint_rules& rules_;
+    u32 now_ = 0;
+    u32 epoch_ = 1;
+    u32 first_ = 0;  ///< event with which the running epoch began
+    std::map<u64, watched_line> lines_;
+    std::array<std::vector<capture>, max_threads> captured_;
+    std::vector<capture> written_;  ///< by system calls
+    std::unordered_map<u64, bool> volatile_;
+    std::map<std::tuple<rule, std::string, std::string>, lint_finding> found_;
+};
+
+void sort(std::vector<lint_finding>& all) {
+    std::sort(all.begin(), all.end(), [](const lint_finding& a, const lint_finding& b) {
+        if (a.broken != b.broken) return a.broken < b.broken;
+        if (a.count != b.count) return a.count > b.count;
+        return std::tie(a.place, a.stored_at) < std::tie(b.place, b.stored_at);
+    });
+}
+
+}  // namespace
+
+std::string_view to_string(severity s) noexcept {
+    switch (s) {
+        case severity::error:
+            return "error";
+        case severity::warning:
+            return "warning";
+        case severity::info:
+            return "info";
+    }
+    return "unknown";
+}
+
+std::string_view to_string(rule r) noexcept {
+    switch (r) {
+        case rule::unnoted:
+            return "unnoted";
+        case rule::acknowledged_early:
+            return "acknowledged_early";
+        case rule::flush_of_clean_line:
+            return "flush_of_clean_line";
+        case rule::empty_fence:
+            return "empty_fence";
+        case rule::mixed_streaming:
+            return "mixed_streaming";
+    }
+    return "unknown";
+}
+
+severity severity_of(rule r) noexcept {
+    switch (r) {
+        case rule::unnoted:
+        case rule::acknowledged_early:
+            return severity::error;
+        case rule::flush_of_clean_line:
+        case rule::empty_fence:
+            return severity::warning;
+        case rule::mixed_streaming:
+            break;
+    }
+    return severity::info;
+}
+
+std::string_view meaning_of(rule r) noexcept {
+    switch (r) {
+        case rule::unnoted:
+            return "Its epoch was announced, but the store was neither noted nor written back: "
+                   "after a crash it may be missing.";
+        case rule::acknowledged_early:
+            return "Its epoch was announced while the store was still on its way to the medium.";
+        case rule::flush_of_clean_line:
+            return "Everything in the line was sure already, or flushed by this thread before: it "
+                   "costs time and changes nothing.";
+        case rule::empty_fence:
+            return "The thread has flushed and streamed nothing since its last fence.";
+        case rule::mixed_streaming:
+            return "Streamed and cached stores to one line have no order until the next fence.";
+    }
+    return "";
+}
+
+const lint_rules& project_rules() {
+    // A lock is nobody's after a crash, whatever its word says; `leaf` and `deleted` in the same
+    // word are meant durably (index/masstree/version.hpp).
+    static const lint_rules rules{
+        {{"src/index/masstree/version.hpp", {"init", "set_leaf", "mark_deleted"}}},
+        "checkpoint O1"};
+    return rules;
+}
+
+std::vector<lint_finding> lint(const std::vector<event>& trace, const source_places& places,
+                               const lint_rules& rules) {
+    auto all = linter(trace, places, rules).run();
+    sort(all);
+    return all;
+}
+
+void merge(std::vector<lint_finding>& into, const std::vector<lint_finding>& more) {
+    for (const lint_finding& f : more) {
+        const auto same = std::find_if(into.begin(), into.end(), [&](const lint_finding& g) {
+            return g.broken == f.broken && g.place == f.place && g.stored_at == f.stored_at;
+        });
+        if (same == into.end()) {
+            into.push_back(f);
+        } else {
+            same->count += f.count;
+        }
+    }
+    sort(into);
+}
+
+bool has_errors(const std::vector<lint_finding>& all) noexcept {
+    return std::any_of(all.begin(), all.end(), [](const lint_finding& f) {
+        return severity_of(f.broken) == severity::error;
+    });
+}
+
+std::string to_text(const std::vector<lint_finding>& all, severity least) {
+    std::string text;
+    rule last{};
+    bool any = false;
+    for (const lint_finding& f : all) {
+        const severity s = severity_of(f.broken);
+        if (s > least) continue;
+        if (!any || f.broken != last) {
+            text += fmt::format("{}: {}: {}\n", to_string(s), to_string(f.broken),
+                                meaning_of(f.broken));
+        }
+        any = true;
+        last = f.broken;
+        text += fmt::format("  {:>7} x  {}{}{}\n", f.count, f.place,
+                            f.stored_at.empty() ? "" : ", last stored to at ", f.stored_at);
+    }
+    return any ? text : "nothing found\n";
+}
+
+}  // namespace hf::lab

@@ -1,0 +1,86 @@
+// lint/lint.hpp: mistakes that one trace shows, without exploring anything.
+//
+// Purpose. Two sources tell of the same writes (trace/recorder.hpp): the compiler's instrumentation
+// of the stores, the persist layer of what it was asked to make durable. Where they disagree, or
+// the second was asked for nothing, a rule fires; findings of one rule at one place are one.
+//
+//   unnoted              error    the persist layer never heard of a store of an announced epoch
+//   acknowledged_early   error    it heard of it, but the store is still on its way
+//   flush_of_clean_line  warning  the write-back has nothing to write
+//   empty_fence          warning  the fence has nothing to wait for
+//   mixed_streaming      info     streamed and cached stores to one line before a fence
+//
+// "Heard" means: noted in the store's epoch, flushed after it, streamed, or written by a system
+// call. A line is judged by the same floors as in the crash model (model/line.hpp).
+//
+// What need not survive. Stores that are volatile in meaning are told by who makes them, not by the
+// line they go to, which may hold other things: see volatile_place.
+//
+// Limits. A lint sees one run. Space that is written outside of any operation while another thread
+// ends the epoch would be reported although the epoch does not promise it.
+#pragma once
+
+#include "crashlab/report/places.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hf::lab {
+
+enum class severity : u8 { error, warning, info };
+
+enum class rule : u8 {
+    unnoted,
+    acknowledged_early,
+    flush_of_clean_line,
+    empty_fence,
+    mixed_streaming,
+};
+
+[[nodiscard]] std::string_view to_string(severity s) noexcept;
+[[nodiscard]] std::string_view to_string(rule r) noexcept;
+[[nodiscard]] severity severity_of(rule r) noexcept;
+/// One sentence.
+[[nodiscard]] std::string_view meaning_of(rule r) noexcept;
+
+/// Stores made by functions of `file` (the end of a path) need not survive, but for those whose
+/// call chain in that file goes through one of `durable`.
+struct volatile_place {
+    std::string_view file;
+    std::vector<std::string_view> durable;
+};
+
+struct lint_rules {
+    std::vector<volatile_place> volatile_places;
+    /// A persist point whose name begins like this begins a session: what was under way before
+    /// belongs to an epoch that failed, and nobody will promise it. "": there is none.
+    std::string_view opening;
+};
+
+/// Of this project.
+[[nodiscard]] const lint_rules& project_rules();
+
+struct lint_finding {
+    rule broken = rule::unnoted;
+    std::string place;
+    /// Of a flush: where the line was last stored to; "" if nowhere.
+    std::string stored_at;
+    u64 count = 0;
+    u32 event = 0;  ///< the first
+};
+
+/// Errors first, then by count.
+[[nodiscard]] std::vector<lint_finding> lint(const std::vector<event>& trace,
+                                             const source_places& places,
+                                             const lint_rules& rules = project_rules());
+
+/// Adds what another trace showed.
+void merge(std::vector<lint_finding>& into, const std::vector<lint_finding>& more);
+
+[[nodiscard]] bool has_errors(const std::vector<lint_finding>& all) noexcept;
+/// For a terminal; findings below `least` are left out.
+[[nodiscard]] std::string to_text(const std::vector<lint_finding>& all,
+                                  severity least = severity::info);
+
+}  // namespace hf::lab

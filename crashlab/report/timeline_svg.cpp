@@ -1,0 +1,264 @@
+// A timeline as a picture: cache lines from top to bottom, events from left to right; below it what
+// each numbered event was.
+#include "crashlab/report/markup.hpp"
+#include "crashlab/report/timeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace hf::lab {
+namespace {
+
+using detail::escaped;
+
+constexpr std::size_t most_quiet = 24;
+constexpr int left = 130;
+constexpr int right = 210;
+constexpr int step = 26;
+constexpr int lane_height = 44;
+constexpr int names_height = 30;
+constexpr int row_height = 17;
+
+constexpr std::string_view style = R"(<style>
+text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1f2430; }
+.title { font-weight: bold; font-size: 15px; }
+.small { font-size: 10px; fill: #667; }
+.lane { stroke: #c9ced8; }
+.fence { stroke: #4466bb; stroke-dasharray: 4 3; }
+.point { stroke: #b08a2e; stroke-dasharray: 1 3; }
+.announced { stroke: #2a8a4a; stroke-width: 2; }
+.crash { stroke: #d02020; stroke-width: 3; }
+.flush { fill: #4466bb; }
+.noted { fill: none; stroke: #667; }
+.sure { fill: #9aa3b2; }
+.reached { fill: #2a8a4a; }
+.lost { fill: #fff; stroke: #d02020; stroke-width: 2.5; }
+.number { font-size: 9px; text-anchor: middle; fill: #445; }
+.wrong { fill: #d02020; font-weight: bold; }
+.gap { fill: #667; text-anchor: middle; }
+</style>
+)";
+
+class canvas {
+   public:
+    void text(int x, int y, std::string_view what, std::string_view kind = "") {
+        out_ += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>\n", x, y, attribute(kind),
+                            escaped(what));
+        reach(x + 8 * static_cast<int>(what.size()), y);
+    }
+    void line(int x1, int y1, int x2, int y2, std::string_view kind, std::string_view tip = "") {
+        out_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}>{}</line>\n", x1, y1,
+                            x2, y2, attribute(kind), title(tip));
+        reach(x2, y2);
+    }
+    void circle(int x, int y, std::string_view kind, std::string_view tip) {
+        out_ += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"6\"{}>{}</circle>\n", x, y,
+                            attribute(kind), title(tip));
+    }
+    void box(int x, int y, std::string_view kind, std::string_view tip) {
+        out_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"4\" height=\"22\"{}>{}</rect>\n",
+                            x - 2, y - 11, attribute(kind), title(tip));
+    }
+    [[nodiscard]] std::string finish() const {
+        return fmt::format(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+            "viewBox=\"0 0 {0} {1}\">\n{2}<rect width=\"100%\" height=\"100%\" "
+            "fill=\"#fff\"/>\n{3}</svg>\n",
+            width_ + 20, height_ + 20, style, out_);
+    }
+
+   private:
+    static std::string attribute(std::string_view kind) {
+        return kind.empty() ? "" : fmt::format(" class=\"{}\"", kind);
+    }
+    static std::string title(std::string_view tip) {
+        return tip.empty() ? "" : fmt::format("<title>{}</title>", escaped(tip));
+    }
+    void reach(int x, int y) {
+        width_ = std::max(width_, x);
+        height_ = std::max(height_, y);
+    }
+
+    std::string out_;
+    int width_ = 0;
+    int height_ = 0;
+};
+
+std::string_view class_of(fate f) {
+    switch (f) {
+        case fate::reached:
+            return "reached";
+        case fate::lost:
+            return "lost";
+        default:
+            return "sure";
+    }
+}
+
+std::string tip_of(const timeline_row& r) {
+    return fmt::format("event {}, thread {}: {} {} {}", r.number, r.what.thread,
+                       to_string(r.what.kind), detail::words_of(r), r.place);
+}
+
+/// One crash: a picture and a list.
+class stage_picture {
+   public:
+    stage_picture(canvas& c, const timeline_stage& s, int top) : canvas_(c), stage_(s), top_(top) {
+        int y = top_ + names_height;
+        for (const held_line& h : stage_.held) {
+            lanes_[h.line] = y + lane_height / 2;
+            y += lane_height;
+        }
+        bottom_ = std::max(y, top_ + names_height + lane_height);
+    }
+
+    /// Gives the y below it.
+    int draw() {
+        const auto shown = detail::excerpt_of(stage_.rows, most_quiet);
+        const int end = left + step * static_cast<int>(shown.rows.size() + 1);
+        draw_lanes(end);
+        int x = left;
+        std::size_t gap = 0;
+        for (const std::size_t i : shown.rows) {
+            x += step;
+            if (i == detail::excerpt::gap) {
+                const int middle = (top_ + names_height + bottom_) / 2;
+                canvas_.text(x, middle, fmt::format("…{}", shown.gaps[gap++]), "gap");
+            } else {
+                draw_row(stage_.rows[i], x);
+            }
+        }
+        draw_crash(end);
+        return list(bottom_ + 40);
+    }
+
+   private:
+    void draw_lanes(int end) {
+        for (const auto& [line, y] : lanes_) {
+            canvas_.text(8, y + 4, fmt::format("line {:x}", line));
+            canvas_.line(left, y, end + right, y, "lane");
+        }
+    }
+
+    void draw_row(const timeline_row& r, int x) {
+        const event& e = r.what;
+        const auto lane = lanes_.find(e.where / line_size);
+        switch (e.kind) {
+            case event_kind::store:
+                if (lane == lanes_.end()) return;
+                canvas_.circle(x, lane->second, class_of(r.became), tip_of(r));
+                canvas_.text(x, lane->second - 10, std::to_string(number(r)), "number");
+                break;
+            case event_kind::flush:
+                if (lane != lanes_.end()) canvas_.box(x, lane->second, "flush", tip_of(r));
+                break;
+            case event_kind::noted:
+                if (lane != lanes_.end()) canvas_.box(x, lane->second, "noted", tip_of(r));
+                break;
+            case event_kind::fence:
+            case event_kind::sync:
+            case event_kind::sync_name:
+                mark(r, x, "fence");
+                break;
+            case event_kind::announced:
+                mark(r, x, "announced");
+                break;
+            default:
+                mark(r, x, "point");
+                break;
+        }
+    }
+
+    void mark(const timeline_row& r, int x, std::string_view kind) {
+        canvas_.line(x, top_ + names_height - 6, x, bottom_, kind, tip_of(r));
+        if (kind == "fence") return;
+        canvas_.text(x, top_ + names_height - 10, std::to_string(number(r)), "number");
+    }
+
+    void draw_crash(int x) {
+        canvas_.line(x, top_ + 6, x, bottom_ + 6, "crash", "the crash");
+        canvas_.text(x + 6, top_ + 16, fmt::format("crash at event {}", stage_.crash), "wrong");
+        for (const held_line& h : stage_.held) {
+            const std::string words =
+                h.on_way == 0 ? "all of it was sure"
+                              : fmt::format("{} of {} stores reached it", h.reached, h.on_way);
+            canvas_.text(x + 10, lanes_.at(h.line) - 6, words);
+        }
+        if (!stage_.file.empty()) canvas_.text(x + 10, bottom_ + 18, stage_.file);
+    }
+
+    int number(const timeline_row& r) {
+        numbered_.push_back(&r);
+        return static_cast<int>(numbered_.size());
+    }
+
+    int list(int y) {
+        for (std::size_t i = 0; i < numbered_.size(); ++i) {
+            const timeline_row& r = *numbered_[i];
+            const event& e = r.what;
+            const bool is_store = e.kind == event_kind::store;
+            const std::string where =
+                is_store ? fmt::format("{:x}+{:02x}", e.where / line_size, e.where % line_size)
+                         : "";
+            canvas_.text(8, y,
+                         fmt::format("{:>3}  event {:<6} t{}  {:<9} {:<10} {}  {}  {}", i + 1,
+                                     r.number, e.thread, to_string(e.kind), where,
+                                     detail::words_of(r), to_string(r.became), r.place),
+                         r.became == fate::lost ? "wrong" : "");
+            y += row_height;
+        }
+        return y + row_height;
+    }
+
+    canvas& canvas_;
+    const timeline_stage& stage_;
+    int top_;
+    int bottom_ = 0;
+    std::map<u64, int> lanes_;
+    std::vector<const timeline_row*> numbered_;
+};
+
+void draw_legend(canvas& c, int y) {
+    int x = 8;
+    const auto entry = [&](std::string_view words) {
+        c.text(x + 14, y + 4, words);
+        x += 40 + 8 * static_cast<int>(words.size());
+    };
+    c.circle(x + 2, y, "sure", "");
+    entry("store, sure");
+    c.circle(x + 2, y, "reached", "");
+    entry("unsure, reached");
+    c.circle(x + 2, y, "lost", "");
+    entry("unsure, lost");
+    c.box(x + 2, y, "flush", "");
+    entry("flush");
+    c.box(x + 2, y, "noted", "");
+    entry("noted");
+    for (const std::string_view kind : {"fence", "point", "announced", "crash"}) {
+        c.line(x + 2, y - 10, x + 2, y + 10, kind);
+        entry(kind);
+    }
+}
+
+}  // namespace
+
+std::string to_svg(const timeline& t) {
+    canvas c;
+    c.text(8, 22, t.title, "title");
+    draw_legend(c, 48);
+    int y = 70;
+    for (std::size_t i = 0; i < t.stages.size(); ++i) {
+        if (t.stages.size() > 1) {
+            c.text(8, y + 14, fmt::format("crash {} of {}", i + 1, t.stages.size()), "title");
+            y += 20;
+        }
+        y = stage_picture(c, t.stages[i], y).draw();
+    }
+    c.text(8, y + 6, t.asked + " found:");
+    c.text(8, y + 24, t.what, "wrong");
+    return c.finish();
+}
+
+}  // namespace hf::lab
