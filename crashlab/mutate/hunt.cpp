@@ -24,21 +24,35 @@ int number_from_environment() {
 }
 
 hf::lab::limits limits_of_pass(unsigned pass) {
+    // Many a mutant needs the right workload, not a deep search: so the first passes are shallow.
+    constexpr hf::lab::limits shallow{
+        .openings = 6, .states = 24, .random_states = 8, .whole = 1, .nested = 0, .depth = 0};
     constexpr hf::lab::limits passes[] = {
-        {.openings = 6, .states = 24, .random_states = 8, .whole = 1, .nested = 0, .depth = 0},
+        shallow,
+        shallow,
         {.openings = 6,
          .states = 16,
          .random_states = 4,
          .whole = 2,
+         .nested = 1,
          .depth = 1,
          .nested_points = 6},
+        {.openings = 6, .states = 24, .random_states = 8, .whole = 6, .nested = 0, .depth = 0},
+        shallow,
         {.openings = 16,
          .states = 100,
          .random_states = 40,
          .whole = 3,
+         .nested = 1,
          .depth = 1,
          .nested_points = 12},
-        {.openings = 24, .states = 200, .random_states = 80, .depth = 2, .nested_points = 6},
+        {.openings = 24,
+         .states = 200,
+         .random_states = 80,
+         .whole = 6,
+         .nested = 1,
+         .depth = 2,
+         .nested_points = 6},
     };
     return passes[std::min<std::size_t>(pass, std::size(passes) - 1)];
 }

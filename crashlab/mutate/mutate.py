@@ -13,8 +13,10 @@ import subprocess
 import sys
 import time
 
-import argued
-import sources
+sys.dont_write_bytecode = True
+
+import argued  # noqa: E402
+import sources  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "mutate"
