@@ -117,10 +117,11 @@ std::optional<finding> laboratory::explore(target& t, const limits& most, counts
     return e.explore(recorded_.trace, model(mode), t);
 }
 
-std::optional<std::string> laboratory::replay(target& t, const finding& f, persistence mode) {
+std::optional<std::string> laboratory::replay(target& t, const finding& f, persistence mode,
+                                              const explorer::stage_listener& listener) {
     counts ignored;
     explorer e(*image_, {}, ignored, 0);
-    return e.replay(recorded_.trace, model(mode), t, f);
+    return e.replay(recorded_.trace, model(mode), t, f, listener);
 }
 
 }  // namespace hf::lab

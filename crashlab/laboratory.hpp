@@ -36,7 +36,8 @@ class laboratory {
     [[nodiscard]] std::optional<finding> explore(target& t, const limits& most, counts& counted,
                                                  u64 seed, persistence mode,
                                                  const std::function<bool()>& out_of_time);
-    [[nodiscard]] std::optional<std::string> replay(target& t, const finding& f, persistence mode);
+    [[nodiscard]] std::optional<std::string> replay(target& t, const finding& f, persistence mode,
+                                                    const explorer::stage_listener& listener = {});
 
     [[nodiscard]] const std::byte* memory() const noexcept { return memory_; }
 

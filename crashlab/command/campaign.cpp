@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "crashlab/explore/guard.hpp"
+#include "crashlab/report/summary.hpp"
 
 #include <fmt/format.h>
 
@@ -35,26 +36,12 @@ void run_round(laboratory& lab, const campaign_options& o, u64 round, double mos
     }
     r.found = lab.explore(*t, limits_of_round(round), r.counted, seed, o.mode, out_of_time);
     r.seed_of_finding = seed;
+    if (r.found) r.point_of_finding = point_of(*r.found, lab.recorded().trace);
     r.seconds += seconds_since(start);
     ++r.rounds;
 }
 
 }  // namespace
-
-std::vector<std::string> target_result::points() const {
-    std::vector<std::string> names;
-    for (const u64 p : counted.points) names.push_back(recorder::points().at(p));
-    return names;
-}
-
-std::vector<std::string> target_result::missing() const {
-    const auto reached = points();
-    std::vector<std::string> names;
-    for (const auto& p : target->points) {
-        if (std::find(reached.begin(), reached.end(), p) == reached.end()) names.emplace_back(p);
-    }
-    return names;
-}
 
 limits limits_of_round(u64 round) noexcept {
     limits l;

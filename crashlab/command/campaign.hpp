@@ -4,7 +4,6 @@
 #include "crashlab/laboratory.hpp"
 #include "crashlab/targets/target.hpp"
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -28,10 +27,7 @@ struct target_result {
     u64 rounds = 0;
     std::optional<finding> found;
     u64 seed_of_finding = 0;
-
-    [[nodiscard]] std::vector<std::string> points() const;
-    /// Persist points that it must reach and did not.
-    [[nodiscard]] std::vector<std::string> missing() const;
+    std::string point_of_finding;
 };
 
 /// The first finding of a target ends that target; others go on, unless the lab was damaged.

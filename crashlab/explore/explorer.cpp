@@ -248,7 +248,7 @@ std::optional<finding> explorer::explore_nested(const crash_model& m, std::uniqu
 
 std::optional<std::string> explorer::replay(const std::vector<event>& trace,
                                             const crash_model& before, victim& who,
-                                            const finding& f) {
+                                            const finding& f, const stage_listener& listener) {
     image_.on_endless = stop_endless;
     std::vector<event> events = trace;
     crash_model m = before;
@@ -256,6 +256,7 @@ std::optional<std::string> explorer::replay(const std::vector<event>& trace,
     std::unique_ptr<survivor> s;
     for (std::size_t i = 0; i < f.stages.size(); ++i) {
         const bool last = i + 1 == f.stages.size();
+        if (listener) listener(events, m);
         for (u32 e = 0; e < f.stages[i].event && e < events.size(); ++e) m.advance(events[e]);
         image_.load(m);
         choices how(f.stages[i].contents);

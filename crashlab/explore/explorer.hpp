@@ -73,10 +73,14 @@ class explorer {
     /// Explores all crash points of `trace`; the first finding ends it.
     [[nodiscard]] std::optional<finding> explore(const std::vector<event>& trace,
                                                  const crash_model& before, victim& who);
-    /// Repeats one run. nullopt: nothing was wrong with it.
+    /// Told of the trace and the model that each crash of a chain begins with.
+    using stage_listener = std::function<void(const std::vector<event>& trace, const crash_model&)>;
+
+    /// Repeats one run. nullopt: nothing was wrong with it. `listener` may be null.
     [[nodiscard]] std::optional<std::string> replay(const std::vector<event>& trace,
                                                     const crash_model& before, victim& who,
-                                                    const finding& f);
+                                                    const finding& f,
+                                                    const stage_listener& listener = {});
 
    private:
     [[nodiscard]] std::optional<finding> explore_trace(const std::vector<event>& trace,

@@ -243,28 +243,46 @@ timeline make_timeline(std::string title, const finding& f, const std::vector<to
 
 namespace detail {
 
-excerpt excerpt_of(const std::vector<timeline_row>& rows, std::size_t most) {
-    excerpt e;
-    const auto leave_out = [&](std::size_t from, std::size_t to) {
-        const std::size_t side = most / 2;
-        for (std::size_t i = from; i < to; ++i) {
-            if (to - from > most && i == from + side) {
-                e.rows.push_back(excerpt::gap);
-                e.gaps.push_back(to - from - 2 * side);
-                i = to - side;
-            }
-            if (i < to) e.rows.push_back(i);
-        }
-    };
-    // What is still unsure at the crash is the story; what is sure, and the rest, may be shortened.
-    std::size_t quiet = 0;
+namespace {
+
+/// Appends [from, to), without its middle if it is longer than `most`.
+void append(excerpt& e, std::size_t from, std::size_t to, std::size_t most) {
+    const bool is_long = to - from > most;
+    const std::size_t side = is_long ? most / 2 : to - from;
+    for (std::size_t i = from; i < from + side; ++i) e.rows.push_back(i);
+    if (!is_long) return;
+    e.rows.push_back(excerpt::gap);
+    e.gaps.push_back(to - from - 2 * side);
+    for (std::size_t i = to - side; i < to; ++i) e.rows.push_back(i);
+}
+
+/// Stores that were unsure at the crash are the story, but of very many the first and last will do.
+std::vector<bool> loud(const std::vector<timeline_row>& rows, std::size_t most) {
+    std::vector<std::size_t> unsure;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (rows[i].became != fate::reached && rows[i].became != fate::lost) continue;
-        leave_out(quiet, i);
-        e.rows.push_back(i);
-        quiet = i + 1;
+        const fate f = rows[i].became;
+        if (f == fate::reached || f == fate::lost) unsure.push_back(i);
     }
-    leave_out(quiet, rows.size());
+    std::vector<bool> keep(rows.size(), false);
+    for (std::size_t i = 0; i < unsure.size(); ++i) {
+        keep[unsure[i]] = i < most / 2 || i + most / 2 >= unsure.size();
+    }
+    return keep;
+}
+
+}  // namespace
+
+excerpt excerpt_of(const std::vector<timeline_row>& rows, std::size_t most) {
+    constexpr std::size_t more = 5;
+    const std::vector<bool> keep = loud(rows, more * most);
+    excerpt e;
+    for (std::size_t from = 0; from < rows.size();) {
+        std::size_t to = from;
+        while (to < rows.size() && !keep[to]) ++to;
+        append(e, from, to, most);
+        if (to < rows.size()) e.rows.push_back(to);
+        from = to + 1;
+    }
     return e;
 }
 

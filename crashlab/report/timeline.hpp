@@ -81,16 +81,15 @@ struct timeline {
 [[nodiscard]] std::vector<bool> stores_in(const line_state& line, const line_content& content);
 
 namespace detail {
-/// Rows that say little: of a run of more than `most` without stores, only the ends are kept. Gives
-/// the rows to show; ~0 stands for a gap, whose size is in `gaps`.
+/// The rows to show: of long stretches only the ends.
 struct excerpt {
-    std::vector<std::size_t> rows;
-    std::vector<std::size_t> gaps;
+    std::vector<std::size_t> rows;  ///< or `gap`
+    std::vector<std::size_t> gaps;  ///< how many rows each leaves out
     static constexpr std::size_t gap = ~std::size_t{0};
 };
 [[nodiscard]] excerpt excerpt_of(const std::vector<timeline_row>& rows, std::size_t most);
 [[nodiscard]] std::string_view to_string(store_kind k) noexcept;
-/// "line 3f", "the fence", ...: one event in few words.
+/// An event's value in few words.
 [[nodiscard]] std::string words_of(const timeline_row& r);
 }  // namespace detail
 

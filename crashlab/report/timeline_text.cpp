@@ -46,8 +46,8 @@ std::string bytes_of(const line_content& c) {
     for (std::size_t word = 0; word < line_size / 8; ++word) {
         u64 value = 0;
         __builtin_memcpy(&value, c.bytes.data() + word * 8, 8);
-        if (word % 4 == 0) text += word == 0 ? "             " : "\n             ";
-        text += fmt::format("+{:02x} {:016x}  ", word * 8, value);
+        if (word % 4 == 0) text += word == 0 ? "           " : "\n           ";
+        text += fmt::format("  +{:02x} {:016x}", word * 8, value);
     }
     return text + "\n";
 }
