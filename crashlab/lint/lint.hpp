@@ -56,6 +56,9 @@ struct lint_rules {
     /// A persist point whose name begins like this begins a session: what was under way before
     /// belongs to an epoch that failed, and nobody will promise it. "": there is none.
     std::string_view opening;
+    /// At a persist point whose name begins like this everything must be sure already, so that the
+    /// epoch may be counted; an announcement comes later. "": there is none.
+    std::string_view written_back;
 };
 
 /// Of this project.

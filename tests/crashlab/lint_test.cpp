@@ -136,6 +136,18 @@ TEST(lint_acknowledged_early, is_about_unfenced_streams_and_unsynced_writes) {
               0U);
 }
 
+TEST(lint_acknowledged_early, fires_for_what_is_sure_only_after_the_epoch_is_counted) {
+    const auto t = trace_maker().store(line, 1).flush(line).point("checkpoint E1: test").fence();
+    EXPECT_EQ(fires(trace_maker(t).announced(), rule::acknowledged_early), 1U);
+}
+
+TEST(lint_acknowledged_early, is_told_once) {
+    EXPECT_EQ(
+        fires(trace_maker().store(line, 1).flush(line).point("checkpoint E1: test").announced(),
+              rule::acknowledged_early),
+        1U);
+}
+
 TEST(lint_flush_of_clean_line, fires_for_an_untouched_line) {
     EXPECT_EQ(fires(trace_maker().flush(line).fence(), rule::flush_of_clean_line), 1U);
 }
