@@ -208,6 +208,8 @@ def main():
                         help="mutants of this room; may be given more than once (all)")
     parser.add_argument("--only", type=int, action="append", metavar="NUMBER",
                         help="this mutant, whatever its room; may be given more than once")
+    parser.add_argument("--again", metavar="FILE",
+                        help="those that survived in an earlier run's --json FILE")
     parser.add_argument("--kind", action="append", metavar="WORDS", help="e.g. 'drop fence'")
     parser.add_argument("--list", action="store_true", help="list the mutants and run nothing")
     parser.add_argument("--seconds", type=float, default=20, help="for each mutant (20)")
@@ -227,6 +229,11 @@ def main():
     chosen = [m for m in mutants
               if (m.number in options.only if options.only else room_of(m.file) in rooms)
               and (not options.kind or m.kind in options.kind)]
+    if options.again:
+        earlier = json.loads(pathlib.Path(options.again).read_text())["mutants"]
+        left = {(m["file"], m["function"], m["kind"], m["text"]) for m in earlier
+                if m["outcome"] == "SURVIVED"}
+        chosen = [m for m in chosen if m.key() in left]
     if not chosen:
         fail(2, "no mutant is meant")
     arguments = argued.read(pathlib.Path(__file__).with_name("argued.txt"))
@@ -258,6 +265,10 @@ def main():
         show(m, outcome, detail)
         results.append({**vars(m), "outcome": outcome, "target": target,
                         "seconds": round(took, 2), "found": what})
+        if options.json:
+            pathlib.Path(options.json).write_text(
+                json.dumps({"seconds": options.seconds, "seed": options.seed, "counts": counts,
+                            "mutants": results}, indent=1) + "\n")
     existing, met = {m.key() for m in mutants}, {m.key() for m in chosen}
     stale = [key for key in arguments
              if key not in existing or (key in met and key not in used)]
@@ -266,10 +277,6 @@ def main():
         print(f"stale argument ({reason}): {', '.join(key)}")
     print("\n".join(f"  {outcome:<10}{n:4}" for outcome, n in counts.items()))
     print(f"  {'mutants':<10}{len(chosen):4}")
-    if options.json:
-        pathlib.Path(options.json).write_text(
-            json.dumps({"seconds": options.seconds, "seed": options.seed, "counts": counts,
-                        "stale": stale, "mutants": results}, indent=1) + "\n")
     return 0 if counts["SURVIVED"] == 0 and not stale else 1
 
 
