@@ -16,8 +16,9 @@
 // What need not survive. Stores that are volatile in meaning are told by who makes them, not by the
 // line they go to, which may hold other things: see volatile_place.
 //
-// Limits. A lint sees one run. Space that is written outside of any operation while another thread
-// ends the epoch would be reported although the epoch does not promise it.
+// Limits. A lint sees one run, and judges only epochs that end in it: what an opening stores before
+// it lets operations in is left to the exploration. Space that is written outside of any operation
+// while another thread ends the epoch would be reported although the epoch does not promise it.
 #pragma once
 
 #include "crashlab/report/places.hpp"
