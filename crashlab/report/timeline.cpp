@@ -49,6 +49,12 @@ u64 distance(u64 line, const std::set<u64>& named) {
 
 bool is_line(const choice& c) { return c.what != choice_of_length && c.what != choice_of_name; }
 
+/// Not so if all that is on its way was there before.
+bool may_differ(u64 number, const line_state& l) {
+    bool complete = true;
+    return !l.is_sure() && l.versions(number, complete).size() > 1;
+}
+
 std::set<u64> lines_of(const crash_model& m, const stage& s) {
     std::set<u64> named;
     for (const choice& c : s.contents) {
@@ -56,7 +62,7 @@ std::set<u64> lines_of(const crash_model& m, const stage& s) {
     }
     std::vector<u64> others;
     for (const auto& [number, l] : m.lines()) {
-        if (!l.is_sure() && !named.contains(number)) others.push_back(number);
+        if (!named.contains(number) && may_differ(number, l)) others.push_back(number);
     }
     std::sort(others.begin(), others.end(), [&](u64 a, u64 b) {
         const u64 near_a = distance(a, named);
@@ -125,8 +131,11 @@ class stage_drawer {
         const auto arrived = stores_in(*l, h.content);
         h.on_way = static_cast<u32>(arrived.size());
         for (std::size_t i = 0; i < arrived.size(); ++i) {
-            fates_[l->entries()[i].event] = arrived[i] ? fate::reached : fate::lost;
             if (arrived[i]) ++h.reached;
+            // The model counts on from crash to crash; what is older belongs to an earlier trace.
+            const u32 number = l->entries()[i].event;
+            const u32 first = told_.before.events();
+            if (number >= first) fates_[number - first] = arrived[i] ? fate::reached : fate::lost;
         }
         drawn_.insert(line);
         return h;

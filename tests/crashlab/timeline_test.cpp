@@ -84,10 +84,24 @@ TEST(timeline, leaves_out_lines_that_were_sure) {
     EXPECT_TRUE(fates(s, 10).empty());
 }
 
+TEST(timeline, leaves_out_lines_that_nothing_changed) {
+    EXPECT_TRUE(fates(drawn(trace_maker().store(640, 0).store(64, 1), 1, 1), 10).empty());
+}
+
 TEST(timeline, ends_at_the_crash) {
     const auto t = trace_maker().store(64, 1).store(64, 2);
     const told_stage s{t.events, model(), {1, {}}};
     EXPECT_EQ(make_timeline("", {}, {s}, places()).stages.at(0).rows.size(), 1U);
+}
+
+TEST(timeline, numbers_the_events_of_each_crash_anew) {
+    const auto first = trace_maker().store(640, 1).store(640, 2);
+    crash_model later = model();
+    for (const event& e : first.events) later.advance(e);
+    const auto t = trace_maker().store(64, 1).store(64, 2);
+    const told_stage s{t.events, later, {2, {{1, 1, 0}}}};
+    const auto drawn_later = make_timeline("", {}, {s}, places()).stages.at(0);
+    EXPECT_EQ(fates(drawn_later, 1), (std::vector{fate::reached, fate::lost}));
 }
 
 TEST(timeline, says_what_became_of_the_file) {
