@@ -32,32 +32,41 @@ class run_scope {
     recorder* behind_;
 };
 
-bool is_worth_a_crash(event_kind k) {
-    switch (k) {
-        case event_kind::fence:
-        case event_kind::point:
-        case event_kind::announced:
-        case event_kind::length:
-        case event_kind::link:
-        case event_kind::sync:
-        case event_kind::sync_name:
-            return true;
-        default:
-            return false;
-    }
-}
-
 }  // namespace
 
-std::vector<u32> crash_points_of(const std::vector<event>& trace) {
+// What a crash can leave only grows between two fences, so the instant before a fence stands for all
+// since the last one. A persist point is one for its own sake; behind an announcement or a system
+// call less is allowed, or more is possible, with no store in between. Where caches survive, every
+// store makes another image.
+std::vector<u32> crash_points_of(const std::vector<event>& trace, persistence mode) {
     std::vector<u32> found;
     bool changed = true;
     for (u32 i = 0; i < trace.size(); ++i) {
-        if (is_worth_a_crash(trace[i].kind) && (changed || trace[i].kind == event_kind::point)) {
-            found.push_back(i);
-            changed = trace[i].kind != event_kind::point;
-        } else if (trace[i].kind == event_kind::store) {
-            changed = true;
+        switch (trace[i].kind) {
+            case event_kind::store:
+                if (mode == persistence::eadr) found.push_back(i);
+                changed = true;
+                break;
+            case event_kind::fence:
+            case event_kind::sync:
+            case event_kind::sync_name:
+                if (changed) found.push_back(i);
+                changed = false;
+                break;
+            case event_kind::announced:
+            case event_kind::length:
+            case event_kind::link:
+            case event_kind::end:
+                found.push_back(i);
+                changed = true;
+                break;
+            case event_kind::point:
+                found.push_back(i);
+                break;
+            case event_kind::flush:
+            case event_kind::noted:
+            case event_kind::begin:
+                break;
         }
     }
     found.push_back(static_cast<u32>(trace.size()));
@@ -105,7 +114,7 @@ std::optional<finding> explorer::explore_trace(const std::vector<event>& trace,
                                                const crash_model& before, victim& who,
                                                unsigned depth) {
     counts_.events += trace.size();
-    auto points = crash_points_of(trace);
+    auto points = crash_points_of(trace, before.mode());
     if (depth > 0 && points.size() > limits_.nested_points) {
         // Evenly, begun at another one each time.
         std::vector<u32> some;
@@ -132,8 +141,10 @@ std::optional<finding> explorer::explore_trace(const std::vector<event>& trace,
 
 std::optional<finding> explorer::explore_point(const crash_model& m, victim& who, unsigned depth) {
     image_.load(m);
-    if (auto f = explore_lazily(m, who)) return f;
-    return explore_whole(m, who, depth);
+    sampled_ = false;
+    auto f = explore_lazily(m, who);
+    if (sampled_ || image_.incomplete()) ++counts_.incomplete;
+    return f ? f : explore_whole(m, who, depth);
 }
 
 std::optional<finding> explorer::explore_lazily(const crash_model& m, victim& who) {
@@ -145,7 +156,7 @@ std::optional<finding> explorer::explore_lazily(const crash_model& m, victim& wh
         more = how.next(0);
     }
     if (!more) return std::nullopt;
-    ++counts_.incomplete;
+    sampled_ = true;
     for (u64 i = 0; i < limits_.openings && !must_stop(); ++i) {
         choices drawn(policy::random, seed_ + ++draws_);
         if (auto f = open_once(m, who, drawn)) return f;
@@ -179,12 +190,14 @@ std::optional<finding> explorer::ask(survivor& s, unsigned number, choices& how)
         std::optional<finding> f;
         if (wrong) f = found(*wrong, by, probe::question, number);
         image_.rollback(before);
+        if (!wrong) s.forget();
         return f;
     };
     for (u64 i = 0; i < limits_.states; ++i) {
         if (auto f = once(how)) return f;
         if (!how.next(keep)) return std::nullopt;
     }
+    sampled_ = true;
     how.cut(keep);
     how.set_policy(policy::random);
     for (u64 i = 0; i < limits_.random_states; ++i) {

@@ -110,10 +110,12 @@ class explorer {
     u64 seed_;
     u64 draws_ = 0;
     u32 at_event_ = 0;
+    bool sampled_ = false;  ///< at this crash point, not all combinations were tried
 };
 
 /// Numbers of the events in front of which a crash is worth exploring, and the trace's end.
-[[nodiscard]] std::vector<u32> crash_points_of(const std::vector<event>& trace);
+[[nodiscard]] std::vector<u32> crash_points_of(const std::vector<event>& trace,
+                                               persistence mode = persistence::pcso);
 
 /// The model of the crash in `m` after the choices of one run.
 [[nodiscard]] crash_model settled(const crash_model& m, const choices& how);

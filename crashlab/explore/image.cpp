@@ -18,6 +18,7 @@ void image::load(const crash_model& m) {
     HF_CHECK(undo_.empty(), "an image is loaded in the middle of a run");
     model_ = &m;
     versions_.clear();
+    incomplete_ = false;
     for (const u64 line : loaded_) {
         if (m.find(line) == nullptr) put_back(line);
     }

@@ -54,7 +54,7 @@ class image final : public observer {
     [[nodiscard]] const std::vector<decision>& decided() const noexcept { return decided_; }
     /// Of the image as decided so far.
     [[nodiscard]] u64 digest() const noexcept { return digest_; }
-    /// Whether some line had more contents than were tried.
+    /// Whether some line of the loaded model had more contents than were tried.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
     /// Accesses since begin(): a recovery that does not end is stopped by the explorer.
     [[nodiscard]] u64 accesses() const noexcept { return accesses_; }

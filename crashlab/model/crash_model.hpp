@@ -45,6 +45,7 @@ class crash_model {
     [[nodiscard]] const file_fact& length() const noexcept { return length_; }
     [[nodiscard]] const file_fact& name() const noexcept { return name_; }
     void settle_file(u64 length, bool linked) noexcept;
+    [[nodiscard]] persistence mode() const noexcept { return mode_; }
     [[nodiscard]] u64 announced() const noexcept { return announced_; }
     [[nodiscard]] u32 events() const noexcept { return events_; }
 

@@ -219,10 +219,8 @@ class tree_survivor final : public survivor {
     [[nodiscard]] unsigned questions() const override {
         return static_cast<unsigned>(keys_.size());
     }
-    void ask(unsigned number) override {
-        session_.compare(keys_[number]);
-        session_.forget_dirty_lines();
-    }
+    void ask(unsigned number) override { session_.compare(keys_[number]); }
+    void forget() override { session_.forget_dirty_lines(); }
     [[nodiscard]] std::string describe(unsigned number) const override {
         return "get " + keys_[number];
     }

@@ -60,6 +60,7 @@ result<void> format_heap(region& r) {
 
 result<void> page_heap::recover() {
     region& r = domain_.store();
+    bool flushed = false;
     for (const segment& s : r.segments()) {
         if (s.kind != segment_kind::heap) continue;
         auto* h = r.at<heap_segment>(s.offset);
@@ -72,13 +73,16 @@ result<void> page_heap::recover() {
             return failure(corrupt(r, s.offset, "a heap segment's header is damaged"));
         }
         // Stamp 0 and not the running epoch: its first change in this session must note its line.
-        if (h->frontier.recover(domain_.failed(), 0)) r.med().flush(h, sizeof(*h));
+        if (h->frontier.recover(domain_.failed(), 0)) {
+            r.med().flush(h, sizeof(*h));
+            flushed = true;
+        }
         if (h->frontier.get(0) < h->first_usable || h->frontier.get(0) > s.pages) {
             return failure(corrupt(r, s.offset, "a heap segment's frontier lies outside of it"));
         }
         add_segment(s);
     }
-    r.med().fence();
+    if (flushed) r.med().fence();
     if (spans_.empty()) return failure(corrupt(r, 0, "the region has no heap segment"));
     if (spans_[0].pages < at(spans_[0]).first_usable + heap_root_pages) {
         return failure(corrupt(r, spans_[0].offset,

@@ -75,6 +75,8 @@ class alignas(64) lane {
         const u64 first = offset(p) / line_size;
         const u64 last = (offset(p) + n - 1) / line_size;
         for (u64 l = first; l <= last; ++l) {
+            // Neighbours are often written one after the other; the list is flushed after both.
+            if (once_count_ != 0 && once_[once_count_ - 1] == l) continue;
             if (once_count_ == once_capacity) flush_once();
             once_[once_count_++] = l;
         }

@@ -40,7 +40,12 @@ struct outcome {
 outcome explore(laboratory& lab, target& t, u64 seed, persistence mode = persistence::pcso) {
     outcome o;
     const u64 start = now_ns();
-    o.found = lab.explore(t, exhaustive(), o.counted, seed, mode, {});
+    limits l = exhaustive();
+    if (mode == persistence::eadr) {  // where every store is a crash point
+        l.depth = 1;
+        l.nested_points = 20;
+    }
+    o.found = lab.explore(t, l, o.counted, seed, mode, {});
     o.seconds = static_cast<double>(now_ns() - start) * 1e-9;
     return o;
 }
@@ -100,6 +105,7 @@ TEST(seeded_board, caches_that_survive_forgive_flushes_and_nothing_else) {
         EXPECT_FALSE(is_found(b));
     }
     EXPECT_TRUE(is_found(bug::early_reuse));
+    EXPECT_TRUE(is_found(bug::log_after_field));
 }
 
 }  // namespace
