@@ -1,6 +1,7 @@
 // Mistakes that the lab must find, each seeded into the same small structure.
 #include "base/clock.hpp"
 #include "crashlab/laboratory.hpp"
+#include "crashlab/report/timeline.hpp"
 #include "crashlab/seeded/board_target.hpp"
 
 #include <gtest/gtest.h>
@@ -57,6 +58,12 @@ void print(std::string_view name, u64 seed, const outcome& o) {
                 o.found ? o.found->what.c_str() : "nothing found");
 }
 
+std::string timeline_of(const finding& f, const std::vector<told_stage>& stages) {
+    source_places places;
+    for (const told_stage& s : stages) places.resolve(s.trace);
+    return to_text(make_timeline("seeded bug", f, stages, places));
+}
+
 class seeded_bugs : public testing::TestWithParam<bug> {};
 
 TEST_P(seeded_bugs, is_found_and_found_again_by_replay) {
@@ -67,7 +74,13 @@ TEST_P(seeded_bugs, is_found_and_found_again_by_replay) {
         print(seeded::to_string(GetParam()), seed, o);
         ASSERT_TRUE(o.found.has_value());
         EXPECT_LT(o.counted.states, most_states);
-        EXPECT_EQ(lab.replay(*wrong, *o.found, persistence::pcso), o.found->what);
+        std::vector<told_stage> stages;
+        EXPECT_EQ(lab.replay(*wrong, *o.found, persistence::pcso,
+                             [&](const auto& trace, const auto& before) {
+                                 stages.push_back({trace, before, o.found->stages[stages.size()]});
+                             }),
+                  o.found->what);
+        if (seed == 1) std::fputs(timeline_of(*o.found, stages).c_str(), stdout);
 
         const auto right = lab.record(board_case(bug::none), seed);
         EXPECT_EQ(lab.replay(*right, *o.found, persistence::pcso), std::nullopt);

@@ -25,9 +25,9 @@ TEST(replay_token, leaves_out_what_stayed_old) {
 }
 
 TEST(replay_token, refuses_what_is_none) {
-    for (const char* text : {"", "!", "17", "17:", "17:!", "x:!work", "17:zz=1!work", "17:3f!work",
-                             "17:3f=!work", "17:3f=x!work", "17:!question", "17:!questionx",
-                             "17:!nonsense", "/!work"}) {
+    for (const char* text :
+         {"", "!", "17", "17:", "17:!", "x:!work", "17:zz=1!work", "17:3f!work", "17:3f=!work",
+          "17:3f=x!work", "17:!question", "17:!questionx", "17:!nonsense", "/!work"}) {
         EXPECT_FALSE(parse_token(text).has_value()) << text;
     }
 }
