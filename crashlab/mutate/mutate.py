@@ -269,7 +269,9 @@ def main():
             pathlib.Path(options.json).write_text(
                 json.dumps({"seconds": options.seconds, "seed": options.seed, "counts": counts,
                             "mutants": results}, indent=1) + "\n")
-    existing, met = {m.key() for m in mutants}, {m.key() for m in chosen}
+    # Several mutants may share a text: it is stale when none of them is left, all having been run.
+    existing = {m.key() for m in mutants}
+    met = existing - {m.key() for m in mutants if m not in chosen}
     stale = [key for key in arguments
              if key not in existing or (key in met and key not in used)]
     for key in stale:
