@@ -34,10 +34,10 @@ class run_scope {
 
 }  // namespace
 
-// What a crash can leave only grows between two fences, so the instant before a fence stands for all
-// since the last one. A persist point is one for its own sake; behind an announcement or a system
-// call less is allowed, or more is possible, with no store in between. Where caches survive, every
-// store makes another image.
+// What a crash can leave only grows between two fences, so the instant before a fence stands for
+// all since the last one. A persist point is one for its own sake; behind an announcement or a
+// system call less is allowed, or more is possible, with no store in between. Where caches survive,
+// every store makes another image.
 std::vector<u32> crash_points_of(const std::vector<event>& trace, persistence mode) {
     std::vector<u32> found;
     bool changed = true;

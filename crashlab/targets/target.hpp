@@ -42,8 +42,8 @@ class survivor : public victim {
     /// Questions that don't depend on one another; each is explored by itself.
     [[nodiscard]] virtual unsigned questions() const = 0;
     virtual void ask(unsigned number) = 0;
-    /// What questions leave in ordinary memory goes (lists of dirty lines, counters): the region has
-    /// been put back. Called after each question.
+    /// What questions leave in ordinary memory goes (lists of dirty lines, counters): the region
+    /// has been put back. Called after each question.
     virtual void forget() {}
     [[nodiscard]] virtual std::string describe(unsigned number) const {
         return "question " + std::to_string(number);

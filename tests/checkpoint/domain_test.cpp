@@ -232,7 +232,7 @@ TEST_F(domain_test, lanes_are_taken_over_by_later_threads) {
 
 TEST_F(domain_test, refuses_epochs_outside_of_1_ms_to_10_s) {
     region_options o;
-    o.initial_size = bytes;
+    o.initial_size = u64{1} << 20;
     region_ = must(region::open(file, o));
     for (const auto epoch : {std::chrono::microseconds(999), std::chrono::microseconds(10'000'001),
                              std::chrono::microseconds(-5)}) {
