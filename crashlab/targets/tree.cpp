@@ -3,6 +3,7 @@
 #include "crashlab/runtime/file.hpp"
 #include "index/masstree/audit.hpp"
 #include "index/masstree/inspection.hpp"
+#include "persist/persist_point.hpp"
 #include "store/large_value.hpp"
 
 #include <cstring>
@@ -15,6 +16,8 @@ T must(result<T> r) {
     if (!r) throw violation(r.error().to_string());
     if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
+
+constexpr u64 root_type = 77;
 
 std::string show(const std::optional<std::string>& value) {
     return value ? "\"" + value->substr(0, 24) + "\" (" + std::to_string(value->size()) + " bytes)"
@@ -141,6 +144,30 @@ void tree_session::run_pass() {
     static_cast<void>(must(machine_->run_pass()));
 }
 
+void tree_session::add_root(const std::string& name) {
+    roots_.insert(name);
+    static_cast<void>(must(machine_->file().add_root(name, root_type)));
+}
+
+void tree_session::crash_at(std::string_view point,
+                            const std::function<void(tree_session&)>& work) {
+    struct reached {};
+    static std::string_view wanted;
+    wanted = point;
+    const auto before = set_persist_point_hook([](const char* name) {
+        if (wanted == name) throw reached();
+    });
+    bool was_reached = false;
+    try {
+        work(*this);
+    } catch (const reached&) {
+        was_reached = true;
+    }
+    set_persist_point_hook(before);
+    require(was_reached, "the workload does not come to its persist point");
+    crash();
+}
+
 std::optional<std::string> tree_session::get(const std::string& key) {
     operation op(machine_->epochs());
     std::optional<std::string> out;
@@ -172,7 +199,18 @@ void tree_session::compare(const std::string& key) {
     }
 }
 
+// A root is there, whole, or not.
+void tree_session::inspect_roots() {
+    for (const layout::root& r : machine_->file().header().roots) {
+        const std::string name(r.name, ::strnlen(r.name, sizeof r.name));
+        if (name.empty() || name == engine<incll_discipline>::root_name) continue;
+        if (!roots_.contains(name)) throw violation("there is a root of nobody's: " + name);
+        require(r.type == root_type && r.reserved == 0, "a root has a name, but not its fields");
+    }
+}
+
 void tree_session::inspect() {
+    inspect_roots();
     history::state found;
     {
         operation op(machine_->epochs());
@@ -198,6 +236,7 @@ void tree_session::forget_dirty_lines() { machine_->epochs().my_lane().reset_lis
 tree_session tree_session::next_session() const {
     tree_session next(options_, 7, path_);
     next.model_ = model_;
+    next.roots_ = roots_;
     next.values_ = values_ + 1000;
     return next;
 }

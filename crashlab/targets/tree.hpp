@@ -42,6 +42,11 @@ class tree_session {
     void remove_by(unsigned thread, const std::string& key);
     void end_epoch_by_thread() { machine_->epochs().end_epoch(); }
 
+    /// An entry of the root directory besides the tree's.
+    void add_root(const std::string& name);
+    /// Begins `work` and crashes when it comes to the persist point.
+    void crash_at(std::string_view point, const std::function<void(tree_session&)>& work);
+
     [[nodiscard]] std::optional<std::string> get(const std::string& key);
     [[nodiscard]] engine<incll_discipline>& machine() { return *machine_; }
     [[nodiscard]] history& model() { return model_; }
@@ -69,6 +74,7 @@ class tree_session {
     /// Both return their epoch.
     u64 store(const std::string& key, const std::string& value);
     u64 erase(const std::string& key);
+    void inspect_roots();
     void learn_changes();
 
     engine_options options_;
@@ -76,6 +82,7 @@ class tree_session {
     splitmix64 random_;
     std::unique_ptr<engine<incll_discipline>> machine_;
     history model_;
+    std::set<std::string> roots_;
     u64 values_ = 0;
     u64 came_back_to_ = 0;
     std::array<std::vector<change>, max_threads> changes_;
@@ -98,6 +105,7 @@ struct tree_case {
 };
 
 [[nodiscard]] const std::vector<tree_case>& tree_cases();
+[[nodiscard]] const std::vector<tree_case>& rare_cases();
 [[nodiscard]] engine_options options_of(const tree_case& c);
 [[nodiscard]] std::unique_ptr<target> make_tree_target(const tree_case& c, u64 seed);
 

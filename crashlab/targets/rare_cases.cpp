@@ -1,0 +1,355 @@
+// Workloads that steer into states which the others come to by chance or never: what the mutation
+// gate (docs/mutation.md) showed to be missing.
+#include "crashlab/targets/tree.hpp"
+
+#include "persist/ordered.hpp"
+
+#include <thread>
+
+namespace hf::lab {
+namespace {
+
+void load(tree_session& s, u64 count) {
+    for (u64 i = 1; i <= count; ++i) s.put(key_of(i * 10), 8);
+    s.end_epoch();
+}
+void update(tree_session& s, u64 first, u64 last) {
+    for (u64 i = first; i <= last; ++i) s.put(key_of(i * 10), 8);
+}
+void crash_and_open(tree_session& s) {
+    s.crash();
+    s.open();
+    s.adopt(0);
+}
+std::string deep_key(u64 number) { return "shared00" + key_of(number); }
+
+// ------------------------------------------------------------------------------------ leaves
+
+void use_spare_logs(tree_session& s) {
+    update(s, 1, 5);
+    s.put(key_of(60), 8);
+    s.end_epoch();
+    update(s, 2, 4);
+    crash_and_open(s);
+    update(s, 1, 3);
+    s.end_epoch();
+    update(s, 1, 2);
+}
+void change_full_leaf(tree_session& s) {
+    s.remove(key_of(30));
+    s.put(key_of(35), 8);
+    s.end_epoch();
+    update(s, 4, 6);
+    crash_and_open(s);
+    s.touch(key_of(40));
+    s.put(key_of(50), 8);
+}
+// The leaf's value logs alone belong to the failed epoch.
+void recover_values_and_change(tree_session& s) {
+    s.open();
+    s.adopt(0);
+    s.touch(key_of(20));
+    s.put(key_of(15), 8);
+    s.remove(key_of(30));
+    s.put(key_of(20), 8);
+    s.end_epoch();
+    s.put(key_of(25), 8);
+    crash_and_open(s);
+    s.remove(key_of(15));
+}
+void crash_with_values(tree_session& s, u64 keys) {
+    load(s, keys);
+    s.put(key_of(20), 8);
+    s.put(key_of(40), 8);
+    s.crash();
+}
+// The crash lies in the last epoch before the 16 bits come round, the session behind it.
+void crash_before_wrap(tree_session& s) {
+    load(s, 12);
+    s.put(key_of(20), 8);
+    s.put(key_of(90), 8);
+    s.crash();
+}
+void wrap_and_remove(tree_session& s) {
+    s.end_epoch();
+    s.end_epoch();
+    s.remove(key_of(20));
+    s.put(key_of(15), 8);
+    s.end_epoch();
+    s.put(key_of(30), 8);
+    s.put(key_of(20), 8);
+}
+
+// ------------------------------------------------------------------------- nodes and layers
+
+void split_again(tree_session& s) {
+    for (u64 i = 1; i <= 8; ++i) s.put(key_of(i * 10 + 3), 8);
+    crash_and_open(s);
+    for (u64 i = 1; i <= 8; ++i) s.put(key_of(i * 10 + 4), 8);
+    s.end_epoch();
+    for (u64 i = 9; i <= 12; ++i) s.put(key_of(i * 10 + 4), 8);
+}
+void remove_first_leaves(tree_session& s) {
+    for (u64 i = 1; i <= 20; ++i) s.remove(key_of(i * 10));
+    s.put(key_of(5), 8);
+    s.end_epoch();
+    for (u64 i = 21; i <= 32; ++i) s.remove(key_of(i * 10));
+    s.put(key_of(105), 8);
+}
+void empty_large_layer(tree_session& s) {
+    for (u64 i = 1; i <= 30; ++i) s.remove(deep_key(i));
+    s.put(deep_key(31), 8);
+    s.end_epoch();
+    s.remove(deep_key(31));
+    s.put(deep_key(32), 8);
+}
+void make_layer_over_old_record(tree_session& s) {
+    s.put(deep_key(2), 8);
+    s.put(deep_key(1), 8);
+    s.end_epoch();
+    s.put(deep_key(3), 8);
+}
+
+// ------------------------------------------------------------------------------------ alloc
+
+void begin_with_removal_of_extent(tree_session& s) {
+    s.remove(key_of(20));
+    s.put(key_of(25), 8);
+    s.end_epoch();
+    s.put_large(key_of(30), 66'000);
+    s.end_epoch();
+    s.remove(key_of(30));
+}
+void have_surplus(tree_session& s) {
+    constexpr u64 many = 4600;
+    for (u64 i = 1; i <= many; ++i) s.put(key_of(i * 10), 8);
+    s.end_epoch();
+    for (u64 i = 13; i <= many; ++i) {
+        s.remove(key_of(i * 10));
+        s.model().keys.erase(key_of(i * 10));
+    }
+    s.end_epoch();
+    s.put(key_of(10), 8);
+    s.end_epoch();
+}
+void use_surplus(tree_session& s) {
+    for (u64 i = 1; i <= 4; ++i) {
+        s.remove(key_of(10 * i));
+        s.put(key_of(10 * i + 5), 8);
+        s.end_epoch();
+    }
+    update(s, 5, 8);
+}
+void leave_lists_behind(tree_session& s) {
+    load(s, 4);
+    // A thread of its own has a lane of its own, which is idle when it ends.
+    std::thread([&s] {
+        for (u64 i = 5; i <= 12; ++i) s.put(key_of(i * 10), 200);
+        s.remove(key_of(50));
+        s.end_epoch();
+    }).join();
+}
+void adopt_lists(tree_session& s) {
+    for (u64 i = 13; i <= 18; ++i) s.put(key_of(i * 10), 200);
+    s.end_epoch();
+    s.remove(key_of(60));
+    s.put(key_of(70), 200);
+}
+void crash_pass_and_crash(tree_session& s) {
+    update(s, 1, 6);
+    s.remove(key_of(70));
+    s.put(key_of(75), 200);
+    crash_and_open(s);
+    s.put(key_of(85), 200);
+    s.run_pass();
+    s.remove(key_of(85));
+    s.put(key_of(95), 8);
+    s.end_epoch();
+    update(s, 1, 3);
+}
+
+// ------------------------------------------------------------------------- region, checkpoint
+
+void add_roots(tree_session& s) {
+    s.add_root("a name of 23 bytes long");
+    s.put(key_of(15), 8);
+    s.add_root("sixteen bytes ab");
+    s.end_epoch();
+    s.add_root("nine byte");
+}
+// Larger than what grows in its place afterwards.
+void break_growth(tree_session& s) {
+    load(s, 4);
+    s.crash_at("region G2: length and blocks durable before they are mapped",
+               [](tree_session& t) { t.reserve(u64{30} << 20); });
+}
+void grow_again(tree_session& s) {
+    s.open();
+    s.adopt(0);
+    s.reserve(u64{17} << 20);
+    s.put(key_of(15), 8);
+    s.end_epoch();
+    s.put_large(key_of(25), 66'000);
+}
+// As a crash between the words of the record leaves it.
+void break_advance(tree_session& s, unsigned words) {
+    load(s, 4);
+    s.put(key_of(20), 8);
+    layout::epoch_record& record = s.machine().file().header().epoch;
+    layout::epoch_record next{};
+    layout::epoch_record_init(next, s.machine().epochs().current_epoch() + 1);
+    record.check.store(next.check.load());
+    if (words > 1) {
+        s.model().epoch_ended(s.machine().epochs().current_epoch());
+        record.epoch.store(next.epoch.load());
+    }
+    s.crash();
+}
+void open_and_end_epochs(tree_session& s) {
+    s.open();
+    s.adopt(0);
+    s.put(key_of(15), 8);
+    s.end_epoch();
+    s.put(key_of(25), 8);
+    s.end_epoch();
+}
+void fill_once_list(tree_session& s) {
+    for (u64 i = 0; i < 1400; ++i) s.put(key_of(10 * (1 + i % 12)), 8);
+    s.end_epoch();
+    s.put(key_of(15), 8);
+}
+
+}  // namespace
+
+const std::vector<tree_case>& rare_cases() {
+    static const std::vector<tree_case> cases{
+        {"leaf.spare",
+         "masstree",
+         "free slots serve as logs",
+         [](auto& s) { load(s, 5); },
+         use_spare_logs,
+         {}},
+        {"leaf.full",
+         "masstree",
+         "a full leaf changes",
+         [](auto& s) { load(s, 14); },
+         change_full_leaf,
+         {}},
+        {"leaf.reach",
+         "masstree",
+         "the first touch after a wrap is a removal",
+         [](auto& s) { load(s, 8); },
+         wrap_and_remove,
+         {},
+         65534},
+        {"recovery.values",
+         "masstree",
+         "a leaf of which values alone are rolled back",
+         [](auto& s) { crash_with_values(s, 8); },
+         recover_values_and_change,
+         {}},
+        {"recovery.full",
+         "masstree",
+         "the same of a full leaf",
+         [](auto& s) { crash_with_values(s, 14); },
+         recover_values_and_change,
+         {}},
+        {"recovery.reach",
+         "masstree",
+         "a crash in the last epoch before a wrap",
+         crash_before_wrap,
+         recover_values_and_change,
+         {},
+         65534},
+        {"split.again",
+         "masstree",
+         "a split that failed is made again",
+         [](auto& s) { load(s, 12); },
+         split_again,
+         {}},
+        {"node.first",
+         "masstree",
+         "the first leaves of a tree go",
+         [](auto& s) { load(s, 60); },
+         remove_first_leaves,
+         {}},
+        {"layer.empty",
+         "masstree",
+         "a layer of several leaves is emptied",
+         [](auto& s) {
+             for (u64 i = 1; i <= 30; ++i) s.put(deep_key(i), 8);
+             load(s, 2);
+         },
+         empty_large_layer,
+         {}},
+        {"layer.old",
+         "masstree",
+         "a layer comes over a record of an earlier epoch",
+         [](auto& s) {
+             s.put(deep_key(1), 8);
+             load(s, 4);
+         },
+         make_layer_over_old_record,
+         {}},
+        {"alloc.first",
+         "alloc",
+         "an epoch's first change of extents is a removal",
+         [](auto& s) {
+             s.put_large(key_of(20), 66'000);
+             load(s, 1);
+         },
+         begin_with_removal_of_extent,
+         {}},
+        {"alloc.surplus",
+         "alloc",
+         "a lane with too many free blocks shares them",
+         have_surplus,
+         use_surplus,
+         {}},
+        {"alloc.adopt",
+         "alloc",
+         "lists of a thread that ended are taken over",
+         leave_lists_behind,
+         adopt_lists,
+         {}},
+        {"alloc.pass",
+         "alloc",
+         "crash, pass and crash",
+         [](auto& s) { load(s, 12); },
+         crash_pass_and_crash,
+         {}},
+        {"region.roots",
+         "region",
+         "roots with long names",
+         [](auto& s) { load(s, 2); },
+         add_roots,
+         {}},
+        {"region.regrow",
+         "region",
+         "a growth that was cut short is followed by a smaller one",
+         break_growth,
+         grow_again,
+         {"region G0: tail of a broken growth cut off before a new intent"}},
+        {"epochs.torn1",
+         "checkpoint",
+         "a crash lay inside of an advance of the epoch record",
+         [](auto& s) { break_advance(s, 1); },
+         open_and_end_epochs,
+         {}},
+        {"epochs.torn2",
+         "checkpoint",
+         "likewise, one word further",
+         [](auto& s) { break_advance(s, 2); },
+         open_and_end_epochs,
+         {}},
+        {"epochs.busy",
+         "checkpoint",
+         "lines are written back long before the boundary",
+         [](auto& s) { load(s, 12); },
+         fill_once_list,
+         {}},
+    };
+    return cases;
+}
+
+}  // namespace hf::lab
