@@ -127,20 +127,23 @@ std::optional<finding> explorer::explore_trace(const std::vector<event>& trace,
     crash_model m = before;
     u32 next = 0;
     for (const u32 point : points) {
+        const bool is_named = point < trace.size() && trace[point].kind == event_kind::point;
+        // Out of time, persist points of the workload itself are still looked at, if briefly.
+        const bool hurry = must_stop();
+        if (hurry && (depth > 0 || !is_named)) continue;
         for (; next < point; ++next) m.advance(trace[next]);
         at_event_ = point;
-        if (point < trace.size() && trace[point].kind == event_kind::point) {
-            counts_.points.insert(trace[point].value);
-        }
+        if (is_named) counts_.points.insert(trace[point].value);
         ++counts_.crash_points;
-        if (auto f = explore_point(m, who, depth)) return f;
-        if (must_stop()) break;
+        if (auto f = explore_point(m, who, depth, hurry)) return f;
     }
     return std::nullopt;
 }
 
-std::optional<finding> explorer::explore_point(const crash_model& m, victim& who, unsigned depth) {
+std::optional<finding> explorer::explore_point(const crash_model& m, victim& who, unsigned depth,
+                                               bool hurry) {
     image_.load(m);
+    if (hurry) return explore_whole(m, who, limits_.depth);
     sampled_ = false;
     auto f = explore_lazily(m, who);
     if (sampled_ || image_.incomplete()) ++counts_.incomplete;

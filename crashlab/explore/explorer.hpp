@@ -87,7 +87,7 @@ class explorer {
                                                        const crash_model& before, victim& who,
                                                        unsigned depth);
     [[nodiscard]] std::optional<finding> explore_point(const crash_model& m, victim& who,
-                                                       unsigned depth);
+                                                       unsigned depth, bool hurry);
     [[nodiscard]] std::optional<finding> explore_lazily(const crash_model& m, victim& who);
     [[nodiscard]] std::optional<finding> open_once(const crash_model& m, victim& who, choices& how);
     [[nodiscard]] std::optional<finding> ask(survivor& s, unsigned number, choices& how);

@@ -106,6 +106,7 @@ def copy_and_mutate(origin):
         for path in (TREE / top).rglob("*") if (TREE / top).is_dir() else []:
             if path.is_file() and str(path.relative_to(TREE)) not in wanted:
                 path.unlink()
+    sources.tell_apart(mutants)
     put(PLACE / "mutants.json", json.dumps([vars(m) for m in mutants], indent=1) + "\n")
     return mutants
 

@@ -43,6 +43,16 @@ class Mutant:
         return (self.file, self.function, self.kind, self.text)
 
 
+def tell_apart(mutants):
+    """Same text twice in one function: the text of each says which of them it is."""
+    same = {}
+    for m in mutants:
+        same.setdefault(m.key(), []).append(m)
+    for group in same.values():
+        for place, m in enumerate(group if len(group) > 1 else [], 1):
+            m.text += f" #{place}"
+
+
 @dataclass
 class Store:
     """A statement whose order matters: a store, or a loop of stores and of nothing else."""
