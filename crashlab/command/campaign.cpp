@@ -49,7 +49,7 @@ limits limits_of_round(u64 round) noexcept {
     l.openings = 8 * factor;
     l.states = 200 * factor;
     l.random_states = 20 * factor;
-    l.whole = static_cast<u32>(1 + round / 2);
+    l.whole = static_cast<u32>(4 + 2 * round);
     l.nested = 1;
     l.depth = 2;
     l.nested_points = static_cast<u32>(2 + std::min<u64>(round, 6));

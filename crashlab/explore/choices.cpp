@@ -20,7 +20,11 @@ u32 choices::choose(u64 what, u32 count) {
             chosen = count - 1;
             break;
         case policy::one_differs:
-            chosen = depth_ == different_ ? 0 : count - 1;
+            if (depth_ == different_) {
+                chosen = static_cast<u32>(random_() % count);
+            } else {
+                chosen = others_newest_ ? count - 1 : 0;
+            }
             break;
         case policy::random:
             chosen = static_cast<u32>(random_() % count);

@@ -17,7 +17,7 @@ enum class policy : u8 {
     all,          ///< depth first, every combination
     oldest,       ///< of each the first: nothing reached the medium
     newest,       ///< of each the last: everything did
-    one_differs,  ///< as newest, but one question gets the first answer
+    one_differs,  ///< all newest, or all oldest, but for one
     random,
     replay,  ///< as told; what is not told gets the first answer
 };
@@ -56,14 +56,19 @@ class choices {
     [[nodiscard]] bool next(u32 keep);
     /// From here on another policy answers what is new.
     void set_policy(policy how) noexcept { how_ = how; }
-    /// For one_differs: the number of the question that gets the first answer.
-    void set_different(u32 number) noexcept { different_ = number; }
+    /// For one_differs: the number of the question that gets a drawn answer, and whether the others
+    /// get the newest one.
+    void set_different(u32 number, bool others_newest) noexcept {
+        different_ = number;
+        others_newest_ = others_newest;
+    }
 
    private:
     policy how_;
     splitmix64 random_;
     u32 depth_ = 0;
     u32 different_ = 0;
+    bool others_newest_ = true;
     std::vector<choice> steps_;
     std::map<u64, u32> told_;
 };

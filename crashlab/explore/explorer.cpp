@@ -220,8 +220,8 @@ std::optional<finding> explorer::explore_whole(const crash_model& m, victim& who
         questions = how.depth();
     }
     for (u32 i = 0; i < limits_.whole && questions > 0 && !must_stop(); ++i) {
-        choices one(policy::one_differs);
-        one.set_different(static_cast<u32>((draws_ + i) % questions));
+        choices one(policy::one_differs, seed_ + ++draws_);
+        one.set_different(static_cast<u32>(draws_ * 7919 % questions), i % 3 != 2);
         if (auto f = run_whole(m, who, one, false, depth)) return f;
         choices any(policy::random, seed_ + ++draws_);
         if (auto f = run_whole(m, who, any, may_nest && i < limits_.nested, depth)) return f;

@@ -26,7 +26,7 @@ int number_from_environment() {
 hf::lab::limits limits_of_pass(unsigned pass) {
     // Many a mutant needs the right workload, not a deep search: so the first passes are shallow.
     constexpr hf::lab::limits shallow{
-        .openings = 6, .states = 24, .random_states = 8, .whole = 1, .nested = 0, .depth = 0};
+        .openings = 6, .states = 24, .random_states = 8, .whole = 4, .nested = 0, .depth = 0};
     constexpr hf::lab::limits passes[] = {
         shallow,
         shallow,
@@ -37,7 +37,7 @@ hf::lab::limits limits_of_pass(unsigned pass) {
          .nested = 1,
          .depth = 1,
          .nested_points = 6},
-        {.openings = 6, .states = 24, .random_states = 8, .whole = 6, .nested = 0, .depth = 0},
+        {.openings = 2, .states = 4, .random_states = 2, .whole = 60, .nested = 0, .depth = 0},
         shallow,
         {.openings = 16,
          .states = 100,

@@ -219,6 +219,18 @@ void fill_once_list(tree_session& s) {
     s.put(key_of(15), 8);
 }
 
+// One thread fills its list of lines over and over, another ends the epochs.
+void fill_or_end_epochs(tree_session& s, unsigned thread) {
+    if (thread == 0) {
+        for (u64 i = 0; i < 900; ++i) s.put_by(0, key_of(10 * (1 + i % 12)));
+        return;
+    }
+    for (u64 i = 0; i < 3; ++i) {
+        s.put_by(1, key_of(15));
+        s.end_epoch_by_thread();
+    }
+}
+
 }  // namespace
 
 const std::vector<tree_case>& rare_cases() {
@@ -348,6 +360,17 @@ const std::vector<tree_case>& rare_cases() {
          [](auto& s) { load(s, 12); },
          fill_once_list,
          {}},
+        {"threads.busy",
+         "checkpoint",
+         "likewise by one thread, and another ends epochs",
+         [](auto& s) { load(s, 12); },
+         [](auto&) {},
+         {},
+         1,
+         false,
+         u64{16} << 20,
+         2,
+         fill_or_end_epochs},
     };
     return cases;
 }
