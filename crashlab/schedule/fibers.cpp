@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{1} << 20;
 constexpr u64 most_steps = 200'000'000;
-constexpr u64 most_turns = 400;  // in a row, before a fiber counts as spinning
+constexpr u64 most_turns = 20'000;  // in a row, before a fiber counts as spinning
 
 struct context {
     void* stack = nullptr;  ///< pointer, with the callee-saved registers on it

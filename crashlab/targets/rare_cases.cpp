@@ -140,6 +140,23 @@ void use_surplus(tree_session& s) {
     }
     update(s, 5, 8);
 }
+// The surplus is another thread's; this one has no blocks yet.
+void leave_surplus_behind(tree_session& s) {
+    std::thread([&s] {
+        have_surplus(s);
+        s.remove(key_of(20));
+        s.end_epoch();
+        s.remove(key_of(30));
+        s.end_epoch();
+    }).join();
+}
+void take_surplus(tree_session& s) {
+    s.put(key_of(15), 8);
+    s.remove(key_of(40));
+    s.end_epoch();
+    s.put(key_of(25), 8);
+    s.put(key_of(35), 8);
+}
 void leave_lists_behind(tree_session& s) {
     load(s, 4);
     // A thread of its own has a lane of its own, which is idle when it ends.
@@ -213,6 +230,18 @@ void open_and_end_epochs(tree_session& s) {
     s.put(key_of(25), 8);
     s.end_epoch();
 }
+void crash_with_log(tree_session& s) {
+    load(s, 90);
+    for (u64 i = 0; i < 6; ++i) {
+        const u64 first = 10 * (1 + 14 * i);
+        s.remove(key_of(first));
+        s.put(key_of(first + 5), 8);
+        s.put(key_of(first), 8);
+        s.remove(key_of(first + 5));
+        s.put(key_of(first + 6), 8);
+    }
+    s.crash();
+}
 void fill_once_list(tree_session& s) {
     for (u64 i = 0; i < 1400; ++i) s.put(key_of(10 * (1 + i % 12)), 8);
     s.end_epoch();
@@ -222,7 +251,7 @@ void fill_once_list(tree_session& s) {
 // One thread fills its list of lines over and over, another ends the epochs.
 void fill_or_end_epochs(tree_session& s, unsigned thread) {
     if (thread == 0) {
-        for (u64 i = 0; i < 900; ++i) s.put_by(0, key_of(10 * (1 + i % 12)));
+        for (u64 i = 0; i < 900; ++i) s.put_by(0, key_of(10 * (1 + i % 12)), 250);
         return;
     }
     for (u64 i = 0; i < 3; ++i) {
@@ -317,6 +346,18 @@ const std::vector<tree_case>& rare_cases() {
          "a lane with too many free blocks shares them",
          have_surplus,
          use_surplus,
+         {}},
+        {"alloc.shared",
+         "alloc",
+         "shared blocks are taken",
+         leave_surplus_behind,
+         take_surplus,
+         {}},
+        {"recovery.log",
+         "checkpoint",
+         "a crash left much in the external log",
+         crash_with_log,
+         open_and_end_epochs,
          {}},
         {"alloc.adopt",
          "alloc",

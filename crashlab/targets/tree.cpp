@@ -64,8 +64,8 @@ u64 tree_session::erase(const std::string& key) {
     return op.epoch();
 }
 
-void tree_session::put_by(unsigned thread, const std::string& key) {
-    const std::string value = fresh_value(8);
+void tree_session::put_by(unsigned thread, const std::string& key, std::size_t value_size) {
+    const std::string value = fresh_value(value_size);
     changes_[thread].push_back({store(key, value), key, value});
 }
 

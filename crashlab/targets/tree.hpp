@@ -38,7 +38,7 @@ class tree_session {
     void end_epoch();
     void run_pass();
     // By the threads of a target, each with keys of its own; the model learns of it at the crash.
-    void put_by(unsigned thread, const std::string& key);
+    void put_by(unsigned thread, const std::string& key, std::size_t value_size = 8);
     void remove_by(unsigned thread, const std::string& key);
     void end_epoch_by_thread() { machine_->epochs().end_epoch(); }
 
