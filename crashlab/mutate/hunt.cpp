@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
                         seconds());
             std::fflush(stdout);
             // No target may keep the others from their turn.
-            const u64 slice = (end - begin) / 8;
+            const u64 slice = std::max<u64>((end - begin) / 40, 250'000'000);
             const u64 stop = std::min(end, hf::now_ns() + slice);
             std::string what;
             try {

@@ -192,7 +192,12 @@ ssize_t pwrite(int fd, const void* from, size_t size, off_t at) {
 
 void* mmap(void* at, size_t size, int protection, int flags, int fd, off_t offset) noexcept {
     // Our memory stays where it is; a probe of the file gets some of its own.
-    if (at != nullptr && in_our_memory(at)) return at;
+    if (at != nullptr && in_our_memory(at)) {
+        if (the_file.mappings_to_refuse == 0 || (protection & PROT_WRITE) == 0) return at;
+        --the_file.mappings_to_refuse;
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
     if (is_ours(fd)) {
         flags = MAP_PRIVATE | MAP_ANONYMOUS;
         fd = -1;

@@ -27,8 +27,9 @@ struct file_state {
     u64 capacity = 0;
     u64 length = 0;
     bool linked = false;
-    recorder* recording = nullptr;  ///< of the workload
-    image* exploring = nullptr;     ///< while a run goes on
+    unsigned mappings_to_refuse = 0;  ///< of growths, as when the kernel is out of mappings
+    recorder* recording = nullptr;    ///< of the workload
+    image* exploring = nullptr;       ///< while a run goes on
 };
 
 extern constinit file_state the_file;

@@ -1,5 +1,6 @@
 // Workloads that steer into states which the others come to by chance or never: what the mutation
 // gate (docs/mutation.md) showed to be missing.
+#include "crashlab/runtime/file.hpp"
 #include "crashlab/targets/tree.hpp"
 
 #include "persist/ordered.hpp"
@@ -208,6 +209,15 @@ void grow_again(tree_session& s) {
     s.end_epoch();
     s.put_large(key_of(25), 66'000);
 }
+void have_growth_refused(tree_session& s) {
+    s.put(key_of(15), 8);
+    the_file.mappings_to_refuse = 1;
+    require(!s.try_to_reserve(u64{17} << 20), "a growth that was refused has succeeded");
+    s.put(key_of(25), 8);
+    s.end_epoch();
+    s.reserve(u64{17} << 20);
+    s.put(key_of(35), 8);
+}
 // As a crash between the words of the record leaves it.
 void break_advance(tree_session& s, unsigned words) {
     load(s, 4);
@@ -383,6 +393,12 @@ const std::vector<tree_case>& rare_cases() {
          break_growth,
          grow_again,
          {"region G0: tail of a broken growth cut off before a new intent"}},
+        {"region.refused",
+         "region",
+         "a growth is refused and taken back",
+         [](auto& s) { load(s, 4); },
+         have_growth_refused,
+         {}},
         {"epochs.torn1",
          "checkpoint",
          "a crash lay inside of an advance of the epoch record",

@@ -121,13 +121,20 @@ void tree_session::remove(const std::string& key) {
     model_.remove(key);
 }
 
-void tree_session::reserve(std::size_t bytes) {
+bool tree_session::try_to_reserve(std::size_t bytes) {
     u64 fresh = 0;
     {
         operation op(machine_->epochs());
-        fresh = must(machine_->memory().reserve_large(op, bytes));
+        const auto reserved = machine_->memory().reserve_large(op, bytes);
+        if (!reserved) return false;
+        fresh = *reserved;
     }
     machine_->memory().cancel_large(fresh, bytes);
+    return true;
+}
+
+void tree_session::reserve(std::size_t bytes) {
+    require(try_to_reserve(bytes), "the region cannot grow");
 }
 
 void tree_session::touch(const std::string& key) { static_cast<void>(get(key)); }

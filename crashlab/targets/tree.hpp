@@ -34,6 +34,8 @@ class tree_session {
     void put_large(const std::string& key, std::size_t value_size);
     /// Room for so many bytes is taken, and given back.
     void reserve(std::size_t bytes);
+    /// False: there was none.
+    bool try_to_reserve(std::size_t bytes);
     void touch(const std::string& key);
     void end_epoch();
     void run_pass();
