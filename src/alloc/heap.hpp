@@ -12,7 +12,8 @@
 //
 // Invariants.
 //  A1  A block is handed out, or in exactly one list, or behind a bump pointer, at the end of every
-//  epoch. A2  A block freed in epoch e goes to `pending` and is not handed out before e has ended:
+//  epoch.
+//  A2  A block freed in epoch e goes to `pending` and is not handed out before e has ended:
 //  its bytes, which a
 //      crash in e brings back, stay as they were; and no reader of e can meet a reused block (the
 //      boundary is a grace period, domain.hpp B1).
@@ -139,8 +140,7 @@ class heap {
     std::array<spin_lock, block_classes> shared_locks_;
 };
 
-// ------------------------------------------------------------------------------------------------
-// fast path
+// -------------------------------------------------------------------------------------- fast path
 
 template <class D>
 inline bool heap<D>::begin_group(operation& op, class_lists& g) {

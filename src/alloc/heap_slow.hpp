@@ -128,8 +128,7 @@ u64 heap<D>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
     return 0;
 }
 
-// --------------------------------------------------------------------------------------------
-// large payloads
+// --------------------------------------------------------------------------------- large payloads
 
 template <class D>
 result<u64> heap<D>::reserve_large(operation& op, u64 payload) {
@@ -150,8 +149,7 @@ void heap<D>::commit_large(operation& op, u64 offset, u64 payload) {
     }
 }
 
-// ------------------------------------------------------------------------------------------
-// reports, refresh
+// ------------------------------------------------------------------------------- reports, refresh
 
 template <class D>
 std::array<u64, accounted_classes> heap<D>::usage() {

@@ -55,8 +55,7 @@ result<void> format_heap(region& r) {
     return {};
 }
 
-// ------------------------------------------------------------------------------------------------
-// recovery
+// --------------------------------------------------------------------------------------- recovery
 
 result<void> page_heap::recover() {
     region& r = domain_.store();
@@ -122,8 +121,7 @@ void page_heap::write_descriptor(lane& l, const failed_set& failed, u64 offset,
     l.mark_written();
 }
 
-// ------------------------------------------------------------------------------------ reserve,
-// commit, free
+// -------------------------------------------------------------------------- reserve, commit, free
 
 result<u64> page_heap::reserve(operation& op, u64 pages) {
     const std::lock_guard guard(mutex_);
@@ -207,8 +205,7 @@ void page_heap::release(operation& op, u64 offset) {
     pending_.push_back({offset, pages, op.epoch()});
 }
 
-// ------------------------------------------------------------------------------------------- the
-// free index
+// --------------------------------------------------------------------------------- the free index
 
 void page_heap::insert_free(u64 offset, u64 pages) {
     // Neighbours are joined in the index only: a longer run's first descriptor is written when it

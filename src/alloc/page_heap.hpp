@@ -12,7 +12,8 @@
 //  run's first
 //      page, at the end of every epoch.
 //  H2  A run that was freed in epoch e is handed out again only in a later epoch, and not while it
-//  is pinned. H3  What is reserved but not yet committed is durably free: a crash leaks nothing.
+//  is pinned.
+//  H3  What is reserved but not yet committed is durably free: a crash leaks nothing.
 //
 // The index of free runs is volatile. It is built by a walk over the descriptors when fresh space
 // has run out, never at opening, so that opening costs the same for any size.

@@ -19,8 +19,7 @@ constexpr u64 shortest_gap_ns = 100'000;
 
 }  // namespace
 
-// ---------------------------------------------------------------------------------------- opening,
-// closing
+// ------------------------------------------------------------------------------- opening, closing
 
 result<std::unique_ptr<domain>> domain::open(region& r, const domain_options& options) {
     const bool clocked = options.epoch.count() != 0;
@@ -159,8 +158,7 @@ bool domain::restamp_due() const noexcept {
            (current_epoch() >> shift) != (region_.super().last_pass_epoch >> shift);
 }
 
-// ------------------------------------------------------------------------------------------------
-// the gate
+// --------------------------------------------------------------------------------------- the gate
 
 void domain::wait_at_gate() {
     u32 seen = state_.load(std::memory_order_acquire);
@@ -207,8 +205,7 @@ void domain::with_world_stopped(const std::function<void(lane&)>& work) {
     open_gate();
 }
 
-// -------------------------------------------------------------------------------------------- the
-// boundary
+// ----------------------------------------------------------------------------------- the boundary
 
 void domain::lead_boundary() {
     const u64 start = now_ns();

@@ -13,7 +13,8 @@
 //
 // Persist order of an opening, after the external log has been applied (R1 of external_log.hpp):
 //  O1  superblock := {failed set with the crashed epoch E, generation + 1, dirty, first epoch E +
-//  1}; O2  then epoch_record := E + 1. Cut short between the two, the next opening takes the
+//  1};
+//  O2  then epoch_record := E + 1. Cut short between the two, the next opening takes the
 //  greater of the
 //            record and the superblock's first epoch as the one that failed: it had no operation in
 //            it.

@@ -11,7 +11,8 @@
 //     keys and goes on when there is room. So a client that does not read costs at most the bound
 //     and one value.
 // I3  One call of consume() carries out a bounded number of requests, so that no client has a
-// thread for itself. I4  With acks that wait, the answer to every command that may write, whatever
+// thread for itself.
+//  I4  With acks that wait, the answer to every command that may write, whatever
 // its outcome, is held until the
 //     epoch that the outcome was true in is durable. Answers to reads are not held for themselves.
 //

@@ -99,8 +99,7 @@ result<void> map::close() {
     return impl_->machine->close();
 }
 
-// -------------------------------------------------------------------------------------------------
-// reading
+// ---------------------------------------------------------------------------------------- reading
 
 namespace {
 
@@ -238,8 +237,7 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
                    });
 }
 
-// -------------------------------------------------------------------------------------------------
-// writing
+// ---------------------------------------------------------------------------------------- writing
 
 result<write_outcome> map::impl::store_small(std::string_view key, std::string_view value,
                                              const condition* allowed) const {
@@ -323,8 +321,7 @@ result<write_outcome> map::modify(
     return write_outcome{op.epoch(), done->changed, done->existed};
 }
 
-// ----------------------------------------------------------------------------------------------
-// durability
+// ------------------------------------------------------------------------------------- durability
 
 result<void> map::wait_durable(ticket t) {
     impl_->epochs().wait_durable(t);

@@ -7,8 +7,10 @@
 // number (the outcome `overtaken`).
 //
 // I1  A record is dead, and so absent, if its expiry has passed or its cas unique is at most the
-// flush mark. I2  No write puts a record in place that the flush mark in memory already covers. I3
-// The flush mark on the medium is at least the one in memory: flush_all writes first and publishes
+// flush mark.
+//  I2  No write puts a record in place that the flush mark in memory already covers.
+//  I3  The flush mark on the medium is at least the one in memory: flush_all writes first and
+//  publishes
 // then. Why I2 and I3 make flush_all atomic: a write that checks before the mark is published lies
 // before the flush, and any later write of its key, which waits for the node's lock, lies behind
 // both.

@@ -28,7 +28,8 @@
 //      would break it makes the value lines durable before line 0, and line 0 before anything else
 //      (persist points U1 and U2).
 //  V4  Value updates leave line 0 alone. A leaf's newest log can thus be newer than node_epoch,
-//  never its upper bits. V5  A slot is filled only if it was free when the epoch began, and holds
+//  never its upper bits.
+//  V5  A slot is filled only if it was free when the epoch began, and holds
 //  no log of it (paper's insAllowed,
 //      decided slot by slot); else the leaf goes to the external log first.
 //

@@ -17,8 +17,10 @@
 //  its right
 //      neighbour's low key. Equal slices lie in one leaf.
 //  M3  An interior node with n keys has n + 1 children; child i holds slices in [keys[i-1],
-//  keys[i]). M4  A node that is marked deleted is in no list and has no parent; its memory is
-//  reused only in a later epoch. M5  Before a node's first change in an epoch it is in the external
+//  keys[i]).
+//  M4  A node that is marked deleted is in no list and has no parent; its memory is
+//  reused only in a later epoch.
+//  M5  Before a node's first change in an epoch it is in the external
 //  log, or the change is covered by leaf_log.hpp,
 //      or the node was made in this epoch (log_epoch says which). All nodes that a split or a
 //      removal changes are logged together behind one fence, after all locks and all memory have

@@ -27,8 +27,7 @@ inline result<u64> masstree<D>::make_record(operation& op, std::string_view key,
     return offset;
 }
 
-// ---------------------------------------------------------------------------------------------
-// logging nodes
+// ---------------------------------------------------------------------------------- logging nodes
 
 template <class D>
 inline bool masstree<D>::is_logged(operation& op, node* n) const noexcept {
@@ -144,8 +143,7 @@ inline result<unsigned> masstree<D>::prepare_insert([[maybe_unused]] operation& 
     return p.slot(p.size());
 }
 
-// -----------------------------------------------------------------------------------------------
-// new nodes
+// -------------------------------------------------------------------------------------- new nodes
 
 template <class D>
 auto masstree<D>::new_leaf(operation& op, u64 low_key) -> result<leaf*> {
@@ -187,8 +185,7 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
     store(n.order, perm::sorted(count).word());
 }
 
-// ------------------------------------------------------------------------------------------------
-// changes
+// ---------------------------------------------------------------------------------------- changes
 
 template <class D>
 inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, descent& path,
