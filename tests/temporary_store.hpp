@@ -16,19 +16,9 @@
 
 #include <holdfast/store.hpp>
 
-namespace hf::test {
+#include "must.hpp"
 
-/// A value that must be there.
-template <class T>
-T must(result<T> r) {
-    if (!r) {
-        ADD_FAILURE() << r.error().to_string();
-        std::abort();
-    }
-    if constexpr (!std::is_void_v<T>) {
-        return std::move(*r);
-    }
-}
+namespace hf::test {
 
 /// A store in a directory of its own ($HF_TEST_DIR, or /dev/shm), which goes with it.
 class temporary_store {

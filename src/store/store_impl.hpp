@@ -6,14 +6,13 @@
 // drawn, and a number at or below the mark means "absent". Such a write starts again with a new
 // number (the outcome `overtaken`).
 //
-// I1  A record is dead, and so absent, if its expiry has passed or its cas unique is at most the
-// flush mark.
+//  I1  A record is dead, and so absent, if its expiry has passed or its cas unique is at most the
+//      flush mark.
 //  I2  No write puts a record in place that the flush mark in memory already covers.
 //  I3  The flush mark on the medium is at least the one in memory: flush_all writes first and
-//  publishes
-// then. Why I2 and I3 make flush_all atomic: a write that checks before the mark is published lies
-// before the flush, and any later write of its key, which waits for the node's lock, lies behind
-// both.
+//      publishes then.
+// Why I2 and I3 make flush_all atomic: a write that checks before the mark is published lies before
+// the flush, and any later write of its key, which waits for the node's lock, lies behind both.
 //
 // Concurrency: master_mutex serialises changes of the store's own record; purge_mutex guards its
 // cursor. No condition called under a node's lock takes a mutex or calls the map.

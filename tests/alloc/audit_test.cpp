@@ -8,19 +8,13 @@
 #include "alloc/audit.hpp"
 #include "alloc/heap.hpp"
 #include "base/random.hpp"
+#include "must.hpp"
 #include "scratch.hpp"
 
 namespace hf {
 namespace {
 
-template <class T>
-T must(result<T> r) {
-    if (!r) {
-        ADD_FAILURE() << r.error().to_string();
-        std::abort();
-    }
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
+using test::must;
 
 /// A heap whose blocks this test owns.
 class heap_audit_test : public test::on_tmpfs {

@@ -10,19 +10,13 @@
 
 #include "alloc/heap.hpp"
 #include "base/random.hpp"
+#include "must.hpp"
 #include "scratch.hpp"
 
 namespace hf {
 namespace {
 
-template <class T>
-T must(result<T> r) {
-    if (!r) {
-        ADD_FAILURE() << r.error().to_string();
-        std::abort();
-    }
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
+using test::must;
 
 using durable_heap = heap<incll_discipline>;
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "checkpoint/domain.hpp"
+#include "must.hpp"
 #include "scratch.hpp"
 #include "sync/spin_lock.hpp"
 
@@ -13,14 +14,7 @@ namespace {
 
 constexpr auto no_clock = std::chrono::microseconds(0);
 
-template <class T>
-T must(result<T> r) {
-    if (!r) {
-        ADD_FAILURE() << r.error().to_string();
-        std::abort();
-    }
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
+using test::must;
 
 class domain_test : public test::on_tmpfs {
    protected:

@@ -8,20 +8,14 @@
 #include <thread>
 
 #include "base/random.hpp"
+#include "must.hpp"
 #include "region/layout.hpp"
 #include "scratch.hpp"
 
 namespace hf {
 namespace {
 
-template <class T>
-T must(result<T> r) {
-    if (!r) {
-        ADD_FAILURE() << r.error().to_string();
-        std::abort();
-    }
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
+using test::must;
 
 class map_test : public test::on_tmpfs {
    protected:

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "must.hpp"
 #include "store/engine.hpp"
 
 namespace hf::test {
@@ -29,15 +30,6 @@ class scratch_file {
    private:
     std::string path_;
 };
-
-template <class T>
-T must(result<T> r) {
-    if (!r) {
-        ADD_FAILURE() << r.error().to_string();
-        std::abort();
-    }
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
 
 /// An engine with the calls that tests make.
 template <class D>
