@@ -13,6 +13,7 @@ enum class medium_kind : std::uint8_t {
     dax = 1,   ///< persistent memory, mapped with MAP_SYNC: cache-line write-back + fence
     eadr = 2,  ///< persistent memory whose power-fail domain holds the caches: fence only
     shm = 3,   ///< tmpfs: survives the process, not the power
+    file = 4,  ///< an ordinary file system: a redo journal, written at each epoch's end
 };
 
 /// How the bytes in a region are kept consistent. Written into the superblock at creation.

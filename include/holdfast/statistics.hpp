@@ -15,6 +15,19 @@ struct pause_statistics {
     std::uint64_t max_ns = 0;
 };
 
+/// Of the medium `file`; all zero on others.
+struct journal_statistics {
+    std::uint64_t records = 0;       ///< epochs made durable
+    std::uint64_t record_bytes = 0;  ///< written to the journal
+    std::uint64_t base_bytes = 0;    ///< written to the region's file, of old records
+    std::uint64_t syncs = 0;
+    std::uint64_t last_commit_ns = 0;  ///< of the last record: writing and syncing
+    std::uint64_t late_ns = 0;     ///< how long epochs were kept open because the disk was behind
+    std::uint64_t bytes = 0;       ///< size of the journal
+    std::uint64_t used_bytes = 0;  ///< of these, not yet in the region's file
+    std::string refusal;           ///< why nothing becomes durable at present; empty: it does
+};
+
 struct statistics {
     std::uint64_t epoch = 0;          ///< running
     std::uint64_t durable_epoch = 0;  ///< newest durable one
@@ -32,6 +45,8 @@ struct statistics {
     std::uint64_t log_bytes = 0;
 
     pause_statistics pause;  ///< the stop of all operations at an epoch's end
+
+    journal_statistics journal;
 
     std::uint64_t region_bytes = 0;     ///< size of the region file
     std::uint64_t allocated_bytes = 0;  ///< in blocks handed out, headers included

@@ -12,3 +12,13 @@ void check_failed(const char* file, int line, const char* condition, const char*
 }
 
 }  // namespace hf::detail
+
+namespace hf {
+
+void fatal(const char* message) noexcept {
+    std::fprintf(stderr, "holdfast: fatal: %s\n", message);
+    std::fflush(stderr);
+    std::abort();
+}
+
+}  // namespace hf

@@ -12,6 +12,14 @@ namespace hf::detail {
 
 }  // namespace hf::detail
 
+namespace hf {
+
+/// The environment has done something after which nothing that is said would be sure, a failed sync
+/// above all: the message goes to stderr, the process aborts.
+[[noreturn]] void fatal(const char* message) noexcept;
+
+}  // namespace hf
+
 #define HF_CHECK(condition, message)                                               \
     do {                                                                           \
         if (!(condition)) [[unlikely]]                                             \

@@ -6,6 +6,7 @@
 #include "base/bits.hpp"
 
 #include <cstddef>
+#include <span>
 
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
@@ -16,6 +17,18 @@ namespace hf {
 
 [[nodiscard]] inline u64 checksum64(const void* data, std::size_t size, u64 seed = 0) noexcept {
     return XXH3_64bits_withSeed(data, size, seed);
+}
+
+/// As if the pieces lay one behind the other.
+[[nodiscard]] inline u64 checksum64(std::span<const std::span<const std::byte>> pieces,
+                                    u64 seed) noexcept {
+    XXH3_state_t state;
+    // Without this the reset takes a secret of an earlier call for its own, if the stack still holds
+    // that call's seed.
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset_withSeed(&state, seed);
+    for (const auto& piece : pieces) XXH3_64bits_update(&state, piece.data(), piece.size());
+    return XXH3_64bits_digest(&state);
 }
 
 }  // namespace hf

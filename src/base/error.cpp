@@ -46,6 +46,8 @@ std::string_view to_string(medium_kind m) noexcept {
             return "eadr";
         case medium_kind::shm:
             return "shm";
+        case medium_kind::file:
+            return "file";
     }
     return "unknown";
 }

@@ -16,6 +16,8 @@ constexpr std::size_t lines_per_chunk = 2048;
 constexpr auto grace_for_workers = std::chrono::microseconds(300);
 // Group commit: waiters that come within this time after a boundary share the next one.
 constexpr u64 shortest_gap_ns = 100'000;
+// How often the clock looks at the journal.
+constexpr u64 nap_for_disk_ns = 1'000'000;
 
 }  // namespace
 
@@ -46,8 +48,13 @@ result<std::unique_ptr<domain>> domain::open(region& r, const domain_options& op
         d->failed_.add_range(super.failed[i].first, super.failed[i].last);
     }
     const u64 newest = std::max<u64>(*record, super.first_epoch_of_session);
-    d->crashed_ = !r.was_clean();
-    if (d->crashed_) {
+    // On the medium `file` a crash takes back the epoch that was running, whole, and leaves nothing
+    // of it. Its number is used up all the same: tickets for it are out.
+    const bool atomic = super.medium == medium_kind::file;
+    d->crashed_ = !r.was_clean() && !atomic;
+    if (!r.was_clean() && atomic) {
+        d->current_ = newest + 1;
+    } else if (d->crashed_) {
         d->crashed_epoch_ = newest;
         d->failed_.add(newest);
         d->current_ = newest + 1;
@@ -66,6 +73,7 @@ domain::~domain() {
     }
     clock_wake_.notify_all();
     if (clock_.joinable()) clock_.join();
+    if (region_.redo() != nullptr) region_.redo()->set_listener({});
     forget(id_);
 }
 
@@ -111,6 +119,15 @@ result<void> domain::start() {
     }
     started_ = true;
     last_boundary_ns_ = now_ns();
+    return region_.dirty() != nullptr && options_.durable ? start_journal() : result<void>{};
+}
+
+// From the first record on the base says that it needs its journal: so that goes there at once.
+result<void> domain::start_journal() {
+    if (auto ok = region_.start_journal(durable_); !ok) return ok;
+    region_.redo()->set_listener([this](u64 epoch) { announce(epoch); });
+    end_epoch();
+    region_.redo()->apply_all();
     return {};
 }
 
@@ -129,19 +146,30 @@ result<void> domain::close() {
     if (clock_.joinable()) clock_.join();
     end_epoch();
     if (!options_.durable || region_.read_only()) return {};
-    return region_.update_super([&](layout::superblock& s) {
+    auto written = region_.update_super([&](layout::superblock& s) {
         s.clean = 1;
-        s.clean_epoch = durable_;
+        s.clean_epoch = current_ - 1;
         s.first_epoch_of_session = current_;
     });
+    if (!written || region_.redo() == nullptr) return written;
+    end_epoch();
+    return region_.retire_journal();
 }
 
 result<void> domain::clear_failed() {
     const u64 now = current_;
-    auto written = region_.update_super([&](layout::superblock& s) {
-        s.failed_count = 0;
-        s.last_pass_epoch = now;
-    });
+    result<void> written;
+    const auto update = [&] {
+        written = region_.update_super([&](layout::superblock& s) {
+            s.failed_count = 0;
+            s.last_pass_epoch = now;
+        });
+    };
+    if (region_.redo() == nullptr) {
+        update();
+    } else {  // a boundary must not copy a superblock that is being changed
+        with_world_stopped([&](lane&) { update(); });
+    }
     if (!written) return written;
     // Readers that still hold the old horizon look into the old set, so it changes with the world
     // stopped.
@@ -210,32 +238,67 @@ void domain::with_world_stopped(const std::function<void(lane&)>& work) {
 void domain::lead_boundary() {
     const u64 start = now_ns();
     const u64 ending = current_.load(std::memory_order_relaxed);
-    if (options_.durable) {
-#if !defined(HF_MUTATION_boundary_flush)  // a seeded bug, for the tests of the tests
-        write_back_all();
-#endif
-        HF_PERSIST_POINT("checkpoint E1: every dirty line durable before the epoch is counted");
-        layout::epoch_record_store(region_.header().epoch, ending + 1);
-        region_.med().persist(&region_.header().epoch, sizeof(layout::epoch_record));
-        HF_PERSIST_POINT("checkpoint E2: epoch counted before it is announced");
+    const bool captures = options_.durable && region_.redo() != nullptr;
+    if (captures) {
+        capture(ending);
+    } else if (options_.durable) {
+        make_durable(ending);
     }
     const u32 used = lanes_used_.load(std::memory_order_acquire);
     for (u32 i = 0; i < used; ++i) {
         if (lanes_[i]) lanes_[i]->reset_lists();
     }
     current_.store(ending + 1, std::memory_order_release);
-    durable_.store(ending, std::memory_order_release);
-    trace::announced(ending);
+    if (!captures) {
+        durable_.store(ending, std::memory_order_release);
+        trace::announced(ending);
+    }
     const u64 end = now_ns();
     last_boundary_ns_.store(end, std::memory_order_relaxed);
     open_gate();
+    if (captures) region_.redo()->submit();
     durable_.notify_all();
     last_pause_.store(end - start, std::memory_order_relaxed);
     const std::lock_guard guard(pause_mutex_);
     pauses_.add(end - start);
 }
 
-void domain::write_back_all() {
+void domain::make_durable(u64 ending) {
+#if !defined(HF_MUTATION_boundary_flush)  // a seeded bug, for the tests of the tests
+    write_back_all();
+#endif
+    HF_PERSIST_POINT("checkpoint E1: every dirty line durable before the epoch is counted");
+    layout::epoch_record_store(region_.header().epoch, ending + 1);
+    region_.med().persist(&region_.header().epoch, sizeof(layout::epoch_record));
+    HF_PERSIST_POINT("checkpoint E2: epoch counted before it is announced");
+}
+
+// The lists of the lanes join the set, then what is in the set is copied, by all threads at hand.
+void domain::capture(u64 ending) {
+    layout::epoch_record_store(region_.header().epoch, ending + 1);
+    region_.med().flush(&region_.header().epoch, sizeof(layout::epoch_record));
+    gather_chunks();
+    for (const chunk& c : chunks_) region_.dirty()->collect({c.lines, c.count});
+    journal::capture& copy = region_.redo()->begin();
+    copy.begin(ending, region_.dirty()->take());
+    chunks_.clear();
+    for (std::size_t at = 0; at < copy.size(); at += lines_per_chunk) {
+        chunks_.push_back(
+            {copy.as_record().lines.data() + at, std::min(lines_per_chunk, copy.size() - at)});
+    }
+    capturing_ = &copy;
+    work_on_chunks();
+    capturing_ = nullptr;
+}
+
+/// By the journal's thread.
+void domain::announce(u64 epoch) {
+    durable_.store(epoch, std::memory_order_release);
+    trace::announced(epoch);
+    durable_.notify_all();
+}
+
+void domain::gather_chunks() {
     chunks_.clear();
     const u32 used = lanes_used_.load(std::memory_order_acquire);
     for (u32 i = 0; i < used; ++i) {
@@ -248,6 +311,9 @@ void domain::write_back_all() {
             }
         }
     }
+}
+
+void domain::work_on_chunks() {
     HF_CHECK(chunks_.size() < (u64{1} << 20), "too many dirty lines in one epoch");
     ++phase_;
     work_done_.store(0, std::memory_order_relaxed);
@@ -258,22 +324,56 @@ void domain::write_back_all() {
     while (work_done_.load(std::memory_order_acquire) != chunks_.size()) pause.wait();
 }
 
+void domain::write_back_all() {
+    gather_chunks();
+    work_on_chunks();
+}
+
+void domain::write_back(const u64* lines, std::size_t count) {
+    if (capturing_ != nullptr) {
+        const auto first = static_cast<std::size_t>(lines - capturing_->as_record().lines.data());
+        capturing_->copy(region_.base(), first, count);
+        return;
+    }
+    region_.med().flush_lines(region_.base(), lines, count);
+    region_.med().fence();
+}
+
 void domain::help_write_back() {
     constexpr u64 mask = (u64{1} << 20) - 1;
     u64 seen = work_.load(std::memory_order_acquire);
     while ((seen & mask) < ((seen >> 20) & mask)) {
         if (!work_.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel)) continue;
         const chunk& c = chunks_[seen & mask];
-        region_.med().flush_lines(region_.base(), c.lines, c.count);
-        region_.med().fence();
+        write_back(c.lines, c.count);
         work_done_.fetch_add(1, std::memory_order_acq_rel);
         seen = work_.load(std::memory_order_acquire);
     }
 }
 
+// Outside of the gate: nobody else is kept waiting.
+void domain::wait_for_journal() {
+    if (region_.redo() != nullptr) region_.redo()->wait_ready();
+}
+
+/// Whether the epoch has so many dirty lines that it should end before its time.
+bool domain::under_pressure() const {
+    return region_.dirty() != nullptr && region_.dirty()->pressure();
+}
+
+std::chrono::microseconds domain::longest_nap() const {
+    return region_.dirty() != nullptr ? std::chrono::milliseconds(2) : longest_epoch;
+}
+
+/// Whether an epoch could be ended now without waiting for the disk.
+bool domain::may_end_epoch() const {
+    return region_.redo() == nullptr || region_.redo()->is_ready();
+}
+
 void domain::end_epoch() {
     const u64 ending = current_.load(std::memory_order_acquire);
     while (current_.load(std::memory_order_acquire) == ending) {
+        wait_for_journal();
         if (close_gate()) {
             // Another leader may have been quicker: then this would end an epoch nobody asked to
             // end.
@@ -290,6 +390,11 @@ void domain::end_epoch() {
 
 void domain::wait_durable(u64 t) {
     while (durable_epoch() < t) {
+        if (current_epoch() > t) {  // ended, and on its way to the disk
+            const u64 seen = durable_.load(std::memory_order_acquire);
+            if (seen < t) durable_.wait(seen, std::memory_order_acquire);
+            continue;
+        }
         const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
         if (since < shortest_gap_ns) {
             std::this_thread::sleep_for(std::chrono::nanoseconds(shortest_gap_ns - since));
@@ -300,6 +405,7 @@ void domain::wait_durable(u64 t) {
 }
 
 bool domain::anything_written() const noexcept {
+    if (region_.dirty() != nullptr && !region_.dirty()->empty()) return true;
     const u32 used = lanes_used_.load(std::memory_order_acquire);
     for (u32 i = 0; i < used; ++i) {
         if (lanes_[i] && lanes_[i]->wrote.load(std::memory_order_relaxed)) return true;
@@ -313,8 +419,13 @@ void domain::run_clock() {
         const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
         const auto elapsed =
             std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::nanoseconds(since));
-        if (elapsed < options_.epoch) {
-            clock_wake_.wait_for(lock, options_.epoch - elapsed);
+        if (elapsed < options_.epoch && !under_pressure()) {
+            clock_wake_.wait_for(lock, std::min(options_.epoch - elapsed, longest_nap()));
+            continue;
+        }
+        if (!may_end_epoch()) {  // the disk is behind: the epoch grows
+            late_ns_.fetch_add(nap_for_disk_ns, std::memory_order_relaxed);
+            clock_wake_.wait_for(lock, std::chrono::nanoseconds(nap_for_disk_ns));
             continue;
         }
         lock.unlock();

@@ -19,6 +19,11 @@
 //            record and the superblock's first epoch as the one that failed: it had no operation in
 //            it.
 //
+// On the medium `file` memory is private, and an epoch reaches the disk whole or not at all. The
+// boundary copies the lines of e, the epoch record e + 1 among them, and opens the gate; e is
+// announced when the journal has made the copies durable (journal/core.hpp, J1). There is nothing
+// to undo: no external log is written, and a crash leaves no failed epoch.
+//
 // Concurrency.
 //  B1  An operation is inside (lane.inside = 1) from before it loads the state word as open until
 //  its end.
@@ -134,6 +139,8 @@ class domain {
     [[nodiscard]] u64 last_pause_ns() const noexcept {
         return last_pause_.load(std::memory_order_relaxed);
     }
+    /// For how long epochs have waited for the disk, though they were due (medium `file`).
+    [[nodiscard]] u64 late_ns() const noexcept { return late_ns_.load(std::memory_order_relaxed); }
     [[nodiscard]] u64 log_entries() const noexcept;
     [[nodiscard]] u64 log_bytes() const noexcept;
 
@@ -146,6 +153,7 @@ class domain {
     static constexpr u32 state_closed = 2;
 
     domain(region& r, const domain_options& options);
+    [[nodiscard]] result<void> start_journal();
 
     void enter(lane& l) noexcept;
     static void leave(lane& l) noexcept { l.inside.store(0, std::memory_order_release); }
@@ -154,7 +162,17 @@ class domain {
     bool close_gate();
     void open_gate();
     void lead_boundary();
+    void make_durable(u64 ending);
+    void capture(u64 ending);
+    void announce(u64 epoch);
+    void gather_chunks();
+    void work_on_chunks();
     void write_back_all();
+    void write_back(const u64* lines, std::size_t count);
+    void wait_for_journal();
+    [[nodiscard]] bool may_end_epoch() const;
+    [[nodiscard]] bool under_pressure() const;
+    [[nodiscard]] std::chrono::microseconds longest_nap() const;
     void help_write_back();
     void run_clock();
     [[nodiscard]] bool anything_written() const noexcept;
@@ -178,6 +196,7 @@ class domain {
     alignas(64) std::atomic<u64> durable_{0};
     std::atomic<u64> last_boundary_ns_{0};
     std::atomic<u64> last_pause_{0};
+    std::atomic<u64> late_ns_{0};
 
     // Write-back work: the chunks, and [phase 24 | chunks 20 | next 20] in one word, so that a late
     // helper never takes a chunk of another phase.
@@ -186,6 +205,7 @@ class domain {
         std::size_t count;
     };
     std::vector<chunk> chunks_;
+    journal::capture* capturing_ = nullptr;  ///< the chunks are lines to copy, not to write back
     std::atomic<u64> work_{0};
     std::atomic<u64> work_done_{0};
     u64 phase_ = 0;

@@ -5,6 +5,7 @@
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -32,6 +33,11 @@ constexpr std::array<named_type, 15> known_types{{{TMPFS_MAGIC, "tmpfs"},
                                                   {0x2FC12FC1UL, "zfs"},
                                                   {0x01021997UL, "9p"},
                                                   {0xFF534D42UL, "cifs"}}};
+
+// Those that allocate ahead, and whose sync reaches the device; overlayfs hands both on to one of
+// them.
+constexpr std::array<unsigned long, 5> on_disks{
+    EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
 
 bool maps_synchronously(int fd) noexcept {
     constexpr std::size_t one_page = 4096;
@@ -62,11 +68,15 @@ result<medium_kind> detect_medium(int fd, const std::string& path) {
         return failure(os_error(errc::io, "find the medium of the region", path,
                                 "check that the file system is mounted and healthy"));
     }
-    if (static_cast<unsigned long>(fs.f_type) == TMPFS_MAGIC) return medium_kind::shm;
-    return failure({errc::medium, "use this file system for a region", path,
-                    "the file system (" + file_system_name(fd) +
-                        ") is neither tmpfs nor mounted for direct access (DAX)",
-                    "use a path on tmpfs, such as /dev/shm, or on a mount with -o dax"});
+    const auto type = static_cast<unsigned long>(fs.f_type) & 0xFFFFFFFFUL;
+    if (type == TMPFS_MAGIC) return medium_kind::shm;
+    if (std::find(on_disks.begin(), on_disks.end(), type) != on_disks.end()) {
+        return medium_kind::file;
+    }
+    return failure(
+        {errc::medium, "use this file system for a region", path,
+         "what a sync means on the file system (" + file_system_name(fd) + ") is not known",
+         "use ext4, xfs, btrfs, f2fs or tmpfs, or a mount with -o dax"});
 }
 
 }  // namespace hf

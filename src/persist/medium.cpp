@@ -126,6 +126,7 @@ void medium::wait() const noexcept {
 void medium::stream(void* dst, const void* src, std::size_t n) const noexcept {
     if (instruction_ == flush_instruction::none) {
         if (n != 0) std::memcpy(dst, src, n);
+        note(dst, n);
         return;
     }
 #ifdef HF_TRACE

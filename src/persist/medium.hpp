@@ -8,10 +8,13 @@
 //   eadr  none         nothing              sfence (+ latency)   power loss (caches included)
 //   shm   none         nothing              compiler barrier     the process, not the power
 //   shm   clwb ...     write the line back  sfence (+ latency)   the process; plays NVM's part
+//   file  none         into the dirty set   compiler barrier     power loss, from the epoch's end
+//   on
 //
 // Invariants.
 //  I1 After persist(p, n), every byte of [p, p+n) as it was at the call survives what the medium
-//     promises to survive.
+//     promises to survive. On `file` nothing survives by itself: the next checkpoint contains it
+//     (dirty_set.hpp, journal/), and what a persist() promises holds once that one is durable.
 //  I2 A flush alone promises nothing before the next fence of the SAME thread.
 //  I3 Two stores to one line reach the medium in program order (PCSO), flushed or not, provided
 //     that the compiler keeps the order: use std::atomic release stores (ordered.hpp). A store of
@@ -27,6 +30,7 @@
 
 #include "base/bits.hpp"
 #include "persist/counters.hpp"
+#include "persist/dirty_set.hpp"
 #include "persist/trace.hpp"
 
 #include <holdfast/options.hpp>
@@ -62,10 +66,12 @@ class medium {
     /// shm without flushes.
     medium() noexcept = default;
     medium(medium_kind kind, flush_instruction instruction, u32 fence_latency_ns) noexcept;
+    /// The medium `file`: what is flushed goes into `dirty`, which outlives this and its copies.
+    explicit medium(dirty_set& dirty) noexcept : kind_(medium_kind::file), dirty_(&dirty) {}
 
     /// Writes back every line that [p, p+n) touches. n = 0 touches none.
     void flush(const void* p, std::size_t n) const noexcept {
-        if (instruction_ == flush_instruction::none || n == 0) return;
+        if (instruction_ == flush_instruction::none || n == 0) return note(p, n);
         const auto first = align_down(reinterpret_cast<u64>(p), line_size);
         const auto last = align_down(reinterpret_cast<u64>(p) + n - 1, line_size);
         const u64 lines = (last - first) / line_size + 1;
@@ -75,14 +81,17 @@ class medium {
 
     /// Writes back the line that holds the byte at p.
     void flush_line(const void* p) const noexcept {
-        if (instruction_ == flush_instruction::none) return;
+        if (instruction_ == flush_instruction::none) return note(p, 1);
         each_line(1, [p](u64) { return static_cast<const char*>(p); });
     }
 
     /// Writes back the lines base + 64 * line_numbers[i]. Counts once, with one branch on the
     /// instruction.
     void flush_lines(const std::byte* base, const u64* line_numbers, std::size_t n) const noexcept {
-        if (instruction_ == flush_instruction::none || n == 0) return;
+        if (instruction_ == flush_instruction::none || n == 0) {
+            if (dirty_ != nullptr) dirty_->note_lines({line_numbers, n});
+            return;
+        }
         each_line(n, [base, line_numbers](u64 i) {
             return reinterpret_cast<const char*>(base) + line_numbers[i] * line_size;
         });
@@ -114,7 +123,12 @@ class medium {
     void stream(void* dst, const void* src, std::size_t n) const noexcept;
 
     /// Whether flush() does anything.
-    [[nodiscard]] bool flushes() const noexcept { return instruction_ != flush_instruction::none; }
+    [[nodiscard]] bool flushes() const noexcept {
+        return instruction_ != flush_instruction::none || dirty_ != nullptr;
+    }
+    /// Whether memory as it was at the last boundary comes back after a crash, so that there is
+    /// nothing to undo: epochs reach the medium whole or not at all.
+    [[nodiscard]] bool is_atomic() const noexcept { return dirty_ != nullptr; }
     /// Whether fence() does anything.
     [[nodiscard]] bool fences() const noexcept { return fences_; }
     [[nodiscard]] medium_kind kind() const noexcept { return kind_; }
@@ -122,6 +136,10 @@ class medium {
     [[nodiscard]] u32 fence_latency_ns() const noexcept { return fence_latency_ns_; }
 
    private:
+    void note(const void* p, std::size_t n) const noexcept {
+        if (dirty_ != nullptr) dirty_->note(p, n);
+    }
+
     // The barrier in front keeps the caller's stores before the write-backs; none is needed between
     // these.
     template <class AddressOf>
@@ -154,6 +172,7 @@ class medium {
     bool fences_ = false;
     u32 fence_latency_ns_ = 0;
     u64 fence_cycles_ = 0;
+    dirty_set* dirty_ = nullptr;
 };
 
 }  // namespace hf

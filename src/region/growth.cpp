@@ -67,7 +67,11 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
     write_intent(new_bytes / page_size);
     HF_PERSIST_POINT("region G1: intent durable before the file grows");
     auto grown = detail::allocate(file_, name_, old_bytes, new_bytes);
-    if (grown) grown = detail::sync(file_, name_);
+    if (grown && redo_) {
+        redo_->base_has_grown();  // synced before the record that says so (journal J0)
+    } else if (grown) {
+        grown = detail::sync(file_, name_);
+    }
     if (!grown) {
         take_back(old_bytes, new_bytes);
         return grown;

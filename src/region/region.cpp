@@ -4,6 +4,7 @@
 #include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
 #include "region/header.hpp"
+#include "region/redo.hpp"
 
 #include <sys/mman.h>
 #include <cerrno>
@@ -31,8 +32,8 @@ result<void> check_options(const region_options& o, const std::string& name) {
     }
     if (o.flush > flush_policy::never)
         return absurd("the flush policy is unknown", "use one of flush_policy");
-    if (o.medium && (*o.medium < medium_kind::dax || *o.medium > medium_kind::shm)) {
-        return absurd("the medium is unknown", "use dax, eadr or shm, or leave it out");
+    if (o.medium && (*o.medium < medium_kind::dax || *o.medium > medium_kind::file)) {
+        return absurd("the medium is unknown", "use dax, eadr, shm or file, or leave it out");
     }
     if (o.fence_latency_ns > max_fence_latency_ns) {
         return absurd(
@@ -67,7 +68,9 @@ result<medium_kind> agree_on_medium(const detail::file_handle& file, const regio
     auto found = detect_medium(file.get(), name);
     if (!found) return found;
     const medium_kind kind = o.medium.value_or(*found);
-    if ((kind == medium_kind::shm) != (*found == medium_kind::shm)) {
+    // A journal works wherever a file can be synced; the others need what they are named after.
+    const medium_kind needed = kind == medium_kind::eadr ? medium_kind::dax : kind;
+    if (needed != *found && kind != medium_kind::file) {
         return failure({errc::medium, "open the region", name,
                         "the medium " + std::string(to_string(kind)) +
                             " was asked for, but the file lies on " +
@@ -75,12 +78,6 @@ result<medium_kind> agree_on_medium(const detail::file_handle& file, const regio
                         "leave the medium to be found, or use another path"});
     }
     return kind;
-}
-
-medium make_medium(medium_kind kind, const region_options& o) {
-    const bool flushes = o.flush == flush_policy::always ||
-                         (o.flush == flush_policy::automatic && kind == medium_kind::dax);
-    return {kind, flushes ? best_flush_instruction() : flush_instruction::none, o.fence_latency_ns};
 }
 
 result<window> take_window(const std::string& name) {
@@ -184,7 +181,7 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
     r->path_ = path;
     const auto kind = agree_on_medium(r->file_, options, r->name_);
     if (!kind) return tl::unexpected(kind.error());
-    if (!r->read_only_) r->medium_ = make_medium(*kind, options);
+    if (!r->read_only_) r->set_medium(*kind, options);
 
     const auto size = detail::facts_of(r->file_, r->name_);
     if (!size) return tl::unexpected(size.error());
@@ -194,9 +191,14 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
     if (auto ok = detail::read_start(r->file_, r->name_, bytes_of_copy); !ok) {
         return tl::unexpected(ok.error());
     }
+    auto redo = detail::pending_redo::find(path, *copy, !r->read_only_);
+    if (!redo) return tl::unexpected(redo.error());
     auto facts = detail::judge_header(*copy, size->bytes, r->name_);
     if (!facts) return tl::unexpected(facts.error());
     if (auto ok = r->check_against(*facts, options); !ok) return tl::unexpected(ok.error());
+    if (auto ok = detail::check_journal(facts->super, *redo, r->name_); !ok) {
+        return tl::unexpected(ok.error());
+    }
 
     const u64 bytes = facts->pages * page_size;
     // A copy may have come back with holes; a store into one would kill the process when the disk
@@ -206,9 +208,29 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
             return tl::unexpected(ok.error());
         }
     }
+    if (*redo && !r->read_only_) {
+        if (auto ok = (*redo)->apply_to(r->file_, r->name_); !ok) return tl::unexpected(ok.error());
+    }
     if (auto ok = r->map(0, bytes); !ok) return tl::unexpected(ok.error());
+    if (*redo && r->read_only_) {
+        const std::span mapped(r->base(), bytes);
+        if (auto ok = (*redo)->overlay(mapped); !ok) return tl::unexpected(ok.error());
+    }
+    if (*redo) r->journal_file_ = (*redo)->take_file();
     r->adopt(std::move(*facts), size->bytes);
     return r;
+}
+
+void region::set_medium(medium_kind kind, const region_options& o) {
+    if (kind == medium_kind::file) {
+        dirty_ = std::make_unique<dirty_set>(base(), max_pages_ * page_size);
+        medium_ = medium(*dirty_);
+        return;
+    }
+    const bool flushes = o.flush == flush_policy::always ||
+                         (o.flush == flush_policy::automatic && kind == medium_kind::dax);
+    medium_ = {kind, flushes ? best_flush_instruction() : flush_instruction::none,
+               o.fence_latency_ns};
 }
 
 result<void> region::check_against(const detail::header_facts& facts,
@@ -262,8 +284,8 @@ result<std::unique_ptr<region>> region::create_volatile(u64 bytes, const region_
     return r;
 }
 
-// The window's destructor maps over everything.
-region::~region() = default;
+// The journal's threads end first, then the window's destructor maps over everything.
+region::~region() { redo_.reset(); }
 
 error region::failed(errc code, std::string what, std::string why, std::string next) const {
     return {code, std::move(what), name_, std::move(why), std::move(next)};
@@ -279,7 +301,7 @@ result<void> region::map(u64 from, u64 to) {
     } else {
         fd = file_.get();
         offset = static_cast<off_t>(from);
-        if (read_only_) {
+        if (read_only_ || medium_.kind() == medium_kind::file) {
             flags |= MAP_PRIVATE | MAP_NORESERVE;
         } else if (medium_.kind() == medium_kind::shm) {
             flags |= MAP_SHARED;

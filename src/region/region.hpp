@@ -27,6 +27,10 @@
 //  R1 a root's fields are durable before its name is; R2 its name is durable before it is handed
 //     out.
 //
+// On the medium `file` the mapping is private: a store reaches the disk by a checkpoint only, and
+// the
+//  orders G, S and R hold within memory. See redo.hpp and journal/.
+//
 // Concurrency. grow, segments, update_super, find_root and add_root may be called by any thread;
 //  the rest is constant or atomic. super() is a snapshot that stays valid while the region lives.
 // Recovery. Growth that was cut short leaves either nothing, or a tail behind the last segment that
@@ -41,6 +45,7 @@
 #pragma once
 
 #include "base/check.hpp"
+#include "journal/redo_journal.hpp"
 #include "persist/medium.hpp"
 #include "region/arena.hpp"
 #include "region/file.hpp"
@@ -102,6 +107,19 @@ class region {
     /// update_super mends it.
     [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 
+    // --- medium `file` (docs/journal.md) ---
+    /// From here on checkpoints are possible: the journal is there, and the base file is marked as
+    /// one that needs it as soon as the first of them is applied. `base_epoch`: what the file has.
+    [[nodiscard]] result<void> start_journal(u64 base_epoch);
+    /// Everything that was submitted is in the base file, durably so; the journal is removed.
+    [[nodiscard]] result<void> retire_journal();
+    /// nullptr on other media, and before start_journal().
+    [[nodiscard]] journal::redo_journal* redo() const noexcept { return redo_.get(); }
+    /// The lines that the next checkpoint must contain; nullptr on other media.
+    [[nodiscard]] dirty_set* dirty() const noexcept { return dirty_.get(); }
+    /// Of the journal; tests want small ones.
+    void set_journal_shape(const journal::geometry& shape) noexcept { journal_shape_ = shape; }
+
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
         HF_ASSERT(offset < size(), "an offset outside of the region");
@@ -142,6 +160,7 @@ class region {
                                                                 const region_options& options);
     [[nodiscard]] result<void> check_against(const detail::header_facts& facts,
                                              const region_options& options) const;
+    void set_medium(medium_kind kind, const region_options& options);
     result<void> map(u64 from, u64 to);
     result<void> extend_file(u64 old_bytes, u64 new_bytes);
     void take_back(u64 old_bytes, u64 new_bytes);
@@ -154,6 +173,8 @@ class region {
 
     window window_;
     detail::file_handle file_;
+    detail::file_handle journal_file_;
+    std::unique_ptr<dirty_set> dirty_;
     std::filesystem::path path_;
     std::string name_;  // path_ as text, for errors
     medium medium_;
@@ -175,6 +196,9 @@ class region {
     std::atomic<const layout::superblock*> super_{nullptr};
 
     mutable std::mutex root_mutex_;  // the names of the roots
+
+    journal::geometry journal_shape_;
+    std::unique_ptr<journal::redo_journal> redo_;
 };
 
 }  // namespace hf

@@ -42,6 +42,18 @@ std::string_view name_of(ack_mode mode) {
     return mode == ack_mode::durable ? "durable" : "buffered";
 }
 
+void journal_lines(report& r, const journal_statistics& j) {
+    r.line("journal_records", j.records);
+    r.line("journal_bytes_written", j.record_bytes);
+    r.line("journal_base_bytes_written", j.base_bytes);
+    r.line("journal_syncs", j.syncs);
+    r.line("journal_last_commit_us", j.last_commit_ns / 1000);
+    r.line("journal_late_ms", j.late_ns / 1'000'000);
+    r.line("journal_size", j.bytes);
+    r.line("journal_used", j.used_bytes);
+    r.line("journal_refuses", j.refusal.empty() ? "no" : j.refusal);
+}
+
 void checkpoint_lines(report& r, const statistics& s) {
     constexpr u64 us = 1000;
     r.line("epoch", s.epoch);
@@ -64,6 +76,7 @@ void checkpoint_lines(report& r, const statistics& s) {
     r.line("region_bytes", s.region_bytes);
     r.line("allocated_bytes", s.allocated_bytes);
     r.line("free_bytes", s.free_bytes);
+    if (s.journal.records != 0) journal_lines(r, s.journal);
     r.line("medium", s.medium);
     r.line("flush_instruction", s.flush_instruction);
 }

@@ -337,6 +337,27 @@ ticket map::durable_epoch() const noexcept { return impl_->epochs().durable_epoc
 ticket map::current_epoch() const noexcept { return impl_->epochs().current_epoch(); }
 std::uint64_t map::generation() const noexcept { return impl_->machine->generation(); }
 
+namespace {
+
+journal_statistics journal_numbers(const region& file, const domain& d) {
+    journal_statistics s;
+    const auto* j = file.redo();
+    if (j == nullptr) return s;
+    const auto& n = j->numbers();
+    s.records = n.records();
+    s.record_bytes = n.journal_bytes();
+    s.base_bytes = n.base_bytes();
+    s.syncs = n.syncs();
+    s.last_commit_ns = j->last_commit_ns();
+    s.late_ns = d.late_ns();
+    s.bytes = n.segments() * n.segment_bytes();
+    s.used_bytes = n.used() * n.segment_bytes();
+    if (const auto why = j->refusal()) s.refusal = why->to_string();
+    return s;
+}
+
+}  // namespace
+
 statistics map::stats() const {
     statistics s;
     const domain& d = impl_->epochs();
@@ -348,7 +369,7 @@ statistics map::stats() const {
         s.failed_epochs = op.failed().count();
     }
     s.generation = generation();
-    s.recovered = d.needs_recovery();
+    s.recovered = d.needs_recovery() || !file.was_clean();
     s.recovery_ns = impl_->machine->recovery_ns();
     s.recovered_entries = d.recovered_entries();
     const persist_counters counted = total_persist_counters();
@@ -360,6 +381,7 @@ statistics map::stats() const {
     const histogram pauses = d.pauses();
     s.pause = {pauses.count(), d.last_pause_ns(), pauses.percentile(50), pauses.percentile(99),
                pauses.max()};
+    s.journal = journal_numbers(file, d);
     s.region_bytes = file.size();
     for (const u64 bytes : impl_->memory().usage()) s.allocated_bytes += bytes;
     s.free_bytes = s.region_bytes - std::min(s.region_bytes, s.allocated_bytes);

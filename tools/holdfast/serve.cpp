@@ -64,7 +64,10 @@ const std::map<std::string, flush_policy> flush_policies{{"auto", flush_policy::
                                                          {"always", flush_policy::always},
                                                          {"never", flush_policy::never}};
 const std::map<std::string, medium_kind> media{
-    {"dax", medium_kind::dax}, {"eadr", medium_kind::eadr}, {"shm", medium_kind::shm}};
+    {"dax", medium_kind::dax},
+    {"eadr", medium_kind::eadr},
+    {"shm", medium_kind::shm},
+    {"file", medium_kind::file}};
 
 result<map_options> map_options_of(const serve_arguments& a) {
     map_options o;
@@ -172,7 +175,7 @@ void add_serve(CLI::App& app, action& chosen) {
     auto a = std::make_shared<serve_arguments>();
     verb->add_option("-f,--file,FILE", a->file,
                      "The region; it is created where there is none, and recovered where a crash\n"
-                     "left it. It lies on tmpfs or on a file system mounted with dax")
+                     "left it. It lies on a disk, on tmpfs, or on a file system mounted with dax")
         ->capture_default_str();
     verb->add_option("-l,--listen", a->address, "Numeric address to listen on")
         ->capture_default_str()
@@ -213,10 +216,10 @@ void add_serve(CLI::App& app, action& chosen) {
         ->check(size_between(0, window_size))
         ->type_name("SIZE");
     verb->add_option("--medium", a->medium,
-                     "auto, shm, dax, or eadr: persistent memory of a machine that saves its\n"
-                     "caches when the power fails, which cannot be found out by itself")
+                     "auto, file, shm, dax, or eadr: persistent memory of a machine that saves\n"
+                     "its caches when the power fails, which cannot be found out by itself")
         ->capture_default_str()
-        ->check(CLI::IsMember({"auto", "dax", "eadr", "shm"}).description(""))
+        ->check(CLI::IsMember({"auto", "dax", "eadr", "file", "shm"}).description(""))
         ->type_name("MEDIUM");
     verb->add_option("--flush", a->flush,
                      "Write back cache lines: auto (as the medium needs it), always, never")

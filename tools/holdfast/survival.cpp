@@ -19,6 +19,10 @@ std::string survival_of(medium_kind medium, bool flushes) {
         case medium_kind::shm:
             return "a region here survives the death of its process, however sudden, but not a "
                    "reboot, a crash of the kernel or a power cut: tmpfs is memory";
+        case medium_kind::file:
+            return "an epoch here survives the death of its process, a crash of the kernel and a "
+                   "power cut once its journal record is synced, as far as the device keeps what "
+                   "it says it has synced";
     }
     return "unknown";
 }

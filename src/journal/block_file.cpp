@@ -1,0 +1,101 @@
+#include "journal/block_file.hpp"
+
+#include "base/os_error.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+
+namespace hf::journal {
+
+namespace {
+
+constexpr std::size_t max_pieces = 8;
+
+result<void> write_all(int fd, u64 offset, std::span<const std::byte> bytes,
+                       const std::string& name) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        const ssize_t n = ::pwrite(fd, bytes.data() + done, bytes.size() - done,
+                                   static_cast<off_t>(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            return failure(os_error("write to the file", at_offset(name, offset + done),
+                                    "check the device and the space on it"));
+        }
+        done += static_cast<std::size_t>(n);
+    }
+    return {};
+}
+
+}  // namespace
+
+result<void> posix_file::write(u64 offset, std::span<const std::span<const std::byte>> pieces) {
+    std::array<iovec, max_pieces> list{};
+    std::size_t used = 0;
+    u64 total = 0;
+    for (const auto& piece : pieces) {
+        if (used == max_pieces) break;
+        list[used++] = {const_cast<std::byte*>(piece.data()), piece.size()};
+        total += piece.size();
+    }
+    if (pieces.size() > 1 && pieces.size() <= max_pieces) {
+        const ssize_t n =
+            ::pwritev(fd_, list.data(), static_cast<int>(used), static_cast<off_t>(offset));
+        if (n == static_cast<ssize_t>(total)) return {};
+    }
+    // One piece, or the kernel took less than all: piece by piece, with what went wrong.
+    for (const auto& piece : pieces) {
+        if (auto ok = write_all(fd_, offset, piece, name_); !ok) return ok;
+        offset += piece.size();
+    }
+    return {};
+}
+
+result<void> posix_file::read(u64 offset, std::span<std::byte> into) {
+    std::size_t done = 0;
+    while (done < into.size()) {
+        const ssize_t n =
+            ::pread(fd_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) {
+            return failure(os_error(errc::io, "read the file", at_offset(name_, offset + done),
+                                    "check the device"));
+        }
+        if (n == 0) {
+            return failure({errc::corrupt, "read the file", at_offset(name_, offset + done),
+                            "the file ends there", "restore it from a backup"});
+        }
+        done += static_cast<std::size_t>(n);
+    }
+    return {};
+}
+
+result<void> posix_file::sync() {
+    if (::fdatasync(fd_) == 0) return {};
+    return failure(os_error(errc::io, "sync the file", name_,
+                            "do not trust what was written last; check the device"));
+}
+
+result<void> posix_file::extend(u64 bytes) {
+    const auto now = size();
+    if (!now) return tl::unexpected(now.error());
+    if (*now >= bytes) return {};
+    while (::fallocate(fd_, 0, static_cast<off_t>(*now), static_cast<off_t>(bytes - *now)) != 0) {
+        if (errno == EINTR) continue;
+        return failure(os_error("allocate " + std::to_string(bytes - *now) + " bytes",
+                                at_offset(name_, *now), "make room on the file system"));
+    }
+    return {};
+}
+
+result<u64> posix_file::size() {
+    struct stat s{};
+    if (::fstat(fd_, &s) == 0) return static_cast<u64>(s.st_size);
+    return failure(os_error(errc::io, "look at the file", name_, "check the file system"));
+}
+
+}  // namespace hf::journal

@@ -1,0 +1,131 @@
+#include "journal/core.hpp"
+
+#include "journal/apply.hpp"
+#include "persist/persist_point.hpp"
+
+namespace hf::journal {
+
+core::core(block_file& journal, block_file& base, const identity& who, u64 base_epoch,
+           const geometry& shape)
+    : journal_(journal), base_(base), ring_(who, shape.segment_bytes, shape.segments) {
+    header_.who = who;
+    header_.segment_bytes = shape.segment_bytes;
+    header_.base_epoch = base_epoch;
+}
+
+result<std::unique_ptr<core>> core::start(block_file& journal, block_file& base,
+                                          const identity& who, u64 base_epoch,
+                                          const geometry& shape) {
+    auto grown = journal.extend(ring::file_bytes(shape.segment_bytes, shape.segments));
+    if (!grown) return tl::unexpected(grown.error());
+    std::unique_ptr<core> c(new core(journal, base, who, base_epoch, shape));
+    // Both slots: nothing of an earlier session is to come up when one is damaged.
+    for (const u64 serial : {0, 1}) {
+        c->header_.serial = serial;
+        auto written = write_header(journal, c->header_);
+        if (!written) return tl::unexpected(written.error());
+    }
+    if (auto ok = journal.sync(); !ok) return tl::unexpected(ok.error());
+    return c;
+}
+
+bool core::needs_space(const record& r) {
+    const std::lock_guard lock(mutex_);
+    return ring_.missing(r) != 0;
+}
+
+result<void> core::make_room(const record& r) {
+    const u64 missing = ring_.missing(r);
+    if (missing == 0) return {};
+    const u64 segments = ring_.segments() + missing;
+    auto grown = journal_.extend(ring::file_bytes(ring_.segment_bytes(), segments));
+    if (!grown) return grown;
+    for (u64 i = 0; i < missing; ++i) ring_.add_segment();
+    return {};
+}
+
+result<void> core::commit(const record& r) {
+    if (base_grown_.exchange(false, std::memory_order_acq_rel)) {
+        if (auto ok = base_.sync(); !ok) return ok;
+        ++syncs_;
+        HF_PERSIST_POINT("journal J0: the base's length durable before a record that needs it");
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        if (auto ok = make_room(r); !ok) return ok;
+        if (auto ok = ring_.append(journal_, r); !ok) return ok;
+    }
+    if (auto ok = journal_.sync(); !ok) return ok;
+    ++syncs_;
+    HF_PERSIST_POINT("journal J1: a record durable before its epoch is announced");
+    const std::lock_guard lock(mutex_);
+    durable_ = ring_.next_record() - 1;
+    return {};
+}
+
+result<u64> core::apply_some(u64 most, bool all) {
+    std::vector<chunk_place> chunks;
+    u64 segments = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto& used = ring_.used();
+        // The newest segment is still being filled.
+        const u64 full = used.size() - (all || used.empty() ? 0 : 1);
+        // J2: nothing of a record that is not durable.
+        while (segments < std::min(most, full) &&
+               used[segments].chunks.back().at.record <= durable_) {
+            const auto& more = used[segments++].chunks;
+            chunks.insert(chunks.end(), more.begin(), more.end());
+        }
+    }
+    if (segments == 0) return 0;
+    auto applied = apply(journal_, chunks, [this](u64 offset, std::span<const std::byte> bytes) {
+        base_bytes_ += bytes.size();
+        return base_.write(offset, bytes);
+    });
+    if (!applied) return tl::unexpected(applied.error());
+    if (auto ok = base_.sync(); !ok) return tl::unexpected(ok.error());
+    ++syncs_;
+    HF_PERSIST_POINT("journal J3: lines durable in the base before their records are given up");
+    if (auto ok = say_applied(chunks); !ok) return tl::unexpected(ok.error());
+    const std::lock_guard lock(mutex_);
+    ring_.free_oldest(segments);
+    return segments;
+}
+
+result<void> core::say_applied(std::span<const chunk_place> applied) {
+    header_facts next = header_;
+    next.serial += 1;
+    next.oldest = applied.back().next();
+    for (const chunk_place& c : applied) {
+        if (c.next().chunk == 0) next.base_epoch = c.epoch;
+    }
+    if (auto ok = write_header(journal_, next); !ok) return ok;
+    if (auto ok = journal_.sync(); !ok) return ok;
+    ++syncs_;
+    HF_PERSIST_POINT("journal J4: the header durable before a segment is used again");
+    header_ = next;
+    return {};
+}
+
+u64 core::records() const {
+    const std::lock_guard lock(mutex_);
+    return durable_;
+}
+
+u64 core::segments() const {
+    const std::lock_guard lock(mutex_);
+    return ring_.segments();
+}
+
+u64 core::used() const {
+    const std::lock_guard lock(mutex_);
+    return ring_.used().size();
+}
+
+u64 core::journal_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return ring_.written_bytes();
+}
+
+}  // namespace hf::journal

@@ -1,0 +1,84 @@
+// journal/core.hpp: what is durable before what, on the medium `file`.
+//
+// Purpose. The two steps that a journal is made of, each a matter of one thread, and the same with
+//  threads (redo_journal.hpp) and without (crash lab): commit() makes an epoch durable;
+//  apply_some() brings old records to the base file and gives their space back.
+//
+// Persist order.
+//  J0 The base file's length is durable before a record that needs it is written.
+//  J1 All chunks of a record are durable before its epoch is announced, and before the next record
+//     is begun.
+//  J2 A record is durable before any line of it is written to the base file.
+//  J3 The lines are durable in the base file before the header says that the records are not
+//  needed. J4 The header is durable before a segment of such records is used again.
+// A crash at any instant leaves a base file that holds, for each line, a value of an epoch between
+// header.base_epoch and the last durable one, or a part of it; the records from header.oldest on
+// say all lines that may differ from the last durable epoch, and the scan finds them complete.
+//
+// Concurrency. One thread may commit while another applies. The mutex covers the ring's lists; the
+//  chunks that apply_some() reads are durable and not written again before it frees them.
+// Recovery. recover() of recovery.hpp; may be cut short and run again, since it only writes to the
+//  base file what the journal goes on to say.
+#pragma once
+
+#include "journal/header.hpp"
+#include "journal/ring.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+namespace hf::journal {
+
+struct geometry {
+    u64 segment_bytes = u64{8} << 20;  ///< a multiple of 4,096
+    u64 segments = 16;                 ///< at first; more are added when one record needs them
+};
+
+class core {
+   public:
+    /// Makes the file the journal of a session that starts with a base file of `base_epoch`. Syncs.
+    [[nodiscard]] static result<std::unique_ptr<core>> start(block_file& journal, block_file& base,
+                                                             const identity& who, u64 base_epoch,
+                                                             const geometry& shape);
+
+    /// Makes one epoch durable (J0, J1). errc::no_space: the ring is full and cannot grow; nothing
+    /// counts, and it may be tried again. Any other error is final.
+    [[nodiscard]] result<void> commit(const record& r);
+    /// The next commit() makes the base file's length durable first.
+    void base_has_grown() noexcept { base_grown_.store(true, std::memory_order_release); }
+    /// Whether commit(r) would have to wait for space, or to grow.
+    [[nodiscard]] bool needs_space(const record& r);
+
+    /// Applies the oldest full segments of durable records, at most `most` (J2-J4). Returns how
+    /// many that were. With `all` the segment that is being filled, too: no commit() may be
+    /// running.
+    [[nodiscard]] result<u64> apply_some(u64 most, bool all = false);
+
+    [[nodiscard]] u64 records() const;
+    [[nodiscard]] u64 segment_bytes() const noexcept { return ring_.segment_bytes(); }
+    [[nodiscard]] u64 segments() const;
+    /// Segments that hold something not applied.
+    [[nodiscard]] u64 used() const;
+    [[nodiscard]] u64 journal_bytes() const;  ///< written in records, headers of chunks included
+    [[nodiscard]] u64 base_bytes() const noexcept { return base_bytes_; }  ///< written by applying
+    [[nodiscard]] u64 syncs() const noexcept { return syncs_; }
+
+   private:
+    core(block_file& journal, block_file& base, const identity& who, u64 base_epoch,
+         const geometry& shape);
+    [[nodiscard]] result<void> make_room(const record& r);
+    [[nodiscard]] result<void> say_applied(std::span<const chunk_place> applied);
+
+    block_file& journal_;
+    block_file& base_;
+    mutable std::mutex mutex_;  // ring_, durable_
+    ring ring_;
+    u64 durable_ = 0;      ///< the last durable record
+    header_facts header_;  // apply_some() only
+    std::atomic<bool> base_grown_{false};
+    std::atomic<u64> base_bytes_{0};
+    std::atomic<u64> syncs_{0};
+};
+
+}  // namespace hf::journal

@@ -1,0 +1,192 @@
+#include "journal/redo_journal.hpp"
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace hf::journal {
+
+namespace {
+
+constexpr auto retry_after = std::chrono::milliseconds(100);
+
+/// So many segments are applied at a time: one sync for all of them.
+constexpr u64 applied_together = 8;
+
+}  // namespace
+
+result<std::unique_ptr<redo_journal>> redo_journal::start(std::unique_ptr<block_file> journal,
+                                                          std::unique_ptr<block_file> base,
+                                                          const identity& who, u64 base_epoch,
+                                                          const geometry& shape) {
+    std::unique_ptr<redo_journal> j(new redo_journal);
+    j->journal_ = std::move(journal);
+    j->base_ = std::move(base);
+    j->shape_ = shape;
+    auto made = core::start(*j->journal_, *j->base_, who, base_epoch, shape);
+    if (!made) return tl::unexpected(made.error());
+    j->core_ = std::move(*made);
+    j->writer_ = std::thread([self = j.get()] { self->write_loop(); });
+    j->applier_ = std::thread([self = j.get()] { self->apply_loop(); });
+    return j;
+}
+
+redo_journal::~redo_journal() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    changed_.notify_all();
+    if (writer_.joinable()) writer_.join();
+    if (applier_.joinable()) applier_.join();
+}
+
+void redo_journal::set_listener(std::function<void(u64 epoch)> listener) {
+    const std::lock_guard lock(listener_mutex_);
+    listener_ = std::move(listener);
+}
+
+u64 redo_journal::comfortable_lines() const noexcept {
+    return shape_.segment_bytes * shape_.segments / line_size / 4;
+}
+
+// ------------------------------------------------------------------------------- the boundary's
+// side
+
+bool redo_journal::is_ready() const {
+    const std::lock_guard lock(mutex_);
+    return begun_ - written_ < 2;
+}
+
+void redo_journal::wait_ready() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return begun_ - written_ < 2; });
+}
+
+capture& redo_journal::begin() {
+    std::unique_lock lock(mutex_);
+    HF_CHECK(begun_ == submitted_, "a capture was begun before the last one was submitted");
+    changed_.wait(lock, [this] { return begun_ - written_ < 2; });
+    return captures_[begun_++ % 2];
+}
+
+void redo_journal::submit() {
+    {
+        const std::lock_guard lock(mutex_);
+        submitted_ = begun_;
+    }
+    changed_.notify_all();
+}
+
+void redo_journal::drain() {
+    std::unique_lock lock(mutex_);
+    const u64 upto = submitted_;
+    changed_.wait(lock, [&] { return written_ >= upto; });
+}
+
+void redo_journal::apply_all() {
+    std::unique_lock lock(mutex_);
+    // The writing thread rests now, and does not begin while the flag is set.
+    changed_.wait(lock, [this] { return written_ == submitted_ && !apply_everything_; });
+    apply_everything_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !apply_everything_; });
+}
+
+std::optional<error> redo_journal::refusal() const {
+    const std::lock_guard lock(mutex_);
+    return refusal_;
+}
+
+// -------------------------------------------------------------------------------- the writing
+// thread
+
+void redo_journal::write_loop() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        changed_.wait(lock, [this] {
+            return (written_ != submitted_ && !apply_everything_) ||
+                   (stopping_ && written_ == submitted_);
+        });
+        if (written_ == submitted_) return;
+        capture& c = captures_[written_ % 2];
+        lock.unlock();
+        const u64 start = now_ns();
+        commit(c);
+        last_commit_ns_ = now_ns() - start;
+        {
+            const std::lock_guard guard(listener_mutex_);
+            if (listener_) listener_(c.epoch());
+        }
+        c.shrink();
+        lock.lock();
+        ++written_;
+        changed_.notify_all();
+    }
+}
+
+void redo_journal::commit(capture& c) {
+    for (;;) {
+        // Space comes from the applying thread, as long as that has something to apply.
+        if (core_->needs_space(c.as_record())) {
+            std::unique_lock lock(mutex_);
+            if (core_->used() > 1) {
+                wants_space_ = true;
+                changed_.notify_all();
+                changed_.wait(lock, [this] { return !wants_space_; });
+                continue;
+            }
+        }
+        auto done = core_->commit(c.as_record());
+        if (!done && done.error().code != errc::no_space) fatal(done.error().to_string().c_str());
+        std::unique_lock lock(mutex_);
+        refuses_ = !done;
+        if (done) {
+            refusal_.reset();
+            return;
+        }
+        refusal_ = done.error();
+        HF_CHECK(!stopping_, "the region is closed while its journal has no room on the disk");
+        lock.unlock();
+        std::this_thread::sleep_for(retry_after);
+    }
+}
+
+// ------------------------------------------------------------------------------- the applying
+// thread
+
+bool redo_journal::should_apply() const {
+    return apply_everything_ || wants_space_ || 2 * core_->used() > core_->segments();
+}
+
+void redo_journal::apply_loop() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        changed_.wait(lock, [this] { return stopping_ || should_apply(); });
+        if (stopping_ && !wants_space_ && !apply_everything_) {
+            if (written_ == submitted_) return;
+            changed_.wait(lock, [this] { return written_ == submitted_ || wants_space_; });
+            continue;
+        }
+        const bool all = apply_everything_;
+        lock.unlock();
+        u64 applied = 0;
+        do {
+            auto some = core_->apply_some(applied_together, all);
+            if (!some) fatal(some.error().to_string().c_str());
+            applied = *some;
+        } while (all && applied != 0);
+        lock.lock();
+        if (all) apply_everything_ = false;
+        wants_space_ = false;
+        changed_.notify_all();
+        // Full segments of a record that is not durable yet cannot be applied: wait for its sync.
+        if (applied == 0 && !stopping_ && should_apply()) {
+            changed_.wait_for(lock, std::chrono::milliseconds(1));
+        }
+    }
+}
+
+}  // namespace hf::journal

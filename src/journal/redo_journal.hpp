@@ -1,0 +1,93 @@
+// journal/redo_journal.hpp: the threads of a journal.
+//
+// Purpose. While the next epoch runs already, one thread makes the last one durable, another
+// applies
+//  old records to the base file. The boundary only copies lines: it never waits for the disk, as
+//  long as the disk keeps up.
+// When it does not. There are two captures: one is written, the other may be filled. While both are
+//  taken is_ready() is false, the clock lets the epoch grow, and only who must have it ended waits.
+//  How many lines an epoch may hold is the dirty set's business.
+// Errors. A full file system: the epoch stays where it is, refusal() says why, and it is tried
+// again
+//  until there is room. Everything else, a failed sync above all, is fatal.
+// Concurrency. begin() and submit() by one thread at a time, the boundary's leader; all else by
+//  anybody.
+#pragma once
+
+#include "journal/capture.hpp"
+#include "journal/core.hpp"
+
+#include <condition_variable>
+#include <functional>
+#include <optional>
+#include <thread>
+
+namespace hf::journal {
+
+class redo_journal {
+   public:
+    /// Owns both files from here on.
+    [[nodiscard]] static result<std::unique_ptr<redo_journal>> start(
+        std::unique_ptr<block_file> journal, std::unique_ptr<block_file> base, const identity& who,
+        u64 base_epoch, const geometry& shape);
+    /// Waits for what was submitted.
+    ~redo_journal();
+    redo_journal(const redo_journal&) = delete;
+    redo_journal& operator=(const redo_journal&) = delete;
+
+    /// Called with each epoch that has become durable, by the writing thread; {}: nobody. Returns
+    /// when no call of the old one is under way.
+    void set_listener(std::function<void(u64 epoch)> listener);
+
+    [[nodiscard]] bool is_ready() const;
+    void wait_ready();
+    /// The capture to fill. Waits if none is free.
+    [[nodiscard]] capture& begin();
+    /// The filled capture is to become durable.
+    void submit();
+    /// Everything submitted is durable when this returns.
+    void drain();
+    /// Everything submitted is durable, and in the base file.
+    void apply_all();
+
+    void base_has_grown() noexcept { core_->base_has_grown(); }
+    /// Why nothing becomes durable for the time being; nullopt: it does.
+    [[nodiscard]] std::optional<error> refusal() const;
+    [[nodiscard]] bool refuses() const noexcept { return refuses_.load(std::memory_order_relaxed); }
+
+    [[nodiscard]] const core& numbers() const noexcept { return *core_; }
+    [[nodiscard]] u64 last_commit_ns() const noexcept { return last_commit_ns_; }
+    /// Lines up to which an epoch is no burden: a quarter of the ring as it is made.
+    [[nodiscard]] u64 comfortable_lines() const noexcept;
+
+   private:
+    redo_journal() = default;
+    void write_loop();
+    void apply_loop();
+    void commit(capture& c);
+    [[nodiscard]] bool should_apply() const;
+
+    std::unique_ptr<block_file> journal_;
+    std::unique_ptr<block_file> base_;
+    std::unique_ptr<core> core_;
+    geometry shape_;
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    capture captures_[2];
+    u64 begun_ = 0;      ///< captures that were begun, submitted and written: numbers, so that
+    u64 submitted_ = 0;  ///< captures_[n % 2] is the n-th one's
+    u64 written_ = 0;
+    bool stopping_ = false;
+    bool apply_everything_ = false;
+    bool wants_space_ = false;
+    std::function<void(u64)> listener_;
+    std::optional<error> refusal_;
+    std::atomic<bool> refuses_{false};
+    std::atomic<u64> last_commit_ns_{0};
+    std::mutex listener_mutex_;
+    std::thread writer_;
+    std::thread applier_;
+};
+
+}  // namespace hf::journal

@@ -1,0 +1,99 @@
+// journal/ring.hpp: where records lie in a journal file: a ring of segments.
+//
+// Purpose. Appends records at one end and gives segments back at the other. Knows offsets and
+//  numbers, syncs nothing: when what is durable is core.hpp's business.
+//
+// Invariants.
+//  R1 Chunks follow each other in used(), oldest segment first, in the order of their positions,
+//     without a gap.
+//  R2 A free segment holds no chunk at or behind the header's position: it is freed only after the
+//     header that says so is durable (J4).
+// Concurrency. None of its own; core.hpp locks.
+#pragma once
+
+#include "journal/block_file.hpp"
+#include "journal/format.hpp"
+
+#include <deque>
+#include <vector>
+
+namespace hf::journal {
+
+struct chunk_place {
+    u64 offset = 0;  ///< in the journal file
+    u64 epoch = 0;
+    position at;
+    u32 count = 0;  ///< chunks in its record
+    u32 runs = 0;
+    u32 lines = 0;
+
+    [[nodiscard]] u64 bytes() const noexcept { return chunk_bytes(runs, lines); }
+    /// The position of the chunk that must follow.
+    [[nodiscard]] position next() const noexcept {
+        return at.chunk + 1 < count ? position{at.record, at.chunk + 1}
+                                    : position{at.record + 1, 0};
+    }
+};
+
+/// The lines of one epoch: lines[i] is the number of the line whose 64 bytes are at data + 64 i.
+struct record {
+    u64 epoch = 0;
+    std::span<const u64> lines;
+    const std::byte* data = nullptr;
+};
+
+class ring {
+   public:
+    struct used_segment {
+        u64 index;
+        std::vector<chunk_place> chunks;
+    };
+
+    /// `segments` free ones, of which `segment_bytes` is a multiple of 4,096.
+    ring(const identity& who, u64 segment_bytes, u64 segments);
+
+    [[nodiscard]] static u64 file_bytes(u64 segment_bytes, u64 segments) noexcept {
+        return first_segment + segment_bytes * segments;
+    }
+
+    /// How many more segments than are free append() would need.
+    [[nodiscard]] u64 missing(const record& r);
+    /// Writes the record; missing(r) must be 0. On error nothing counts, and it may be tried again.
+    [[nodiscard]] result<void> append(block_file& file, const record& r);
+
+    [[nodiscard]] const std::deque<used_segment>& used() const noexcept { return used_; }
+    /// The oldest `n` used segments become free.
+    void free_oldest(u64 n);
+    /// One more segment at the file's end, which the caller has extended.
+    void add_segment() { free_.push_back(segments_++); }
+
+    [[nodiscard]] u64 segments() const noexcept { return segments_; }
+    [[nodiscard]] u64 segment_bytes() const noexcept { return segment_bytes_; }
+    [[nodiscard]] u64 next_record() const noexcept { return next_record_; }
+    [[nodiscard]] u64 written_bytes() const noexcept { return written_; }
+
+   private:
+    struct planned {
+        bool opens_segment;  ///< the first in its segment
+        u64 within;          ///< offset in its segment
+        u64 first_line;      ///< index in record::lines
+        u64 first_run;       ///< index in runs_
+        u32 lines;
+        u32 runs;
+    };
+    void plan(const record& r);
+    planned plan_chunk(const record& r, u64 from, u64 room);
+
+    u64 segment_bytes_;
+    u64 segments_;
+    u64 seed_;
+    u64 next_record_ = 1;
+    u64 at_;  ///< next byte in the newest used segment
+    u64 written_ = 0;
+    std::deque<used_segment> used_;
+    std::deque<u64> free_;
+    std::vector<planned> plan_;
+    std::vector<u64> runs_;
+};
+
+}  // namespace hf::journal

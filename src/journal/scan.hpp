@@ -1,0 +1,27 @@
+// journal/scan.hpp: which records of a journal count.
+//
+// Recovery. Every page of every segment is looked at; what is valid (J1) is put in order, and from
+//  the header's position on the complete records count, up to the first gap. One record at a time
+//  is under way when the power goes, the one behind the last complete one, and of it any part may
+//  be there. A valid chunk of a record still further on therefore means that something durable was
+//  damaged since: that is an error, never a shorter history.
+// Not covered. Damage to the very last record looks like one that was under way.
+#pragma once
+
+#include "journal/header.hpp"
+#include "journal/ring.hpp"
+
+#include <vector>
+
+namespace hf::journal {
+
+struct history {
+    header_facts header;
+    std::vector<chunk_place> chunks;  ///< of complete records, oldest first
+    u64 last_epoch = 0;               ///< the state that they lead to; 0: there are none
+};
+
+/// errc::corrupt, with the offset, for anything but a journal that a power cut can leave.
+[[nodiscard]] result<history> scan(block_file& file);
+
+}  // namespace hf::journal

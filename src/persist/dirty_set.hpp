@@ -1,0 +1,70 @@
+// persist/dirty_set.hpp: which lines of a region changed since the last checkpoint.
+//
+// Purpose. On the medium `file` nothing reaches the disk by itself: memory is private to the
+//  process. There "write this line back" means "the next checkpoint must contain it", and this set
+//  is where medium::flush() says so. At the boundary journal/ takes the set and copies the lines.
+//
+// Invariants.
+//  D1 A line stored to and then flushed is in the set until take(), however often it is flushed.
+//  D2 A line is listed once: its bit says whether it is.
+// Concurrency. note() may be called by any thread at any time. take() too, but whoever wants the
+//  lines as they are must have stopped the writers: see domain::lead_boundary.
+// Memory. One bit a line, 1/512 of the region, reserved for the largest size and paid for as it is
+//  touched; and 8 bytes for each line of the set.
+// Bounds. When the set is larger than `limit` lines, it asks for a checkpoint (pressure()); beyond
+//  twice of that each call of note() sleeps for a moment, so writers are slowed to what the disk
+//  takes instead of filling the memory.
+#pragma once
+
+#include "base/bits.hpp"
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace hf {
+
+class dirty_set {
+   public:
+    /// For [base, base + max_bytes). Aborts when not even address space can be had.
+    dirty_set(const std::byte* base, u64 max_bytes);
+    dirty_set(const dirty_set&) = delete;
+    dirty_set& operator=(const dirty_set&) = delete;
+    ~dirty_set();
+
+    /// Every line that [p, p + n) touches. n = 0 touches none.
+    void note(const void* p, std::size_t n);
+    /// The lines base + 64 * line_numbers[i].
+    void note_lines(std::span<const u64> line_numbers);
+
+    /// As note_lines(), at the boundary: never slowed down.
+    void collect(std::span<const u64> line_numbers);
+
+    /// Empties the set and returns what was in it: line numbers, in no order.
+    [[nodiscard]] std::vector<u64> take();
+
+    [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+    [[nodiscard]] u64 size() const noexcept { return size_.load(std::memory_order_relaxed); }
+
+    /// From how many lines on a checkpoint is asked for.
+    void set_limit(u64 lines) noexcept { limit_.store(lines, std::memory_order_relaxed); }
+    [[nodiscard]] bool pressure() const noexcept {
+        return size() > limit_.load(std::memory_order_relaxed);
+    }
+
+   private:
+    void add(u64 line);
+    void slow_down() const;
+
+    const std::byte* base_;
+    u64 words_;
+    u64* bits_;
+    mutable std::mutex mutex_;  // bits and list
+    std::vector<u64> lines_;
+    std::atomic<u64> size_{0};
+    std::atomic<u64> limit_{~u64{0}};
+};
+
+}  // namespace hf

@@ -1,0 +1,167 @@
+#include "region/redo.hpp"
+
+#include "base/os_error.hpp"
+#include "journal/apply.hpp"
+#include "persist/persist_point.hpp"
+#include "region/region.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace hf {
+namespace detail {
+namespace {
+
+constexpr const char* opening = "open the region";
+
+/// The parts of a base header that are in one sector each, and so are whole even where a crash tore
+/// the superblocks while they were applied: UUID and generation.
+struct base_identity {
+    journal::uuid region{};
+    u64 generation = 0;
+};
+
+std::array<base_identity, 2> identities_of(const layout::header& h) {
+    std::array<base_identity, 2> both;
+    for (unsigned i = 0; i < 2; ++i) {
+        std::memcpy(both[i].region.data(), h.super[i].uuid, sizeof h.super[i].uuid);
+        both[i].generation = h.super[i].generation;
+    }
+    return both;
+}
+
+/// Whether a journal's history goes on from where the base is, and not from before or behind.
+result<void> check_match(const journal::history& found, const layout::header& h,
+                         const std::string& name) {
+    const auto wrong = [&name](std::string why, std::string next) {
+        return failure({errc::corrupt, opening, name, std::move(why), std::move(next)});
+    };
+    const auto& said = found.header;
+    const auto both = identities_of(h);
+    const auto is_ours = [&](const base_identity& b) { return b.region == said.who.region; };
+    if (std::none_of(both.begin(), both.end(), is_ours)) {
+        return wrong("it is the journal of another region",
+                     "bring the region and its own journal together, or move this one away");
+    }
+    const bool from_start = said.oldest == journal::position{};
+    const auto fits = [&](const base_identity& b) {
+        return is_ours(b) && (b.generation == said.who.generation ||
+                              (b.generation + 1 == said.who.generation && from_start));
+    };
+    const auto epoch = layout::epoch_record_load(h.epoch);
+    const u64 last = std::max(found.last_epoch, said.base_epoch) + 1;
+    const bool is_newer = std::none_of(both.begin(), both.end(), [&](const base_identity& b) {
+        return b.generation <= said.who.generation;
+    });
+    if (is_newer || (epoch && *epoch > last)) {
+        return wrong("it is older than the region: the region was used since",
+                     "move the journal away if the region is the one that is wanted");
+    }
+    if (std::none_of(both.begin(), both.end(), fits) ||
+        (epoch && !from_start && *epoch <= said.base_epoch)) {
+        return wrong("it is newer than the region, which seems to be an old copy",
+                     "bring the region and its own journal together, or move this one away");
+    }
+    return {};
+}
+
+/// A sink that copies into memory what fits there.
+journal::line_sink copy_into(std::span<std::byte> memory) {
+    return [memory](u64 offset, std::span<const std::byte> bytes) -> result<void> {
+        if (offset >= memory.size()) return {};
+        std::memcpy(memory.data() + offset, bytes.data(),
+                    std::min<u64>(bytes.size(), memory.size() - offset));
+        return {};
+    };
+}
+
+}  // namespace
+
+std::filesystem::path journal_path(const std::filesystem::path& region) {
+    return {region.string() + ".journal"};
+}
+
+result<std::optional<pending_redo>> pending_redo::find(const std::filesystem::path& region,
+                                                       layout::header& header, bool writable) {
+    const auto path = journal_path(region);
+    if (!is_taken(path)) return std::nullopt;
+    auto file = open_file(path, writable);
+    if (!file) return tl::unexpected(file.error());
+    journal::posix_file disk(file->get(), path.string());
+    auto found = journal::scan(disk);
+    if (!found) return tl::unexpected(found.error());
+    if (auto ok = check_match(*found, header, path.string()); !ok) {
+        return tl::unexpected(ok.error());
+    }
+    pending_redo redo(std::move(*file), path.string(), std::move(*found));
+    auto* const bytes = reinterpret_cast<std::byte*>(&header);
+    if (auto ok = redo.overlay({bytes, sizeof header}); !ok) return tl::unexpected(ok.error());
+    return redo;
+}
+
+result<void> pending_redo::overlay(std::span<std::byte> copy) const {
+    journal::posix_file disk(file_.get(), name_);
+    return journal::apply(disk, history_.chunks, copy_into(copy));
+}
+
+result<void> pending_redo::apply_to(const file_handle& base, const std::string& name) {
+    journal::posix_file disk(file_.get(), name_);
+    journal::posix_file target(base.get(), name);
+    auto done = journal::apply(
+        disk, history_.chunks,
+        [&](u64 offset, std::span<const std::byte> bytes) { return target.write(offset, bytes); });
+    if (!done) return done;
+    if (auto ok = target.sync(); !ok) return ok;
+    HF_PERSIST_POINT("journal K1: base complete before the old journal is reset");
+    return {};
+}
+
+result<void> check_journal(const layout::superblock& super, const std::optional<pending_redo>& redo,
+                           const std::string& name) {
+    if (redo || super.medium != medium_kind::file || super.clean != 0) return {};
+    return failure({errc::corrupt, opening, name,
+                    "it was not closed in order, and its journal is missing",
+                    "bring " + journal_path(name).string() +
+                        " back beside it, or restore both from a backup"});
+}
+
+}  // namespace detail
+
+result<void> region::start_journal(u64 base_epoch) {
+    const auto path = detail::journal_path(path_);
+    const bool is_new = !journal_file_.is_open();
+    if (is_new) {
+        auto made = detail::create_unnamed(path);
+        if (!made) return tl::unexpected(made.error());
+        journal_file_ = std::move(*made);
+    }
+    journal::identity who;
+    std::memcpy(who.region.data(), super().uuid, sizeof super().uuid);
+    who.generation = super().generation;
+    auto started = journal::redo_journal::start(
+        std::make_unique<journal::posix_file>(journal_file_.get(), path.string()),
+        std::make_unique<journal::posix_file>(file_.get(), name_), who, base_epoch, journal_shape_);
+    if (!started) return tl::unexpected(started.error());
+    if (is_new) {
+        if (auto ok = detail::publish(journal_file_, path); !ok) return ok;
+    }
+    HF_PERSIST_POINT("journal K2: journal whole and named before the first record");
+    redo_ = std::move(*started);
+    dirty_->set_limit(redo_->comfortable_lines());
+    return {};
+}
+
+result<void> region::retire_journal() {
+    redo_->apply_all();
+    redo_.reset();
+    HF_PERSIST_POINT("journal K3: base complete and clean before the journal goes");
+    const auto path = detail::journal_path(path_);
+    auto gone = detail::remove_file(path);
+    journal_file_ = {};
+    return gone;
+}
+
+}  // namespace hf

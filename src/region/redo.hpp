@@ -1,0 +1,59 @@
+// region/redo.hpp: the journal beside a region, and whether it belongs to it.
+//
+// Purpose. A region on the medium `file` is two files while it is open: FILE, the base, and
+//  FILE.journal, the records of the epochs that the base does not have yet (journal/). Closed in
+//  order it is FILE alone. What a crash left is put together here, before anything else looks at
+//  the region.
+//
+// Persist order.
+//  K1 (opening) the base has all that the old journal says, durably so, before that is reset;
+//  K2 a journal's header is durable before the journal has its name, and the name before the first
+//     record;
+//  K3 (closing) the base is complete and marked clean, durably so, before the journal's name goes.
+//
+// Bad input. A journal of another region, one that is older than the base or newer than what it was
+//  written for, and a base that needs a journal where there is none: each is an error, and nothing
+//  is changed.
+#pragma once
+
+#include "journal/scan.hpp"
+#include "region/file.hpp"
+#include "region/layout.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <span>
+
+namespace hf::detail {
+
+[[nodiscard]] std::filesystem::path journal_path(const std::filesystem::path& region);
+
+/// What a journal says that the base may lack.
+class pending_redo {
+   public:
+    /// Looks for a journal beside the region whose header, as it is in the base, is given; overlays
+    /// that with what the journal says. nullopt: there is no journal.
+    [[nodiscard]] static result<std::optional<pending_redo>> find(
+        const std::filesystem::path& region, layout::header& header, bool writable);
+
+    /// Writes everything to the base and syncs that (K1).
+    [[nodiscard]] result<void> apply_to(const file_handle& base, const std::string& name);
+    /// The same for a private copy of the region.
+    [[nodiscard]] result<void> overlay(std::span<std::byte> copy) const;
+    [[nodiscard]] file_handle take_file() noexcept { return std::move(file_); }
+
+   private:
+    pending_redo(file_handle file, std::string name, journal::history found)
+        : file_(std::move(file)), name_(std::move(name)), history_(std::move(found)) {}
+
+    file_handle file_;
+    std::string name_;
+    journal::history history_;
+};
+
+/// errc::corrupt when a region with this superblock cannot do without the journal that is missing.
+[[nodiscard]] result<void> check_journal(const layout::superblock& super,
+                                         const std::optional<pending_redo>& redo,
+                                         const std::string& name);
+
+}  // namespace hf::detail
