@@ -117,6 +117,7 @@ result<void> domain::start() {
         region_.med().persist(&region_.header().epoch, sizeof(layout::epoch_record));
         HF_PERSIST_POINT("checkpoint O2: epoch record durable before the first operation");
     }
+    if (auto ok = region_.drop_old_journal(); !ok) return ok;
     started_ = true;
     last_boundary_ns_ = now_ns();
     return region_.dirty() != nullptr && options_.durable ? start_journal() : result<void>{};

@@ -3,7 +3,6 @@
 #include "base/os_error.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 namespace hf::journal {
@@ -17,34 +16,52 @@ tl::unexpected<error> damaged(const block_file& file, u64 offset, std::string wh
                     "restore the region and its journal from a backup"});
 }
 
-/// The chunk at the start of `bytes`, which end with its segment.
-std::optional<chunk_place> chunk_at(std::span<const std::byte> bytes, u64 offset, u64 seed) {
-    chunk_header h{};
-    if (bytes.size() < sizeof h) return std::nullopt;
-    std::memcpy(&h, bytes.data(), sizeof h);
-    if (h.magic != chunk_magic || h.runs > h.lines || h.number >= h.count) return std::nullopt;
-    const chunk_place place{offset, h.epoch, {h.record, h.number}, h.count, h.runs, h.lines};
-    if (h.lines == 0 || place.bytes() > bytes.size()) return std::nullopt;
-    constexpr std::size_t from = offsetof(chunk_header, record);
-    if (checksum64(bytes.data() + from, place.bytes() - from, seed) != h.checksum) {
+/// What stands at `offset`, if it looks like a chunk that fits into `room` bytes.
+result<std::optional<chunk_place>> look_at(block_file& file, u64 offset, u64 room,
+                                           chunk_header& h) {
+    if (auto ok = file.read(offset, std::as_writable_bytes(std::span(&h, 1))); !ok) {
+        return tl::unexpected(ok.error());
+    }
+    if (h.magic != chunk_magic || h.runs > h.lines || h.lines == 0 || h.number >= h.count) {
         return std::nullopt;
     }
-    return place;
+    const chunk_place place{offset, h.epoch, {h.record, h.number}, h.count, h.runs, h.lines};
+    return place.bytes() > room ? std::nullopt : std::optional(place);
 }
 
+/// Whether it is whole, and of this session.
+result<bool> is_valid(block_file& file, const chunk_place& place, const chunk_header& h, u64 seed,
+                      std::vector<std::byte>& buffer) {
+    if (buffer.size() < place.bytes()) buffer.resize(place.bytes());
+    const std::span bytes = std::span(buffer).first(place.bytes());
+    if (auto ok = file.read(place.offset, bytes); !ok) return tl::unexpected(ok.error());
+    constexpr std::size_t from = offsetof(chunk_header, record);
+    return checksum64(bytes.data() + from, bytes.size() - from, seed) == h.checksum;
+}
+
+// Of most pages the first line is all that is read: a scan costs by what the journal holds.
 result<void> find_chunks(block_file& file, const header_facts& header,
                          std::vector<chunk_place>& found) {
     const auto bytes = file.size();
     if (!bytes) return tl::unexpected(bytes.error());
     const u64 seed = seed_of(header.who);
     const u64 length = header.segment_bytes;
-    std::vector<std::byte> segment(length);
+    std::vector<std::byte> buffer;
     for (u64 start = first_segment; start + length <= *bytes; start += length) {
-        if (auto ok = file.read(start, segment); !ok) return ok;
         for (u64 at = 0; at < length;) {
-            const auto place = chunk_at(std::span(segment).subspan(at), start + at, seed);
-            if (place) found.push_back(*place);
-            at = align_up(at + (place ? place->bytes() : 1), page);
+            chunk_header h{};
+            auto place = look_at(file, start + at, length - at, h);
+            if (!place) return tl::unexpected(place.error());
+            u64 covered = 1;
+            if (*place) {
+                auto valid = is_valid(file, **place, h, seed, buffer);
+                if (!valid) return tl::unexpected(valid.error());
+                if (*valid) {
+                    covered = (*place)->bytes();
+                    found.push_back(**place);
+                }
+            }
+            at = align_up(at + covered, page);
         }
     }
     return {};

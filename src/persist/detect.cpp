@@ -76,7 +76,7 @@ result<medium_kind> detect_medium(int fd, const std::string& path) {
     return failure(
         {errc::medium, "use this file system for a region", path,
          "what a sync means on the file system (" + file_system_name(fd) + ") is not known",
-         "use ext4, xfs, btrfs, f2fs or tmpfs, or a mount with -o dax"});
+         "use ext4, xfs, btrfs, f2fs, tmpfs (/dev/shm), or a mount with -o dax"});
 }
 
 }  // namespace hf

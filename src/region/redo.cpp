@@ -154,6 +154,13 @@ result<void> region::start_journal(u64 base_epoch) {
     return {};
 }
 
+result<void> region::drop_old_journal() {
+    if (!journal_file_.is_open() || dirty_ != nullptr || read_only_) return {};
+    HF_PERSIST_POINT("journal K4: superblock durable that needs no journal, before the old one goes");
+    journal_file_ = {};
+    return detail::remove_file(detail::journal_path(path_));
+}
+
 result<void> region::retire_journal() {
     redo_->apply_all();
     redo_.reset();

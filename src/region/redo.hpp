@@ -9,7 +9,8 @@
 //  K1 (opening) the base has all that the old journal says, durably so, before that is reset;
 //  K2 a journal's header is durable before the journal has its name, and the name before the first
 //     record;
-//  K3 (closing) the base is complete and marked clean, durably so, before the journal's name goes.
+//  K3 (closing) the base is complete and marked clean, durably so, before the journal's name goes;
+//  K4 (opening on another medium) the superblock says so, durably, before the old journal goes.
 //
 // Bad input. A journal of another region, one that is older than the base or newer than what it was
 //  written for, and a base that needs a journal where there is none: each is an error, and nothing

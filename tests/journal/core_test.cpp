@@ -1,6 +1,7 @@
 // What a journal holds after commits and applications, and what its scan makes of damage.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "journal/apply.hpp"
@@ -47,6 +48,109 @@ TEST_F(journal_core, a_record_is_found_again) {
     ASSERT_EQ(found->chunks.size(), 1U);
     EXPECT_EQ(found->chunks[0].runs, 2U);
     EXPECT_EQ(found->chunks[0].lines, 4U);
+}
+
+TEST_F(journal_core, damage_to_a_record_that_is_not_the_last_is_an_error) {
+    for (u8 i = 1; i <= 5; ++i) ASSERT_TRUE(commit({i, i + u64{1}}, i));
+    const auto whole = journal::scan(disk);
+    ASSERT_TRUE(whole);
+    ASSERT_EQ(whole->chunks.size(), 5U);
+    for (u64 c = 0; c < 5; ++c) {
+        const journal::chunk_place& place = whole->chunks[c];
+        for (u64 bit = 0; bit < place.bytes() * 8; bit += 7) {
+            memory_disk broken(disk.now());
+            broken.now()[place.offset + bit / 8] ^= std::byte{1} << (bit % 8);
+            const auto found = journal::scan(broken);
+            if (c < 4) {
+                ASSERT_FALSE(found) << "chunk " << c << ", bit " << bit;
+                EXPECT_EQ(found.error().code, errc::corrupt);
+            } else {  // looks like one that was under way
+                ASSERT_TRUE(found);
+                EXPECT_EQ(found->last_epoch, 4U);
+            }
+        }
+    }
+}
+
+TEST_F(journal_core, chunks_of_other_regions_and_sessions_do_not_count) {
+    ASSERT_TRUE(commit({1}, 1));
+    ASSERT_TRUE(commit({2}, 2));
+    auto next = who;
+    next.generation += 1;
+    auto other = journal::core::start(disk, base, next, epoch, small);
+    ASSERT_TRUE(other);
+    const auto found = journal::scan(disk);
+    ASSERT_TRUE(found);
+    EXPECT_TRUE(found->chunks.empty());
+    EXPECT_EQ(found->header.who, next);
+    EXPECT_EQ(found->header.base_epoch, 2U);
+}
+
+TEST_F(journal_core, one_slot_of_the_header_is_enough) {
+    ASSERT_TRUE(commit({1}, 1));
+    ASSERT_TRUE(core->apply_some(8, true));
+    for (const u64 slot : {0, 1}) {
+        memory_disk broken(disk.now());
+        broken.now()[slot * journal::page + 40] ^= std::byte{4};
+        EXPECT_TRUE(journal::scan(broken)) << slot;
+    }
+    memory_disk broken(disk.now());
+    broken.now()[40] ^= std::byte{4};
+    broken.now()[journal::page + 40] ^= std::byte{4};
+    EXPECT_FALSE(journal::scan(broken));
+}
+
+TEST_F(journal_core, what_was_applied_is_in_the_base_and_its_space_free) {
+    for (u8 i = 1; i <= 40; ++i) {
+        std::vector<u64> lines;
+        for (u64 l = i; l < i + 60U; ++l) lines.push_back(l);
+        if (core->used() > 2) {
+            ASSERT_TRUE(core->apply_some(2));
+        }
+        ASSERT_TRUE(commit(lines, i));
+    }
+    EXPECT_EQ(core->segments(), small.segments) << "applying made room, nothing had to grow";
+    ASSERT_TRUE(core->apply_some(100, true));
+    EXPECT_EQ(core->used(), 0U);
+    for (u64 l = 1; l < 100; ++l) {
+        EXPECT_EQ(base.now()[l * line_size + 63], std::byte(std::min<u64>(l, 40))) << l;
+    }
+    EXPECT_EQ(base.synced(), base.now());
+}
+
+TEST_F(journal_core, a_record_larger_than_the_ring_makes_it_grow) {
+    std::vector<u64> lines;
+    for (u64 l = 0; l < base_lines; l += 2) lines.push_back(l);
+    ASSERT_TRUE(commit(lines, 1));
+    ASSERT_TRUE(commit(lines, 2));
+    EXPECT_GT(core->segments(), small.segments);
+    const auto found = journal::scan(disk);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->last_epoch, 2U);
+}
+
+TEST_F(journal_core, a_full_disk_refuses_a_record_and_takes_it_later) {
+    disk.capacity = disk.now().size();
+    std::vector<u64> lines;
+    for (u64 l = 0; l < base_lines; ++l) lines.push_back(l);
+    const auto refused = commit(lines, 1);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::no_space);
+    disk.capacity = ~u64{0};
+    --epoch;
+    ASSERT_TRUE(commit(lines, 1));
+    EXPECT_EQ(journal::scan(disk)->last_epoch, 1U);
+}
+
+TEST_F(journal_core, a_failed_call_of_the_disk_is_an_error_wherever_it_happens) {
+    for (u64 calls = 0; calls < 4; ++calls) {
+        u64 left = calls;
+        disk.calls_left = base.calls_left = &left;
+        core->base_has_grown();
+        const bool committed = commit({calls}, 1).has_value();
+        EXPECT_EQ(committed, calls >= 3) << calls;
+        disk.calls_left = base.calls_left = nullptr;
+    }
 }
 
 }  // namespace hf::test

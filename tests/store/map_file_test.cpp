@@ -1,0 +1,221 @@
+// The map on the medium `file`: two files while it is open, one when it is closed, and what happens
+// when they do not belong together. What a power cut leaves of them is the business of
+// tests/journal; here the process dies, and everything that it had not submitted is gone with it.
+#include <gtest/gtest.h>
+
+#include <holdfast/map.hpp>
+
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include "must.hpp"
+#include "scratch.hpp"
+
+namespace hf {
+namespace {
+
+namespace fs = std::filesystem;
+using test::must;
+
+class map_file : public test::on_tmpfs {
+   protected:
+    [[nodiscard]] static map_options options(open_mode mode = open_mode::open_or_create) {
+        map_options o;
+        o.region.mode = mode;
+        o.region.medium = medium_kind::file;
+        o.region.initial_size = u64{16} << 20;
+        o.epoch = std::chrono::milliseconds(5);
+        return o;
+    }
+    [[nodiscard]] map open() const { return must(map::open(file, options())); }
+    /// Puts "key i" = "value i" for i in [from, to), makes them durable, puts one more, and dies.
+    void fill_and_die(unsigned from, unsigned to) {
+        const int ended = test::in_child([&] {
+            map m = open();
+            for (unsigned i = from; i < to; ++i) must(m.put(key(i), value(i)));
+            must(m.sync());
+            must(m.put("unacknowledged", "x"));
+            ::raise(SIGKILL);
+            return 0;
+        });
+        ASSERT_EQ(ended, 1000 + SIGKILL);
+    }
+    static std::string key(unsigned i) { return "key " + std::to_string(i); }
+    static std::string value(unsigned i) { return "value " + std::to_string(i); }
+    static void expect_all(const map& m, unsigned to) {
+        for (unsigned i = 0; i < to; ++i) {
+            std::string got;
+            ASSERT_TRUE(must(m.get(key(i), got))) << i;
+            EXPECT_EQ(got, value(i));
+        }
+    }
+    error refused(open_mode mode = open_mode::open_or_create) {
+        auto m = map::open(file, options(mode));
+        EXPECT_FALSE(m) << "it opened";
+        return m ? error{} : m.error();
+    }
+
+    fs::path journal = dir / "store.hf.journal";
+};
+
+TEST_F(map_file, closed_in_order_it_is_one_file) {
+    {
+        map m = open();
+        EXPECT_EQ(m.stats().medium, "file");
+        EXPECT_TRUE(fs::exists(journal));
+        for (unsigned i = 0; i < 1000; ++i) must(m.put(key(i), value(i)));
+        must(m.close());
+    }
+    EXPECT_FALSE(fs::exists(journal));
+    expect_all(open(), 1000);
+}
+
+TEST_F(map_file, what_was_synced_survives_the_process) {
+    for (unsigned round = 0; round < 4; ++round) {
+        fill_and_die(round * 3000, (round + 1) * 3000);
+        const map m = open();
+        EXPECT_TRUE(m.stats().recovered);
+        EXPECT_EQ(m.stats().failed_epochs, 0U) << "an epoch is there whole or not at all";
+        expect_all(m, (round + 1) * 3000);
+    }
+}
+
+TEST_F(map_file, memory_alone_reaches_the_base_by_no_other_way) {
+    must(open().close());
+    const int ended = test::in_child([&] {
+        map_options o = options();
+        o.epoch = std::chrono::seconds(10);
+        map m = must(map::open(file, o));
+        const auto before = test::fingerprint_of(file);
+        for (unsigned i = 0; i < 1000; ++i) must(m.put(key(i), value(i)));
+        return test::fingerprint_of(file) == before ? 0 : 1;
+    });
+    EXPECT_EQ(ended, 0);
+}
+
+TEST_F(map_file, inspection_sees_what_the_journal_says_and_changes_nothing) {
+    fill_and_die(0, 500);
+    const auto base = test::fingerprint_of(file);
+    const auto redo = test::fingerprint_of(journal);
+    {
+        const map m = must(map::open(file, options(open_mode::inspect)));
+        expect_all(m, 500);
+    }
+    EXPECT_EQ(test::fingerprint_of(file), base);
+    EXPECT_EQ(test::fingerprint_of(journal), redo);
+}
+
+TEST_F(map_file, growth_and_large_values_survive) {
+    const std::string large(9'000'000, 'L');
+    const int ended = test::in_child([&] {
+        map m = open();
+        for (unsigned i = 0; i < 8; ++i) must(m.put("large " + std::to_string(i), large));
+        for (unsigned i = 0; i < 50'000; ++i) must(m.put(key(i), value(i)));
+        must(m.sync());
+        ::raise(SIGKILL);
+        return 0;
+    });
+    ASSERT_EQ(ended, 1000 + SIGKILL);
+    const map m = open();
+    expect_all(m, 50'000);
+    for (unsigned i = 0; i < 8; ++i) {
+        std::string got;
+        ASSERT_TRUE(must(m.get("large " + std::to_string(i), got)));
+        EXPECT_EQ(got, large);
+    }
+}
+
+TEST_F(map_file, a_missing_journal_is_noticed) {
+    fill_and_die(0, 10);
+    fs::remove(journal);
+    const error e = refused();
+    EXPECT_EQ(e.code, errc::corrupt);
+    EXPECT_NE(e.why.find("journal is missing"), std::string::npos) << e.to_string();
+}
+
+TEST_F(map_file, the_journal_of_another_region_is_noticed) {
+    fill_and_die(0, 10);
+    fs::rename(journal, dir / "kept");
+    fs::rename(file, dir / "other.hf");
+    fill_and_die(0, 10);
+    fs::copy_file(dir / "kept", journal, fs::copy_options::overwrite_existing);
+    const error e = refused();
+    EXPECT_EQ(e.code, errc::corrupt);
+    EXPECT_NE(e.why.find("another region"), std::string::npos) << e.to_string();
+}
+
+TEST_F(map_file, an_older_journal_is_noticed) {
+    fill_and_die(0, 10);
+    fs::copy_file(journal, dir / "kept");
+    must(open().close());
+    fs::copy_file(dir / "kept", journal);
+    fs::permissions(journal, fs::perms::owner_read | fs::perms::owner_write);
+    const error e = refused();
+    EXPECT_EQ(e.code, errc::corrupt);
+    EXPECT_NE(e.why.find("older"), std::string::npos) << e.to_string();
+    fs::remove(journal);
+    expect_all(open(), 10);
+}
+
+TEST_F(map_file, an_older_base_is_noticed) {
+    fill_and_die(0, 10);
+    must(open().close());
+    fs::copy_file(file, dir / "kept");
+    must(open().close());
+    fill_and_die(0, 10);
+    fs::copy_file(dir / "kept", file, fs::copy_options::overwrite_existing);
+    const error e = refused();
+    EXPECT_EQ(e.code, errc::corrupt);
+    EXPECT_NE(e.why.find("newer"), std::string::npos) << e.to_string();
+}
+
+TEST_F(map_file, a_damaged_journal_is_noticed_and_nothing_changed) {
+    fill_and_die(0, 2000);
+    const auto base = test::fingerprint_of(file);
+    test::flip_bit(journal, (u64{8192} + 8 * (u64{1} << 20) + 100) * 8);
+    auto m = map::open(file, options());
+    // In the last record it looks like a torn one.
+    EXPECT_TRUE(m || test::fingerprint_of(file) == base);
+}
+
+TEST_F(map_file, several_threads_and_many_epochs) {
+    const int ended = test::in_child([&] {
+        map m = open();
+        std::vector<std::thread> threads;
+        for (unsigned t = 0; t < 4; ++t) {
+            threads.emplace_back([&m, t] {
+                for (unsigned i = t; i < 40'000; i += 4) {
+                    must(m.put(key(i), value(i)));
+                    if (i % 1000 == t) must(m.sync());
+                }
+            });
+        }
+        for (auto& t : threads) t.join();
+        must(m.sync());
+        ::raise(SIGKILL);
+        return 0;
+    });
+    ASSERT_EQ(ended, 1000 + SIGKILL);
+    expect_all(open(), 40'000);
+}
+
+TEST_F(map_file, a_region_may_move_between_media) {
+    fill_and_die(0, 100);
+    const int ended = test::in_child([&] {
+        map_options shm = options();
+        shm.region.medium = medium_kind::shm;
+        map m = must(map::open(file, shm));
+        expect_all(m, 100);
+        for (unsigned i = 100; i < 200; ++i) must(m.put(key(i), value(i)));
+        must(m.sync());
+        ::raise(SIGKILL);
+        return 0;
+    });
+    ASSERT_EQ(ended, 1000 + SIGKILL);
+    EXPECT_FALSE(fs::exists(journal));
+    expect_all(open(), 200);
+}
+
+}  // namespace
+}  // namespace hf
