@@ -23,8 +23,8 @@ namespace hf {
 [[nodiscard]] inline u64 checksum64(std::span<const std::span<const std::byte>> pieces,
                                     u64 seed) noexcept {
     XXH3_state_t state;
-    // Without this the reset takes a secret of an earlier call for its own, if the stack still holds
-    // that call's seed.
+    // Without this the reset takes the secret of an earlier call for its own, if the stack still
+    // holds that call's seed.
     XXH3_INITSTATE(&state);
     XXH3_64bits_reset_withSeed(&state, seed);
     for (const auto& piece : pieces) XXH3_64bits_update(&state, piece.data(), piece.size());

@@ -11,9 +11,9 @@ namespace hf::journal {
 /// Called with neighbouring lines: the first one's offset in the region, in bytes, and their bytes.
 using line_sink = std::function<result<void>(u64 offset, std::span<const std::byte> bytes)>;
 
-/// Of each line in `chunks`, which are in order, the newest content: passed on once, by ascending
-/// offset. The chunks are read in batches of up to 64 MiB, oldest first; a line that occurs in
-/// several batches is passed on for each.
+/// Passes on every run of lines of the chunks, in their order: of a line that occurs several times
+/// the last content is passed on last. Whoever writes to a page cache pays for the repetitions with
+/// a copy of some bytes each, which is less than sorting them out.
 [[nodiscard]] result<void> apply(block_file& journal, std::span<const chunk_place> chunks,
                                  const line_sink& sink);
 

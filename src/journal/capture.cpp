@@ -10,7 +10,7 @@ namespace hf::journal {
 
 namespace {
 constexpr u64 granule = u64{4} << 20;
-constexpr u64 kept = u64{64} << 20;
+constexpr u64 kept = u64{192} << 20;
 }  // namespace
 
 capture::~capture() { release(); }
@@ -45,7 +45,7 @@ void capture::copy(const std::byte* base, std::size_t from, std::size_t n) noexc
     }
 }
 
-void capture::shrink() {
+void capture::clear() {
     lines_.clear();
     if (room_ > kept) release();
 }

@@ -20,8 +20,9 @@ class capture {
     void begin(u64 epoch, std::vector<u64> lines);
     /// Copies lines [from, from + n) of the list. Several threads may do so for several parts.
     void copy(const std::byte* base, std::size_t from, std::size_t n) noexcept;
-    /// The memory that a rare, large epoch took goes back to the system.
-    void shrink();
+    /// Its lines are not needed any more. The memory that a rare, large epoch took goes back to the
+    /// system.
+    void clear();
 
     [[nodiscard]] std::size_t size() const noexcept { return lines_.size(); }
     [[nodiscard]] u64 epoch() const noexcept { return epoch_; }

@@ -32,7 +32,7 @@ namespace hf::journal {
 
 struct geometry {
     u64 segment_bytes = u64{8} << 20;  ///< a multiple of 4,096
-    u64 segments = 16;                 ///< at first; more are added when one record needs them
+    u64 segments = 16;                 ///< at first; more are added as the region grows
 };
 
 class core {

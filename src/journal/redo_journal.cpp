@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -10,10 +11,11 @@ namespace hf::journal {
 
 namespace {
 
+constexpr u64 largest_journal = u64{1} << 30;
 constexpr auto retry_after = std::chrono::milliseconds(100);
 
-/// So many segments are applied at a time: one sync for all of them.
-constexpr u64 applied_together = 8;
+/// Full segments are applied all at once: one sync for all of them.
+constexpr u64 all_of_them = ~u64{0};
 
 }  // namespace
 
@@ -25,6 +27,9 @@ result<std::unique_ptr<redo_journal>> redo_journal::start(std::unique_ptr<block_
     j->journal_ = std::move(journal);
     j->base_ = std::move(base);
     j->shape_ = shape;
+    const auto bytes = j->base_->size();
+    if (!bytes) return tl::unexpected(bytes.error());
+    j->base_bytes_ = *bytes;
     auto made = core::start(*j->journal_, *j->base_, who, base_epoch, shape);
     if (!made) return tl::unexpected(made.error());
     j->core_ = std::move(*made);
@@ -49,7 +54,19 @@ void redo_journal::set_listener(std::function<void(u64 epoch)> listener) {
 }
 
 u64 redo_journal::comfortable_lines() const noexcept {
-    return shape_.segment_bytes * shape_.segments / line_size / 4;
+    return shape_.segment_bytes * most_segments() / line_size / 4;
+}
+
+void redo_journal::base_has_grown(u64 bytes) noexcept {
+    base_bytes_ = bytes;
+    core_->base_has_grown();
+}
+
+// A journal as large as the region lets most lines come several times before they are applied;
+// beyond a bound that is not worth the space.
+u64 redo_journal::most_segments() const noexcept {
+    const u64 wanted = std::min(base_bytes_.load(), largest_journal) / shape_.segment_bytes;
+    return std::max(wanted, shape_.segments);
 }
 
 // ------------------------------------------------------------------------------- the boundary's
@@ -120,7 +137,7 @@ void redo_journal::write_loop() {
             const std::lock_guard guard(listener_mutex_);
             if (listener_) listener_(c.epoch());
         }
-        c.shrink();
+        c.clear();
         lock.lock();
         ++written_;
         changed_.notify_all();
@@ -132,7 +149,7 @@ void redo_journal::commit(capture& c) {
         // Space comes from the applying thread, as long as that has something to apply.
         if (core_->needs_space(c.as_record())) {
             std::unique_lock lock(mutex_);
-            if (core_->used() > 1) {
+            if (core_->used() > 1 && core_->segments() >= most_segments()) {
                 wants_space_ = true;
                 changed_.notify_all();
                 changed_.wait(lock, [this] { return !wants_space_; });
@@ -158,7 +175,7 @@ void redo_journal::commit(capture& c) {
 // thread
 
 bool redo_journal::should_apply() const {
-    return apply_everything_ || wants_space_ || 2 * core_->used() > core_->segments();
+    return apply_everything_ || wants_space_ || 2 * core_->used() > most_segments();
 }
 
 void redo_journal::apply_loop() {
@@ -174,7 +191,7 @@ void redo_journal::apply_loop() {
         lock.unlock();
         u64 applied = 0;
         do {
-            auto some = core_->apply_some(applied_together, all);
+            auto some = core_->apply_some(all_of_them, all);
             if (!some) fatal(some.error().to_string().c_str());
             applied = *some;
         } while (all && applied != 0);

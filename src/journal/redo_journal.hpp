@@ -50,14 +50,15 @@ class redo_journal {
     /// Everything submitted is durable, and in the base file.
     void apply_all();
 
-    void base_has_grown() noexcept { core_->base_has_grown(); }
+    /// The base file has so many bytes now: its length is made durable before the next record.
+    void base_has_grown(u64 bytes) noexcept;
     /// Why nothing becomes durable for the time being; nullopt: it does.
     [[nodiscard]] std::optional<error> refusal() const;
     [[nodiscard]] bool refuses() const noexcept { return refuses_.load(std::memory_order_relaxed); }
 
     [[nodiscard]] const core& numbers() const noexcept { return *core_; }
     [[nodiscard]] u64 last_commit_ns() const noexcept { return last_commit_ns_; }
-    /// Lines up to which an epoch is no burden: a quarter of the ring as it is made.
+    /// Lines up to which an epoch is no burden: a quarter of the journal as it may become.
     [[nodiscard]] u64 comfortable_lines() const noexcept;
 
    private:
@@ -66,6 +67,7 @@ class redo_journal {
     void apply_loop();
     void commit(capture& c);
     [[nodiscard]] bool should_apply() const;
+    [[nodiscard]] u64 most_segments() const noexcept;
 
     std::unique_ptr<block_file> journal_;
     std::unique_ptr<block_file> base_;
@@ -85,6 +87,7 @@ class redo_journal {
     std::optional<error> refusal_;
     std::atomic<bool> refuses_{false};
     std::atomic<u64> last_commit_ns_{0};
+    std::atomic<u64> base_bytes_{0};
     std::mutex listener_mutex_;
     std::thread writer_;
     std::thread applier_;

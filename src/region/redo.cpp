@@ -2,6 +2,7 @@
 
 #include "base/os_error.hpp"
 #include "journal/apply.hpp"
+#include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
 #include "region/region.hpp"
 
@@ -109,7 +110,7 @@ result<void> pending_redo::overlay(std::span<std::byte> copy) const {
 
 result<void> pending_redo::apply_to(const file_handle& base, const std::string& name) {
     journal::posix_file disk(file_.get(), name_);
-    journal::posix_file target(base.get(), name);
+    journal::mapped_file target(base.get(), name, overwrites_in_place(base.get()));
     auto done = journal::apply(
         disk, history_.chunks,
         [&](u64 offset, std::span<const std::byte> bytes) { return target.write(offset, bytes); });
@@ -143,7 +144,9 @@ result<void> region::start_journal(u64 base_epoch) {
     who.generation = super().generation;
     auto started = journal::redo_journal::start(
         std::make_unique<journal::posix_file>(journal_file_.get(), path.string()),
-        std::make_unique<journal::posix_file>(file_.get(), name_), who, base_epoch, journal_shape_);
+        std::make_unique<journal::mapped_file>(file_.get(), name_,
+                                               overwrites_in_place(file_.get())),
+        who, base_epoch, journal_shape_);
     if (!started) return tl::unexpected(started.error());
     if (is_new) {
         if (auto ok = detail::publish(journal_file_, path); !ok) return ok;
@@ -156,7 +159,8 @@ result<void> region::start_journal(u64 base_epoch) {
 
 result<void> region::drop_old_journal() {
     if (!journal_file_.is_open() || dirty_ != nullptr || read_only_) return {};
-    HF_PERSIST_POINT("journal K4: superblock durable that needs no journal, before the old one goes");
+    HF_PERSIST_POINT(
+        "journal K4: superblock durable that needs no journal, before the old one goes");
     journal_file_ = {};
     return detail::remove_file(detail::journal_path(path_));
 }
