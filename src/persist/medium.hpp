@@ -64,7 +64,7 @@ class medium {
     medium(medium_kind kind, flush_instruction instruction, u32 fence_latency_ns) noexcept;
 
     /// Writes back every line that [p, p+n) touches. n = 0 touches none.
-    void flush(const void* p, std::size_t n) const noexcept {
+    HF_TRACED_AT_CALLER void flush(const void* p, std::size_t n) const noexcept {
         if (instruction_ == flush_instruction::none || n == 0) return;
         const auto first = align_down(reinterpret_cast<u64>(p), line_size);
         const auto last = align_down(reinterpret_cast<u64>(p) + n - 1, line_size);
@@ -89,7 +89,7 @@ class medium {
     }
 
     /// Everything that this thread flushed or streamed before is durable when this returns.
-    void fence() const noexcept {
+    HF_TRACED_AT_CALLER void fence() const noexcept {
         if (!fences_) {
             asm volatile("" ::: "memory");
             return;
@@ -104,7 +104,7 @@ class medium {
             wait();
     }
 
-    void persist(const void* p, std::size_t n) const noexcept {
+    HF_TRACED_AT_CALLER void persist(const void* p, std::size_t n) const noexcept {
         flush(p, n);
         fence();
     }
