@@ -51,11 +51,17 @@ laboratory::laboratory() {
 void laboratory::clear() {
     // Fresh zeros for both, and a fresh image: nothing of an earlier round is left.
     the_file = {};
-    map_at(memory_, capacity);
-    map_at(before_, capacity);
-    the_file.memory = memory_;
     the_file.capacity = capacity;
+    erase_memory();
+    map_at(before_, capacity);
     image_ = std::make_unique<image>(memory_, before_, capacity);
+}
+
+// To a file that is there, mapping means nothing (runtime/file.cpp).
+void laboratory::erase_memory() {
+    the_file.memory = nullptr;
+    map_at(memory_, capacity);
+    the_file.memory = memory_;
 }
 
 void laboratory::take_snapshot() {
@@ -64,7 +70,7 @@ void laboratory::take_snapshot() {
     recorded_.linked = the_file.linked;
 }
 
-std::unique_ptr<target> laboratory::record(const target_description& d, u64 seed) {
+std::unique_ptr<target> laboratory::record(const target_description& d, u64 seed, loads which) {
     clear();
     auto t = d.make(seed);
     t->prepare();
@@ -72,7 +78,7 @@ std::unique_ptr<target> laboratory::record(const target_description& d, u64 seed
     recorder r;
     current_recorder = &r;
     the_file.recording = &r;
-    r.start(memory_, capacity);
+    r.start(memory_, capacity, which);
     t->run();
     if (t->threads() > 1) {
         run_on_fibers(t->threads(), seed, [&](unsigned number) { t->run_thread(number); });
@@ -83,7 +89,8 @@ std::unique_ptr<target> laboratory::record(const target_description& d, u64 seed
     t->crash();
     recorded_.trace = r.take();
     // The image puts the snapshot back wherever the trace stored.
-    unseen_copy(memory_, before_, capacity);
+    erase_memory();
+    unseen_copy(memory_, before_, recorded_.file_bytes);
     return t;
 }
 

@@ -24,8 +24,10 @@ class laboratory {
     laboratory(const laboratory&) = delete;
     laboratory& operator=(const laboratory&) = delete;
 
-    /// Prepares and records; the victim has crashed when this returns.
-    [[nodiscard]] std::unique_ptr<target> record(const target_description& d, u64 seed);
+    /// Prepares and records; the victim has crashed when this returns. Noted loads are for the
+    /// lint: they shift the numbers of events, so a token of one trace is none of the other.
+    [[nodiscard]] std::unique_ptr<target> record(const target_description& d, u64 seed,
+                                                 loads which = loads::none);
     [[nodiscard]] const recording& recorded() const noexcept { return recorded_; }
 
     /// Takes the trace of a release build (production/) in place of the recorded one. False: the
@@ -46,6 +48,7 @@ class laboratory {
         return {before_, mode, recorded_.file_bytes, recorded_.linked};
     }
     void clear();
+    void erase_memory();
     void take_snapshot();
 
     std::byte* memory_;

@@ -84,7 +84,7 @@ outcome tell_replay(laboratory& lab, const target_description& d, const argument
         if (!a.brief) stages.push_back({trace, before, f->stages[stages.size()]});
     });
     if (a.brief) return wrong ? outcome::violation : outcome::clean;
-    f->what = wrong.value_or("nothing is wrong with it");
+    f->what = wrong.value_or("");
     source_places places;
     // A release build's trace has that program's addresses, which say nothing here.
     for (const told_stage& s : stages) {
@@ -101,7 +101,7 @@ outcome tell_lint(laboratory& lab, const arguments& a) {
     std::vector<lint_finding> all;
     source_places places;
     for (const target_description* d : a.chosen()) {
-        const auto t = lab.record(*d, a.seed);
+        const auto t = lab.record(*d, a.seed, loads::dirty);
         places.resolve(lab.recorded().trace);
         merge(all, lint(lab.recorded().trace, places));
     }

@@ -66,6 +66,7 @@ std::vector<u32> crash_points_of(const std::vector<event>& trace, persistence mo
             case event_kind::flush:
             case event_kind::noted:
             case event_kind::begin:
+            case event_kind::load:
                 break;
         }
     }

@@ -51,9 +51,13 @@ class linter {
             case event_kind::noted:
                 return note(e);
             case event_kind::sync:
-                return raise(written_);
+                return acted(raise(written_), e);
+            case event_kind::load:
+                return load(e);
+            case event_kind::end:
+                return ended(e);
             case event_kind::announced:
-                return announced();
+                return announced(e);
             case event_kind::point:
                 return point(e);
             default:
@@ -73,6 +77,7 @@ class linter {
         }
         l.state.add(e, now_);
         l.stored_pc = e.pc;
+        if (is_record(e.pc)) newest_record_ = now_;
         const capture c{number, l.state.stores_seen()};
         if (streamed) captured_[e.thread].push_back(c);
         if (e.how == store_kind::file) written_.push_back(c);
@@ -96,12 +101,68 @@ class linter {
 
     void fence(const event& e) {
         if (captured_[e.thread].empty()) report(rule::empty_fence, e.pc);
-        raise(captured_[e.thread]);
+        acted(raise(captured_[e.thread]), e);
     }
 
-    void raise(std::vector<capture>& captured) {
-        for (const capture& c : captured) lines_[c.line].state.raise_floor(c.stores);
+    made_sure raise(std::vector<capture>& captured) {
+        made_sure m;
+        for (const capture& c : captured) {
+            line_state& l = lines_[c.line].state;
+            const u64 gone = l.stores_seen() - l.entries().size();
+            for (u64 i = 0; gone + i < c.stores && i < l.entries().size(); ++i) {
+                add(m, l.entries()[i].event);
+            }
+            l.raise_floor(c.stores);
+        }
         captured.clear();
+        return m;
+    }
+
+    void add(made_sure& m, u32 store) {
+        const auto raise_to = [&](u32& newest) {
+            if (newest == made_sure::none || newest < store) newest = store;
+        };
+        const event& e = trace_[store];
+        if (is_record(e.pc)) raise_to(m.record);
+        if (!is_volatile(e.pc)) raise_to(m.newest[e.thread]);
+    }
+
+    bool is_unsure(u32 store) {
+        const auto& on_way = lines_[trace_[store].where / line_size].state.entries();
+        return !on_way.empty() && on_way.front().event <= store;
+    }
+
+    void load(const event& e) {
+        const auto store = static_cast<u32>(e.value);
+        if (!is_volatile(trace_[store].pc)) reads_.note(e.thread, {store, now_});
+    }
+
+    void act(unsigned thread, u32 loads_before, u32 stores_before, u64 pc) {
+        reads_.act(
+            thread, loads_before, stores_before, [&](u32 store) { return is_unsure(store); },
+            [&](const dirty_read& r) {
+                report(rule::dirty_read, trace_[r.load].pc, trace_[r.store].pc, pc);
+            });
+    }
+
+    void act_all(u32 stores_before, u64 pc) {
+        for (unsigned t = 0; t < max_threads; ++t) act(t, now_, stores_before, pc);
+    }
+
+    void acted(const made_sure& m, const event& e) {
+        if (rules_.durable == promise::at_once) {
+            for (unsigned t = 0; t < max_threads; ++t) {
+                if (m.newest[t] != made_sure::none) act(t, m.newest[t], now_, e.pc);
+            }
+        } else if (m.record != made_sure::none) {
+            act_all(m.record, e.pc);
+        }
+        if (is_lasting_[e.thread]) act(e.thread, now_, now_, e.pc);
+        is_lasting_[e.thread] = false;
+    }
+
+    void ended(const event& e) {
+        if (rules_.durable == promise::at_once) act(e.thread, now_, now_, e.pc);
     }
 
     void note(const event& e) {
@@ -110,7 +171,9 @@ class linter {
         for (u64 l = e.where / line_size; l <= last; ++l) lines_[l].noted_epoch = epoch_;
     }
 
-    void announced() {
+    void announced(const event& e) {
+        if (rules_.durable == promise::at_once) return ended(e);
+        act_all(std::min(newest_record_, now_), e.pc);
         judge_all();
         next_epoch();
     }
@@ -119,11 +182,19 @@ class linter {
         const auto& names = recorder::points();
         if (e.value >= names.size()) return;
         const std::string_view name = names[e.value];
-        if (!rules_.opening.empty() && name.starts_with(rules_.opening)) next_epoch();
-        if (!rules_.written_back.empty() && name.starts_with(rules_.written_back)) {
+        if (is_at(name, rules_.opening)) {
+            next_epoch();
+            reads_.forget();
+        }
+        if (is_at(name, rules_.lasting)) is_lasting_[e.thread] = true;
+        if (is_at(name, rules_.written_back)) {
             judge_all();
             first_ = now_;  // the announcement judges what comes behind
         }
+    }
+
+    static bool is_at(std::string_view point, std::string_view wanted) {
+        return !wanted.empty() && point.starts_with(wanted);
     }
 
     void judge_all() {
@@ -170,13 +241,23 @@ class linter {
         return by_it;
     }
 
-    void report(rule broken, u64 pc, u64 stored_pc = 0) {
-        auto [f, is_new] =
-            found_.try_emplace({broken, places_.text(pc), places_.text(stored_pc)}, lint_finding{});
-        if (is_new) {
-            f->second = {broken, std::get<1>(f->first), std::get<2>(f->first), 0, now_};
+    bool is_record(u64 pc) {
+        const auto [known, is_new] = record_.try_emplace(pc, false);
+        if (!is_new || rules_.record.file.empty()) return known->second;
+        const auto& names = rules_.record.names;
+        for (const frame& f : places_.frames(pc)) {
+            if (!f.file.ends_with(rules_.record.file)) continue;
+            known->second |=
+                std::find(names.begin(), names.end(), short_name(f.function)) != names.end();
         }
-        ++f->second.count;
+        return known->second;
+    }
+
+    void report(rule broken, u64 pc, u64 stored_pc = 0, u64 acted_pc = 0) {
+        lint_finding f{broken, places_.text(pc), places_.text(stored_pc), places_.text(acted_pc), 0,
+                       now_};
+        auto key = std::make_tuple(broken, f.place, f.stored_at, f.acted_at);
+        ++found_.try_emplace(std::move(key), std::move(f)).first->second.count;
     }
 
     const std::vector<event>& trace_;
@@ -188,15 +269,20 @@ class linter {
     std::map<u64, watched_line> lines_;
     std::array<std::vector<capture>, max_threads> captured_;
     std::vector<capture> written_;  ///< by system calls
+    dirty_reads reads_;
+    u32 newest_record_ = made_sure::none;
+    std::array<bool, max_threads> is_lasting_{};
     std::unordered_map<u64, bool> volatile_;
-    std::map<std::tuple<rule, std::string, std::string>, lint_finding> found_;
+    std::unordered_map<u64, bool> record_;
+    std::map<std::tuple<rule, std::string, std::string, std::string>, lint_finding> found_;
 };
 
 void sort(std::vector<lint_finding>& all) {
     std::sort(all.begin(), all.end(), [](const lint_finding& a, const lint_finding& b) {
         if (a.broken != b.broken) return a.broken < b.broken;
         if (a.count != b.count) return a.count > b.count;
-        return std::tie(a.place, a.stored_at) < std::tie(b.place, b.stored_at);
+        return std::tie(a.place, a.stored_at, a.acted_at) <
+               std::tie(b.place, b.stored_at, b.acted_at);
     });
 }
 
@@ -220,6 +306,8 @@ std::string_view to_string(rule r) noexcept {
             return "unnoted";
         case rule::acknowledged_early:
             return "acknowledged_early";
+        case rule::dirty_read:
+            return "dirty_read";
         case rule::flush_of_clean_line:
             return "flush_of_clean_line";
         case rule::empty_fence:
@@ -234,6 +322,7 @@ severity severity_of(rule r) noexcept {
     switch (r) {
         case rule::unnoted:
         case rule::acknowledged_early:
+        case rule::dirty_read:
             return severity::error;
         case rule::flush_of_clean_line:
         case rule::empty_fence:
@@ -251,6 +340,9 @@ std::string_view meaning_of(rule r) noexcept {
                    "crash it may be missing.";
         case rule::acknowledged_early:
             return "Its epoch ended while the store was still on its way to the medium.";
+        case rule::dirty_read:
+            return "What another thread had stored was read and acted upon durably while it was "
+                   "still on its way: a crash may keep the act and take the store away.";
         case rule::flush_of_clean_line:
             return "Everything in the line was sure already, or flushed by this thread before: it "
                    "costs time and changes nothing.";
@@ -268,7 +360,10 @@ const lint_rules& project_rules() {
     static const lint_rules rules{
         {{"src/index/masstree/version.hpp", {"init", "set_leaf", "mark_deleted"}}},
         "checkpoint O1",
-        "checkpoint E1"};
+        "checkpoint E1",
+        promise::at_epoch_end,
+        {"src/region/layout.cpp", {"epoch_record_store"}},
+        "store B1"};
     return rules;
 }
 
@@ -282,7 +377,8 @@ std::vector<lint_finding> lint(const std::vector<event>& trace, const source_pla
 void merge(std::vector<lint_finding>& into, const std::vector<lint_finding>& more) {
     for (const lint_finding& f : more) {
         const auto same = std::find_if(into.begin(), into.end(), [&](const lint_finding& g) {
-            return g.broken == f.broken && g.place == f.place && g.stored_at == f.stored_at;
+            return g.broken == f.broken && g.place == f.place && g.stored_at == f.stored_at &&
+                   g.acted_at == f.acted_at;
         });
         if (same == into.end()) {
             into.push_back(f);
@@ -312,8 +408,9 @@ std::string to_text(const std::vector<lint_finding>& all, severity least) {
         }
         any = true;
         last = f.broken;
-        text += fmt::format("  {:>7} x  {}{}{}\n", f.count, f.place,
-                            f.stored_at.empty() ? "" : ", last stored to at ", f.stored_at);
+        text += fmt::format("  {:>7} x  {}{}{}{}{}\n", f.count, f.place,
+                            f.stored_at.empty() ? "" : ", last stored to at ", f.stored_at,
+                            f.acted_at.empty() ? "" : ", acted upon at ", f.acted_at);
     }
     return any ? text : "nothing found\n";
 }

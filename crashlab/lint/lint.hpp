@@ -6,12 +6,15 @@
 //
 //   unnoted              error    the persist layer never heard of a store of an announced epoch
 //   acknowledged_early   error    it heard of it, but the store is still on its way
+//   dirty_read           error    a thread acted durably upon what another had not made durable
 //   flush_of_clean_line  warning  the write-back has nothing to write
 //   empty_fence          warning  the fence has nothing to wait for
 //   mixed_streaming      info     streamed and cached stores to one line before a fence
 //
 // "Heard" means: noted in the store's epoch, flushed after it, streamed, or written by a system
 // call. A line is judged by the same floors as in the crash model (model/line.hpp).
+// What acting durably means in which discipline: dirty_reads.hpp. That rule needs a trace with
+// loads (laboratory::record(..., loads::dirty)); the others don't mind them.
 //
 // What need not survive. Stores that are volatile in meaning are told by who makes them, not by the
 // line they go to, which may hold other things: see volatile_place.
@@ -21,6 +24,7 @@
 // while another thread ends the epoch would be reported although the epoch does not promise it.
 #pragma once
 
+#include "crashlab/lint/dirty_reads.hpp"
 #include "crashlab/report/places.hpp"
 
 #include <string>
@@ -34,6 +38,7 @@ enum class severity : u8 { error, warning, info };
 enum class rule : u8 {
     unnoted,
     acknowledged_early,
+    dirty_read,
     flush_of_clean_line,
     empty_fence,
     mixed_streaming,
@@ -52,6 +57,12 @@ struct volatile_place {
     std::vector<std::string_view> durable;
 };
 
+/// Functions of `file` (the end of a path).
+struct functions_of {
+    std::string_view file;
+    std::vector<std::string_view> names;
+};
+
 struct lint_rules {
     std::vector<volatile_place> volatile_places;
     /// A persist point whose name begins like this begins a session: what was under way before
@@ -60,6 +71,14 @@ struct lint_rules {
     /// At a persist point whose name begins like this everything must be sure already, so that the
     /// epoch may be counted; an announcement comes later. "": there is none.
     std::string_view written_back;
+    /// When a thread's work is promised, and so what a durable act is (dirty_reads.hpp).
+    promise durable = promise::at_epoch_end;
+    /// Who stores the record that counts an epoch; nobody: the announcement alone is looked at.
+    functions_of record = {};
+    /// Behind a persist point whose name begins like this, the thread's next fence makes something
+    /// durable that outlives a failed epoch and rests on what the thread has read. "": there is
+    /// none.
+    std::string_view lasting = {};
 };
 
 /// Of this project.
@@ -67,9 +86,10 @@ struct lint_rules {
 
 struct lint_finding {
     rule broken = rule::unnoted;
-    std::string place;
-    /// Of a flush: where the line was last stored to; "" if nowhere.
+    std::string place;  ///< of a dirty read: the load
+    /// Of a flush: where the line was last stored to; "" if nowhere. Of a dirty read: the store.
     std::string stored_at;
+    std::string acted_at;  ///< of a dirty read: the durable act
     u64 count = 0;
     u32 event = 0;  ///< the first
 };

@@ -81,6 +81,7 @@ u64 crash_model::advance(const event& e) {
         case event_kind::begin:
         case event_kind::end:
         case event_kind::point:
+        case event_kind::load:
             break;
     }
     ++events_;

@@ -1,8 +1,9 @@
 // mutate/hunt.cpp: lets the lab loose on the mutant that HF_MUTANT names.
 //
-//   hf_hunt SECONDS SEED TARGET...
+//   hf_hunt [--first TARGET SEED PASS] SECONDS SEED TARGET...
 //
-// Every target is explored in turn, first within small limits, so that each crash point is looked
+// It begins with what --first names, if that is given, and takes half of the time for it. Then
+// every target is explored in turn, first within small limits, so that each crash point is looked
 // at, then in larger ones with further seeds, until something is found (exit status 1) or the time
 // is over (0). Each line of its output says what it is at, so that who started it knows that too
 // when it dies.
@@ -10,11 +11,16 @@
 #include "crashlab/laboratory.hpp"
 #include "mutant.hpp"
 
+#include <unistd.h>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace {
 
@@ -70,53 +76,97 @@ namespace hf {
 extern const int mutant_number = number_from_environment();
 }
 
+namespace {
+
+using hf::u64;
+
+struct step {
+    std::string target;
+    u64 seed;
+    unsigned pass;
+};
+
+// What recovery does is watched by the explorer; a workload runs on its own.
+constexpr unsigned most_seconds_of_workload = 15;
+
+void on_alarm(int) {
+    constexpr std::string_view text = "found 15 s the workload does not end\n";
+    [[maybe_unused]] const auto written = ::write(STDOUT_FILENO, text.data(), text.size());
+    ::_exit(1);
+}
+
+/// One workload, and for so long what there is to find in it. Returns whether something was found.
+bool hunt(hf::lab::laboratory& lab, const step& s, u64 begin, u64 length, u64 end) {
+    const auto seconds = [&] { return static_cast<double>(hf::now_ns() - begin) * 1e-9; };
+    std::printf("at %s seed %lu pass %u, %.2f s\n", s.target.c_str(), s.seed, s.pass, seconds());
+    std::fflush(stdout);
+    std::string what;
+    try {
+        hf::lab::counts counted;
+        ::alarm(most_seconds_of_workload);
+        auto t = lab.record(*target_called(s.target), s.seed);
+        ::alarm(0);
+        const u64 stop = std::min(end, hf::now_ns() + length);
+        const auto f = lab.explore(*t, limits_of_pass(s.pass), counted, s.seed,
+                                   hf::lab::persistence::pcso, [&] { return hf::now_ns() > stop; });
+        if (!f) return false;
+        what = f->what;
+    } catch (const std::exception& e) {
+        what = e.what();
+    }
+    std::replace(what.begin(), what.end(), '\n', ' ');
+    std::printf("found %.2f s %s\n", seconds(), what.c_str());
+    return true;
+}
+
+/// Exits if a name is none of a target.
+std::string checked_target(const char* name) {
+    if (target_called(name) != nullptr) return name;
+    std::fprintf(stderr, "hf_hunt: there is no target %s\n", name);
+    std::exit(2);
+}
+
+int list() {
+    for (const auto& d : hf::lab::all_targets()) {
+        std::printf("%s %s\n", std::string(d.room).c_str(), std::string(d.name).c_str());
+    }
+    return 0;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-    using hf::u64;
-    if (argc == 2 && std::string(argv[1]) == "--list") {
-        for (const auto& d : hf::lab::all_targets()) {
-            std::printf("%s %s\n", std::string(d.room).c_str(), std::string(d.name).c_str());
-        }
-        return 0;
+    if (argc == 2 && std::string(argv[1]) == "--list") return list();
+    std::optional<step> first;
+    if (argc > 4 && std::string(argv[1]) == "--first") {
+        first = {checked_target(argv[2]), std::strtoull(argv[3], nullptr, 10),
+                 static_cast<unsigned>(std::atoi(argv[4]))};
+        argc -= 4;
+        argv += 4;
     }
     if (argc < 4) {
-        std::fprintf(stderr, "usage: hf_hunt SECONDS SEED TARGET... | hf_hunt --list\n");
+        std::fprintf(stderr,
+                     "usage: hf_hunt [--first TARGET SEED PASS] SECONDS SEED TARGET... | "
+                     "hf_hunt --list\n");
         return 2;
     }
+    const std::vector<const char*> names(argv + 3, argv + argc);
+    for (const auto* name : names) checked_target(name);
     const auto begin = hf::now_ns();
-    const auto end = begin + static_cast<u64>(std::atof(argv[1]) * 1e9);
+    const auto length = static_cast<u64>(std::atof(argv[1]) * 1e9);
+    const u64 end = begin + length;
     const u64 first_seed = std::strtoull(argv[2], nullptr, 10);
-    const auto seconds = [&] { return static_cast<double>(hf::now_ns() - begin) * 1e-9; };
+    std::signal(SIGALRM, on_alarm);
     hf::lab::laboratory lab;
+    if (first && hunt(lab, *first, begin, length / 2, end)) return 1;
     for (unsigned pass = 0; hf::now_ns() < end; ++pass) {
-        for (int i = 3; i < argc && hf::now_ns() < end; ++i) {
-            const auto* d = target_called(argv[i]);
-            if (d == nullptr) {
-                std::fprintf(stderr, "hf_hunt: there is no target %s\n", argv[i]);
-                return 2;
-            }
-            std::printf("at %s seed %lu pass %u, %.2f s\n", argv[i], first_seed + pass, pass,
-                        seconds());
-            std::fflush(stdout);
+        for (const auto* name : names) {
+            if (hf::now_ns() >= end) break;
             // No target may keep the others from their turn.
-            const u64 slice = std::max<u64>((end - begin) / 40, 250'000'000);
-            const u64 stop = std::min(end, hf::now_ns() + slice);
-            std::string what;
-            try {
-                hf::lab::counts counted;
-                auto t = lab.record(*d, first_seed + pass);
-                const auto f =
-                    lab.explore(*t, limits_of_pass(pass), counted, first_seed + pass,
-                                hf::lab::persistence::pcso, [&] { return hf::now_ns() > stop; });
-                if (!f) continue;
-                what = f->what;
-            } catch (const std::exception& e) {
-                what = e.what();
-            }
-            std::replace(what.begin(), what.end(), '\n', ' ');
-            std::printf("found %.2f s %s\n", seconds(), what.c_str());
-            return 1;
+            const u64 slice = std::max<u64>(length / 80, 250'000'000);
+            if (hunt(lab, {name, first_seed + pass, pass}, begin, slice, end)) return 1;
         }
     }
-    std::printf("nothing %.2f s\n", seconds());
+    std::printf("nothing %.2f s\n", static_cast<double>(hf::now_ns() - begin) * 1e-9);
     return 0;
 }

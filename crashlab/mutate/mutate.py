@@ -3,6 +3,7 @@
 and ordered store of a room, one at a time, and demands that the lab notices."""
 
 import argparse
+import concurrent.futures
 import filecmp
 import json
 import os
@@ -16,6 +17,7 @@ import time
 sys.dont_write_bytecode = True
 
 import argued  # noqa: E402
+import kills  # noqa: E402
 import sources  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -144,15 +146,15 @@ def targets_by_room():
 class Hunter:
     """Starts the program; knows which targets have found something before."""
 
-    def __init__(self, only):
+    def __init__(self, only, known):
         self.by_room = targets_by_room()
         everything = [t for names in self.by_room.values() for t in names]
         self.targets = only or everything
         unknown = set(self.targets) - set(everything)
         if unknown:
             fail(2, f"there is no target {', '.join(sorted(unknown))}")
-        self.kills = {}
-        self.child = None
+        self.known = known
+        self.kills = known.by_file()
 
     def order(self, mutant):
         """Those first that have noticed mutants of this file, then the room's own."""
@@ -160,28 +162,35 @@ class Hunter:
         scores = self.kills.get(mutant.file, {}) if mutant else {}
         return sorted(self.targets, key=lambda t: (-scores.get(t, 0), t not in own))
 
+    def first(self, mutant):
+        """What noticed it last time, if anything: hf_hunt begins with that."""
+        kill = self.known.get(mutant.key()) if mutant else None
+        return ["--first", *kill] if kill and kill[0] in self.targets else []
+
     def hunt(self, mutant, seconds, seed):
-        """(outcome, target, seconds, what was found); the outcome is killed or survived."""
+        """(outcome, the kill's target, seed and pass, seconds, what was found); the outcome is
+        killed or survived."""
         number = mutant.number if mutant else 0
         begin = time.monotonic()
-        self.child = subprocess.Popen(
-            [str(HUNT), str(seconds), str(seed), *self.order(mutant)],
+        child = subprocess.Popen(
+            [str(HUNT), *self.first(mutant), str(seconds), str(seed), *self.order(mutant)],
             env={**os.environ, "HF_MUTANT": str(number)}, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
         hung = False
         try:
-            out, err = self.child.communicate(timeout=2 * seconds + 20)
+            out, err = child.communicate(timeout=2 * seconds + 20)
         except subprocess.TimeoutExpired:
             hung = True
-            self.child.kill()
-            out, err = self.child.communicate()
+            child.kill()
+            out, err = child.communicate()
         took = time.monotonic() - begin
         lines = out.splitlines()
-        at = [line for line in lines if line.startswith("at ")]
-        target = at[-1].split()[1] if at else "-"
-        status = self.child.returncode
+        at = [line.split() for line in lines if line.startswith("at ")]
+        # at TARGET seed SEED pass PASS, ...
+        kill = (at[-1][1], at[-1][3], at[-1][5].rstrip(",")) if at else ("-", "0", "0")
+        status = child.returncode
         if status == 0:
-            return "survived", "", took, ""
+            return "survived", None, took, ""
         if status == 2:
             fail(2, err.strip())
         if hung:
@@ -194,8 +203,8 @@ class Hunter:
             what = f"the program died ({name})" + (f": {last[-1]}" if last else "")
         if mutant:
             scores = self.kills.setdefault(mutant.file, {})
-            scores[target] = scores.get(target, 0) + 1
-        return "killed", target, took, what
+            scores[kill[0]] = scores.get(kill[0], 0) + 1
+        return "killed", kill, took, what
 
 
 def show(mutant, outcome, detail):
@@ -213,12 +222,19 @@ def main():
                         help="those that survived in an earlier run's --json FILE")
     parser.add_argument("--kind", action="append", metavar="WORDS", help="e.g. 'drop fence'")
     parser.add_argument("--list", action="store_true", help="list the mutants and run nothing")
-    parser.add_argument("--seconds", type=float, default=20, help="for each mutant (20)")
+    parser.add_argument("--seconds", type=float, default=20,
+                        help="for each mutant (20); a quarter for those that are argued")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", action="append", help="only this target; may be repeated")
     parser.add_argument("--commit", help="mutate this commit instead of the working tree")
     parser.add_argument("--no-build", action="store_true", help="as the mutated tree stands")
     parser.add_argument("--json", metavar="FILE", help="write the results there too")
+    parser.add_argument("--jobs", type=int, default=int(os.environ.get("HF_JOBS", os.cpu_count())),
+                        help="hunts at a time (one for each processor)")
+    parser.add_argument("--afresh", action="store_true",
+                        help="without the help of kills.txt (where each was noticed last time), "
+                             "and with full time for those that are argued")
+    parser.add_argument("--remember", action="store_true", help="write kills.txt anew")
     options = parser.parse_args()
 
     if options.no_build:
@@ -245,20 +261,30 @@ def main():
     if not options.no_build:
         build()
 
-    hunter = Hunter(options.target)
+    place_of_kills = pathlib.Path(__file__).with_name("kills.txt")
+    known = kills.read(place_of_kills)
+    hunter = Hunter(options.target, kills.Kills() if options.afresh else known)
     say("the program as it was written must pass")
-    outcome, target, _, what = hunter.hunt(None, options.seconds, options.seed)
+    outcome, kill, _, what = hunter.hunt(None, options.seconds, options.seed)
     if outcome == "killed":
-        fail(1, f"it does not: {target}: {what}")
+        fail(1, f"it does not: {kill[0]}: {what}")
 
     results, counts = [], {"killed": 0, "argued": 0, "SURVIVED": 0}
     used = set()
-    for turn, m in enumerate(chosen, 1):
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    # What is argued will survive: for that a look is enough, but for a run that starts afresh.
+    look = options.seconds if options.afresh else options.seconds / 4
+    hunts = [pool.submit(hunter.hunt, m, look if m.key() in arguments else options.seconds,
+                         options.seed) for m in chosen]
+    for turn, (m, hunt) in enumerate(zip(chosen, hunts), 1):
         if sys.stderr.isatty():
             print(f"\rmutate: {turn} of {len(chosen)}: {m.file}:{m.line} {m.kind}\033[K\r",
                   end="", file=sys.stderr, flush=True)
-        outcome, target, took, what = hunter.hunt(m, options.seconds, options.seed)
+        outcome, kill, took, what = hunt.result()
+        target = kill[0] if kill else ""
         detail = f"{target}, {took:.1f} s: {what}" if outcome == "killed" else ""
+        if outcome == "killed":
+            known[m.key()] = kill
         if outcome == "survived":
             outcome = "argued" if m.key() in arguments else "SURVIVED"
             used.add(m.key())
@@ -270,6 +296,8 @@ def main():
             pathlib.Path(options.json).write_text(
                 json.dumps({"seconds": options.seconds, "seed": options.seed, "counts": counts,
                             "mutants": results}, indent=1) + "\n")
+        if options.remember:
+            kills.write(place_of_kills, known, {m.key() for m in mutants})
     # Several mutants may share a text: it is stale when none of them is left, all having been run.
     existing = {m.key() for m in mutants}
     met = existing - {m.key() for m in mutants if m not in chosen}
@@ -287,4 +315,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        sys.exit(130)
+        os._exit(130)  # the hunts that are under way have got the signal, too

@@ -25,9 +25,11 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 table { border-collapse: collapse; font-size: 13px; }
 th, td { border: 1px solid var(--line); padding: 3px 7px; text-align: left; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }
-th.point { font-weight: normal; min-width: 34px; text-align: center; }
+th.point { font-weight: normal; min-width: 32px; text-align: center; }
 tr.room th { background: #f2f4f8; }
 td.o { text-align: center; }
+td.o, th.point { padding: 3px 0; }
+ul { padding-left: 1.2rem; }
 td.reached { background: var(--good); }
 td.violation { background: var(--bad); color: #fff; font-weight: bold; }
 td.missed { background: #fff1cc; }
@@ -151,6 +153,7 @@ std::string environment(const campaign_environment& e) {
         {"date", e.date}, {"compiler", e.compiler}, {"processor", e.processor}, {"build", e.build},
         {"seed", e.seed}, {"budget", e.budget},     {"model", e.model}};
     for (const auto& [name, value] : all) {
+        if (value.empty()) continue;
         html += fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", name, escaped(value));
     }
     return html + "</table>\n";
@@ -163,10 +166,12 @@ std::string totals(const campaign_totals& t) {
         "persist points reached, {} missed.</p>\n",
         t.findings == 0 ? "" : "bad", t.findings, t.states, t.images, t.crash_points, t.events,
         t.nested_traces, t.seconds, t.points_reached, t.points_missed.size());
+    if (t.points_missed.empty()) return html;
+    html += "<ul class=\"bad\">\n";
     for (const auto& p : t.points_missed) {
-        html += fmt::format("<p class=\"bad\">not reached: {}</p>\n", escaped(p));
+        html += fmt::format("<li>not reached: {}</li>\n", escaped(p));
     }
-    return html;
+    return html + "</ul>\n";
 }
 
 }  // namespace

@@ -145,6 +145,7 @@ class stage_drawer {
         switch (e.kind) {
             case event_kind::store:
             case event_kind::flush:
+            case event_kind::load:
                 return drawn_.contains(e.where / line_size);
             case event_kind::noted:
                 return e.value != 0 && touches(e.where, e.value);
@@ -329,6 +330,8 @@ std::string words_of(const timeline_row& r) {
             return r.label;
         case event_kind::length:
             return fmt::format("{} bytes", e.value);
+        case event_kind::load:
+            return fmt::format("of event {}", e.value);
         default:
             return "";
     }

@@ -62,7 +62,7 @@ struct timeline_stage {
 
 struct timeline {
     std::string title;
-    std::string what;  ///< is wrong
+    std::string what;  ///< is wrong; "": nothing
     std::string asked;
     std::vector<timeline_stage> stages;
 };
@@ -76,6 +76,8 @@ struct timeline {
 [[nodiscard]] std::string to_text(const timeline& t);
 /// A file of its own.
 [[nodiscard]] std::string to_svg(const timeline& t);
+
+inline constexpr std::string_view nothing_wrong = "nothing wrong";
 
 /// Of the stores on their way, which are in this content: the fewest that make it.
 [[nodiscard]] std::vector<bool> stores_in(const line_state& line, const line_content& content);

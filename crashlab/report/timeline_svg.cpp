@@ -20,14 +20,14 @@ constexpr int step = 26;
 constexpr int lane_height = 44;
 constexpr int names_height = 30;
 constexpr int row_height = 17;
+constexpr int character = 8;
 
 constexpr std::string_view style = R"(<style>
 text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1f2430; }
 .title { font-weight: bold; font-size: 15px; }
-.small { font-size: 10px; fill: #667; }
 .lane { stroke: #c9ced8; }
 .fence { stroke: #4466bb; stroke-dasharray: 4 3; }
-.point { stroke: #b08a2e; stroke-dasharray: 1 3; }
+.point { stroke: #b08a2e; stroke-width: 2; stroke-dasharray: 2 3; }
 .announced { stroke: #2a8a4a; stroke-width: 2; }
 .crash { stroke: #d02020; stroke-width: 3; }
 .flush { fill: #4466bb; }
@@ -37,16 +37,23 @@ text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #1f2430; }
 .lost { fill: #fff; stroke: #d02020; stroke-width: 2.5; }
 .number { font-size: 9px; text-anchor: middle; fill: #445; }
 .wrong { fill: #d02020; font-weight: bold; }
-.gap { fill: #667; text-anchor: middle; }
+.good { fill: #2a8a4a; font-weight: bold; }
+.right { text-anchor: end; }
+.gap { fill: #eef0f5; }
 </style>
 )";
 
 class canvas {
    public:
     void text(int x, int y, std::string_view what, std::string_view kind = "") {
+        if (what.empty()) return;
         out_ += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>\n", x, y, attribute(kind),
                             escaped(what));
-        reach(x + 8 * static_cast<int>(what.size()), y);
+        reach(x + character * static_cast<int>(what.size()), y);
+    }
+    void band(int x, int from, int to) {
+        out_ += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"16\" height=\"{}\" class=\"gap\"/>\n",
+                            x - 8, from, to - from);
     }
     void line(int x1, int y1, int x2, int y2, std::string_view kind, std::string_view tip = "") {
         out_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}>{}</line>\n", x1, y1,
@@ -97,6 +104,11 @@ std::string_view class_of(fate f) {
     }
 }
 
+std::string_view class_of_word(fate f) {
+    if (f == fate::lost) return "wrong";
+    return f == fate::reached ? "good" : "";
+}
+
 std::string tip_of(const timeline_row& r) {
     return fmt::format("event {}, thread {}: {} {} {}", r.number, r.what.thread,
                        to_string(r.what.kind), detail::words_of(r), r.place);
@@ -124,8 +136,9 @@ class stage_picture {
         for (const std::size_t i : shown.rows) {
             x += step;
             if (i == detail::excerpt::gap) {
-                const int middle = (top_ + names_height + bottom_) / 2;
-                canvas_.text(x, middle, fmt::format("…{}", shown.gaps[gap++]), "gap");
+                canvas_.band(x, top_ + names_height, bottom_);
+                canvas_.text(x, top_ + names_height - 10, fmt::format("…{}", shown.gaps[gap++]),
+                             "number");
             } else {
                 draw_row(stage_.rows[i], x);
             }
@@ -157,6 +170,8 @@ class stage_picture {
             case event_kind::noted:
                 if (lane != lanes_.end()) canvas_.box(x, lane->second, "noted", tip_of(r));
                 break;
+            case event_kind::load:
+                break;
             case event_kind::fence:
             case event_kind::sync:
             case event_kind::sync_name:
@@ -179,7 +194,9 @@ class stage_picture {
 
     void draw_crash(int x) {
         canvas_.line(x, top_ + 6, x, bottom_ + 6, "crash", "the crash");
-        canvas_.text(x + 6, top_ + 16, fmt::format("crash at event {}", stage_.crash), "wrong");
+        const auto* const side = stage_.crash < stage_.events ? "before" : "after";
+        canvas_.text(x + 6, top_ + 16, fmt::format("crash {} event {}", side, stage_.crash),
+                     "wrong");
         for (const held_line& h : stage_.held) {
             const std::string words =
                 h.on_way == 0 ? "all of it was sure"
@@ -196,20 +213,26 @@ class stage_picture {
 
     int list(int y) {
         for (std::size_t i = 0; i < numbered_.size(); ++i) {
-            const timeline_row& r = *numbered_[i];
-            const event& e = r.what;
-            const bool is_store = e.kind == event_kind::store;
-            const std::string where =
-                is_store ? fmt::format("{:x}+{:02x}", e.where / line_size, e.where % line_size)
-                         : "";
-            canvas_.text(8, y,
-                         fmt::format("{:>3}  event {:<6} t{}  {:<9} {:<10} {}  {}  {}", i + 1,
-                                     r.number, e.thread, to_string(e.kind), where,
-                                     detail::words_of(r), to_string(r.became), r.place),
-                         r.became == fate::lost ? "wrong" : "");
+            list_one(i + 1, *numbered_[i], y);
             y += row_height;
         }
         return y + row_height;
+    }
+
+    // Each column has its place: runs of blanks count as one in a picture.
+    void list_one(std::size_t number, const timeline_row& r, int y) {
+        const event& e = r.what;
+        canvas_.text(30, y, std::to_string(number), "right");
+        canvas_.text(44, y, fmt::format("event {}", r.number));
+        canvas_.text(150, y, fmt::format("t{}", e.thread));
+        canvas_.text(180, y, to_string(e.kind));
+        if (e.kind == event_kind::store) {
+            canvas_.text(260, y,
+                         fmt::format("{:x}+{:02x}", e.where / line_size, e.where % line_size));
+        }
+        canvas_.text(350, y, detail::words_of(r));
+        canvas_.text(550, y, to_string(r.became), class_of_word(r.became));
+        canvas_.text(620, y, r.place);
     }
 
     canvas& canvas_;
@@ -221,10 +244,10 @@ class stage_picture {
 };
 
 void draw_legend(canvas& c, int y) {
-    int x = 8;
+    int x = 12;
     const auto entry = [&](std::string_view words) {
         c.text(x + 14, y + 4, words);
-        x += 40 + 8 * static_cast<int>(words.size());
+        x += 40 + character * static_cast<int>(words.size());
     };
     c.circle(x + 2, y, "sure", "");
     entry("store, sure");
@@ -251,13 +274,16 @@ std::string to_svg(const timeline& t) {
     int y = 70;
     for (std::size_t i = 0; i < t.stages.size(); ++i) {
         if (t.stages.size() > 1) {
-            c.text(8, y + 14, fmt::format("crash {} of {}", i + 1, t.stages.size()), "title");
+            c.text(8, y + 14,
+                   fmt::format("crash {} of {}{}", i + 1, t.stages.size(),
+                               i == 0 ? "" : ", during the recovery from the one before"),
+                   "title");
             y += 20;
         }
         y = stage_picture(c, t.stages[i], y).draw();
     }
     c.text(8, y + 6, t.asked + " found:");
-    c.text(8, y + 24, t.what, "wrong");
+    c.text(8, y + 24, t.what.empty() ? nothing_wrong : t.what, t.what.empty() ? "" : "wrong");
     return c.finish();
 }
 

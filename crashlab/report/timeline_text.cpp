@@ -22,6 +22,7 @@ std::string where_of(const event& e) {
     switch (e.kind) {
         case event_kind::store:
         case event_kind::noted:
+        case event_kind::load:
             return fmt::format("{:x}+{:02x}", e.where / line_size, e.where % line_size);
         case event_kind::flush:
             return fmt::format("{:x}", e.where / line_size);
@@ -95,7 +96,8 @@ std::string to_text(const timeline& t) {
         }
         text += text_of(t.stages[i]);
     }
-    return text + fmt::format("  {} found:\n    {}\n", t.asked, t.what);
+    return text +
+           fmt::format("  {} found:\n    {}\n", t.asked, t.what.empty() ? nothing_wrong : t.what);
 }
 
 }  // namespace hf::lab

@@ -2,7 +2,9 @@
 
 #include "base/check.hpp"
 #include "base/random.hpp"
+#include "crashlab/schedule/real_threads.hpp"
 #include "crashlab/schedule/yield.hpp"
+#include "crashlab/trace/event.hpp"
 
 #include <asm/prctl.h>
 #include <pthread.h>
@@ -78,7 +80,7 @@ __attribute__((naked, noinline)) void switch_to(context*, const context*, bool) 
 class sleeper {
    public:
     sleeper() {
-        HF_CHECK(pthread_create(&thread_, nullptr, sleep, this) == 0, "no thread for a fiber");
+        HF_CHECK(start_real_thread(&thread_, nullptr, sleep, this) == 0, "no thread for a fiber");
         while (base_.load(std::memory_order_acquire) == 0) ::usleep(10);
     }
     sleeper(const sleeper&) = delete;
@@ -86,9 +88,10 @@ class sleeper {
     /// Wakes it: it ends, and so do its thread-local variables.
     ~sleeper() {
         awake_.store(true, std::memory_order_release);
-        pthread_join(thread_, nullptr);
+        join_real_thread(thread_, nullptr);
     }
     [[nodiscard]] u64 base() const { return base_.load(std::memory_order_acquire); }
+    [[nodiscard]] pthread_t thread() const { return thread_; }
 
    private:
     static void* sleep(void* self) {
@@ -105,19 +108,23 @@ class sleeper {
 struct fiber {
     context where;
     std::unique_ptr<sleeper> locals;
+    std::function<void()> work;
     void* stack = nullptr;
     u64 priority = 0;
     bool done = false;
 };
 
 struct scheduler {
+    // Fibers stay where they are, whoever is added.
+    explicit scheduler(u64 seed) : random(seed) { fibers.reserve(max_threads); }
+
+    splitmix64 random;
     context main;
     std::vector<fiber> fibers;
     std::vector<u64> changes;  ///< steps at which the running fiber falls behind
     u64 step = 0;
     u64 turns = 0;
-    u64 lowest = 0;
-    const std::function<void(unsigned)>* work = nullptr;
+    u64 lowest = u64{1} << 32;
 };
 
 scheduler* current = nullptr;
@@ -161,7 +168,7 @@ void on_yield() {
 }
 
 void run_fiber() {
-    (*current->work)(running_fiber);
+    running().work();
     running().done = true;
     go_to(best());
     HF_CHECK(false, "a fiber went on after its end");
@@ -180,11 +187,17 @@ void prepare(fiber& f) {
     f.where = {top, f.locals->base()};
 }
 
-void draw(scheduler& s, u64 seed) {
-    splitmix64 random(seed);
-    s.lowest = u64{1} << 32;
-    for (fiber& f : s.fibers) f.priority = s.lowest + 1 + (random() >> 32);
-    for (unsigned i = 0; i < preemptions; ++i) s.changes.push_back(1 + random() % last_steps);
+fiber& add_fiber(scheduler& s, std::function<void()> work) {
+    HF_CHECK(s.fibers.size() < max_threads, "too many fibers");
+    fiber& f = s.fibers.emplace_back();
+    f.work = std::move(work);
+    f.priority = (u64{1} << 32) + 1 + (s.random() >> 32);
+    prepare(f);
+    return f;
+}
+
+void draw_changes(scheduler& s) {
+    for (unsigned i = 0; i < preemptions; ++i) s.changes.push_back(1 + s.random() % last_steps);
     std::sort(s.changes.rbegin(), s.changes.rend());
 }
 
@@ -199,13 +212,26 @@ void give_way() noexcept {
     fall_behind();
 }
 
+pthread_t start_fiber(std::function<void()> work) {
+    const pthread_t thread = add_fiber(*current, std::move(work)).locals->thread();
+    go_to(best());
+    return thread;
+}
+
+bool join_fiber(pthread_t thread) {
+    for (std::size_t i = 0; i < current->fibers.size(); ++i) {
+        if (pthread_equal(current->fibers[i].locals->thread(), thread) == 0) continue;
+        while (!current->fibers[i].done) give_way();
+        return true;
+    }
+    return false;
+}
+
 void run_on_fibers(unsigned threads, u64 seed, const std::function<void(unsigned)>& work) {
-    scheduler s;
-    s.fibers.resize(threads);
-    s.work = &work;
+    scheduler s(seed);
     fsgsbase = has_fsgsbase();
-    for (fiber& f : s.fibers) prepare(f);
-    draw(s, seed);
+    for (unsigned i = 0; i < threads; ++i) add_fiber(s, [&work, i] { work(i); });
+    draw_changes(s);
     s.main.thread_base = read_thread_base();
     current = &s;
     yield_hook = on_yield;

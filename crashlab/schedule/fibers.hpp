@@ -14,10 +14,13 @@
 // Thread-local variables. Each fiber borrows those of a real thread that does nothing else but
 // sleep: with the stack the base register of the thread's block is switched. So thread_local,
 // pthread_self() and destructors at a thread's end work as ever.
+//
+// A thread that a fiber starts is a fiber of the same run (thread_start.cpp).
 #pragma once
 
 #include "base/bits.hpp"
 
+#include <pthread.h>
 #include <functional>
 
 namespace hf::lab {
@@ -27,6 +30,13 @@ inline constexpr unsigned preemptions = 3;
 
 /// Runs work(0) .. work(threads - 1) interleaved as the seed decides, until all have ended.
 void run_on_fibers(unsigned threads, u64 seed, const std::function<void(unsigned)>& work);
+
+/// A further fiber of the run, begun by one: what it calls is done interleaved with the others.
+/// Returns its thread, whose thread-local variables it uses.
+[[nodiscard]] pthread_t start_fiber(std::function<void()> work);
+
+/// Gives way until the fiber has ended. False: it is none.
+[[nodiscard]] bool join_fiber(pthread_t thread);
 
 /// The running fiber cannot go on before another has.
 void give_way() noexcept;

@@ -232,6 +232,13 @@ void break_advance(tree_session& s, unsigned words) {
     }
     s.crash();
 }
+// As a crash inside of an update leaves it: one copy alone is whole.
+void tear_superblock(tree_session& s) {
+    load(s, 4);
+    s.put(key_of(20), 8);
+    s.machine().file().header().super[1].sequence += 1;
+    s.crash();
+}
 void open_and_end_epochs(tree_session& s) {
     s.open();
     s.adopt(0);
@@ -398,6 +405,12 @@ const std::vector<tree_case>& rare_cases() {
          "a growth is refused and taken back",
          [](auto& s) { load(s, 4); },
          have_growth_refused,
+         {}},
+        {"region.torn",
+         "region",
+         "a crash lay inside of an update of the superblock",
+         tear_superblock,
+         open_and_end_epochs,
          {}},
         {"epochs.torn1",
          "checkpoint",

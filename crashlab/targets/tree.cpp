@@ -34,7 +34,11 @@ std::string key_of(u64 number) {
     return key;
 }
 
-void tree_session::open() { machine_ = must(engine<incll_discipline>::open(path_, options_)); }
+void tree_session::open(unsigned recovery_threads) {
+    engine_options o = options_;
+    o.epochs.recovery_threads = recovery_threads;
+    machine_ = must(engine<incll_discipline>::open(path_, o));
+}
 
 void tree_session::close() {
     must(machine_->close());
@@ -105,7 +109,10 @@ void tree_session::crash() {
 }
 
 void tree_session::put(const std::string& key, std::size_t value_size) {
-    std::string value = fresh_value(value_size);
+    put_value(key, fresh_value(value_size));
+}
+
+void tree_session::put_value(const std::string& key, std::string value) {
     store(key, value);
     model_.put(key, std::move(value));
 }

@@ -23,12 +23,14 @@ class tree_session {
     tree_session(engine_options options, u64 seed, std::string path)
         : options_(options), path_(std::move(path)), random_(seed) {}
 
-    void open();
+    /// `recovery_threads` apply the external log.
+    void open(unsigned recovery_threads = 1);
     void crash();
     void close();
 
     void put(const std::string& key, std::size_t value_size);
     void put(const std::string& key) { put(key, 8 + random_() % 24); }
+    void put_value(const std::string& key, std::string value);
     void remove(const std::string& key);
     /// A value of its own extent.
     void put_large(const std::string& key, std::size_t value_size);
@@ -108,6 +110,7 @@ struct tree_case {
 
 [[nodiscard]] const std::vector<tree_case>& tree_cases();
 [[nodiscard]] const std::vector<tree_case>& rare_cases();
+[[nodiscard]] const std::vector<tree_case>& stale_cases();
 [[nodiscard]] engine_options options_of(const tree_case& c);
 [[nodiscard]] std::unique_ptr<target> make_tree_target(const tree_case& c, u64 seed);
 

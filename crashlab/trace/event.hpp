@@ -23,6 +23,7 @@ enum class event_kind : u8 {
     link,       ///< the file has its name
     sync,       ///< file content written by system calls, and the length, are sure
     sync_name,  ///< the name is sure
+    load,       ///< of bytes that another thread's store, number `value`, has not made sure
 };
 
 [[nodiscard]] std::string_view to_string(event_kind k) noexcept;

@@ -55,13 +55,16 @@ std::string_view to_string(event_kind k) noexcept {
             return "sync";
         case event_kind::sync_name:
             return "sync name";
+        case event_kind::load:
+            return "load";
     }
     return "unknown";
 }
 
 const std::vector<std::string>& recorder::points() noexcept { return point_names(); }
 
-void recorder::start(const std::byte* base, u64 size) {
+void recorder::start(const std::byte* base, u64 size, loads which) {
+    with_loads_ = which == loads::dirty;
     begin(base);
     watching_ = true;
     watch_for(this, base, size);
@@ -86,6 +89,27 @@ void recorder::stop() {
     trace::sink = nullptr;
     if (watching_) watch_for(nullptr, nullptr, 0);
     watching_ = false;
+}
+
+void recorder::push(const event& e) {
+    if (with_loads_) unsure_.take(e, static_cast<u32>(events_.size()));
+    events_.push_back(e);
+}
+
+void recorder::note_loads(u64 at, u64 size, u64 pc) {
+    commit();
+    unsure_.each_in(at, size, [&](u64 where, u64 bytes, u32 store) {
+        if (events_[store].thread == running_fiber) return;
+        if (!told_.insert(store * u64{max_threads} + running_fiber).second) return;
+        event e;
+        e.where = where;
+        e.value = store;
+        e.pc = pc;
+        e.kind = event_kind::load;
+        e.size = static_cast<u8>(bytes);
+        e.thread = running_fiber;
+        events_.push_back(e);
+    });
 }
 
 bool recorder::passed_barrier(u8 thread) noexcept {
@@ -124,7 +148,7 @@ void recorder::add_pieces(const pending_store& s) {
         e.thread = s.thread;
         e.after_barrier = first && s.after_barrier;
         unseen_copy(&e.value, base_ + at, size);
-        events_.push_back(e);
+        push(e);
         at += size;
         first = false;
     }
@@ -139,10 +163,15 @@ void recorder::add(event_kind kind, u64 where, u64 value, u64 pc) {
     e.pc = pc;
     e.kind = kind;
     e.thread = running_fiber;
-    events_.push_back(e);
+    push(e);
 }
 
-void recorder::mark(event_kind kind, u64 value) { add(kind, 0, value, 0); }
+void recorder::mark(event_kind kind, u64 value) {
+    // Of a system call the place would be the lab's own.
+    add(kind, 0, value, kind == event_kind::end ? caller() : 0);
+}
+
+void recorder::announced(u64 epoch) noexcept { add(event_kind::announced, 0, epoch, caller()); }
 
 void recorder::point(const char* name) {
     add(event_kind::point, 0, number_of_point(name), caller());

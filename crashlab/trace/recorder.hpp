@@ -5,6 +5,9 @@
 // (persist/trace.hpp). A line that the first source saw written and the second never heard of is a
 // finding of the lint (lint/).
 //
+// Loads are noted when somebody asks for them (loads::dirty), and then only those of bytes that
+// another thread stored and nobody has made sure: the first one of each thread and store.
+//
 // A store is told before it is executed and without its value; it is read from memory at the next
 // event. Nothing else can have changed it: all threads are fibers, and a fiber is switched only
 // inside of a hook.
@@ -12,19 +15,27 @@
 
 #include "crashlab/runtime/observer.hpp"
 #include "crashlab/trace/event.hpp"
+#include "crashlab/trace/unsure_stores.hpp"
 #include "persist/trace.hpp"
 
 #include <array>
 #include <functional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace hf::lab {
 
+/// Which loads become events.
+enum class loads : u8 {
+    none,
+    dirty,  ///< of what another thread stored and is not sure
+};
+
 class recorder final : public observer, public trace_sink {
    public:
     /// Watches [base, base + size) from now on.
-    void start(const std::byte* base, u64 size);
+    void start(const std::byte* base, u64 size, loads which = loads::none);
     /// As start(), but somebody else watches and passes on what is written; `touch` tells him of
     /// what the recorder writes itself.
     void start_behind(const std::byte* base, std::function<void(u64 at, u64 size)> touch);
@@ -41,13 +52,15 @@ class recorder final : public observer, public trace_sink {
     /// A write by a system call.
     void file_write(u64 at, const std::byte* from, u64 size);
 
-    void reading(u64, u64, u64) override {}
+    void reading(u64 at, u64 size, u64 pc) override {
+        if (with_loads_) note_loads(at, size, pc);
+    }
     void writing(u64 at, u64 size, ordering how, u64 pc) override;
     void flush(const void* line) noexcept override;
     void fence() noexcept override;
     void stream(void* to, const void* from, std::size_t n) noexcept override;
     void noted(const void* p, std::size_t n) noexcept override;
-    void announced(u64 epoch) noexcept override { mark(event_kind::announced, epoch); }
+    void announced(u64 epoch) noexcept override;
 
    private:
     struct pending_store {
@@ -62,6 +75,8 @@ class recorder final : public observer, public trace_sink {
     void commit();
     void add_pieces(const pending_store& s);
     void add(event_kind kind, u64 where, u64 value, u64 pc);
+    void push(const event& e);
+    void note_loads(u64 at, u64 size, u64 pc);
     [[nodiscard]] bool passed_barrier(u8 thread) noexcept;
 
     void begin(const std::byte* base);
@@ -73,6 +88,9 @@ class recorder final : public observer, public trace_sink {
     pending_store pending_;
     std::array<u64, max_threads> barriers_seen_{};
     std::vector<event> events_;
+    bool with_loads_ = false;
+    unsure_stores unsure_;
+    std::unordered_set<u64> told_;  ///< pairs of a store and a thread that has loaded it
 };
 
 }  // namespace hf::lab

@@ -104,6 +104,9 @@ void heap_audit::read_segment(const segment& s, bool first) {
             return;
         }
         add_run(mine, page, *what);
+        if (first && page == usable && what->use != page_use::system) {
+            report_.add(descriptor, "the pages of the heap's root are not marked as its own");
+        }
         page += what->pages;
     }
 }

@@ -277,7 +277,7 @@ void domain::make_durable(u64 ending) {
 // The lists of the lanes join the set, then what is in the set is copied, by all threads at hand.
 void domain::capture(u64 ending) {
     layout::epoch_record_store(region_.header().epoch, ending + 1);
-    region_.med().flush(&region_.header().epoch, sizeof(layout::epoch_record));
+    region_.dirty()->note(&region_.header().epoch, sizeof(layout::epoch_record));
     gather_chunks();
     for (const chunk& c : chunks_) region_.dirty()->collect({c.lines, c.count});
     journal::capture& copy = region_.redo()->begin();

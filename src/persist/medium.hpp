@@ -70,7 +70,7 @@ class medium {
     explicit medium(dirty_set& dirty) noexcept : kind_(medium_kind::file), dirty_(&dirty) {}
 
     /// Writes back every line that [p, p+n) touches. n = 0 touches none.
-    void flush(const void* p, std::size_t n) const noexcept {
+    HF_TRACED_AT_CALLER void flush(const void* p, std::size_t n) const noexcept {
         if (instruction_ == flush_instruction::none || n == 0) return note(p, n);
         const auto first = align_down(reinterpret_cast<u64>(p), line_size);
         const auto last = align_down(reinterpret_cast<u64>(p) + n - 1, line_size);
@@ -98,7 +98,7 @@ class medium {
     }
 
     /// Everything that this thread flushed or streamed before is durable when this returns.
-    void fence() const noexcept {
+    HF_TRACED_AT_CALLER void fence() const noexcept {
         if (!fences_) {
             asm volatile("" ::: "memory");
             return;
@@ -113,7 +113,7 @@ class medium {
             wait();
     }
 
-    void persist(const void* p, std::size_t n) const noexcept {
+    HF_TRACED_AT_CALLER void persist(const void* p, std::size_t n) const noexcept {
         flush(p, n);
         fence();
     }

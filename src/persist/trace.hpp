@@ -13,6 +13,9 @@
 
 #include "base/bits.hpp"
 
+/// A part of whoever calls it: a trace names the place that asked.
+#define HF_TRACED_AT_CALLER [[gnu::always_inline]]
+
 namespace hf {
 
 class trace_sink {
@@ -42,6 +45,8 @@ inline void noted(const void* p, std::size_t n) noexcept {
 }  // namespace hf
 
 #else
+
+#define HF_TRACED_AT_CALLER
 
 namespace hf::trace {
 inline void announced(unsigned long) noexcept {}

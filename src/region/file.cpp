@@ -171,17 +171,9 @@ result<void> publish(const file_handle& file, const fs::path& path) {
     return {};
 }
 
-result<void> remove_file(const fs::path& path) {
-    const std::string name = path.string();
-    const file_handle directory = open_directory_of(path);
-    if (!directory.is_open() || ::unlinkat(directory.get(), path.filename().c_str(), 0) != 0) {
-        return failure(os_error("remove the file", name, "check the rights on its directory"));
-    }
-    if (::fsync(directory.get()) != 0) {
-        return failure(os_error(errc::io, "sync the directory of the file", name,
-                                "do not trust what it holds; check the device"));
-    }
-    return {};
+result<void> remove_stale(const fs::path& path) {
+    if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+    return failure(os_error("remove the file", path.string(), "check the rights on its directory"));
 }
 
 bool is_taken(const fs::path& path) noexcept {

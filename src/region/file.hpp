@@ -57,8 +57,8 @@ struct file_facts {
 /// Syncs the file, names it and syncs the directory. errc::usage when the name is taken: see
 /// is_taken.
 [[nodiscard]] result<void> publish(const file_handle& file, const std::filesystem::path& path);
-/// Removes the name and syncs the directory.
-[[nodiscard]] result<void> remove_file(const std::filesystem::path& path);
+/// Removes the file, if there is one. The directory is not synced: it may come back.
+[[nodiscard]] result<void> remove_stale(const std::filesystem::path& path);
 /// Whether there is something (also a dangling link) at the path.
 [[nodiscard]] bool is_taken(const std::filesystem::path& path) noexcept;
 

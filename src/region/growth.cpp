@@ -66,6 +66,7 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
     }
     write_intent(new_bytes / page_size);
     HF_PERSIST_POINT("region G1: intent durable before the file grows");
+    file_bytes_ = new_bytes;  // at most: the next growth cuts off what cannot be taken back
     auto grown = detail::allocate(file_, name_, old_bytes, new_bytes);
     if (grown && redo_) {
         redo_->base_has_grown(new_bytes);  // synced before the record that says so (journal J0)
@@ -77,7 +78,6 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
         take_back(old_bytes, new_bytes);
         return grown;
     }
-    file_bytes_ = new_bytes;
     HF_PERSIST_POINT("region G2: length and blocks durable before they are mapped");
     return {};
 }

@@ -2,6 +2,7 @@
 
 #include "base/os_error.hpp"
 #include "journal/apply.hpp"
+#include "journal/replay.hpp"
 #include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
 #include "region/region.hpp"
@@ -34,6 +35,15 @@ std::array<base_identity, 2> identities_of(const layout::header& h) {
     return both;
 }
 
+/// Whether it is what an earlier session left: the region was opened since, which took from it what
+/// there was to take. Where a directory is not synced, a power cut may bring such a one back.
+bool is_of_earlier_session(const journal::history& found, const layout::header& h) {
+    const auto both = identities_of(h);
+    return std::all_of(both.begin(), both.end(), [&](const base_identity& b) {
+        return b.region == found.header.who.region && b.generation > found.header.who.generation;
+    });
+}
+
 /// Whether a journal's history goes on from where the base is, and not from before or behind.
 result<void> check_match(const journal::history& found, const layout::header& h,
                          const std::string& name) {
@@ -54,10 +64,7 @@ result<void> check_match(const journal::history& found, const layout::header& h,
     };
     const auto epoch = layout::epoch_record_load(h.epoch);
     const u64 last = std::max(found.last_epoch, said.base_epoch) + 1;
-    const bool is_newer = std::none_of(both.begin(), both.end(), [&](const base_identity& b) {
-        return b.generation <= said.who.generation;
-    });
-    if (is_newer || (epoch && *epoch > last)) {
+    if (epoch && *epoch > last) {
         return wrong("it is older than the region: the region was used since",
                      "move the journal away if the region is the one that is wanted");
     }
@@ -94,6 +101,7 @@ result<std::optional<pending_redo>> pending_redo::find(const std::filesystem::pa
     journal::posix_file disk(file->get(), path.string());
     auto found = journal::scan(disk);
     if (!found) return tl::unexpected(found.error());
+    if (is_of_earlier_session(*found, header)) return std::nullopt;
     if (auto ok = check_match(*found, header, path.string()); !ok) {
         return tl::unexpected(ok.error());
     }
@@ -111,13 +119,7 @@ result<void> pending_redo::overlay(std::span<std::byte> copy) const {
 result<void> pending_redo::apply_to(const file_handle& base, const std::string& name) {
     journal::posix_file disk(file_.get(), name_);
     journal::mapped_file target(base.get(), name, overwrites_in_place(base.get()));
-    auto done = journal::apply(
-        disk, history_.chunks,
-        [&](u64 offset, std::span<const std::byte> bytes) { return target.write(offset, bytes); });
-    if (!done) return done;
-    if (auto ok = target.sync(); !ok) return ok;
-    HF_PERSIST_POINT("journal K1: base complete before the old journal is reset");
-    return {};
+    return journal::replay(disk, history_, target);
 }
 
 result<void> check_journal(const layout::superblock& super, const std::optional<pending_redo>& redo,
@@ -135,6 +137,7 @@ result<void> region::start_journal(u64 base_epoch) {
     const auto path = detail::journal_path(path_);
     const bool is_new = !journal_file_.is_open();
     if (is_new) {
+        if (auto ok = detail::remove_stale(path); !ok) return ok;
         auto made = detail::create_unnamed(path);
         if (!made) return tl::unexpected(made.error());
         journal_file_ = std::move(*made);
@@ -162,17 +165,15 @@ result<void> region::drop_old_journal() {
     HF_PERSIST_POINT(
         "journal K4: superblock durable that needs no journal, before the old one goes");
     journal_file_ = {};
-    return detail::remove_file(detail::journal_path(path_));
+    return detail::remove_stale(detail::journal_path(path_));
 }
 
 result<void> region::retire_journal() {
     redo_->apply_all();
     redo_.reset();
     HF_PERSIST_POINT("journal K3: base complete and clean before the journal goes");
-    const auto path = detail::journal_path(path_);
-    auto gone = detail::remove_file(path);
     journal_file_ = {};
-    return gone;
+    return detail::remove_stale(detail::journal_path(path_));
 }
 
 }  // namespace hf

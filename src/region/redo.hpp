@@ -33,7 +33,7 @@ namespace hf::detail {
 class pending_redo {
    public:
     /// Looks for a journal beside the region whose header, as it is in the base, is given; overlays
-    /// that with what the journal says. nullopt: there is no journal.
+    /// that with what the journal says. nullopt: there is no journal, or an earlier session's.
     [[nodiscard]] static result<std::optional<pending_redo>> find(
         const std::filesystem::path& region, layout::header& header, bool writable);
 

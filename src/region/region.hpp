@@ -113,8 +113,8 @@ class region {
     [[nodiscard]] result<void> start_journal(u64 base_epoch);
     /// Everything that was submitted is in the base file, durably so; the journal is removed.
     [[nodiscard]] result<void> retire_journal();
-    /// Removes the journal of an earlier session on the medium `file`, whose records are in the base
-    /// by now, once the superblock says that this session is on another.
+    /// Removes the journal of an earlier session, whose records are in the base by now: once the
+    /// superblock says that this session is on a medium that needs none.
     [[nodiscard]] result<void> drop_old_journal();
     /// nullptr on other media, and before start_journal().
     [[nodiscard]] journal::redo_journal* redo() const noexcept { return redo_.get(); }

@@ -261,6 +261,14 @@ TEST_F(heap_audit_test, finds_impossible_page_runs_and_goes_no_further) {
     EXPECT_TRUE(look().ok()) << look().to_string();
 }
 
+TEST_F(heap_audit_test, finds_a_heap_root_whose_pages_would_be_handed_out) {
+    open();
+    allocate(100);
+    auto* h = region_->at<heap_segment>(layout::page_size);
+    h->descriptors()[h->first_usable].now.store(0);
+    expect("not marked as its own");
+}
+
 TEST_F(heap_audit_test, finds_a_damaged_segment_header) {
     open();
     allocate(100);

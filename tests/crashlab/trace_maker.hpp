@@ -21,7 +21,17 @@ class trace_maker {
     trace_maker& noted(u64 where, u64 size, u64 pc = 4) {
         return add(event_kind::noted, where, size, pc);
     }
-    trace_maker& announced(u64 epoch = 1) { return add(event_kind::announced, 0, epoch, 0); }
+    trace_maker& announced(u64 epoch = 1, u64 pc = 0) {
+        return add(event_kind::announced, 0, epoch, pc);
+    }
+    trace_maker& ended(u64 operation, u64 pc = 5) { return add(event_kind::end, 0, operation, pc); }
+    /// Of what the newest store to it has written.
+    trace_maker& load(u64 where, u64 pc = 6) {
+        u64 number = events.size();
+        while (events[--number].kind != event_kind::store || events[number].where != where) {
+        }
+        return add(event_kind::load, where, number, pc);
+    }
     trace_maker& sync() { return add(event_kind::sync, 0, 0, 0); }
     trace_maker& length(u64 bytes) { return add(event_kind::length, 0, bytes, 0); }
     trace_maker& point(const char* name) {

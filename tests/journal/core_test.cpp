@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <memory>
 
+#include "crashlab/disk/model_disk.hpp"
 #include "journal/apply.hpp"
 #include "journal/core.hpp"
 #include "journal/scan.hpp"
-#include "memory_disk.hpp"
 
 namespace hf::test {
 namespace {
 
-using bytes = std::vector<std::byte>;
+using lab::bytes;
 
 constexpr u64 base_lines = 1024;
 constexpr journal::geometry small{4 * journal::page, 4};
@@ -32,8 +32,8 @@ class journal_core : public ::testing::Test {
     }
 
     journal::identity who{{7}, 3};
-    memory_disk disk;
-    memory_disk base;
+    lab::model_disk disk;
+    lab::model_disk base;
     std::unique_ptr<journal::core> core;
     u64 epoch = 0;
 };
@@ -58,7 +58,7 @@ TEST_F(journal_core, damage_to_a_record_that_is_not_the_last_is_an_error) {
     for (u64 c = 0; c < 5; ++c) {
         const journal::chunk_place& place = whole->chunks[c];
         for (u64 bit = 0; bit < place.bytes() * 8; bit += 7) {
-            memory_disk broken(disk.now());
+            lab::model_disk broken(disk.now());
             broken.now()[place.offset + bit / 8] ^= std::byte{1} << (bit % 8);
             const auto found = journal::scan(broken);
             if (c < 4) {
@@ -90,11 +90,11 @@ TEST_F(journal_core, one_slot_of_the_header_is_enough) {
     ASSERT_TRUE(commit({1}, 1));
     ASSERT_TRUE(core->apply_some(8, true));
     for (const u64 slot : {0, 1}) {
-        memory_disk broken(disk.now());
+        lab::model_disk broken(disk.now());
         broken.now()[slot * journal::page + 40] ^= std::byte{4};
         EXPECT_TRUE(journal::scan(broken)) << slot;
     }
-    memory_disk broken(disk.now());
+    lab::model_disk broken(disk.now());
     broken.now()[40] ^= std::byte{4};
     broken.now()[journal::page + 40] ^= std::byte{4};
     EXPECT_FALSE(journal::scan(broken));

@@ -1,10 +1,13 @@
 // The process stops at every persist point of creation, growth, superblock updates and new roots.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "persist/persist_point.hpp"
 #include "scratch.hpp"
@@ -16,10 +19,32 @@ using layout::page_size;
 
 constexpr int stopped = 42;
 const char* stop_at = nullptr;
+bool medium_fails = false;
 
 void stop_hook(const char* name) {
     if (std::strncmp(name, stop_at, std::strlen(stop_at)) == 0) ::_exit(stopped);
 }
+
+}  // namespace
+}  // namespace hf::test
+
+// In place of libc's: a medium that has room for the length alone, and then doesn't shrink.
+extern "C" int fallocate(int fd, int mode, off_t from, off_t bytes) {
+    if (!hf::test::medium_fails) {
+        return static_cast<int>(::syscall(SYS_fallocate, fd, mode, from, bytes));
+    }
+    static_cast<void>(::syscall(SYS_ftruncate, fd, from + bytes));
+    errno = ENOSPC;
+    return -1;
+}
+extern "C" int ftruncate(int fd, off_t bytes) noexcept {
+    if (!hf::test::medium_fails) return static_cast<int>(::syscall(SYS_ftruncate, fd, bytes));
+    errno = EIO;
+    return -1;
+}
+
+namespace hf::test {
+namespace {
 
 class crash : public on_tmpfs {
    protected:
@@ -52,6 +77,23 @@ TEST_F(crash, during_creation_leaves_nothing_or_a_whole_region) {
         EXPECT_EQ(dir.names(), std::vector<std::string>{"store.hf"});
         std::filesystem::remove(file);
     }
+}
+
+TEST_F(crash, in_the_growth_after_one_that_could_not_be_taken_back_leaves_a_region) {
+    make_region(file);
+    crash_at("region G1:", [this] {
+        const char* const wanted = std::exchange(stop_at, "nowhere");
+        auto r = region::open(file, small_options());
+        medium_fails = true;
+        if (!r || (*r)->grow(segment_kind::heap, 7, 0)) return;
+        medium_fails = false;
+        stop_at = wanted;
+        (void)(*r)->grow(segment_kind::heap, 3, 0);
+    });
+    const auto r = must_open(file);
+    ASSERT_NE(r, nullptr);
+    EXPECT_EQ(r->segments().size(), 1U);
+    EXPECT_TRUE(r->grow(segment_kind::heap, 1, 0));
 }
 
 TEST_F(crash, during_growth_leaves_the_region_before_or_after_it_and_it_grows_on) {

@@ -176,8 +176,9 @@ inline void begin_value_line(durable_leaf& n, lane& l, u64 epoch, unsigned slot)
     return !(log_word::is_log(w) && log_word::low_epoch(w) == (epoch & 0xffff));
 }
 
-/// After the leaf has gone to the external log: all its logs are of the running epoch and empty
-/// (V3).
+/// After the leaf has gone to the external log, or has been made: all its logs are of the running
+/// epoch and empty (V3). Of a new leaf, whose block may hold whatever its last owner wrote, `order`
+/// has been set.
 inline void restamp(durable_leaf& n, u64 epoch) noexcept {
     const unsigned used = leaf_permutation(load(n.order)).used();
     for (unsigned s = 0; s < durable_leaf::width; ++s) {

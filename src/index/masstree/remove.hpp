@@ -138,9 +138,7 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
         auto& l = *static_cast<leaf*>(root);
         store(l.order, perm::empty().word());
         store(l.next, 0);
-        store(l.lengths, 0);
         store(l.low_key, 0);
-        for (auto& v : l.values) store(v, masstree_detail::log_word::cleared);
         mark_logged(op, root);  // the leaf's log epoch is at another place than the interior node's
     }
     r.unlock_all_but_empty();

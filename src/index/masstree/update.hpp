@@ -151,11 +151,10 @@ auto masstree<D>::new_leaf(operation& op, u64 low_key) -> result<leaf*> {
     if (!offset) return tl::unexpected(offset.error());
     leaf* n = at<leaf>(*offset);
     n->version.init(true, generation_);
+    // Free slots may hold anything but logs, which mark_logged() clears.
     store(n->order, perm::empty().word());
     store(n->next, 0);
-    store(n->lengths, 0);
     store(n->low_key, low_key);
-    for (auto& v : n->values) store(v, masstree_detail::log_word::cleared);
     mark_logged(op, n);
     return n;
 }
@@ -166,7 +165,6 @@ auto masstree<D>::new_interior(operation& op) -> result<interior*> {
     if (!offset) return tl::unexpected(offset.error());
     auto* n = at<interior>(*offset);
     n->version.init(false, generation_);
-    store(n->count, 0);
     mark_logged(op, n);
     return n;
 }

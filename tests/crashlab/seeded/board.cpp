@@ -1,8 +1,7 @@
 #include "crashlab/seeded/board.hpp"
 
 #include "base/check.hpp"
-#include "crashlab/runtime/file.hpp"
-#include "crashlab/targets/target.hpp"
+#include "crashlab/seeded/small_region.hpp"
 #include "persist/ordered.hpp"
 #include "persist/trace.hpp"
 
@@ -10,24 +9,6 @@
 #include <array>
 
 namespace hf::lab::seeded {
-namespace {
-
-template <class T>
-T must(result<T> r) {
-    if (!r) throw violation(r.error().to_string());
-    return std::move(*r);
-}
-
-region_options small_region() {
-    region_options o;
-    o.initial_size = u64{1} << 20;
-    o.max_size = u64{4} << 20;
-    o.flush = flush_policy::always;
-    return o;
-}
-
-}  // namespace
-
 std::string_view to_string(bug b) noexcept {
     switch (b) {
         case bug::none:
@@ -52,12 +33,8 @@ std::string_view to_string(bug b) noexcept {
     return "unknown";
 }
 
-board::board(bug b) : bug_(b), region_(must(region::open(file_path, small_region()))) {
-    const auto segments = region_->segments();
-    const segment first =
-        segments.empty() ? must(region_->grow(segment_kind::heap, 1, 0)) : segments.front();
-    static_assert(sizeof(contents) <= layout::page_size);
-    on_medium_ = region_->at<contents>(first.offset);
+board::board(bug b)
+    : bug_(b), region_(open_small_region()), on_medium_(first_segment<contents>(*region_)) {
     open_session();
 }
 

@@ -3,6 +3,7 @@
 #include "base/random.hpp"
 #include "crashlab/targets/history.hpp"
 
+#include <mutex>
 #include <optional>
 
 namespace hf::lab::seeded {
@@ -84,7 +85,8 @@ class board_survivor final : public survivor {
 
 class board_target final : public target {
    public:
-    board_target(bug b, u64 seed) : session_(b), random_(seed) {}
+    board_target(bug b, u64 seed, unsigned threads = 1)
+        : session_(b), random_(seed), threads_(threads) {}
 
     void prepare() override {
         session_.open();
@@ -92,19 +94,28 @@ class board_target final : public target {
         session_.end_epoch();
     }
     void run() override {
-        for (unsigned turn = 1; turn <= 14; ++turn) {
-            session_.put(static_cast<unsigned>(random_() % board::cell_count));
-            if (turn % 5 == 0) session_.end_epoch();
-        }
+        if (threads_ == 1) work();
     }
+    [[nodiscard]] unsigned threads() const override { return threads_; }
+    void run_thread(unsigned) override { work(); }
     void crash() override { session_.crash(); }
     std::unique_ptr<survivor> recover(u64 announced) override {
         return std::make_unique<board_survivor>(session_.next(), announced);
     }
 
    private:
+    void work() {
+        for (unsigned turn = 1; turn <= 14; ++turn) {
+            const std::lock_guard guard(mutex_);
+            session_.put(static_cast<unsigned>(random_() % board::cell_count));
+            if (turn % 5 == 0) session_.end_epoch();
+        }
+    }
+
     session session_;
     splitmix64 random_;
+    unsigned threads_;
+    std::mutex mutex_;
 };
 
 }  // namespace
@@ -114,6 +125,14 @@ target_description board_case(bug b) {
             "tests",
             "a board with a seeded bug",
             [b](u64 seed) { return std::make_unique<board_target>(b, seed); },
+            {}};
+}
+
+target_description board_for_two(bug b) {
+    return {to_string(b),
+            "tests",
+            "a board with a seeded bug, and two threads",
+            [b](u64 seed) { return std::make_unique<board_target>(b, seed, 2); },
             {}};
 }
 

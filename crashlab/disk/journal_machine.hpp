@@ -1,0 +1,146 @@
+// disk/journal_machine.hpp: a journal and its base on two model disks, and what must be found
+// there.
+//
+// Purpose. The workload of the target journal.disk and of tests/journal: two sessions of the real
+// journal (core, scan, replay), the first of which a power cut ends. The second begins with the
+// recovery from that, and is cut in its turn, at any call of either disk, recovery included. What
+// is left must recover to the state at the end of one epoch, no older than the last announced one.
+// Everything follows from the seed.
+#pragma once
+
+#include "crashlab/disk/model_disk.hpp"
+#include "journal/core.hpp"
+#include "journal/replay.hpp"
+
+#include <optional>
+#include <string>
+
+namespace hf::lab {
+
+class journal_machine {
+   public:
+    static constexpr u64 lines = 96;
+    static constexpr u64 epochs = 12;  ///< of the second session
+    static constexpr journal::geometry shape{2 * journal::page, 3};
+
+    explicit journal_machine(u64 seed) : random_(seed), memory_(lines * line_size) {
+        ends_.push_back(memory_);
+        base_ = model_disk(memory_);
+    }
+
+    /// A first session that a power cut ends at some call, or nothing of that kind.
+    void live_before() {
+        u64 calls = 3 + random_() % 40;
+        power_for(calls);
+        run_session(epochs);
+        journal_ = model_disk(journal_.after_power_cut(by_chance(random_)));
+        base_ = model_disk(base_.after_power_cut(by_chance(random_)));
+    }
+
+    /// The second session, for so many calls of the disks. False: they were more than it needed.
+    bool live(u64 calls) {
+        power_for(calls);
+        return !recover() || !run_session(epochs);
+    }
+
+    /// Sectors that may or may not have reached the disks.
+    [[nodiscard]] std::size_t unsure() const { return journal_.unsure() + base_.unsure(); }
+
+    /// Judges what is left when the disks took those sectors; says what is wrong.
+    [[nodiscard]] std::optional<std::string> judge(
+        const std::function<bool(std::size_t)>& taken) const {
+        model_disk journal(journal_.after_power_cut(taken));
+        model_disk base(
+            base_.after_power_cut([&](std::size_t i) { return taken(journal_.unsure() + i); }));
+        if (auto wrong = bring_back(journal, base)) return wrong;
+        for (u64 e = durable_; e < ends_.size(); ++e) {
+            if (ends_[e] == base.now()) return std::nullopt;
+        }
+        return "what comes back is the end of no epoch from " + std::to_string(durable_) + " to " +
+               std::to_string(ends_.size() - 1);
+    }
+
+    template <class R>
+    static std::function<bool(std::size_t)> by_chance(R& random) {
+        return [&random](std::size_t) { return random() % 2 == 0; };
+    }
+
+   private:
+    void power_for(u64& calls) { journal_.calls_left = base_.calls_left = &calls; }
+
+    std::optional<std::string> bring_back(model_disk& journal, model_disk& base) const {
+        if (!is_named_) return std::nullopt;
+        const auto found = journal::scan(journal);
+        if (!found) return found.error().to_string();
+        const auto done = journal::replay(journal, *found, base);
+        return done ? std::nullopt : std::optional(done.error().to_string());
+    }
+
+    /// False: the power went. Throws nothing: what is wrong is found by judge().
+    bool recover() {
+        if (bring_back(journal_, base_)) return false;
+        for (u64 e = ends_.size(); e-- > durable_;) {
+            if (ends_[e] != base_.now()) continue;
+            ends_.resize(e + 1);
+            break;
+        }
+        durable_ = ends_.size() - 1;
+        memory_ = ends_.back();
+        return true;
+    }
+
+    bool run_session(u64 length) {
+        who_.generation += 1;
+        auto core = journal::core::start(journal_, base_, who_, durable_, shape);
+        if (!core) return false;
+        is_named_ = true;
+        for (u64 i = 0; i < length; ++i) {
+            if (!run_epoch(**core)) return false;
+        }
+        return true;
+    }
+
+    bool run_epoch(journal::core& core) {
+        const std::vector<u64> dirty = change_lines();
+        bytes data;
+        for (const u64 line : dirty) {
+            const auto at = memory_.begin() + static_cast<std::ptrdiff_t>(line * line_size);
+            data.insert(data.end(), at, at + line_size);
+        }
+        const journal::record r{ends_.size() - 1, dirty, data.data()};
+        while (core.needs_space(r) && core.used() > 1) {
+            if (!core.apply_some(1)) return false;
+        }
+        if (!core.commit(r)) return false;
+        durable_ = r.epoch;
+        const u64 dice = random_() % 8;
+        if (dice > 1) return true;
+        return core.apply_some(2, dice == 0).has_value();
+    }
+
+    /// As the dirty set would list them.
+    std::vector<u64> change_lines() {
+        std::vector<u64> dirty;
+        std::vector<bool> seen(lines);
+        const u64 changes = 1 + random_() % (random_() % 4 == 0 ? 200 : 12);
+        for (u64 i = 0; i < changes; ++i) {
+            const u64 line = random_() % lines;
+            memory_[line * line_size + random_() % line_size] = static_cast<std::byte>(random_());
+            if (!seen[line]) dirty.push_back(line);
+            seen[line] = true;
+        }
+        ends_.push_back(memory_);
+        return dirty;
+    }
+
+    xoshiro256ss random_;
+    bytes memory_;
+    std::vector<bytes> ends_;  ///< [e]: at the end of epoch e
+    u64 durable_ = 0;
+    bool is_named_ = false;  ///< a journal gets its name once its header is durable (K2)
+    journal::identity who_{{1, 2, 3}, 0};
+    model_disk journal_;
+    model_disk base_;
+};
+
+}  // namespace hf::lab

@@ -1,0 +1,110 @@
+// disk/model_disk.hpp: a disk that knows what was synced.
+//
+// Model. Writes reach a page cache; the disk takes from it what it wants when it wants, by sectors
+// of 512 bytes. After a power cut each sector holds its content at the last sync or any that was
+// written since, whatever the others hold; after a sync all of it is there. Files have their length
+// at once: extend() is not what is modelled here.
+#pragma once
+
+#include "base/random.hpp"
+#include "journal/block_file.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+namespace hf::lab {
+
+using bytes = std::vector<std::byte>;
+
+class model_disk final : public journal::block_file {
+   public:
+    using block_file::write;
+
+    explicit model_disk(bytes content = {}) : now_(content), synced_(std::move(content)) {}
+
+    [[nodiscard]] result<void> write(u64 offset,
+                                     std::span<const std::span<const std::byte>> pieces) override {
+        if (auto ok = fail_if_due(); !ok) return ok;
+        for (const auto& piece : pieces) {
+            if (offset + piece.size() > now_.size()) now_.resize(offset + piece.size());
+            std::memcpy(now_.data() + offset, piece.data(), piece.size());
+            remember(offset, piece);
+            offset += piece.size();
+        }
+        return {};
+    }
+    [[nodiscard]] result<void> read(u64 offset, std::span<std::byte> into) override {
+        if (offset + into.size() > now_.size()) {
+            return failure({errc::corrupt, "read", name(), "the file ends there", "-"});
+        }
+        std::memcpy(into.data(), now_.data() + offset, into.size());
+        return {};
+    }
+    [[nodiscard]] result<void> sync() override {
+        if (auto ok = fail_if_due(); !ok) return ok;
+        synced_ = now_;
+        unsure_.clear();
+        return {};
+    }
+    [[nodiscard]] result<void> extend(u64 length) override {
+        if (length > capacity) {
+            return failure({errc::no_space, "allocate", name(), "the disk is full", "make room"});
+        }
+        if (length > now_.size()) now_.resize(length);
+        return {};
+    }
+    [[nodiscard]] result<u64> size() override { return now_.size(); }
+    [[nodiscard]] std::string name() const override { return "a model of a disk"; }
+
+    [[nodiscard]] const bytes& now() const { return now_; }
+    [[nodiscard]] bytes& now() { return now_; }
+    [[nodiscard]] const bytes& synced() const { return synced_; }
+
+    /// How many writes of sectors no sync has covered.
+    [[nodiscard]] std::size_t unsure() const { return unsure_.size(); }
+    /// What a power cut leaves when the disk has taken those that `taken` says, in order.
+    [[nodiscard]] bytes after_power_cut(const std::function<bool(std::size_t)>& taken) const {
+        bytes left = synced_;
+        left.resize(now_.size());
+        for (std::size_t i = 0; i < unsure_.size(); ++i) {
+            if (!taken(i)) continue;
+            const auto& w = unsure_[i];
+            std::memcpy(left.data() + w.offset, w.content.data(), w.content.size());
+        }
+        return left;
+    }
+
+    u64 capacity = ~u64{0};     ///< bytes up to which extend() succeeds
+    u64* calls_left = nullptr;  ///< so many calls of write() and sync() succeed yet; may be shared
+
+   private:
+    struct sector_write {
+        u64 offset;
+        bytes content;
+    };
+
+    void remember(u64 offset, std::span<const std::byte> piece) {
+        while (!piece.empty()) {
+            const u64 room = journal::sector_size - offset % journal::sector_size;
+            const auto part = piece.first(std::min<u64>(room, piece.size()));
+            unsure_.push_back({offset, bytes(part.begin(), part.end())});
+            piece = piece.subspan(part.size());
+            offset += part.size();
+        }
+    }
+
+    result<void> fail_if_due() {
+        if (calls_left == nullptr) return {};
+        if (*calls_left == 0) return failure({errc::io, "use", name(), "the power is gone", "-"});
+        --*calls_left;
+        return {};
+    }
+
+    bytes now_;
+    bytes synced_;
+    std::vector<sector_write> unsure_;
+};
+
+}  // namespace hf::lab
