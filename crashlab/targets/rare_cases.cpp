@@ -232,7 +232,7 @@ void break_advance(tree_session& s, unsigned words) {
     }
     s.crash();
 }
-// As a crash inside of an update leaves it: one copy alone is whole.
+// As a crash inside of an update leaves it, or a damaged medium: one copy alone is whole.
 void tear_superblock(tree_session& s) {
     load(s, 4);
     s.put(key_of(20), 8);
@@ -408,7 +408,7 @@ const std::vector<tree_case>& rare_cases() {
          {}},
         {"region.torn",
          "region",
-         "a crash lay inside of an update of the superblock",
+         "one copy of the superblock is torn",
          tear_superblock,
          open_and_end_epochs,
          {}},
