@@ -11,6 +11,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <stdexcept>
 
 namespace hf::lab {
 namespace {
@@ -122,6 +123,23 @@ std::optional<finding> laboratory::explore(target& t, const limits& most, counts
     explorer e(*image_, most, counted, seed);
     e.out_of_time = out_of_time;
     return e.explore(recorded_.trace, model(mode), t);
+}
+
+std::optional<finding> laboratory::round(const target_description& d, const limits& most,
+                                         counts& counted, u64 seed, persistence mode,
+                                         const std::function<bool()>& out_of_time,
+                                         const std::string& trace) {
+    if (d.disk != nullptr) {
+        recorded_ = {};
+        auto wrong = d.disk->explore(seed, most.random_states, counted, out_of_time);
+        if (!wrong) return std::nullopt;
+        return finding{wrong->what, {{wrong->calls, {}}}, probe::question, wrong->draw};
+    }
+    const auto t = record(d, seed);
+    if (!trace.empty() && !adopt_trace(trace)) {
+        throw std::runtime_error(trace + " is no trace, or a broken one");
+    }
+    return explore(*t, most, counted, seed, mode, out_of_time);
 }
 
 std::optional<std::string> laboratory::replay(target& t, const finding& f, persistence mode,

@@ -38,6 +38,12 @@ class laboratory {
     [[nodiscard]] std::optional<finding> explore(target& t, const limits& most, counts& counted,
                                                  u64 seed, persistence mode,
                                                  const std::function<bool()>& out_of_time);
+    /// Records and explores. A trace of a release build is adopted in between, if one is named;
+    /// throws std::runtime_error when it is none.
+    [[nodiscard]] std::optional<finding> round(const target_description& d, const limits& most,
+                                               counts& counted, u64 seed, persistence mode,
+                                               const std::function<bool()>& out_of_time,
+                                               const std::string& trace = {});
     [[nodiscard]] std::optional<std::string> replay(target& t, const finding& f, persistence mode,
                                                     const explorer::stage_listener& listener = {});
 

@@ -30,13 +30,11 @@ void run_round(laboratory& lab, const campaign_options& o, u64 round, double mos
     const u64 start = now_ns();
     const u64 seed = o.seed + round;
     const auto out_of_time = [&] { return most > 0 && seconds_since(start) > most; };
-    const auto t = lab.record(*r.target, seed);
-    if (!o.trace.empty() && !lab.adopt_trace(o.trace)) {
-        throw std::runtime_error(o.trace + " is no trace, or a broken one");
-    }
-    r.found = lab.explore(*t, limits_of_round(round), r.counted, seed, o.mode, out_of_time);
+    r.found =
+        lab.round(*r.target, limits_of_round(round), r.counted, seed, o.mode, out_of_time, o.trace);
     r.seed_of_finding = seed;
-    if (r.found) r.point_of_finding = point_of(*r.found, lab.recorded().trace);
+    if (r.found && r.target->disk == nullptr)
+        r.point_of_finding = point_of(*r.found, lab.recorded().trace);
     r.seconds += seconds_since(start);
     ++r.rounds;
 }

@@ -31,7 +31,7 @@ bool write_file(const std::string& path, const std::string& text) {
 
 summary_finding summary_of(const target_result& r, const arguments& a) {
     finding f = *r.found;
-    if (a.trace.empty()) {
+    if (a.trace.empty() && r.target->disk == nullptr) {
         const std::string name(r.target->name);
         f = minimised(f, [&](const finding& smaller) {
             return is_wrong_in_child(name, r.seed_of_finding, a.model, smaller);
@@ -68,12 +68,28 @@ outcome tell_campaign(const std::vector<target_result>& results, const arguments
     return all.points_missed.empty() ? outcome::clean : outcome::points_missed;
 }
 
+namespace {
+
+/// There is no timeline of a disk yet: what is wrong, and where the power went.
+outcome tell_disk_replay(const disk_target& d, const finding& f, const arguments& a) {
+    const u32 calls = f.stages.empty() ? 0 : f.stages.front().event;
+    const auto wrong = d.replay(a.seed, calls, f.question);
+    if (!a.brief) {
+        fmt::print("the power goes at call {} of the disks, draw {}: {}\n", calls, f.question,
+                   wrong.value_or("nothing is wrong"));
+    }
+    return wrong ? outcome::violation : outcome::clean;
+}
+
+}  // namespace
+
 outcome tell_replay(laboratory& lab, const target_description& d, const arguments& a) {
     auto f = parse_token(a.replay);
     if (!f) {
         fmt::print(stderr, "hf_crash: '{}' is no replay token\n", a.replay);
         return outcome::bad_arguments;
     }
+    if (d.disk != nullptr) return tell_disk_replay(*d.disk, *f, a);
     const auto t = lab.record(d, a.seed);
     if (!a.trace.empty() && !lab.adopt_trace(a.trace)) {
         fmt::print(stderr, "hf_crash: {} is no trace, or a broken one\n", a.trace);
@@ -101,6 +117,7 @@ outcome tell_lint(laboratory& lab, const arguments& a) {
     std::vector<lint_finding> all;
     source_places places;
     for (const target_description* d : a.chosen()) {
+        if (d->disk != nullptr) continue;
         const auto t = lab.record(*d, a.seed, loads::dirty);
         places.resolve(lab.recorded().trace);
         merge(all, lint(lab.recorded().trace, places));

@@ -19,11 +19,12 @@ namespace hf::lab {
 
 class journal_machine {
    public:
-    static constexpr u64 lines = 96;
+    static constexpr u64 first_lines = 32;  ///< of the base; it grows
+    static constexpr u64 most_lines = 96;
     static constexpr u64 epochs = 12;  ///< of the second session
     static constexpr journal::geometry shape{2 * journal::page, 3};
 
-    explicit journal_machine(u64 seed) : random_(seed), memory_(lines * line_size) {
+    explicit journal_machine(u64 seed) : random_(seed), memory_(first_lines * line_size) {
         ends_.push_back(memory_);
         base_ = model_disk(memory_);
     }
@@ -46,15 +47,20 @@ class journal_machine {
     /// Sectors that may or may not have reached the disks.
     [[nodiscard]] std::size_t unsure() const { return journal_.unsure() + base_.unsure(); }
 
-    /// Judges what is left when the disks took those sectors; says what is wrong.
-    [[nodiscard]] std::optional<std::string> judge(
-        const std::function<bool(std::size_t)>& taken) const {
+    /// Judges what is left when the disks took those sectors; says what is wrong. Adds the contents
+    /// to `digest`, if that is given.
+    [[nodiscard]] std::optional<std::string> judge(const std::function<bool(std::size_t)>& taken,
+                                                   u64* digest = nullptr) const {
         model_disk journal(journal_.after_power_cut(taken));
         model_disk base(
             base_.after_power_cut([&](std::size_t i) { return taken(journal_.unsure() + i); }));
+        if (digest != nullptr) {
+            *digest = checksum64(journal.now().data(), journal.now().size(),
+                                 checksum64(base.now().data(), base.now().size()));
+        }
         if (auto wrong = bring_back(journal, base)) return wrong;
         for (u64 e = durable_; e < ends_.size(); ++e) {
-            if (ends_[e] == base.now()) return std::nullopt;
+            if (is_end(ends_[e], base.now())) return std::nullopt;
         }
         return "what comes back is the end of no epoch from " + std::to_string(durable_) + " to " +
                std::to_string(ends_.size() - 1);
@@ -76,11 +82,16 @@ class journal_machine {
         return done ? std::nullopt : std::optional(done.error().to_string());
     }
 
+    /// A base that grew in an epoch that is lost may stay longer.
+    static bool is_end(const bytes& end, const bytes& base) {
+        return base.size() >= end.size() && std::equal(end.begin(), end.end(), base.begin());
+    }
+
     /// False: the power went. Throws nothing: what is wrong is found by judge().
     bool recover() {
         if (bring_back(journal_, base_)) return false;
         for (u64 e = ends_.size(); e-- > durable_;) {
-            if (ends_[e] != base_.now()) continue;
+            if (!is_end(ends_[e], base_.now())) continue;
             ends_.resize(e + 1);
             break;
         }
@@ -101,6 +112,7 @@ class journal_machine {
     }
 
     bool run_epoch(journal::core& core) {
+        grow(core);
         const std::vector<u64> dirty = change_lines();
         bytes data;
         for (const u64 line : dirty) {
@@ -118,8 +130,16 @@ class journal_machine {
         return core.apply_some(2, dice == 0).has_value();
     }
 
+    void grow(journal::core& core) {
+        if (memory_.size() == most_lines * line_size || random_() % 4 != 0) return;
+        memory_.resize(memory_.size() + 16 * line_size);
+        (void)base_.extend(memory_.size());
+        core.base_has_grown();
+    }
+
     /// As the dirty set would list them.
     std::vector<u64> change_lines() {
+        const u64 lines = memory_.size() / line_size;
         std::vector<u64> dirty;
         std::vector<bool> seen(lines);
         const u64 changes = 1 + random_() % (random_() % 4 == 0 ? 200 : 12);

@@ -2,8 +2,8 @@
 //
 // Model. Writes reach a page cache; the disk takes from it what it wants when it wants, by sectors
 // of 512 bytes. After a power cut each sector holds its content at the last sync or any that was
-// written since, whatever the others hold; after a sync all of it is there. Files have their length
-// at once: extend() is not what is modelled here.
+// written since, whatever the others hold; after a sync all of it is there. The file's length is
+// the one at the last sync, or the present one. Nothing may be written behind the end.
 #pragma once
 
 #include "base/random.hpp"
@@ -28,7 +28,9 @@ class model_disk final : public journal::block_file {
                                      std::span<const std::span<const std::byte>> pieces) override {
         if (auto ok = fail_if_due(); !ok) return ok;
         for (const auto& piece : pieces) {
-            if (offset + piece.size() > now_.size()) now_.resize(offset + piece.size());
+            if (offset + piece.size() > now_.size()) {
+                return failure({errc::corrupt, "write", name(), "the file ends there", "-"});
+            }
             std::memcpy(now_.data() + offset, piece.data(), piece.size());
             remember(offset, piece);
             offset += piece.size();
@@ -62,14 +64,16 @@ class model_disk final : public journal::block_file {
     [[nodiscard]] bytes& now() { return now_; }
     [[nodiscard]] const bytes& synced() const { return synced_; }
 
-    /// How many writes of sectors no sync has covered.
-    [[nodiscard]] std::size_t unsure() const { return unsure_.size(); }
+    /// How many writes of sectors no sync has covered, and the length.
+    [[nodiscard]] std::size_t unsure() const {
+        return unsure_.size() + (now_.size() != synced_.size() ? 1 : 0);
+    }
     /// What a power cut leaves when the disk has taken those that `taken` says, in order.
     [[nodiscard]] bytes after_power_cut(const std::function<bool(std::size_t)>& taken) const {
         bytes left = synced_;
-        left.resize(now_.size());
+        if (now_.size() != synced_.size() && taken(unsure_.size())) left.resize(now_.size());
         for (std::size_t i = 0; i < unsure_.size(); ++i) {
-            if (!taken(i)) continue;
+            if (!taken(i) || unsure_[i].offset >= left.size()) continue;
             const auto& w = unsure_[i];
             std::memcpy(left.data() + w.offset, w.content.data(), w.content.size());
         }

@@ -103,12 +103,19 @@ bool hunt(hf::lab::laboratory& lab, const step& s, u64 begin, u64 length, u64 en
     std::string what;
     try {
         hf::lab::counts counted;
+        // The time begins with the first look at the clock: behind the workload.
+        u64 stop = 0;
+        const auto is_over = [&] {
+            if (stop == 0) {
+                ::alarm(0);
+                stop = std::min(end, hf::now_ns() + length);
+            }
+            return hf::now_ns() > stop;
+        };
         ::alarm(most_seconds_of_workload);
-        auto t = lab.record(*target_called(s.target), s.seed);
+        const auto f = lab.round(*target_called(s.target), limits_of_pass(s.pass), counted, s.seed,
+                                 hf::lab::persistence::pcso, is_over);
         ::alarm(0);
-        const u64 stop = std::min(end, hf::now_ns() + length);
-        const auto f = lab.explore(*t, limits_of_pass(s.pass), counted, s.seed,
-                                   hf::lab::persistence::pcso, [&] { return hf::now_ns() > stop; });
         if (!f) return false;
         what = f->what;
     } catch (const std::exception& e) {

@@ -24,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "mutate"
 TREE = PLACE / "tree"
 ROOMS = {
+    "journal": "src/journal",
     "region": "src/region",
     "checkpoint": "src/checkpoint",
     "alloc": "src/alloc",

@@ -80,7 +80,8 @@ EXPRESSIONS = [
     ("prepare_removal", r"", "::hf::result<void>{}", "drop log write"),
     ("log_value", r"masstree_detail::$", "true", "drop log write"),
     ("begin", r"frontier\.$", "true", "drop log write"),
-    ("sync", r"(detail::)?$", "::hf::result<void>{}", "drop sync"),
+    ("sync", r"(detail::|\w+\.)?$", "::hf::result<void>{}", "drop sync"),
+    ("write_header", r"", "::hf::result<void>{}", "drop header write"),
     ("fsync", r"::$", "0", "drop sync"),
 ]
 

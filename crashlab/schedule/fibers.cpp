@@ -128,7 +128,7 @@ struct scheduler {
 };
 
 scheduler* current = nullptr;
-u64 last_steps = 2000;  // of the run before: where changes are drawn
+constexpr u64 shortest_window = 2000;  // steps of the run among which changes are drawn
 
 fiber* best() {
     fiber* found = nullptr;
@@ -197,7 +197,9 @@ fiber& add_fiber(scheduler& s, std::function<void()> work) {
 }
 
 void draw_changes(scheduler& s) {
-    for (unsigned i = 0; i < preemptions; ++i) s.changes.push_back(1 + s.random() % last_steps);
+    // How long the run will be is not known; any length may be the right one for some seed.
+    const u64 window = shortest_window << (s.random() % 8);
+    for (unsigned i = 0; i < preemptions; ++i) s.changes.push_back(1 + s.random() % window);
     std::sort(s.changes.rbegin(), s.changes.rend());
 }
 
@@ -241,7 +243,6 @@ void run_on_fibers(unsigned threads, u64 seed, const std::function<void(unsigned
     yield_hook = nullptr;
     current = nullptr;
     running_fiber = 0;
-    last_steps = std::max<u64>(s.step, 100);
     for (fiber& f : s.fibers) ::munmap(f.stack, stack_bytes);
 }
 

@@ -1,3 +1,4 @@
+#include "crashlab/targets/journal_cases.hpp"
 #include "crashlab/targets/tree.hpp"
 
 namespace hf::lab {
@@ -11,6 +12,7 @@ const std::vector<target_description>& all_targets() {
                                  [&c](u64 seed) { return make_tree_target(c, seed); }, c.points});
             }
         }
+        found.insert(found.end(), journal_cases().begin(), journal_cases().end());
         return found;
     }();
     return all;

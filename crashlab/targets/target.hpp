@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -65,6 +66,26 @@ class target : public victim {
     virtual void run_thread(unsigned) {}
 };
 
+struct counts;
+
+/// The power went at so many calls of the disks; the draw says what these had taken.
+struct disk_finding {
+    std::string what;
+    u32 calls = 0;
+    u32 draw = 0;
+};
+
+/// A target that is no region in memory, and explores itself: files on model disks (disk/).
+class disk_target {
+   public:
+    virtual ~disk_target() = default;
+    /// All crash points of the seed's run; `draws` images of each, or all there are.
+    [[nodiscard]] virtual std::optional<disk_finding> explore(
+        u64 seed, u64 draws, counts& counted, const std::function<bool()>& out_of_time) const = 0;
+    [[nodiscard]] virtual std::optional<std::string> replay(u64 seed, u32 calls,
+                                                            u32 draw) const = 0;
+};
+
 struct target_description {
     std::string_view name;
     std::string_view room;
@@ -72,6 +93,8 @@ struct target_description {
     std::function<std::unique_ptr<target>(u64 seed)> make;
     /// Persist points that it must reach.
     std::vector<std::string_view> points;
+    /// Instead of `make`.
+    const disk_target* disk = nullptr;
 };
 
 [[nodiscard]] const std::vector<target_description>& all_targets();

@@ -13,6 +13,8 @@ std::vector<std::string>& point_names() {
     return names;
 }
 
+}  // namespace
+
 u64 number_of_point(const char* name) {
     static std::unordered_map<const char*, u64> numbers;
     const auto known = numbers.find(name);
@@ -24,6 +26,8 @@ u64 number_of_point(const char* name) {
     numbers.emplace(name, number);
     return number;
 }
+
+namespace {
 
 u64 caller() { return reinterpret_cast<u64>(__builtin_return_address(0)); }
 

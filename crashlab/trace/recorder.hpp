@@ -32,6 +32,9 @@ enum class loads : u8 {
     dirty,  ///< of what another thread stored and is not sure
 };
 
+/// Points get their numbers in the order in which they are first met.
+[[nodiscard]] u64 number_of_point(const char* name);
+
 class recorder final : public observer, public trace_sink {
    public:
     /// Watches [base, base + size) from now on.

@@ -1,0 +1,107 @@
+#include "crashlab/targets/journal_cases.hpp"
+
+#include "crashlab/disk/journal_machine.hpp"
+#include "crashlab/explore/explorer.hpp"
+#include "crashlab/trace/recorder.hpp"
+#include "persist/persist_point.hpp"
+
+#include <set>
+#include <utility>
+
+namespace hf::lab {
+namespace {
+
+/// Few enough sectors are unsure: each combination is a draw of its own.
+constexpr std::size_t few = 6;
+
+std::set<u64>* reached = nullptr;
+
+/// Counts the persist points that the machine comes by.
+class point_watch {
+   public:
+    explicit point_watch(std::set<u64>& into) {
+        reached = &into;
+        old_ = set_persist_point_hook([](const char* name) {
+            if (reached != nullptr) reached->insert(number_of_point(name));
+        });
+    }
+    point_watch(const point_watch&) = delete;
+    point_watch& operator=(const point_watch&) = delete;
+    ~point_watch() {
+        set_persist_point_hook(old_);
+        reached = nullptr;
+    }
+
+   private:
+    persist_point_hook old_ = nullptr;
+};
+
+/// What the disks had taken in a draw: all combinations if these are few, chance otherwise.
+std::function<bool(std::size_t)> taken_in(u32 draw, std::size_t unsure, xoshiro256ss& random) {
+    if (unsure <= few) return [draw](std::size_t i) { return (draw >> i & 1U) != 0; };
+    return journal_machine::by_chance(random);
+}
+
+class journal_target final : public disk_target {
+   public:
+    [[nodiscard]] std::optional<disk_finding> explore(
+        u64 seed, u64 draws, counts& counted,
+        const std::function<bool()>& out_of_time) const override {
+        const point_watch watch(counted.points);
+        ++counted.traces;
+        for (u32 calls = 0; !out_of_time || !out_of_time(); ++calls) {
+            const auto [m, cut] = at(seed, calls);
+            ++counted.crash_points;
+            const std::size_t unsure = m.unsure();
+            if (unsure > few) ++counted.incomplete;
+            const u64 all = unsure <= few ? u64{1} << unsure : draws;
+            for (u32 draw = 0; draw < all; ++draw) {
+                u64 digest = 0;
+                const auto wrong = judge(m, seed, calls, draw, &digest);
+                ++counted.states;
+                counted.images.insert(digest);
+                if (wrong) return disk_finding{*wrong, calls, draw};
+            }
+            if (!cut) break;
+        }
+        return std::nullopt;
+    }
+
+    [[nodiscard]] std::optional<std::string> replay(u64 seed, u32 calls, u32 draw) const override {
+        return judge(at(seed, calls).first, seed, calls, draw, nullptr);
+    }
+
+   private:
+    static std::pair<journal_machine, bool> at(u64 seed, u64 calls) {
+        journal_machine m(seed);
+        m.live_before();
+        const bool cut = m.live(calls);
+        return {std::move(m), cut};
+    }
+
+    static std::optional<std::string> judge(const journal_machine& m, u64 seed, u32 calls, u32 draw,
+                                            u64* digest) {
+        xoshiro256ss random(seed * 1000003 + u64{calls} * 1009 + draw);
+        return m.judge(taken_in(draw, m.unsure(), random), digest);
+    }
+};
+
+}  // namespace
+
+const std::vector<target_description>& journal_cases() {
+    static const journal_target journal;
+    static const std::vector<target_description> all{
+        {"journal.disk",
+         "journal",
+         "two sessions of a redo journal, power cuts at every call of its disks, in recovery too",
+         {},
+         {"journal J0: the base's length durable before a record that needs it",
+          "journal J1: a record durable before its epoch is announced",
+          "journal J3: lines durable in the base before their records are given up",
+          "journal J4: the header durable before a segment is used again",
+          "journal K1: base complete before the old journal is reset"},
+         &journal}};
+    return all;
+}
+
+}  // namespace hf::lab
