@@ -1,7 +1,7 @@
 // disk/journal_machine.hpp: a journal and its base on two model disks, and what must be found
 // there.
 //
-// Purpose. The workload of the target journal.disk and of tests/journal: two sessions of the real
+// Purpose. The workload of the target `journal` and of tests/journal: two sessions of the real
 // journal (core, scan, replay), the first of which a power cut ends. The second begins with the
 // recovery from that, and is cut in its turn, at any call of either disk, recovery included. What
 // is left must recover to the state at the end of one epoch, no older than the last announced one.
@@ -26,7 +26,7 @@ class journal_machine {
 
     explicit journal_machine(u64 seed) : random_(seed), memory_(first_lines * line_size) {
         ends_.push_back(memory_);
-        base_ = model_disk(memory_);
+        base_.become(memory_);
     }
 
     /// A first session that a power cut ends at some call, or nothing of that kind.
@@ -34,8 +34,8 @@ class journal_machine {
         u64 calls = 3 + random_() % 40;
         power_for(calls);
         run_session(epochs);
-        journal_ = model_disk(journal_.after_power_cut(by_chance(random_)));
-        base_ = model_disk(base_.after_power_cut(by_chance(random_)));
+        journal_.become(journal_.after_power_cut(by_chance(random_)));
+        base_.become(base_.after_power_cut(by_chance(random_)));
     }
 
     /// The second session, for so many calls of the disks. False: they were more than it needed.

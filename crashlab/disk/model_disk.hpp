@@ -60,6 +60,13 @@ class model_disk final : public journal::block_file {
     [[nodiscard]] result<u64> size() override { return now_.size(); }
     [[nodiscard]] std::string name() const override { return "a model of a disk"; }
 
+    /// Holds this, durably so.
+    void become(bytes content) {
+        now_ = content;
+        synced_ = std::move(content);
+        unsure_.clear();
+    }
+
     [[nodiscard]] const bytes& now() const { return now_; }
     [[nodiscard]] bytes& now() { return now_; }
     [[nodiscard]] const bytes& synced() const { return synced_; }

@@ -75,7 +75,13 @@ def originals(commit):
     return place
 
 
+# Below the model: the lab puts a disk of its own in their place.
+NOT_MUTATED = {"src/journal/block_file.hpp", "src/journal/block_file.cpp"}
+
+
 def room_of(name):
+    if name in NOT_MUTATED:
+        return None
     for room, folder in ROOMS.items():
         if name.startswith(folder + "/"):
             return room

@@ -52,12 +52,12 @@ class journal_target final : public disk_target {
         for (u32 calls = 0; !out_of_time || !out_of_time(); ++calls) {
             const auto [m, cut] = at(seed, calls);
             ++counted.crash_points;
-            const std::size_t unsure = m.unsure();
+            const std::size_t unsure = m->unsure();
             if (unsure > few) ++counted.incomplete;
             const u64 all = unsure <= few ? u64{1} << unsure : draws;
             for (u32 draw = 0; draw < all; ++draw) {
                 u64 digest = 0;
-                const auto wrong = judge(m, seed, calls, draw, &digest);
+                const auto wrong = judge(*m, seed, calls, draw, &digest);
                 ++counted.states;
                 counted.images.insert(digest);
                 if (wrong) return disk_finding{*wrong, calls, draw};
@@ -68,14 +68,15 @@ class journal_target final : public disk_target {
     }
 
     [[nodiscard]] std::optional<std::string> replay(u64 seed, u32 calls, u32 draw) const override {
-        return judge(at(seed, calls).first, seed, calls, draw, nullptr);
+        return judge(*at(seed, calls).first, seed, calls, draw, nullptr);
     }
 
    private:
-    static std::pair<journal_machine, bool> at(u64 seed, u64 calls) {
-        journal_machine m(seed);
-        m.live_before();
-        const bool cut = m.live(calls);
+    /// With whether the power went while there was something to do.
+    static std::pair<std::unique_ptr<journal_machine>, bool> at(u64 seed, u64 calls) {
+        auto m = std::make_unique<journal_machine>(seed);
+        m->live_before();
+        const bool cut = m->live(calls);
         return {std::move(m), cut};
     }
 
@@ -91,7 +92,7 @@ class journal_target final : public disk_target {
 const std::vector<target_description>& journal_cases() {
     static const journal_target journal;
     static const std::vector<target_description> all{
-        {"journal.disk",
+        {"journal",
          "journal",
          "two sessions of a redo journal, power cuts at every call of its disks, in recovery too",
          {},

@@ -14,10 +14,10 @@
 // little-endian.
 //
 // Invariants.
-//  J1 A chunk's checksum covers all of it behind the checksum, and is seeded with the region's UUID
+//  F1 A chunk's checksum covers all of it behind the checksum, and is seeded with the region's UUID
 //     and the session's generation: no chunk of another region, or of an earlier session, is valid.
-//  J2 A record counts when all its chunks are valid.
-//  J3 The header's position names the oldest chunk that recovery needs; all before it are in the
+//  F2 A record counts when all its chunks are valid.
+//  F3 The header's position names the oldest chunk that recovery needs; all before it are in the
 //     base file, durably so.
 #pragma once
 

@@ -1,6 +1,6 @@
 // journal/scan.hpp: which records of a journal count.
 //
-// Recovery. Every page of every segment is looked at; what is valid (J1) is put in order, and from
+// Recovery. Every page of every segment is looked at; what is valid (F1) is put in order, and from
 //  the header's position on the complete records count, up to the first gap. One record at a time
 //  is under way when the power goes, the one behind the last complete one, and of it any part may
 //  be there. A valid chunk of a record still further on therefore means that something durable was
