@@ -48,12 +48,13 @@ result<std::unique_ptr<domain>> domain::open(region& r, const domain_options& op
         d->failed_.add_range(super.failed[i].first, super.failed[i].last);
     }
     const u64 newest = std::max<u64>(*record, super.first_epoch_of_session);
-    // On the medium `file` a crash takes back the epoch that was running, whole, and leaves nothing
-    // of it. Its number is used up all the same: tickets for it are out.
+    // On the medium `file` a crash takes back whole epochs, the running one and those on their way
+    // to the disk, and leaves nothing of them. Their numbers are used up all the same: tickets are
+    // out.
     const bool atomic = super.medium == medium_kind::file;
     d->crashed_ = !r.was_clean() && !atomic;
     if (!r.was_clean() && atomic) {
-        d->current_ = newest + 1;
+        d->current_ = newest + journal::redo_journal::most_under_way + 1;
     } else if (d->crashed_) {
         d->crashed_epoch_ = newest;
         d->failed_.add(newest);
@@ -256,8 +257,9 @@ void domain::lead_boundary() {
     }
     const u64 end = now_ns();
     last_boundary_ns_.store(end, std::memory_order_relaxed);
-    open_gate();
+    // Before the gate opens: the next leader begins another capture.
     if (captures) region_.redo()->submit();
+    open_gate();
     durable_.notify_all();
     last_pause_.store(end - start, std::memory_order_relaxed);
     const std::lock_guard guard(pause_mutex_);

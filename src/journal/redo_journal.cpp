@@ -74,19 +74,19 @@ u64 redo_journal::most_segments() const noexcept {
 
 bool redo_journal::is_ready() const {
     const std::lock_guard lock(mutex_);
-    return begun_ - written_ < 2;
+    return begun_ - written_ < most_under_way;
 }
 
 void redo_journal::wait_ready() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return begun_ - written_ < 2; });
+    changed_.wait(lock, [this] { return begun_ - written_ < most_under_way; });
 }
 
 capture& redo_journal::begin() {
     std::unique_lock lock(mutex_);
     HF_CHECK(begun_ == submitted_, "a capture was begun before the last one was submitted");
-    changed_.wait(lock, [this] { return begun_ - written_ < 2; });
-    return captures_[begun_++ % 2];
+    changed_.wait(lock, [this] { return begun_ - written_ < most_under_way; });
+    return captures_[begun_++ % most_under_way];
 }
 
 void redo_journal::submit() {
@@ -128,7 +128,7 @@ void redo_journal::write_loop() {
                    (stopping_ && written_ == submitted_);
         });
         if (written_ == submitted_) return;
-        capture& c = captures_[written_ % 2];
+        capture& c = captures_[written_ % most_under_way];
         lock.unlock();
         const u64 start = now_ns();
         commit(c);

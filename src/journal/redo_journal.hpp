@@ -26,6 +26,9 @@ namespace hf::journal {
 
 class redo_journal {
    public:
+    /// Epochs that have ended and are not durable yet, at most.
+    static constexpr u64 most_under_way = 2;
+
     /// Owns both files from here on.
     [[nodiscard]] static result<std::unique_ptr<redo_journal>> start(
         std::unique_ptr<block_file> journal, std::unique_ptr<block_file> base, const identity& who,
@@ -76,9 +79,9 @@ class redo_journal {
 
     mutable std::mutex mutex_;
     std::condition_variable changed_;
-    capture captures_[2];
+    capture captures_[most_under_way];
     u64 begun_ = 0;      ///< captures that were begun, submitted and written: numbers, so that
-    u64 submitted_ = 0;  ///< captures_[n % 2] is the n-th one's
+    u64 submitted_ = 0;  ///< captures_[n % most_under_way] is the n-th one's
     u64 written_ = 0;
     bool stopping_ = false;
     bool apply_everything_ = false;

@@ -1,8 +1,11 @@
 #include "campaign.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "persist/detect.hpp"
 
 namespace hf::kill_test {
 
@@ -151,8 +154,10 @@ void campaign::look_and_judge() {
             // The observer's opening changes the file; what it found is kept for whoever looks into
             // it.
             std::error_code ignored;
-            fs::copy_file(plan.region, place_ / "crashed.hf", fs::copy_options::overwrite_existing,
-                          ignored);
+            for (const char* const part : {"", ".journal"}) {
+                fs::copy_file(plan.region.string() + part, (place_ / "crashed.hf").string() + part,
+                              fs::copy_options::overwrite_existing, ignored);
+            }
             if (random_.below(4) == 0) kill_after_us = random_.below(30'000);
         }
         const bool seen = run_observer(plan, kill_after_us);
@@ -161,10 +166,22 @@ void campaign::look_and_judge() {
     }
 }
 
+/// How many epochs a crash may take on the medium that the regions lie on.
+u64 campaign::epochs_at_risk() const {
+    const int fd = ::open(home_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const std::string type = file_system_name(fd);
+    ::close(fd);
+    return type == "tmpfs" ? 1 : 3;
+}
+
 void campaign::hold_court() {
     const u32 keys = keys_->size();
-    case_file all{journal_->known(), journal_->observed(), histories(*journal_), sessions_,
-                  [this](u32 key) { return printable((*keys_)[key]); }};
+    case_file all{journal_->known(),
+                  journal_->observed(),
+                  histories(*journal_),
+                  sessions_,
+                  [this](u32 key) { return printable((*keys_)[key]); },
+                  epochs_at_risk()};
     std::vector<key_state> settled(keys);
     verdict v = judge(all, values_, settled.data());
     for (std::string& text : v.violations) blame(std::move(text));

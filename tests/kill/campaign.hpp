@@ -79,6 +79,7 @@ class campaign {
     void storm();
     void look_and_judge();
     void hold_court();
+    [[nodiscard]] u64 epochs_at_risk() const;
     void audit_region();
 
     [[nodiscard]] session_plan next_plan();

@@ -170,9 +170,10 @@ class court {
         if (b.less_than <= b.at_least) {
             accuse(where + b.and_yet + "; but E >= " + std::to_string(b.at_least) + ", because " +
                    b.because_of);
-        } else if (b.less_than < newest_[s]) {
+        } else if (b.less_than + all_.may_lose - 1 < newest_[s]) {
             accuse(where + b.and_yet + "; but the session had come to epoch " +
-                   std::to_string(newest_[s]) + ", and only the last may be lost");
+                   std::to_string(newest_[s]) + ", and no more than the last " +
+                   std::to_string(all_.may_lose) + " may be lost");
         }
     }
 

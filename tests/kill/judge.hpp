@@ -16,7 +16,8 @@
 //      from both sides; bounds that contradict each other are a hole: something of an epoch
 //      survived, something of an epoch no younger did not.
 //  J3  E >= what was announced: durable_epoch(), wait_durable(), sync(). After a close: everything.
-//  J4  Only the last epoch may be lost: whatever is lost has the newest ticket of its session.
+//  J4  Only the last epoch may be lost: whatever is lost has the newest ticket of its session. On a
+//      disk the last three: one running, two on their way.
 //  J5  A write in flight may be there or not. If it is, E is no older than the epoch that was
 //      running before the call.
 //  J6  Epochs of a session are younger than all of the sessions before it.
@@ -59,6 +60,7 @@ struct case_file {
     std::vector<std::vector<past_write>> history;  ///< by key, in order
     std::vector<past_session> sessions;
     std::function<std::string(u32 key)> name_of;
+    u64 may_lose = 1;  ///< epochs, counted from the newest
 };
 
 /// Judges, and writes into `settled` what is known of each key from now on.

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
                    "A storm of 250 quick crashes once in so many cycles; 0: never")
         ->capture_default_str();
     app.add_option("--from", options.first_cycle, "First cycle, to replay");
-    app.add_option("--dir", options.directory, "Where the regions are made; a tmpfs")
+    app.add_option("--dir", options.directory, "Where the regions are made: tmpfs or a disk")
         ->capture_default_str()
         ->check(CLI::ExistingDirectory);
     app.add_option("--give-up-after", options.give_up_after, "End after so many bad cycles")

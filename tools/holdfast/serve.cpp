@@ -63,11 +63,10 @@ struct serve_arguments {
 const std::map<std::string, flush_policy> flush_policies{{"auto", flush_policy::automatic},
                                                          {"always", flush_policy::always},
                                                          {"never", flush_policy::never}};
-const std::map<std::string, medium_kind> media{
-    {"dax", medium_kind::dax},
-    {"eadr", medium_kind::eadr},
-    {"shm", medium_kind::shm},
-    {"file", medium_kind::file}};
+const std::map<std::string, medium_kind> media{{"dax", medium_kind::dax},
+                                               {"eadr", medium_kind::eadr},
+                                               {"shm", medium_kind::shm},
+                                               {"file", medium_kind::file}};
 
 result<map_options> map_options_of(const serve_arguments& a) {
     map_options o;
@@ -134,10 +133,16 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
         "medium {}, {}: {}\n", s.medium,
         flushes ? "lines written back with " + s.flush_instruction : "no lines written back",
         survival_of(kind, flushes));
-    text += a.ack == "durable"
-                ? "an answer to a write means that it survives that (--ack durable)\n"
-                : fmt::format("a crash takes back the last epoch, {} at most (--ack buffered)\n",
-                              human_duration(parse_duration(a.epoch).value()));
+    const std::string epoch = human_duration(parse_duration(a.epoch).value());
+    if (a.ack == "durable") {
+        text += "an answer to a write means that it survives that (--ack durable)\n";
+    } else if (kind == medium_kind::file) {
+        text += fmt::format(
+            "a crash takes back what is not on the disk yet, {} or so (--ack buffered)\n", epoch);
+    } else {
+        text +=
+            fmt::format("a crash takes back the last epoch, {} at most (--ack buffered)\n", epoch);
+    }
     return text;
 }
 
