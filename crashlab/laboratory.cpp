@@ -82,7 +82,8 @@ std::unique_ptr<target> laboratory::record(const target_description& d, u64 seed
     r.start(memory_, capacity, which);
     t->run();
     if (t->threads() > 1) {
-        run_on_fibers(t->threads(), seed, [&](unsigned number) { t->run_thread(number); });
+        run_on_fibers(
+            t->threads(), seed, [&](unsigned number) { t->run_thread(number); }, t->about_steps());
     }
     r.stop();
     current_recorder = nullptr;

@@ -196,9 +196,10 @@ fiber& add_fiber(scheduler& s, std::function<void()> work) {
     return f;
 }
 
-void draw_changes(scheduler& s) {
-    // How long the run will be is not known; any length may be the right one for some seed.
-    const u64 window = shortest_window << (s.random() % 8);
+void draw_changes(scheduler& s, u64 about_steps) {
+    // Where it is not known how long the run will be, any length may be right for some seed.
+    const u64 drawn = shortest_window << (s.random() % 8);
+    const u64 window = about_steps != 0 ? about_steps : drawn;
     for (unsigned i = 0; i < preemptions; ++i) s.changes.push_back(1 + s.random() % window);
     std::sort(s.changes.rbegin(), s.changes.rend());
 }
@@ -229,11 +230,12 @@ bool join_fiber(pthread_t thread) {
     return false;
 }
 
-void run_on_fibers(unsigned threads, u64 seed, const std::function<void(unsigned)>& work) {
+void run_on_fibers(unsigned threads, u64 seed, const std::function<void(unsigned)>& work,
+                   u64 about_steps) {
     scheduler s(seed);
     fsgsbase = has_fsgsbase();
     for (unsigned i = 0; i < threads; ++i) add_fiber(s, [&work, i] { work(i); });
-    draw_changes(s);
+    draw_changes(s, about_steps);
     s.main.thread_base = read_thread_base();
     current = &s;
     yield_hook = on_yield;

@@ -29,7 +29,9 @@ namespace hf::lab {
 inline constexpr unsigned preemptions = 3;
 
 /// Runs work(0) .. work(threads - 1) interleaved as the seed decides, until all have ended.
-void run_on_fibers(unsigned threads, u64 seed, const std::function<void(unsigned)>& work);
+/// Preemptions are drawn among the first `about_steps`; 0: the seed decides among how many.
+void run_on_fibers(unsigned threads, u64 seed, const std::function<void(unsigned)>& work,
+                   u64 about_steps = 0);
 
 /// A further fiber of the run, begun by one: what it calls is done interleaved with the others.
 /// Returns its thread, whose thread-local variables it uses.

@@ -64,6 +64,9 @@ class target : public victim {
     virtual void run() = 0;
     [[nodiscard]] virtual unsigned threads() const { return 1; }
     virtual void run_thread(unsigned) {}
+    /// How many steps (loads, stores, locks) the threads make together, more or less; 0: unknown.
+    /// Preemptions are drawn among them.
+    [[nodiscard]] virtual u64 about_steps() const { return 0; }
 };
 
 struct counts;

@@ -97,6 +97,7 @@ class board_target final : public target {
         if (threads_ == 1) work();
     }
     [[nodiscard]] unsigned threads() const override { return threads_; }
+    [[nodiscard]] u64 about_steps() const override { return 300; }
     void run_thread(unsigned) override { work(); }
     void crash() override { session_.crash(); }
     std::unique_ptr<survivor> recover(u64 announced) override {

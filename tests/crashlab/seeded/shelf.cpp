@@ -97,6 +97,7 @@ class shelf_target final : public target {
     }
     void run() override {}
     [[nodiscard]] unsigned threads() const override { return 2; }
+    [[nodiscard]] u64 about_steps() const override { return 300; }
     void run_thread(unsigned number) override {
         if (number == 0) {
             for (unsigned turn = 0; turn < 6; ++turn) shelf_->move();
