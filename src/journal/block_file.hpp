@@ -66,9 +66,9 @@ class posix_file final : public block_file {
 };
 
 /// As posix_file, for a file that is allocated in full: what is written is copied into a shared
-/// mapping of it, which costs a fiftieth of a system call for some lines here and there. Falls back
-/// to system calls where no mapping can be had, and where the file system allocates anew for each
-/// write (btrfs), so that a full disk is an error and no signal.
+/// mapping of it, so that some lines here and there cost no system call each. Falls back to system
+/// calls where no mapping can be had, and where the file system allocates anew for each write
+/// (btrfs), so that a full disk is an error and no signal.
 class mapped_file final : public block_file {
    public:
     mapped_file(int fd, std::string name, bool may_map);

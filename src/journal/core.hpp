@@ -9,16 +9,15 @@
 //  J1 All chunks of a record are durable before its epoch is announced, and before the next record
 //     is begun.
 //  J2 A record is durable before any line of it is written to the base file.
-//  J3 The lines are durable in the base file before the header says that the records are not
-//  needed. J4 The header is durable before a segment of such records is used again.
+//  J3 The lines are durable in the base file before the header gives their records up.
+//  J4 The header is durable before a segment of such records is used again.
 // A crash at any instant leaves a base file that holds, for each line, a value of an epoch between
 // header.base_epoch and the last durable one, or a part of it; the records from header.oldest on
 // say all lines that may differ from the last durable epoch, and the scan finds them complete.
 //
 // Concurrency. One thread may commit while another applies. The mutex covers the ring's lists; the
 //  chunks that apply_some() reads are durable and not written again before it frees them.
-// Recovery. recover() of recovery.hpp; may be cut short and run again, since it only writes to the
-//  base file what the journal goes on to say.
+// Recovery. scan.hpp, then replay.hpp.
 #pragma once
 
 #include "journal/header.hpp"

@@ -69,8 +69,7 @@ u64 redo_journal::most_segments() const noexcept {
     return std::max(wanted, shape_.segments);
 }
 
-// ------------------------------------------------------------------------------- the boundary's
-// side
+// ---------------------------------------------------------------------------- the boundary's side
 
 bool redo_journal::is_ready() const {
     const std::lock_guard lock(mutex_);
@@ -97,12 +96,6 @@ void redo_journal::submit() {
     changed_.notify_all();
 }
 
-void redo_journal::drain() {
-    std::unique_lock lock(mutex_);
-    const u64 upto = submitted_;
-    changed_.wait(lock, [&] { return written_ >= upto; });
-}
-
 void redo_journal::apply_all() {
     std::unique_lock lock(mutex_);
     // The writing thread rests now, and does not begin while the flag is set.
@@ -117,8 +110,7 @@ std::optional<error> redo_journal::refusal() const {
     return refusal_;
 }
 
-// -------------------------------------------------------------------------------- the writing
-// thread
+// ----------------------------------------------------------------------------- the writing thread
 
 void redo_journal::write_loop() {
     std::unique_lock lock(mutex_);
@@ -159,7 +151,6 @@ void redo_journal::commit(capture& c) {
         auto done = core_->commit(c.as_record());
         if (!done && done.error().code != errc::no_space) fatal(done.error().to_string().c_str());
         std::unique_lock lock(mutex_);
-        refuses_ = !done;
         if (done) {
             refusal_.reset();
             return;
@@ -171,8 +162,7 @@ void redo_journal::commit(capture& c) {
     }
 }
 
-// ------------------------------------------------------------------------------- the applying
-// thread
+// ---------------------------------------------------------------------------- the applying thread
 
 bool redo_journal::should_apply() const {
     return apply_everything_ || wants_space_ || 2 * core_->used() > most_segments();

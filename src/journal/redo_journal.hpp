@@ -1,9 +1,8 @@
 // journal/redo_journal.hpp: the threads of a journal.
 //
-// Purpose. While the next epoch runs already, one thread makes the last one durable, another
-// applies
-//  old records to the base file. The boundary only copies lines: it never waits for the disk, as
-//  long as the disk keeps up.
+// Purpose. While the next epoch runs already, one thread makes the last one durable, and another
+//  applies old records to the base file. The boundary only copies lines: it never waits for the
+//  disk, as long as the disk keeps up.
 // When it does not. There are two captures: one is written, the other may be filled. While both are
 //  taken is_ready() is false, the clock lets the epoch grow, and only who must have it ended waits.
 //  How many lines an epoch may hold is the dirty set's business.
@@ -48,8 +47,6 @@ class redo_journal {
     [[nodiscard]] capture& begin();
     /// The filled capture is to become durable.
     void submit();
-    /// Everything submitted is durable when this returns.
-    void drain();
     /// Everything submitted is durable, and in the base file.
     void apply_all();
 
@@ -57,7 +54,6 @@ class redo_journal {
     void base_has_grown(u64 bytes) noexcept;
     /// Why nothing becomes durable for the time being; nullopt: it does.
     [[nodiscard]] std::optional<error> refusal() const;
-    [[nodiscard]] bool refuses() const noexcept { return refuses_.load(std::memory_order_relaxed); }
 
     [[nodiscard]] const core& numbers() const noexcept { return *core_; }
     [[nodiscard]] u64 last_commit_ns() const noexcept { return last_commit_ns_; }
@@ -88,7 +84,6 @@ class redo_journal {
     bool wants_space_ = false;
     std::function<void(u64)> listener_;
     std::optional<error> refusal_;
-    std::atomic<bool> refuses_{false};
     std::atomic<u64> last_commit_ns_{0};
     std::atomic<u64> base_bytes_{0};
     std::mutex listener_mutex_;

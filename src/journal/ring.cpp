@@ -46,7 +46,6 @@ void ring::plan(const record& r) {
     HF_CHECK(!r.lines.empty(), "a record holds a line at least");
     plan_.clear();
     runs_.clear();
-    runs_.resize(0);
     u64 at = at_;
     for (u64 from = 0; from < r.lines.size(); from += plan_.back().lines) {
         const bool opens = segment_bytes_ - at < least_chunk;

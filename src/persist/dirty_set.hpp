@@ -19,7 +19,6 @@
 #include "base/bits.hpp"
 
 #include <atomic>
-#include <functional>
 #include <mutex>
 #include <span>
 #include <vector>

@@ -8,8 +8,7 @@
 //   eadr  none         nothing              sfence (+ latency)   power loss (caches included)
 //   shm   none         nothing              compiler barrier     the process, not the power
 //   shm   clwb ...     write the line back  sfence (+ latency)   the process; plays NVM's part
-//   file  none         into the dirty set   compiler barrier     power loss, from the epoch's end
-//   on
+//   file  none         into the dirty set   compiler barrier     power loss, once journalled
 //
 // Invariants.
 //  I1 After persist(p, n), every byte of [p, p+n) as it was at the call survives what the medium

@@ -7,10 +7,8 @@
 #include "persist/persist_point.hpp"
 #include "region/region.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <cstring>
 
 namespace hf {
