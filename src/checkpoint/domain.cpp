@@ -129,8 +129,7 @@ result<void> domain::start_journal() {
     if (auto ok = region_.start_journal(durable_); !ok) return ok;
     region_.redo()->set_listener([this](u64 epoch) { announce(epoch); });
     end_epoch();
-    region_.redo()->apply_all();
-    return {};
+    return region_.redo()->apply_all();
 }
 
 void domain::start_clock() {
@@ -148,6 +147,7 @@ result<void> domain::close() {
     if (clock_.joinable()) clock_.join();
     end_epoch();
     if (!options_.durable || region_.read_only()) return {};
+    if (auto ok = accepts_writes(); !ok) return ok;
     auto written = region_.update_super([&](layout::superblock& s) {
         s.clean = 1;
         s.clean_epoch = current_ - 1;
@@ -193,7 +193,13 @@ bool domain::restamp_due() const noexcept {
 void domain::wait_at_gate() {
     u32 seen = state_.load(std::memory_order_acquire);
     if (seen == state_due && close_gate()) {
-        lead_boundary();
+        // Another epoch may have been ended since this one was found due: then it goes on, rather
+        // than wait for the disk behind a closed gate.
+        if (may_end_epoch()) {
+            lead_boundary();
+        } else {
+            open_gate();
+        }
         return;
     }
     for (unsigned tries = 0;; ++tries) {
@@ -355,8 +361,17 @@ void domain::help_write_back() {
 }
 
 // Outside of the gate: nobody else is kept waiting.
-void domain::wait_for_journal() {
-    if (region_.redo() != nullptr) region_.redo()->wait_ready();
+bool domain::wait_for_journal() {
+    return region_.redo() == nullptr || region_.redo()->wait_ready();
+}
+
+result<void> domain::accepts_writes() const {
+    if (region_.redo() == nullptr || !region_.redo()->is_refusing()) [[likely]]
+        return {};
+    const auto why = region_.redo()->refusal();
+    if (!why) return {};
+    return failure({errc::no_space, "make epochs durable (" + why->what + ")", why->where, why->why,
+                    "free space on its file system: it goes on by itself then"});
 }
 
 /// Whether the epoch has so many dirty lines that it should end before its time.
@@ -376,7 +391,7 @@ bool domain::may_end_epoch() const {
 void domain::end_epoch() {
     const u64 ending = current_.load(std::memory_order_acquire);
     while (current_.load(std::memory_order_acquire) == ending) {
-        wait_for_journal();
+        if (!wait_for_journal()) return;
         if (close_gate()) {
             // Another leader may have been quicker: then this would end an epoch nobody asked to
             // end.
@@ -391,11 +406,21 @@ void domain::end_epoch() {
     }
 }
 
-void domain::wait_durable(u64 t) {
+void domain::wait_announced(u64 t) {
+    const u64 seen = durable_.load(std::memory_order_acquire);
+    if (seen >= t) return;
+    if (region_.redo() == nullptr) {
+        durable_.wait(seen, std::memory_order_acquire);
+    } else {
+        (void)region_.redo()->wait_until([&] { return durable_epoch() >= t; });
+    }
+}
+
+result<void> domain::wait_durable(u64 t) {
     while (durable_epoch() < t) {
+        if (auto ok = accepts_writes(); !ok) return ok;
         if (current_epoch() > t) {  // ended, and on its way to the disk
-            const u64 seen = durable_.load(std::memory_order_acquire);
-            if (seen < t) durable_.wait(seen, std::memory_order_acquire);
+            wait_announced(t);
             continue;
         }
         const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
@@ -405,6 +430,7 @@ void domain::wait_durable(u64 t) {
         }
         end_epoch();
     }
+    return {};
 }
 
 bool domain::anything_written() const noexcept {

@@ -167,7 +167,7 @@ result<void> region::drop_old_journal() {
 }
 
 result<void> region::retire_journal() {
-    redo_->apply_all();
+    if (auto ok = redo_->apply_all(); !ok) return ok;
     redo_.reset();
     HF_PERSIST_POINT("journal K3: base complete and clean before the journal goes");
     journal_file_ = {};

@@ -238,7 +238,7 @@ TEST_F(domain_test, waiting_for_a_ticket_ends_its_epoch) {
         ticket = op.epoch();
     }
     EXPECT_LT(domain_->durable_epoch(), ticket);
-    domain_->wait_durable(ticket);
+    must(domain_->wait_durable(ticket));
     EXPECT_GE(domain_->durable_epoch(), ticket);
 }
 
