@@ -290,6 +290,7 @@ void domain::capture(u64 ending) {
     for (const chunk& c : chunks_) region_.dirty()->collect({c.lines, c.count});
     journal::capture& copy = region_.redo()->begin();
     copy.begin(ending, region_.dirty()->take());
+    region_.copies()->begin_if_needed(region_.size(), ending);
     chunks_.clear();
     for (std::size_t at = 0; at < copy.size(); at += lines_per_chunk) {
         chunks_.push_back(
@@ -298,7 +299,17 @@ void domain::capture(u64 ending) {
     capturing_ = &copy;
     work_on_chunks();
     capturing_ = nullptr;
+    give_memory_back();
 }
+
+void domain::give_memory_back() {
+    private_pages& copies = *region_.copies();
+    copies.drop();
+    is_crowded_.store(copies.is_over_budget(), std::memory_order_relaxed);
+    if (copies.wants_room()) region_.redo()->ask_to_apply();
+}
+
+void domain::sleep_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 /// By the journal's thread.
 void domain::announce(u64 epoch) {
@@ -342,6 +353,9 @@ void domain::write_back(const u64* lines, std::size_t count) {
     if (capturing_ != nullptr) {
         const auto first = static_cast<std::size_t>(lines - capturing_->as_record().lines.data());
         capturing_->copy(region_.base(), first, count);
+        if (region_.copies()->is_tracking()) {
+            region_.copies()->captured({lines, count}, capturing_->epoch());
+        }
         return;
     }
     region_.med().flush_lines(region_.base(), lines, count);

@@ -110,6 +110,12 @@ class domain {
     /// errc::no_space while the medium has no room to make anything durable. What is written in
     /// such a time would only pile up in memory.
     [[nodiscard]] result<void> accepts_writes() const;
+    /// To be called before a write, outside of an operation: waits a moment while the region's
+    /// private pages take more memory than they may.
+    void slow_writer() const {
+        if (is_crowded_.load(std::memory_order_relaxed)) [[unlikely]]
+            sleep_a_moment();
+    }
     /// Runs `work` with no operation inside, in the running epoch; `work` may note lines in the
     /// lane.
     void with_world_stopped(const std::function<void(lane&)>& work);
@@ -178,6 +184,8 @@ class domain {
     [[nodiscard]] bool under_pressure() const;
     [[nodiscard]] std::chrono::microseconds longest_nap() const;
     void help_write_back();
+    void give_memory_back();
+    static void sleep_a_moment();
     void run_clock();
     [[nodiscard]] bool anything_written() const noexcept;
     lane& bind_lane();
@@ -201,6 +209,7 @@ class domain {
     std::atomic<u64> last_boundary_ns_{0};
     std::atomic<u64> last_pause_{0};
     std::atomic<u64> late_ns_{0};
+    std::atomic<bool> is_crowded_{false};
 
     // Write-back work: the chunks, and [phase 24 | chunks 20 | next 20] in one word, so that a late
     // helper never takes a chunk of another phase.

@@ -53,6 +53,19 @@ void redo_journal::set_listener(std::function<void(u64 epoch)> listener) {
     listener_ = std::move(listener);
 }
 
+void redo_journal::set_applied_listener(std::function<void(u64 epoch)> listener) {
+    const std::lock_guard lock(mutex_);
+    applied_listener_ = std::move(listener);
+}
+
+void redo_journal::ask_to_apply() {
+    {
+        const std::lock_guard lock(mutex_);
+        was_asked_ = true;
+    }
+    changed_.notify_all();
+}
+
 u64 redo_journal::comfortable_lines() const noexcept {
     return shape_.segment_bytes * most_segments() / line_size / 4;
 }
@@ -195,7 +208,7 @@ bool redo_journal::commit(capture& c) {
 // ---------------------------------------------------------------------------- the applying thread
 
 bool redo_journal::should_apply() const {
-    return apply_everything_ || wants_space_ || 2 * core_->used() > most_segments();
+    return apply_everything_ || wants_space_ || was_asked_ || 2 * core_->used() > most_segments();
 }
 
 void redo_journal::apply_loop() {
@@ -214,14 +227,16 @@ void redo_journal::apply_loop() {
 
 void redo_journal::apply_what_is_due(std::unique_lock<std::mutex>& lock) {
     const bool all = apply_everything_;
+    const bool asked = std::exchange(was_asked_, false);
     lock.unlock();
     result<u64> applied = 0;
     do {
-        applied = core_->apply_some(all_of_them, all);
+        applied = core_->apply_some(all_of_them, all || asked);
     } while (all && applied && *applied != 0);
     if (!applied && applied.error().code != errc::no_space) {
         fatal(applied.error().to_string().c_str());
     }
+    if (applied && applied_listener_) applied_listener_(core_->applied_epoch());
     lock.lock();
     // Without room in the base nothing was given up, and the same can be tried again.
     apply_refusal_ = applied ? std::nullopt : std::optional(applied.error());

@@ -52,6 +52,11 @@ class redo_journal {
     [[nodiscard]] capture& begin();
     /// The filled capture is to become durable.
     void submit();
+    /// Called with the epoch that the base file has by now, by the applying thread, each time it
+    /// has applied something. To be set before the first record.
+    void set_applied_listener(std::function<void(u64 epoch)> listener);
+    /// What is durable is to be applied soon, however empty the journal is. By anybody.
+    void ask_to_apply();
     /// Everything submitted is durable, and in the base file. errc::no_space: the journal refuses.
     [[nodiscard]] result<void> apply_all();
 
@@ -94,8 +99,10 @@ class redo_journal {
     bool stopping_ = false;
     bool gave_up_ = false;  ///< stopping_, and what was submitted stays without a place
     bool apply_everything_ = false;
+    bool was_asked_ = false;
     bool wants_space_ = false;
     std::function<void(u64)> listener_;
+    std::function<void(u64)> applied_listener_;
     std::optional<error> refusal_;
     std::optional<error> apply_refusal_;  ///< the base had no room at the last attempt
     std::atomic<bool> refusing_{false};

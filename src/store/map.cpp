@@ -41,6 +41,7 @@ result<void> check_writable(engine<incll_discipline>& machine) {
         return failure({errc::denied, "write to the map", r.path().string(),
                         "it was opened for inspection", "open it for writing"});
     }
+    machine.epochs().slow_writer();
     return machine.epochs().accepts_writes();
 }
 
@@ -349,6 +350,8 @@ journal_statistics journal_numbers(const region& file, const domain& d) {
     s.late_ns = d.late_ns();
     s.bytes = n.segments() * n.segment_bytes();
     s.used_bytes = n.used() * n.segment_bytes();
+    s.private_bytes = file.copies()->bytes();
+    s.given_back_bytes = file.copies()->dropped_bytes();
     if (const auto why = j->refusal()) s.refusal = why->to_string();
     return s;
 }
