@@ -305,11 +305,19 @@ void domain::capture(u64 ending) {
 void domain::give_memory_back() {
     private_pages& copies = *region_.copies();
     copies.drop();
-    is_crowded_.store(copies.is_over_budget(), std::memory_order_relaxed);
     if (copies.wants_room()) region_.redo()->ask_to_apply();
 }
 
-void domain::sleep_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+// A little beyond the budget writers are slowed, so that readers and they get on together; far
+// beyond, and with an epoch that is far too large, they stop.
+void domain::wait_for_memory() const {
+    constexpr auto moment = std::chrono::milliseconds(1);
+    const private_pages& copies = *region_.copies();
+    do {
+        std::this_thread::sleep_for(moment);
+    } while ((region_.dirty()->is_overfull() || copies.is_far_over_budget()) &&
+             region_.redo() != nullptr && !region_.redo()->is_refusing());
+}
 
 /// By the journal's thread.
 void domain::announce(u64 epoch) {
@@ -448,7 +456,10 @@ result<void> domain::wait_durable(u64 t) {
 }
 
 bool domain::anything_written() const noexcept {
-    if (region_.dirty() != nullptr && !region_.dirty()->empty()) return true;
+    if (region_.dirty() != nullptr &&
+        (!region_.dirty()->empty() || region_.copies()->wants_room())) {
+        return true;  // memory is given back at boundaries only
+    }
     const u32 used = lanes_used_.load(std::memory_order_acquire);
     for (u32 i = 0; i < used; ++i) {
         if (lanes_[i] && lanes_[i]->wrote.load(std::memory_order_relaxed)) return true;

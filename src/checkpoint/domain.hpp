@@ -110,11 +110,11 @@ class domain {
     /// errc::no_space while the medium has no room to make anything durable. What is written in
     /// such a time would only pile up in memory.
     [[nodiscard]] result<void> accepts_writes() const;
-    /// To be called before a write, outside of an operation: waits a moment while the region's
-    /// private pages take more memory than they may.
+    /// To be called before a write, outside of an operation: waits while the disk is so far behind
+    /// that what is written would take more memory than it may. Not while the medium refuses.
     void slow_writer() const {
-        if (is_crowded_.load(std::memory_order_relaxed)) [[unlikely]]
-            sleep_a_moment();
+        if (region_.dirty() != nullptr && writers_are_ahead()) [[unlikely]]
+            wait_for_memory();
     }
     /// Runs `work` with no operation inside, in the running epoch; `work` may note lines in the
     /// lane.
@@ -185,7 +185,10 @@ class domain {
     [[nodiscard]] std::chrono::microseconds longest_nap() const;
     void help_write_back();
     void give_memory_back();
-    static void sleep_a_moment();
+    [[nodiscard]] bool writers_are_ahead() const noexcept {
+        return region_.dirty()->is_overfull() || region_.copies()->is_over_budget();
+    }
+    void wait_for_memory() const;
     void run_clock();
     [[nodiscard]] bool anything_written() const noexcept;
     lane& bind_lane();
@@ -209,7 +212,6 @@ class domain {
     std::atomic<u64> last_boundary_ns_{0};
     std::atomic<u64> last_pause_{0};
     std::atomic<u64> late_ns_{0};
-    std::atomic<bool> is_crowded_{false};
 
     // Write-back work: the chunks, and [phase 24 | chunks 20 | next 20] in one word, so that a late
     // helper never takes a chunk of another phase.

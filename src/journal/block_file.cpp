@@ -75,6 +75,7 @@ bool mapped_file::reach(u64 end) {
     if (p == MAP_FAILED) return false;
     memory_ = static_cast<std::byte*>(p);
     bytes_ = *length;
+    ::madvise(memory_, bytes_, MADV_RANDOM);  // lines here and there: their neighbours are no use
     return true;
 }
 

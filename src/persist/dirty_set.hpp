@@ -13,7 +13,8 @@
 //  touched; and 8 bytes for each line of the set.
 // Bounds. When the set is larger than `limit` lines, it asks for a checkpoint (pressure()); beyond
 //  twice of that each call of note() sleeps for a moment, so writers are slowed to what the disk
-//  takes instead of filling the memory.
+//  takes instead of filling the memory; beyond four times they should begin nothing
+//  (is_overfull()).
 #pragma once
 
 #include "base/bits.hpp"
@@ -51,6 +52,10 @@ class dirty_set {
     void set_limit(u64 lines) noexcept { limit_.store(lines, std::memory_order_relaxed); }
     [[nodiscard]] bool pressure() const noexcept {
         return size() > limit_.load(std::memory_order_relaxed);
+    }
+    /// Whoever can wait should.
+    [[nodiscard]] bool is_overfull() const noexcept {
+        return size() / 4 > limit_.load(std::memory_order_relaxed);
     }
 
    private:

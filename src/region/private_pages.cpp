@@ -26,18 +26,30 @@ constexpr u64 of_file = u64{1} << 61;
 constexpr std::size_t in_one_go = 256;
 constexpr std::size_t most_vectors = 512;
 
-/// Whose limit is the lowest, from the process's control group up.
+/// The lowest limit from the group at `path` up.
+u64 lowest_limit(const std::string& root, std::string path, const char* file) {
+    u64 lowest = ~u64{0};
+    for (;; path.erase(path.rfind('/'))) {
+        std::ifstream in(root + path + "/" + file);
+        u64 limit = 0;
+        if (in >> limit) lowest = std::min(lowest, limit);
+        if (path.find('/') == std::string::npos) return lowest;
+    }
+}
+
+/// Of the process's control group, in either version of them (cgroups(7)).
 u64 group_limit() {
     std::ifstream groups("/proc/self/cgroup");
     u64 lowest = ~u64{0};
     for (std::string line; std::getline(groups, line);) {
-        if (!line.starts_with("0::")) continue;
-        for (std::string path = line.substr(3);; path.erase(path.rfind('/'))) {
-            std::ifstream file("/sys/fs/cgroup" + path + "/memory.max");
-            u64 limit = 0;
-            if (file >> limit) lowest = std::min(lowest, limit);
-            if (path.find('/') == std::string::npos) break;
+        const std::string path = line.substr(line.find_last_of(':') + 1);
+        u64 limit = ~u64{0};
+        if (line.starts_with("0::")) {
+            limit = lowest_limit("/sys/fs/cgroup", path, "memory.max");
+        } else if (line.find(":memory:") != std::string::npos) {
+            limit = lowest_limit("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes");
         }
+        lowest = std::min(lowest, limit);
     }
     return lowest;
 }
@@ -63,7 +75,11 @@ private_pages::private_pages(std::byte* base, u64 max_bytes, u64 budget)
 private_pages::~private_pages() { ::munmap(ages_, pages_ * sizeof(u64)); }
 
 void private_pages::begin_if_needed(u64 region_bytes, u64 epoch) noexcept {
-    if (!is_tracking() && region_bytes > budget_) since_.store(epoch, std::memory_order_relaxed);
+    if (is_tracking() || region_bytes <= comfortable()) return;
+    since_.store(epoch, std::memory_order_relaxed);
+    count_.store(region_bytes / page_bytes);  // at most: the first look says how many
+    // From here on a page is read because it is needed, and its neighbours would drive out others.
+    ::madvise(base_, pages_ * page_bytes, MADV_RANDOM);
 }
 
 void private_pages::captured(std::span<const u64> lines, u64 epoch) noexcept {

@@ -13,8 +13,9 @@
 //     and not captured. Stores that are never written back (a lock taken and given back) go with
 //     the page, as they would in a crash that took nothing else: nothing may depend on them.
 //  M3 What was captured before the tracking began counts as captured in the epoch when it began.
-// Budget. Tracking begins when the region is larger than the budget. From three quarters of it on
-//  the journal is asked to apply what it has; beyond it, writers are slowed (dirty_set.hpp).
+// Budget. Tracking begins when the region is larger than three quarters of the budget; when the
+//  private pages are, the journal is asked to apply what it has; beyond it, writers wait
+//  (domain::slow_writer). What an epoch may dirty is bounded by it, too (region::set_dirty_limit).
 // Concurrency. captured() by the threads at the boundary; drop() by its leader; find_droppable() by
 //  the thread that applies; hold() by anybody.
 // Cost. Eight bytes of address space for each page of the window, paid for as it is touched.
@@ -61,8 +62,11 @@ class private_pages {
     /// look.
     [[nodiscard]] u64 bytes() const noexcept { return count_.load() * page_bytes; }
     [[nodiscard]] u64 dropped_bytes() const noexcept { return dropped_.load() * page_bytes; }
-    [[nodiscard]] bool wants_room() const noexcept { return bytes() > budget_ - budget_ / 4; }
+    [[nodiscard]] bool wants_room() const noexcept { return bytes() > comfortable(); }
     [[nodiscard]] bool is_over_budget() const noexcept { return bytes() > budget_; }
+    [[nodiscard]] bool is_far_over_budget() const noexcept {
+        return bytes() > budget_ + budget_ / 8;
+    }
 
     /// While it lives, no page of [p, p + n) is dropped. For those who store outside of operations:
     /// to be made inside of the one before, and ended inside of the one behind, which no boundary
@@ -86,6 +90,7 @@ class private_pages {
         u64 first;  ///< pages
         u64 count;
     };
+    [[nodiscard]] u64 comfortable() const noexcept { return budget_ - budget_ / 4; }
     [[nodiscard]] bool is_droppable(u64 page, u64 applied) const noexcept;
     [[nodiscard]] bool is_held(u64 page) const noexcept;
     void drop(std::span<const run> runs) noexcept;

@@ -159,12 +159,12 @@ result<void> region::start_journal(u64 base_epoch) {
     return {};
 }
 
-// Each dirty line may be the only one of its page, and each such page is a copy.
+// What is captured is memory, too. And each dirty line may be the only one of its page, which is a
+// copy for it.
 void region::set_dirty_limit(u64 region_bytes) {
-    u64 lines = redo_->comfortable_lines();
-    if (region_bytes > copies_->budget()) {
-        lines = std::min(lines, copies_->budget() / private_pages::page_bytes / 4);
-    }
+    const u64 budget = copies_->budget();
+    u64 lines = std::min(redo_->comfortable_lines(), budget / line_size / 16);
+    if (region_bytes > budget) lines = std::min(lines, budget / private_pages::page_bytes / 16);
     dirty_->set_limit(lines);
 }
 

@@ -325,6 +325,7 @@ result<void> region::map(u64 from, u64 to) {
     }
     ::madvise(p, to - from,
               MADV_HUGEPAGE);  // a wish: refused where the kernel has no huge pages for it
+    if (copies_ && copies_->is_tracking()) ::madvise(p, to - from, MADV_RANDOM);
     return {};
 }
 
