@@ -67,40 +67,67 @@ result<void> find_chunks(block_file& file, const header_facts& header,
     return {};
 }
 
-}  // namespace
-
-result<history> scan(block_file& file) {
-    auto header = read_header(file);
-    if (!header) return tl::unexpected(header.error());
-    history h{*header, {}, 0};
+/// All valid chunks from the header's position on, in order.
+result<std::vector<chunk_place>> chunks_in_order(block_file& file, const header_facts& header) {
     std::vector<chunk_place> found;
-    if (auto ok = find_chunks(file, *header, found); !ok) return tl::unexpected(ok.error());
-    std::erase_if(found, [&](const chunk_place& c) { return c.at < header->oldest; });
+    if (auto ok = find_chunks(file, header, found); !ok) return tl::unexpected(ok.error());
+    std::erase_if(found, [&](const chunk_place& c) { return c.at < header.oldest; });
     std::sort(found.begin(), found.end(),
               [](const chunk_place& a, const chunk_place& b) { return a.at < b.at; });
-    position expected = header->oldest;
+    return found;
+}
+
+/// The complete records up to the first gap. It must lie behind all records before `under_way`,
+/// the newest that may have been under way; 0: that is the one at the gap.
+result<history> up_to_the_gap(const block_file& file, const header_facts& header,
+                              std::vector<chunk_place> found, u64 under_way) {
+    position expected = header.oldest;
     std::size_t complete = 0;
     for (std::size_t i = 0; i < found.size() && found[i].at == expected; ++i) {
         expected = found[i].next();
         if (expected.chunk == 0) complete = i + 1;
     }
-    const u64 under_way = complete == 0 ? header->oldest.record : found[complete - 1].at.record + 1;
-    if (complete == 0 && header->oldest.chunk != 0) {
+    const u64 missing = complete == 0 ? header.oldest.record : found[complete - 1].at.record + 1;
+    if (complete == 0 && header.oldest.chunk != 0) {
         return damaged(file, first_segment,
-                       "record " + std::to_string(under_way) + " is damaged, which was complete");
+                       "record " + std::to_string(missing) + " is damaged, which was complete");
     }
-    for (std::size_t i = complete; i < found.size(); ++i) {
-        if (found[i].at.record > under_way) {
-            return damaged(file, found[i].offset,
-                           "record " + std::to_string(under_way) +
-                               " is damaged: later ones are there, record " +
-                               std::to_string(found[i].at.record) + " among them");
-        }
+    if (under_way == 0) under_way = found.empty() ? missing : found.back().at.record;
+    if (under_way > missing) {
+        const auto later =
+            std::find_if(found.begin() + static_cast<std::ptrdiff_t>(complete), found.end(),
+                         [missing](const chunk_place& c) { return c.at.record > missing; });
+        return damaged(file, later == found.end() ? first_segment : later->offset,
+                       "record " + std::to_string(missing) + " is damaged: later ones are there" +
+                           (later == found.end()
+                                ? ""
+                                : ", record " + std::to_string(later->at.record) + " among them"));
     }
     found.resize(complete);
-    if (complete != 0) h.last_epoch = found.back().epoch;
-    h.chunks = std::move(found);
+    history h{header, std::move(found), 0};
+    if (complete != 0) h.last_epoch = h.chunks.back().epoch;
     return h;
+}
+
+}  // namespace
+
+result<history> scan(block_file& file) {
+    auto header = read_header(file);
+    if (!header) return tl::unexpected(header.error());
+    auto found = chunks_in_order(file, *header);
+    if (!found) return tl::unexpected(found.error());
+    return up_to_the_gap(file, *header, std::move(*found), 0);
+}
+
+result<history> scan_live(block_file& file) {
+    auto header = read_header(file);
+    if (!header) return tl::unexpected(header.error());
+    auto before = chunks_in_order(file, *header);
+    if (!before) return tl::unexpected(before.error());
+    auto found = chunks_in_order(file, *header);
+    if (!found) return tl::unexpected(found.error());
+    const u64 begun = before->empty() ? header->oldest.record : before->back().at.record;
+    return up_to_the_gap(file, *header, std::move(*found), begun);
 }
 
 }  // namespace hf::journal

@@ -31,6 +31,7 @@ int run(int argc, char** argv) {
     hf::tool::add_serve(app, chosen);
     hf::tool::add_info(app, chosen);
     hf::tool::add_check(app, chosen);
+    hf::tool::add_copy(app, chosen);
     hf::tool::add_dump(app, chosen);
     hf::tool::add_load(app, chosen);
     hf::tool::add_doctor(app, chosen);
