@@ -58,9 +58,8 @@ result<clone_facts> clone(const file_handle& from, const std::string& from_name,
                           const file_handle& to, const std::string& to_name, u64 bytes,
                           const copy_progress& progress) {
     if (::ioctl(to.get(), FICLONE, from.get()) == 0) {
-        const auto size = facts_of(to, to_name);
-        if (!size) return tl::unexpected(size.error());
-        return clone_facts{size->bytes, true};
+        if (auto ok = truncate(to, to_name, bytes); !ok) return tl::unexpected(ok.error());
+        return clone_facts{bytes, true};
     }
     if (auto ok = allocate(to, to_name, 0, bytes); !ok) return tl::unexpected(ok.error());
     bool in_kernel = true;
@@ -79,12 +78,12 @@ result<clone_facts> clone(const file_handle& from, const std::string& from_name,
             if (!done) return tl::unexpected(done.error());
             n = *done;
         }
-        if (n == 0) break;  // a tail that nothing names, cut off meanwhile
+        if (n == 0) {
+            return failure({errc::corrupt, copying, at_offset(from_name, at), "the file ends there",
+                            "restore it from a backup"});
+        }
         at += n;
         if (progress) progress(at, bytes);
-    }
-    if (at < bytes) {
-        if (auto ok = truncate(to, to_name, at); !ok) return tl::unexpected(ok.error());
     }
     return clone_facts{at, false};
 }

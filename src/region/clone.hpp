@@ -13,8 +13,8 @@ struct clone_facts {
     bool shares_blocks = false;
 };
 
-/// Shares the blocks where the file system can; else allocates all of them and copies, in the
-/// kernel where it can. `to` is empty. Not synced. Bytes behind `bytes` need not come along.
+/// The first `bytes` bytes of `from`. Shares the blocks where the file system can; else allocates
+/// all of them and copies, in the kernel where it can. `to` is empty. Not synced.
 [[nodiscard]] result<clone_facts> clone(const file_handle& from, const std::string& from_name,
                                         const file_handle& to, const std::string& to_name,
                                         u64 bytes, const copy_progress& progress);

@@ -133,7 +133,9 @@ result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::p
     if (const auto kind = detect_medium(target->get(), to.string()); !kind) {
         return tl::unexpected(kind.error());
     }
-    const auto made = clone(s.file, from.string(), *target, to.string(), size->bytes, progress);
+    // A tail behind the segments belongs to a growth of an epoch that is not in the copy.
+    const u64 length = found->pages * layout::page_size;
+    const auto made = clone(s.file, from.string(), *target, to.string(), length, progress);
     if (!made) return tl::unexpected(made.error());
     std::optional<journal::header_facts> remaining;
     if (*redo) {
