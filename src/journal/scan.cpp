@@ -3,6 +3,7 @@
 #include "base/os_error.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 namespace hf::journal {
@@ -25,18 +26,33 @@ result<std::optional<chunk_place>> look_at(block_file& file, u64 offset, u64 roo
     if (h.magic != chunk_magic || h.runs > h.lines || h.lines == 0 || h.number >= h.count) {
         return std::nullopt;
     }
-    const chunk_place place{offset, h.epoch, {h.record, h.number}, h.count, h.runs, h.lines};
+    const chunk_place place{offset, h.epoch, {h.record, h.number}, h.count, h.runs, h.lines, 0};
     return place.bytes() > room ? std::nullopt : std::optional(place);
 }
 
+/// Behind the last line that the runs name; 0: they name no lines, or others than there are.
+u64 end_of(std::span<const std::byte> runs, u64 lines) {
+    u64 end = 0;
+    for (; !runs.empty(); runs = runs.subspan(sizeof(u64))) {
+        u64 run = 0;
+        std::memcpy(&run, runs.data(), sizeof run);
+        if (run_count(run) == 0 || run_count(run) > lines) return 0;
+        lines -= run_count(run);
+        end = std::max(end, run_line(run) + run_count(run));
+    }
+    return lines == 0 ? end : 0;
+}
+
 /// Whether it is whole, and of this session.
-result<bool> is_valid(block_file& file, const chunk_place& place, const chunk_header& h, u64 seed,
+result<bool> is_valid(block_file& file, chunk_place& place, const chunk_header& h, u64 seed,
                       std::vector<std::byte>& buffer) {
     if (buffer.size() < place.bytes()) buffer.resize(place.bytes());
     const std::span bytes = std::span(buffer).first(place.bytes());
     if (auto ok = file.read(place.offset, bytes); !ok) return tl::unexpected(ok.error());
     constexpr std::size_t from = offsetof(chunk_header, record);
-    return checksum64(bytes.data() + from, bytes.size() - from, seed) == h.checksum;
+    if (checksum64(bytes.data() + from, bytes.size() - from, seed) != h.checksum) return false;
+    place.end_line = end_of(bytes.subspan(sizeof h, place.runs * sizeof(u64)), place.lines);
+    return place.end_line != 0;
 }
 
 // Of most pages the first line is all that is read: a scan costs by what the journal holds.

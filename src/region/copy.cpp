@@ -122,7 +122,9 @@ result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::p
     if (!size) return tl::unexpected(size.error());
     const auto found = judge_header(*header, size->bytes, from.string());
     if (!found) return tl::unexpected(found.error());
-    if (auto ok = check_journal(found->super, *redo, from.string()); !ok) {
+    if (auto ok =
+            check_journal(found->super, found->pages * layout::page_size, *redo, from.string());
+        !ok) {
         return tl::unexpected(ok.error());
     }
     facts.kind = found->super.kind;

@@ -147,8 +147,19 @@ result<void> pending_redo::apply_to(const file_handle& base, const std::string& 
     return journal::replay(disk, history_, target);
 }
 
-result<void> check_journal(const layout::superblock& super, const std::optional<pending_redo>& redo,
-                           const std::string& name) {
+u64 pending_redo::needed_bytes() const noexcept {
+    u64 end = 0;
+    for (const auto& c : history_.chunks) end = std::max(end, c.end_line);
+    return end * line_size;
+}
+
+result<void> check_journal(const layout::superblock& super, u64 bytes,
+                           const std::optional<pending_redo>& redo, const std::string& name) {
+    if (redo && redo->needed_bytes() > bytes) {
+        return failure({errc::corrupt, opening, journal_path(name).string(),
+                        "it holds lines behind the end of the region",
+                        "restore the region and its journal from a backup"});
+    }
     if (redo || super.medium != medium_kind::file || super.clean != 0) return {};
     return failure({errc::corrupt, opening, name,
                     "it was not closed in order, and its journal is missing",

@@ -47,6 +47,8 @@ class pending_redo {
     [[nodiscard]] result<void> apply_to(const file_handle& base, const std::string& name);
     /// Passes everything on, oldest first.
     [[nodiscard]] result<void> pass_to(const journal::line_sink& sink) const;
+    /// Up to where a region reaches that has all the lines.
+    [[nodiscard]] u64 needed_bytes() const noexcept;
     /// The header of a journal without records for a base that has everything.
     [[nodiscard]] journal::header_facts emptied() const;
     /// The same for a private copy of the region.
@@ -66,8 +68,9 @@ class pending_redo {
     journal::history history_;
 };
 
-/// errc::corrupt when a region with this superblock cannot do without the journal that is missing.
-[[nodiscard]] result<void> check_journal(const layout::superblock& super,
+/// errc::corrupt when a region with this superblock cannot do without the journal that is missing,
+/// or when the journal holds lines of a region with more bytes.
+[[nodiscard]] result<void> check_journal(const layout::superblock& super, u64 bytes,
                                          const std::optional<pending_redo>& redo,
                                          const std::string& name);
 

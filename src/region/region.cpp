@@ -196,7 +196,8 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
     auto facts = detail::judge_header(*copy, size->bytes, r->name_);
     if (!facts) return tl::unexpected(facts.error());
     if (auto ok = r->check_against(*facts, options); !ok) return tl::unexpected(ok.error());
-    if (auto ok = detail::check_journal(facts->super, *redo, r->name_); !ok) {
+    if (auto ok = detail::check_journal(facts->super, facts->pages * page_size, *redo, r->name_);
+        !ok) {
         return tl::unexpected(ok.error());
     }
 

@@ -67,7 +67,11 @@ class copy_while : public on_tmpfs {
         o.region.medium = medium_kind::file;
         o.region.initial_size = u64{16} << 20;
         o.epoch = std::chrono::milliseconds(2);
-        return must(map::open(file, o));
+        for (;;) {  // a copy of a region that nobody uses keeps others from opening it
+            auto m = map::open(file, o);
+            if (m || m.error().code != errc::busy) return must(std::move(m));
+            std::this_thread::yield();
+        }
     }
     /// The newest write of a writer that a map holds; all before it are there, and none after it.
     static u64 newest(const map& m, unsigned writer) {
@@ -140,7 +144,11 @@ class copy_while : public on_tmpfs {
             SCOPED_TRACE("copy " + std::to_string(i));
             // Each of another state.
             const u64 before = shared->sent[0];
-            while (shared->sent[0] < before + 1000) std::this_thread::yield();
+            int status = 0;
+            while (shared->sent[0] < before + 1000) {
+                ASSERT_EQ(::waitpid(child, &status, WNOHANG), 0) << "the writers have ended";
+                std::this_thread::yield();
+            }
             copy_once();
         }
         shared->stop = true;

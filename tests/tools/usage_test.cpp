@@ -6,7 +6,7 @@
 namespace hf::test {
 namespace {
 
-const std::vector<std::string> verbs{"serve", "info", "check", "dump", "load", "doctor"};
+const std::vector<std::string> verbs{"serve", "info", "check", "copy", "dump", "load", "doctor"};
 
 TEST(command_line, helps) {
     const outcome o = holdfast({"--help"});
@@ -58,6 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         arguments{}, arguments{"dance"}, arguments{"--dance"}, arguments{"info"},
         arguments{"check"}, arguments{"info", "a", "b"}, arguments{"check", "--repair", "a"},
+        arguments{"copy", "a"},
         arguments{"dump"}, arguments{"dump", "a", "b", "c"}, arguments{"dump", "a", "--json"},
         arguments{"dump", "a", "-", "--json"}, arguments{"load"}, arguments{"load", "a", "b", "c"},
         arguments{"load", "a", "b", "--force", "--into-existing"},
