@@ -30,7 +30,7 @@ class observed_disk final : public journal::block_file {
         return under_.read(offset, into);
     }
     result<void> sync() override { return under_.sync(); }
-    result<void> extend(u64 bytes) override { return under_.extend(bytes); }
+    result<void> extend(u64 length) override { return under_.extend(length); }
     result<u64> size() override { return under_.size(); }
     [[nodiscard]] std::string name() const override { return under_.name(); }
 
@@ -72,7 +72,8 @@ TEST_F(live_scan, finds_what_was_complete_whenever_records_are_appended) {  // X
             const u64 before = epoch;
             int reads = 0;
             observed_disk observed(disk, [&] {
-                if (++reads >= at && epoch < before + 6) ASSERT_TRUE(commit());
+                if (++reads < at || epoch >= before + 6) return;
+                ASSERT_TRUE(commit());
             });
             const auto found = live ? journal::scan_live(observed) : journal::scan(observed);
             if (!live) {
