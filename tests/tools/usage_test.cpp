@@ -58,10 +58,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         arguments{}, arguments{"dance"}, arguments{"--dance"}, arguments{"info"},
         arguments{"check"}, arguments{"info", "a", "b"}, arguments{"check", "--repair", "a"},
-        arguments{"copy", "a"},
-        arguments{"dump"}, arguments{"dump", "a", "b", "c"}, arguments{"dump", "a", "--json"},
-        arguments{"dump", "a", "-", "--json"}, arguments{"load"}, arguments{"load", "a", "b", "c"},
-        arguments{"load", "a", "b", "--force", "--into-existing"},
+        arguments{"copy", "a"}, arguments{"dump"}, arguments{"dump", "a", "b", "c"},
+        arguments{"dump", "a", "--json"}, arguments{"dump", "a", "-", "--json"}, arguments{"load"},
+        arguments{"load", "a", "b", "c"}, arguments{"load", "a", "b", "--force", "--into-existing"},
         arguments{"load", "a", "b", "--new-cas", "--into-existing"}, arguments{"doctor", "a", "b"},
         arguments{"serve", "--port", "65536"}, arguments{"serve", "--port", "-1"},
         arguments{"serve", "--port", "http"}, arguments{"serve", "--port"},
