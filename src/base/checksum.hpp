@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string_view>
 
 #ifndef XXH_INLINE_ALL
 #define XXH_INLINE_ALL
@@ -30,5 +31,21 @@ namespace hf {
     for (const auto& piece : pieces) XXH3_64bits_update(&state, piece.data(), piece.size());
     return XXH3_64bits_digest(&state);
 }
+
+/// The same, of bytes that come one piece after the other.
+class running_checksum {
+   public:
+    running_checksum() noexcept {
+        XXH3_INITSTATE(&state_);
+        XXH3_64bits_reset(&state_);
+    }
+    void add(std::string_view bytes) noexcept {
+        XXH3_64bits_update(&state_, bytes.data(), bytes.size());
+    }
+    [[nodiscard]] u64 value() const noexcept { return XXH3_64bits_digest(&state_); }
+
+   private:
+    XXH3_state_t state_;
+};
 
 }  // namespace hf

@@ -38,6 +38,10 @@ inline constexpr u64 header_magic = 0x4c414e524a464848U;  // "HHFJRNAL"
 inline constexpr u32 format_version = 1;
 inline constexpr u64 max_segment_bytes = u64{1} << 30;
 
+/// Locks: whoever uses a region locks the bytes of its files below this one. The one at this offset
+/// is the journal's copy_gate.
+inline constexpr u64 gate_offset = u64{1} << 62;
+
 using uuid = std::array<u8, 16>;
 
 /// Whose journal it is.

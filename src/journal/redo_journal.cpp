@@ -22,11 +22,12 @@ constexpr u64 all_of_them = ~u64{0};
 result<std::unique_ptr<redo_journal>> redo_journal::start(std::unique_ptr<block_file> journal,
                                                           std::unique_ptr<block_file> base,
                                                           const identity& who, u64 base_epoch,
-                                                          const geometry& shape) {
+                                                          const geometry& shape, copy_gate gate) {
     std::unique_ptr<redo_journal> j(new redo_journal);
     j->journal_ = std::move(journal);
     j->base_ = std::move(base);
     j->shape_ = shape;
+    j->gate_ = gate;
     const auto bytes = j->base_->size();
     if (!bytes) return tl::unexpected(bytes.error());
     j->base_bytes_ = *bytes;
@@ -229,10 +230,12 @@ void redo_journal::apply_what_is_due(std::unique_lock<std::mutex>& lock) {
     const bool all = apply_everything_;
     const bool asked = std::exchange(was_asked_, false);
     lock.unlock();
+    if (auto ok = gate_.shut(); !ok) fatal(ok.error().to_string().c_str());
     result<u64> applied = 0;
     do {
         applied = core_->apply_some(all_of_them, all || asked);
     } while (all && applied && *applied != 0);
+    gate_.release();
     if (!applied && applied.error().code != errc::no_space) {
         fatal(applied.error().to_string().c_str());
     }

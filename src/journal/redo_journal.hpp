@@ -15,6 +15,7 @@
 #pragma once
 
 #include "journal/capture.hpp"
+#include "journal/copy_gate.hpp"
 #include "journal/core.hpp"
 
 #include <condition_variable>
@@ -29,10 +30,10 @@ class redo_journal {
     /// Epochs that have ended and are not durable yet, at most.
     static constexpr u64 most_under_way = 2;
 
-    /// Owns both files from here on.
+    /// Owns both files from here on. The gate is shut while old records are applied.
     [[nodiscard]] static result<std::unique_ptr<redo_journal>> start(
         std::unique_ptr<block_file> journal, std::unique_ptr<block_file> base, const identity& who,
-        u64 base_epoch, const geometry& shape);
+        u64 base_epoch, const geometry& shape, copy_gate gate = {});
     /// Waits for what was submitted, unless the journal refuses.
     ~redo_journal();
     redo_journal(const redo_journal&) = delete;
@@ -89,6 +90,7 @@ class redo_journal {
     std::unique_ptr<block_file> base_;
     std::unique_ptr<core> core_;
     geometry shape_;
+    copy_gate gate_;
 
     mutable std::mutex mutex_;
     std::condition_variable changed_;

@@ -26,6 +26,7 @@ struct chunk_place {
     u32 count = 0;  ///< chunks in its record
     u32 runs = 0;
     u32 lines = 0;
+    u64 end_line = 0;  ///< behind the last line that it holds; known to a scan only
 
     [[nodiscard]] u64 bytes() const noexcept { return chunk_bytes(runs, lines); }
     /// The position of the chunk that must follow.

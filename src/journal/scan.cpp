@@ -3,6 +3,7 @@
 #include "base/os_error.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 namespace hf::journal {
@@ -25,18 +26,33 @@ result<std::optional<chunk_place>> look_at(block_file& file, u64 offset, u64 roo
     if (h.magic != chunk_magic || h.runs > h.lines || h.lines == 0 || h.number >= h.count) {
         return std::nullopt;
     }
-    const chunk_place place{offset, h.epoch, {h.record, h.number}, h.count, h.runs, h.lines};
+    const chunk_place place{offset, h.epoch, {h.record, h.number}, h.count, h.runs, h.lines, 0};
     return place.bytes() > room ? std::nullopt : std::optional(place);
 }
 
+/// Behind the last line that the runs name; 0: they name no lines, or others than there are.
+u64 end_of(std::span<const std::byte> runs, u64 lines) {
+    u64 end = 0;
+    for (; !runs.empty(); runs = runs.subspan(sizeof(u64))) {
+        u64 run = 0;
+        std::memcpy(&run, runs.data(), sizeof run);
+        if (run_count(run) == 0 || run_count(run) > lines) return 0;
+        lines -= run_count(run);
+        end = std::max(end, run_line(run) + run_count(run));
+    }
+    return lines == 0 ? end : 0;
+}
+
 /// Whether it is whole, and of this session.
-result<bool> is_valid(block_file& file, const chunk_place& place, const chunk_header& h, u64 seed,
+result<bool> is_valid(block_file& file, chunk_place& place, const chunk_header& h, u64 seed,
                       std::vector<std::byte>& buffer) {
     if (buffer.size() < place.bytes()) buffer.resize(place.bytes());
     const std::span bytes = std::span(buffer).first(place.bytes());
     if (auto ok = file.read(place.offset, bytes); !ok) return tl::unexpected(ok.error());
     constexpr std::size_t from = offsetof(chunk_header, record);
-    return checksum64(bytes.data() + from, bytes.size() - from, seed) == h.checksum;
+    if (checksum64(bytes.data() + from, bytes.size() - from, seed) != h.checksum) return false;
+    place.end_line = end_of(bytes.subspan(sizeof h, place.runs * sizeof(u64)), place.lines);
+    return place.end_line != 0;
 }
 
 // Of most pages the first line is all that is read: a scan costs by what the journal holds.
@@ -67,40 +83,67 @@ result<void> find_chunks(block_file& file, const header_facts& header,
     return {};
 }
 
-}  // namespace
-
-result<history> scan(block_file& file) {
-    auto header = read_header(file);
-    if (!header) return tl::unexpected(header.error());
-    history h{*header, {}, 0};
+/// All valid chunks from the header's position on, in order.
+result<std::vector<chunk_place>> chunks_in_order(block_file& file, const header_facts& header) {
     std::vector<chunk_place> found;
-    if (auto ok = find_chunks(file, *header, found); !ok) return tl::unexpected(ok.error());
-    std::erase_if(found, [&](const chunk_place& c) { return c.at < header->oldest; });
+    if (auto ok = find_chunks(file, header, found); !ok) return tl::unexpected(ok.error());
+    std::erase_if(found, [&](const chunk_place& c) { return c.at < header.oldest; });
     std::sort(found.begin(), found.end(),
               [](const chunk_place& a, const chunk_place& b) { return a.at < b.at; });
-    position expected = header->oldest;
+    return found;
+}
+
+/// The complete records up to the first gap. It must lie behind all records before `under_way`,
+/// the newest that may have been under way; 0: that is the one at the gap.
+result<history> up_to_the_gap(const block_file& file, const header_facts& header,
+                              std::vector<chunk_place> found, u64 under_way) {
+    position expected = header.oldest;
     std::size_t complete = 0;
     for (std::size_t i = 0; i < found.size() && found[i].at == expected; ++i) {
         expected = found[i].next();
         if (expected.chunk == 0) complete = i + 1;
     }
-    const u64 under_way = complete == 0 ? header->oldest.record : found[complete - 1].at.record + 1;
-    if (complete == 0 && header->oldest.chunk != 0) {
+    const u64 missing = complete == 0 ? header.oldest.record : found[complete - 1].at.record + 1;
+    if (complete == 0 && header.oldest.chunk != 0) {
         return damaged(file, first_segment,
-                       "record " + std::to_string(under_way) + " is damaged, which was complete");
+                       "record " + std::to_string(missing) + " is damaged, which was complete");
     }
-    for (std::size_t i = complete; i < found.size(); ++i) {
-        if (found[i].at.record > under_way) {
-            return damaged(file, found[i].offset,
-                           "record " + std::to_string(under_way) +
-                               " is damaged: later ones are there, record " +
-                               std::to_string(found[i].at.record) + " among them");
-        }
+    if (under_way == 0) under_way = found.empty() ? missing : found.back().at.record;
+    if (under_way > missing) {
+        const auto later =
+            std::find_if(found.begin() + static_cast<std::ptrdiff_t>(complete), found.end(),
+                         [missing](const chunk_place& c) { return c.at.record > missing; });
+        return damaged(file, later == found.end() ? first_segment : later->offset,
+                       "record " + std::to_string(missing) + " is damaged: later ones are there" +
+                           (later == found.end()
+                                ? ""
+                                : ", record " + std::to_string(later->at.record) + " among them"));
     }
     found.resize(complete);
-    if (complete != 0) h.last_epoch = found.back().epoch;
-    h.chunks = std::move(found);
+    history h{header, std::move(found), 0};
+    if (complete != 0) h.last_epoch = h.chunks.back().epoch;
     return h;
+}
+
+}  // namespace
+
+result<history> scan(block_file& file) {
+    auto header = read_header(file);
+    if (!header) return tl::unexpected(header.error());
+    auto found = chunks_in_order(file, *header);
+    if (!found) return tl::unexpected(found.error());
+    return up_to_the_gap(file, *header, std::move(*found), 0);
+}
+
+result<history> scan_live(block_file& file) {
+    auto header = read_header(file);
+    if (!header) return tl::unexpected(header.error());
+    auto before = chunks_in_order(file, *header);
+    if (!before) return tl::unexpected(before.error());
+    auto found = chunks_in_order(file, *header);
+    if (!found) return tl::unexpected(found.error());
+    const u64 begun = before->empty() ? header->oldest.record : before->back().at.record;
+    return up_to_the_gap(file, *header, std::move(*found), begun);
 }
 
 }  // namespace hf::journal

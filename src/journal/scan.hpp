@@ -24,4 +24,11 @@ struct history {
 /// errc::corrupt, with the offset, for anything but a journal that a power cut can leave.
 [[nodiscard]] result<history> scan(block_file& file);
 
+/// The same of a journal to which another process goes on appending, while its copy_gate is held:
+/// at least all records that were complete when this began. What is appended meanwhile is met in
+/// any order, so a single look may find a later record and not the one before it. But whoever began
+/// record r has made r - 1 durable before (J1). So: one look tells the newest record begun by then,
+/// a second finds all before that one, or they are damaged; what it finds beyond may have gaps.
+[[nodiscard]] result<history> scan_live(block_file& file);
+
 }  // namespace hf::journal

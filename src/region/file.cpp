@@ -1,6 +1,7 @@
 #include "region/file.hpp"
 
 #include "base/os_error.hpp"
+#include "journal/format.hpp"
 #include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
 
@@ -64,6 +65,7 @@ result<void> lock(const file_handle& file, const std::string& path, bool writabl
     struct flock whole{};
     whole.l_type = writable ? F_WRLCK : F_RDLCK;
     whole.l_whence = SEEK_SET;
+    whole.l_len = static_cast<off_t>(journal::gate_offset);
     if (::fcntl(file.get(), F_OFD_SETLK, &whole) == 0) return {};
     if (errno == EAGAIN || errno == EACCES) {
         return failure({errc::busy, opening, path,
@@ -86,7 +88,9 @@ file_handle::~file_handle() {
     if (fd_ >= 0) ::close(fd_);
 }
 
-result<file_handle> open_file(const fs::path& path, bool writable) {
+namespace {
+
+result<file_handle> open_safely(const fs::path& path, bool writable) {
     const std::string name = path.string();
     struct stat s{};
     // Looked at first, so that a device is not even opened; asked again below, of what was really
@@ -108,8 +112,25 @@ result<file_handle> open_file(const fs::path& path, bool writable) {
     }
     if (auto ok = check_type(s, name); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_owner(s, name); !ok) return tl::unexpected(ok.error());
-    if (auto ok = lock(file, name, writable); !ok) return tl::unexpected(ok.error());
     return file;
+}
+
+}  // namespace
+
+result<file_handle> open_file(const fs::path& path, bool writable) {
+    auto file = open_safely(path, writable);
+    if (!file) return file;
+    if (auto ok = lock(*file, path.string(), writable); !ok) return tl::unexpected(ok.error());
+    return file;
+}
+
+result<file_handle> open_unlocked(const fs::path& path) { return open_safely(path, false); }
+
+bool is_at(const file_handle& file, const fs::path& path) noexcept {
+    struct stat open{};
+    struct stat named{};
+    return ::fstat(file.get(), &open) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+           open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
 result<file_handle> create_unnamed(const fs::path& path) {

@@ -52,6 +52,11 @@ struct file_facts {
 /// Opens and locks. errc::not_found, denied, unsafe_file, busy.
 [[nodiscard]] result<file_handle> open_file(const std::filesystem::path& path, bool writable);
 
+/// Opens for reading a file that another process has locked.
+[[nodiscard]] result<file_handle> open_unlocked(const std::filesystem::path& path);
+/// Whether the path leads to just this file.
+[[nodiscard]] bool is_at(const file_handle& file, const std::filesystem::path& path) noexcept;
+
 /// A file without a name in the directory of `path`, empty, locked.
 [[nodiscard]] result<file_handle> create_unnamed(const std::filesystem::path& path);
 /// Syncs the file, names it and syncs the directory. errc::usage when the name is taken: see

@@ -220,6 +220,16 @@ result<header_facts> judge_header(const header& h, u64 file_bytes, const std::st
     return facts;
 }
 
+result<void> renew_uuid(superblock& s) {
+    if (::getrandom(s.uuid, sizeof s.uuid, 0) != static_cast<ssize_t>(sizeof s.uuid)) {
+        return failure(
+            os_error(errc::io, "create the region", "", "check the kernel's random source"));
+    }
+    s.uuid[6] = static_cast<u8>((s.uuid[6] & 0x0FU) | 0x40U);  // RFC 9562, version 4
+    s.uuid[8] = static_cast<u8>((s.uuid[8] & 0x3FU) | 0x80U);
+    return {};
+}
+
 result<void> format_header(header& h, const region_options& options, medium_kind medium,
                            u64 segment_pages) {
     superblock& s = h.super[0];
@@ -233,12 +243,7 @@ result<void> format_header(header& h, const region_options& options, medium_kind
     s.window_bits = static_cast<u8>(window_bits);
     s.clean = 1;
     s.features = 0;
-    if (::getrandom(s.uuid, sizeof s.uuid, 0) != static_cast<ssize_t>(sizeof s.uuid)) {
-        return failure(
-            os_error(errc::io, "create the region", "", "check the kernel's random source"));
-    }
-    s.uuid[6] = static_cast<u8>((s.uuid[6] & 0x0FU) | 0x40U);  // RFC 9562, version 4
-    s.uuid[8] = static_cast<u8>((s.uuid[8] & 0x3FU) | 0x80U);
+    if (auto ok = renew_uuid(s); !ok) return ok;
     s.total_pages = 1 + segment_pages;
     s.generation = 0;
     s.sequence = 1;

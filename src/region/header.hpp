@@ -34,6 +34,9 @@ struct header_facts {
 [[nodiscard]] result<void> format_header(layout::header& header, const region_options& options,
                                          medium_kind medium, u64 segment_pages);
 
+/// Gives a superblock an identity of its own. The checksum is the caller's business.
+[[nodiscard]] result<void> renew_uuid(layout::superblock& super);
+
 /// A new, zeroed header outside of any region.
 [[nodiscard]] std::unique_ptr<layout::header> blank_header();
 

@@ -1,7 +1,7 @@
 #include "region/redo.hpp"
 
 #include "base/os_error.hpp"
-#include "journal/apply.hpp"
+#include "journal/copy_gate.hpp"
 #include "journal/replay.hpp"
 #include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
@@ -99,29 +99,67 @@ result<std::optional<pending_redo>> pending_redo::find(const std::filesystem::pa
     journal::posix_file disk(file->get(), path.string());
     auto found = journal::scan(disk);
     if (!found) return tl::unexpected(found.error());
-    if (is_of_earlier_session(*found, header)) return std::nullopt;
-    if (auto ok = check_match(*found, header, path.string()); !ok) {
-        return tl::unexpected(ok.error());
-    }
-    pending_redo redo(std::move(*file), path.string(), std::move(*found));
+    return judge(std::move(*file), path.string(), header, std::move(*found));
+}
+
+result<std::optional<pending_redo>> pending_redo::follow(file_handle file,
+                                                         const std::filesystem::path& region,
+                                                         layout::header& header) {
+    const std::string name = journal_path(region).string();
+    journal::posix_file disk(file.get(), name);
+    auto found = journal::scan_live(disk);
+    if (!found) return tl::unexpected(found.error());
+    return judge(std::move(file), name, header, std::move(*found));
+}
+
+result<std::optional<pending_redo>> pending_redo::judge(file_handle file, const std::string& name,
+                                                        layout::header& header,
+                                                        journal::history found) {
+    if (is_of_earlier_session(found, header)) return std::nullopt;
+    if (auto ok = check_match(found, header, name); !ok) return tl::unexpected(ok.error());
+    pending_redo redo(std::move(file), name, std::move(found));
     auto* const bytes = reinterpret_cast<std::byte*>(&header);
     if (auto ok = redo.overlay({bytes, sizeof header}); !ok) return tl::unexpected(ok.error());
     return redo;
 }
 
 result<void> pending_redo::overlay(std::span<std::byte> copy) const {
+    return pass_to(copy_into(copy));
+}
+
+result<void> pending_redo::pass_to(const journal::line_sink& sink) const {
     journal::posix_file disk(file_.get(), name_);
-    return journal::apply(disk, history_.chunks, copy_into(copy));
+    return journal::apply(disk, history_.chunks, sink);
+}
+
+journal::header_facts pending_redo::emptied() const {
+    journal::header_facts header = history_.header;
+    if (history_.chunks.empty()) return header;
+    header.oldest = history_.chunks.back().next();
+    header.base_epoch = history_.last_epoch;
+    return header;
 }
 
 result<void> pending_redo::apply_to(const file_handle& base, const std::string& name) {
+    if (auto ok = journal::copy_gate(file_.get()).shut(); !ok) return ok;
     journal::posix_file disk(file_.get(), name_);
     journal::mapped_file target(base.get(), name, overwrites_in_place(base.get()));
     return journal::replay(disk, history_, target);
 }
 
-result<void> check_journal(const layout::superblock& super, const std::optional<pending_redo>& redo,
-                           const std::string& name) {
+u64 pending_redo::needed_bytes() const noexcept {
+    u64 end = 0;
+    for (const auto& c : history_.chunks) end = std::max(end, c.end_line);
+    return end * line_size;
+}
+
+result<void> check_journal(const layout::superblock& super, u64 bytes,
+                           const std::optional<pending_redo>& redo, const std::string& name) {
+    if (redo && redo->needed_bytes() > bytes) {
+        return failure({errc::corrupt, opening, journal_path(name).string(),
+                        "it holds lines behind the end of the region",
+                        "restore the region and its journal from a backup"});
+    }
     if (redo || super.medium != medium_kind::file || super.clean != 0) return {};
     return failure({errc::corrupt, opening, name,
                     "it was not closed in order, and its journal is missing",
@@ -147,8 +185,10 @@ result<void> region::start_journal(u64 base_epoch) {
         std::make_unique<journal::posix_file>(journal_file_.get(), path.string()),
         std::make_unique<journal::mapped_file>(file_.get(), name_,
                                                overwrites_in_place(file_.get())),
-        who, base_epoch, journal_shape_);
+        who, base_epoch, journal_shape_, journal::copy_gate(journal_file_.get()));
     if (!started) return tl::unexpected(started.error());
+    // Shut since the old records were applied (X1); nothing is there to be applied yet.
+    journal::copy_gate(journal_file_.get()).release();
     if (is_new) {
         if (auto ok = detail::publish(journal_file_, path); !ok) return ok;
     }
@@ -172,16 +212,20 @@ result<void> region::drop_old_journal() {
     if (!journal_file_.is_open() || dirty_ != nullptr || read_only_) return {};
     HF_PERSIST_POINT(
         "journal K4: superblock durable that needs no journal, before the old one goes");
-    journal_file_ = {};
-    return detail::remove_stale(detail::journal_path(path_));
+    auto removed = detail::remove_stale(detail::journal_path(path_));
+    journal_file_ = {};  // its gate is shut until here (X1)
+    return removed;
 }
 
 result<void> region::retire_journal() {
     if (auto ok = redo_->apply_all(); !ok) return ok;
     redo_.reset();
     HF_PERSIST_POINT("journal K3: base complete and clean before the journal goes");
+    // A copy under way is the copy of this journal's region: the next one must not begin yet (X1).
+    if (auto ok = journal::copy_gate(journal_file_.get()).shut(); !ok) return ok;
+    auto removed = detail::remove_stale(detail::journal_path(path_));
     journal_file_ = {};
-    return detail::remove_stale(detail::journal_path(path_));
+    return removed;
 }
 
 }  // namespace hf

@@ -17,6 +17,7 @@
 //  is changed.
 #pragma once
 
+#include "journal/apply.hpp"
 #include "journal/scan.hpp"
 #include "region/file.hpp"
 #include "region/layout.hpp"
@@ -37,13 +38,28 @@ class pending_redo {
     [[nodiscard]] static result<std::optional<pending_redo>> find(
         const std::filesystem::path& region, layout::header& header, bool writable);
 
-    /// Writes everything to the base and syncs that (K1).
+    /// The same with a journal that another process goes on writing, whose gate the caller holds.
+    [[nodiscard]] static result<std::optional<pending_redo>> follow(
+        file_handle file, const std::filesystem::path& region, layout::header& header);
+
+    /// Writes everything to the base and syncs that (K1). Shuts the journal's gate and leaves it
+    /// so: no copy may begin before the journal is started anew, or gone.
     [[nodiscard]] result<void> apply_to(const file_handle& base, const std::string& name);
+    /// Passes everything on, oldest first.
+    [[nodiscard]] result<void> pass_to(const journal::line_sink& sink) const;
+    /// Up to where a region reaches that has all the lines.
+    [[nodiscard]] u64 needed_bytes() const noexcept;
+    /// The header of a journal without records for a base that has everything.
+    [[nodiscard]] journal::header_facts emptied() const;
     /// The same for a private copy of the region.
     [[nodiscard]] result<void> overlay(std::span<std::byte> copy) const;
     [[nodiscard]] file_handle take_file() noexcept { return std::move(file_); }
 
    private:
+    [[nodiscard]] static result<std::optional<pending_redo>> judge(file_handle file,
+                                                                   const std::string& name,
+                                                                   layout::header& header,
+                                                                   journal::history found);
     pending_redo(file_handle file, std::string name, journal::history found)
         : file_(std::move(file)), name_(std::move(name)), history_(std::move(found)) {}
 
@@ -52,8 +68,9 @@ class pending_redo {
     journal::history history_;
 };
 
-/// errc::corrupt when a region with this superblock cannot do without the journal that is missing.
-[[nodiscard]] result<void> check_journal(const layout::superblock& super,
+/// errc::corrupt when a region with this superblock cannot do without the journal that is missing,
+/// or when the journal holds lines of a region with more bytes.
+[[nodiscard]] result<void> check_journal(const layout::superblock& super, u64 bytes,
                                          const std::optional<pending_redo>& redo,
                                          const std::string& name);
 

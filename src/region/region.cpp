@@ -202,11 +202,13 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
     auto facts = detail::judge_header(*copy, size->bytes, r->name_);
     if (!facts) return tl::unexpected(facts.error());
     if (auto ok = r->check_against(*facts, options); !ok) return tl::unexpected(ok.error());
-    if (auto ok = detail::check_journal(facts->super, *redo, r->name_); !ok) {
+    if (auto ok = detail::check_journal(facts->super, facts->pages * page_size, *redo, r->name_);
+        !ok) {
         return tl::unexpected(ok.error());
     }
 
     const u64 bytes = facts->pages * page_size;
+    u64 file_bytes = size->bytes;
     // A copy may have come back with holes; a store into one would kill the process when the disk
     // is full.
     if (!r->read_only_ && size->allocated_bytes < bytes) {
@@ -216,6 +218,9 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
     }
     if (*redo && !r->read_only_) {
         if (auto ok = (*redo)->apply_to(r->file_, r->name_); !ok) return tl::unexpected(ok.error());
+        if (auto ok = r->cut_off_lost_growth(bytes, file_bytes); !ok) {
+            return tl::unexpected(ok.error());
+        }
     }
     if (auto ok = r->map(0, bytes); !ok) return tl::unexpected(ok.error());
     if (*redo && r->read_only_) {
@@ -223,8 +228,17 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
         if (auto ok = (*redo)->overlay(mapped); !ok) return tl::unexpected(ok.error());
     }
     if (*redo) r->journal_file_ = (*redo)->take_file();
-    r->adopt(std::move(*facts), size->bytes);
+    r->adopt(std::move(*facts), file_bytes);
     return r;
+}
+
+// On the medium `file` the file grows at once, its directory with the epoch. A crash that took the
+// epoch has left a tail, and no intent that would explain it once the region is closed in order.
+result<void> region::cut_off_lost_growth(u64 bytes, u64& file_bytes) const {
+    if (file_bytes <= bytes) return {};
+    if (auto ok = detail::truncate(file_, name_, bytes); !ok) return ok;
+    file_bytes = bytes;
+    return detail::sync(file_, name_);
 }
 
 void region::set_medium(medium_kind kind, const region_options& o) {

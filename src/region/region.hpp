@@ -166,6 +166,7 @@ class region {
                                                                 const region_options& options);
     [[nodiscard]] result<void> check_against(const detail::header_facts& facts,
                                              const region_options& options) const;
+    result<void> cut_off_lost_growth(u64 bytes, u64& file_bytes) const;
     void set_medium(medium_kind kind, const region_options& options);
     result<void> map(u64 from, u64 to);
     result<void> extend_file(u64 old_bytes, u64 new_bytes);

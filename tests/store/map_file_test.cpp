@@ -126,6 +126,15 @@ TEST_F(map_file, growth_and_large_values_survive) {
     }
 }
 
+TEST_F(map_file, a_growth_whose_epoch_a_crash_took_is_cut_off) {
+    fill_and_die(0, 10);
+    const auto before = fs::file_size(file);
+    fs::resize_file(file, before + (u64{4} << 20));  // as the growth left it
+    must(open().close());
+    EXPECT_EQ(fs::file_size(file), before);
+    expect_all(open(), 10);
+}
+
 TEST_F(map_file, a_missing_journal_is_noticed) {
     fill_and_die(0, 10);
     fs::remove(journal);

@@ -6,7 +6,7 @@
 namespace hf::test {
 namespace {
 
-const std::vector<std::string> verbs{"serve", "info", "check", "doctor"};
+const std::vector<std::string> verbs{"serve", "info", "check", "copy", "dump", "load", "doctor"};
 
 TEST(command_line, helps) {
     const outcome o = holdfast({"--help"});
@@ -58,13 +58,17 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         arguments{}, arguments{"dance"}, arguments{"--dance"}, arguments{"info"},
         arguments{"check"}, arguments{"info", "a", "b"}, arguments{"check", "--repair", "a"},
-        arguments{"doctor", "a", "b"}, arguments{"serve", "--port", "65536"},
-        arguments{"serve", "--port", "-1"}, arguments{"serve", "--port", "http"},
-        arguments{"serve", "--port"}, arguments{"serve", "--threads", "0"},
-        arguments{"serve", "--threads", "257"}, arguments{"serve", "--threads", "two"},
-        arguments{"serve", "--ack", "perhaps"}, arguments{"serve", "--epoch", "64"},
-        arguments{"serve", "--epoch", "999us"}, arguments{"serve", "--epoch", "10001ms"},
-        arguments{"serve", "--epoch", "0ms"}, arguments{"serve", "--epoch", "-64ms"},
+        arguments{"copy", "a"}, arguments{"dump"}, arguments{"dump", "a", "b", "c"},
+        arguments{"dump", "a", "--json"}, arguments{"dump", "a", "-", "--json"}, arguments{"load"},
+        arguments{"load", "a", "b", "c"}, arguments{"load", "a", "b", "--force", "--into-existing"},
+        arguments{"load", "a", "b", "--new-cas", "--into-existing"}, arguments{"doctor", "a", "b"},
+        arguments{"serve", "--port", "65536"}, arguments{"serve", "--port", "-1"},
+        arguments{"serve", "--port", "http"}, arguments{"serve", "--port"},
+        arguments{"serve", "--threads", "0"}, arguments{"serve", "--threads", "257"},
+        arguments{"serve", "--threads", "two"}, arguments{"serve", "--ack", "perhaps"},
+        arguments{"serve", "--epoch", "64"}, arguments{"serve", "--epoch", "999us"},
+        arguments{"serve", "--epoch", "10001ms"}, arguments{"serve", "--epoch", "0ms"},
+        arguments{"serve", "--epoch", "-64ms"},
         arguments{"serve", "--epoch", "99999999999999999999s"},
         arguments{"serve", "--max-value", "0"}, arguments{"serve", "--max-value", "65m"},
         arguments{"serve", "--max-value", "1x"}, arguments{"serve", "--size", "15m"},

@@ -1,4 +1,4 @@
-// holdfast: serves, inspects, checks and measures regions. See docs/cli.md.
+// holdfast: serves, inspects, checks, copies and measures regions. See docs/cli.md.
 #include <CLI/CLI.hpp>
 
 #include <exception>
@@ -31,6 +31,9 @@ int run(int argc, char** argv) {
     hf::tool::add_serve(app, chosen);
     hf::tool::add_info(app, chosen);
     hf::tool::add_check(app, chosen);
+    hf::tool::add_copy(app, chosen);
+    hf::tool::add_dump(app, chosen);
+    hf::tool::add_load(app, chosen);
     hf::tool::add_doctor(app, chosen);
     hf::tool::add_bench(app, chosen);
     for (CLI::App* verb : app.get_subcommands({})) {

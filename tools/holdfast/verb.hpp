@@ -19,6 +19,9 @@ using action = std::function<int()>;
 void add_serve(CLI::App& app, action& chosen);
 void add_info(CLI::App& app, action& chosen);
 void add_check(CLI::App& app, action& chosen);
+void add_copy(CLI::App& app, action& chosen);
+void add_dump(CLI::App& app, action& chosen);
+void add_load(CLI::App& app, action& chosen);
 void add_doctor(CLI::App& app, action& chosen);
 void add_bench(CLI::App& app, action& chosen);
 

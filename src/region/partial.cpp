@@ -1,0 +1,103 @@
+#include "region/partial.hpp"
+
+#include "base/os_error.hpp"
+#include "region/file.hpp"
+#include "region/redo.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+namespace hf::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* making = "make the region";
+
+tl::unexpected<error> is_there(const fs::path& name) {
+    return failure({errc::usage, making, name.string(), "there is a file of this name already",
+                    "choose another name, or remove the file"});
+}
+
+/// Removes a file that a killed process has left, and nothing that anybody uses.
+result<void> remove_unused(const fs::path& path) {
+    if (!is_taken(path)) return {};
+    const auto file = open_file(path, true);
+    if (!file) return tl::unexpected(file.error());
+    return remove_stale(path);
+}
+
+result<void> sync_directory(const fs::path& path) {
+    const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    const file_handle directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.is_open() && ::fsync(directory.get()) == 0) return {};
+    return failure(os_error(errc::io, "sync the directory of the region", path.string(),
+                            "do not trust the file; check the device"));
+}
+
+/// Not over a file that has come there in the meantime, even where the file system has no rename
+/// that takes care of that.
+result<void> rename_new(const fs::path& from, const fs::path& to) {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
+    if (errno == EINVAL || errno == ENOSYS) {
+        if (::link(from.c_str(), to.c_str()) == 0) return remove_stale(from);
+    }
+    if (errno == EEXIST) return is_there(to);
+    return failure(os_error(making, to.string(), "check the rights on its directory"));
+}
+
+}  // namespace
+
+partial_region::partial_region(fs::path name, bool replace)
+    : name_(std::move(name)), partial_(name_.string() + ".partial"), replace_(replace) {}
+
+partial_region::partial_region(partial_region&& other) noexcept
+    : name_(std::move(other.name_)),
+      partial_(std::move(other.partial_)),
+      replace_(other.replace_),
+      pending_(std::exchange(other.pending_, false)) {}
+
+partial_region::~partial_region() {
+    if (!pending_) return;
+    (void)remove_stale(journal_path(partial_));
+    (void)remove_stale(partial_);
+}
+
+result<partial_region> partial_region::prepare(const fs::path& name, bool replace) {
+    if (is_taken(name)) {
+        if (!replace) return is_there(name);
+        const auto old = open_file(name, true);  // nobody may have it open
+        if (!old) return tl::unexpected(old.error());
+    } else if (is_taken(journal_path(name))) {
+        return failure({errc::usage, making, journal_path(name).string(),
+                        "there is a journal without its region",
+                        "bring its region back beside it, or move it away"});
+    }
+    partial_region made(name, replace);
+    made.pending_ = false;  // nothing of it is ours yet
+    for (const fs::path& left : {made.partial_, journal_path(made.partial_)}) {
+        if (auto ok = remove_unused(left); !ok) return tl::unexpected(ok.error());
+    }
+    made.pending_ = true;
+    return made;
+}
+
+// A journal of the region that was replaced goes last: cut short before that, it is the journal of
+// another region, which an opening recognises.
+result<void> partial_region::finish() {
+    if (!replace_) {
+        if (auto ok = rename_new(partial_, name_); !ok) return ok;
+    } else if (::rename(partial_.c_str(), name_.c_str()) != 0) {
+        return failure(os_error(making, name_.string(), "check the rights on its directory"));
+    }
+    pending_ = false;
+    if (replace_) {
+        if (auto ok = remove_stale(journal_path(name_)); !ok) return ok;
+    }
+    return sync_directory(name_);
+}
+
+}  // namespace hf::detail

@@ -1,0 +1,106 @@
+// `holdfast dump` and `holdfast load`, as their users meet them.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include <holdfast/map.hpp>
+
+#include "tools/program.hpp"
+#include "tools/region_files.hpp"
+
+namespace hf::test {
+namespace {
+
+constexpr int records = 3000 - 700 + 3000 + 3;
+
+class dump_verb : public ::testing::Test {
+   protected:
+    void SetUp() override { make_region(file, ending::crashed); }
+    scratch dir;
+    const std::string file = dir / "store.hf";
+    const std::string text = dir / "store.dump";
+    const std::string other = dir / "other.hf";
+};
+
+TEST_F(dump_verb, goes_to_a_file_or_to_the_standard_output) {
+    const std::string before = read_file(file);
+    const outcome o = holdfast({"dump", file, text, "--json"});
+    EXPECT_EQ(o.code, 0) << o.err;
+    EXPECT_EQ(o.json()["values"], records) << "make_region() writes a plain map";
+    EXPECT_EQ(o.json()["bytes"], std::filesystem::file_size(text));
+    EXPECT_TRUE(read_file(file) == before) << "the file has changed";
+    EXPECT_EQ(holdfast({"dump", file}).out, read_file(text));
+    EXPECT_EQ(holdfast({"dump", file, "-"}).out, read_file(text));
+}
+
+TEST_F(dump_verb, and_load_make_the_same_store_again) {
+    ASSERT_EQ(holdfast({"dump", file, text}).code, 0);
+    const outcome o = holdfast({"load", other, text, "--json"});
+    EXPECT_EQ(o.code, 0) << o.err;
+    EXPECT_EQ(o.json()["values"], records);
+    EXPECT_EQ(holdfast({"check", other}).code, 0);
+    EXPECT_EQ(holdfast({"dump", other}).out, read_file(text));
+}
+
+TEST_F(dump_verb, a_dump_that_is_damaged_is_refused_with_code_6) {
+    ASSERT_EQ(holdfast({"dump", file, text}).code, 0);
+    flip(text, 5000);
+    const outcome o = holdfast({"load", other, text});
+    EXPECT_EQ(o.code, 6);
+    expect_one_clear_error(o);
+    EXPECT_EQ(dir.names(), (std::vector<std::string>{"store.dump", "store.hf"}));
+    EXPECT_EQ(holdfast({"load", other, text, "--json"}).json()["error"]["class"], "corrupt");
+}
+
+TEST_F(dump_verb, names_that_are_taken_are_kept_unless_forced) {
+    write_file(text, "mine");
+    const outcome o = holdfast({"dump", file, text});
+    EXPECT_EQ(o.code, 2);
+    expect_one_clear_error(o);
+    EXPECT_EQ(read_file(text), "mine");
+    EXPECT_EQ(holdfast({"dump", file, text, "--force"}).code, 0);
+    write_file(other, "mine");
+    EXPECT_EQ(holdfast({"load", other, text}).code, 2);
+    EXPECT_EQ(read_file(other), "mine");
+    EXPECT_EQ(holdfast({"load", other, text, "--force"}).code, 0);
+    EXPECT_EQ(holdfast({"check", other}).code, 0);
+}
+
+TEST_F(dump_verb, of_a_region_in_use_has_code_5_and_names_copy) {
+    const server_process server({dir / "served.hf"});
+    ASSERT_NE(server.port(), 0);
+    const outcome o = holdfast({"dump", dir / "served.hf", text});
+    EXPECT_EQ(o.code, 5);
+    expect_one_clear_error(o);
+    EXPECT_NE(o.err.find("holdfast copy"), std::string::npos);
+    EXPECT_FALSE(std::filesystem::exists(text));
+    EXPECT_FALSE(std::filesystem::exists(text + ".partial"));
+}
+
+TEST_F(dump_verb, load_adds_to_a_store_that_is_there) {
+    const std::string served = dir / "served.hf";
+    {
+        server_process server({served});
+        EXPECT_EQ(server.ask("set k 3 0 5\r\nhello\r\n", "\r\n"), "STORED\r\n");
+        EXPECT_EQ(server.end(SIGTERM), 0);
+    }
+    ASSERT_EQ(holdfast({"dump", served, text}).code, 0);
+    {
+        server_process server({other});
+        EXPECT_EQ(server.ask("set mine 0 0 1\r\nx\r\n", "\r\n"), "STORED\r\n");
+        EXPECT_EQ(server.end(SIGTERM), 0);
+    }
+    EXPECT_EQ(holdfast({"load", dir / "none.hf", text, "--into-existing"}).code, 3);
+    EXPECT_EQ(holdfast({"load", other, text, "--into-existing"}).code, 0);
+    const std::string whole = read_file(text);
+    write_file(text, whole.substr(0, whole.size() - 1));
+    const std::string before = read_file(other);
+    EXPECT_EQ(holdfast({"load", other, text, "--into-existing"}).code, 6);
+    EXPECT_TRUE(read_file(other) == before) << "a record was written before the dump was verified";
+    const server_process server({other});
+    EXPECT_EQ(server.ask("get k mine\r\n", "END\r\n"),
+              "VALUE k 3 5\r\nhello\r\nVALUE mine 0 1\r\nx\r\nEND\r\n");
+}
+
+}  // namespace
+}  // namespace hf::test

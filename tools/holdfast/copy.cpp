@@ -1,0 +1,98 @@
+// `holdfast copy`: another region with the same contents, also of one that is in use.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "base/clock.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+#include "quantity.hpp"
+#include "store/copy.hpp"
+#include "verb.hpp"
+
+namespace hf::tool {
+
+namespace {
+
+struct copy_arguments {
+    std::string file;
+    std::string to;
+    bool force = false;
+    bool as_json = false;
+};
+
+std::string duration_of(u64 ns) {
+    return human_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(ns)));
+}
+
+json json_of(const copy_arguments& a, const detail::image_facts& f, u64 ns) {
+    return {{"file", a.file},
+            {"to", a.to},
+            {"bytes", f.bytes},
+            {"epoch", f.epoch},
+            {"in_use", f.in_use},
+            {"shares_blocks", f.shares_blocks},
+            {"held_seconds", static_cast<double>(f.held_ns) / 1e9},
+            {"seconds", static_cast<double>(ns) / 1e9}};
+}
+
+std::string text_of(const copy_arguments& a, const detail::image_facts& f, u64 ns) {
+    std::string text = fmt::format(
+        "{}: {}, the state at the end of epoch {}, {} in {}\n", a.to, human_size(f.bytes), f.epoch,
+        f.shares_blocks ? "sharing blocks with the original" : "copied", duration_of(ns));
+    if (f.in_use) {
+        text += fmt::format("{} is in use; its old records waited {} to be applied\n", a.file,
+                            duration_of(f.held_ns));
+    }
+    return text;
+}
+
+int run(const copy_arguments& a) {
+    const u64 start = now_ns();
+    const auto done = [&a] {
+        progress_bar bar("copying " + a.file);
+        return copy_store(a.file, a.to, a.force,
+                          [&bar](u64 at, u64 total) { bar.show(at, total); });
+    }();
+    if (!done) {
+        error e = done.error();
+        if (e.code == errc::usage && e.where == a.to) {
+            e.next = "choose another name, or replace it with --force";
+        }
+        if (a.as_json) say_json(json{{"file", a.file}, {"error", to_json(e)}});
+        return complain(e);
+    }
+    const u64 took = now_ns() - start;
+    if (a.as_json) {
+        say_json(json_of(a, *done, took));
+    } else {
+        say(text_of(a, *done, took));
+    }
+    return 0;
+}
+
+}  // namespace
+
+void add_copy(CLI::App& app, action& chosen) {
+    CLI::App* verb = app.add_subcommand("copy", "Copy a region, also while it is served");
+    auto a = std::make_shared<copy_arguments>();
+    verb->add_option("FILE", a->file, "The region")->required()->type_name("");
+    verb->add_option("TO", a->to, "The copy")->required()->type_name("");
+    verb->add_flag("--force", a->force, "Replace TO if it is there and nobody uses it");
+    verb->add_flag("--json", a->as_json, "Print JSON");
+    verb->footer(
+        "TO is the state at the end of one epoch, no older than what was durable when the copy\n"
+        "began. FILE is not changed. On a disk it may be in use: meanwhile epochs go on being "
+        "made\n"
+        "durable, but the journal grows, and closing the region waits for the copy. On tmpfs and\n"
+        "persistent memory a region in use is refused (exit code 5). Where the file system can\n"
+        "share blocks (xfs, btrfs), a copy takes a moment.\n\n"
+        "TO is another region, with an identity of its own and closed in order; it is there when\n"
+        "it is complete, or not at all. Until then it is called TO.partial; what a killed copy\n"
+        "leaves of that, the next one removes.");
+    verb->callback([a, &chosen] { chosen = [a] { return run(*a); }; });
+}
+
+}  // namespace hf::tool

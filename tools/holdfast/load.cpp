@@ -1,0 +1,117 @@
+// `holdfast load`: a store from a dump.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "output.hpp"
+#include "progress.hpp"
+#include "quantity.hpp"
+#include "store/dump.hpp"
+#include "text_file.hpp"
+#include "verb.hpp"
+
+namespace hf::tool {
+
+namespace {
+
+struct load_arguments {
+    std::string file;
+    std::string from;
+    bool into_existing = false;
+    bool new_cas = false;
+    bool force = false;
+    bool as_json = false;
+};
+
+transfer_progress progress_of(progress_bar& bar, std::uint64_t total) {
+    return [&bar, total](std::uint64_t at, std::uint64_t) {
+        if (total != 0) bar.show(at, total);
+    };
+}
+
+result<detail::dump_totals> make_new(const load_arguments& a, text_input& in) {
+    detail::dump_reader reader(in.source(), in.name());
+    progress_bar bar("loading " + a.file);
+    return load_new(a.file, reader, {a.new_cas, a.force}, progress_of(bar, in.bytes()));
+}
+
+/// The whole dump is looked at before the first record is written.
+result<detail::dump_totals> add_to(const load_arguments& a, text_input& in) {
+    if (!detail::is_taken(a.file)) {
+        return failure({errc::not_found, "load the dump into a region that is there", a.file,
+                        "there is none", "leave --into-existing out to make it"});
+    }
+    const auto parent = std::filesystem::path(a.file).parent_path().string();
+    auto source = in.source_kept(parent.empty() ? "." : parent);
+    if (!source) return tl::unexpected(source.error());
+    {
+        detail::dump_reader reader(std::move(*source), in.name());
+        progress_bar bar("verifying " + in.name());
+        const auto found = verify_dump(reader, progress_of(bar, in.bytes()));
+        if (!found) return found;
+        if (found->values != 0) {
+            return failure({errc::incompatible, "load the dump into a region that is there", a.file,
+                            "the dump holds values that are no records of a store",
+                            "load it into a new region"});
+        }
+    }
+    if (auto ok = in.rewind(); !ok) return tl::unexpected(ok.error());
+    detail::dump_reader reader(in.source(), in.name());
+    progress_bar bar("loading " + a.file);
+    return load_into(a.file, reader, progress_of(bar, in.bytes()));
+}
+
+json json_of(const load_arguments& a, const detail::dump_totals& t) {
+    return {{"file", a.file},       {"from", a.from},
+            {"records", t.records}, {"values", t.values},
+            {"bytes", t.bytes},     {"checksum", fmt::format("{:016x}", t.checksum)}};
+}
+
+int run(const load_arguments& a) {
+    auto in = text_input::open(a.from);
+    auto done = !in               ? result<detail::dump_totals>(tl::unexpected(in.error()))
+                : a.into_existing ? add_to(a, *in)
+                                  : make_new(a, *in);
+    if (!done) {
+        error e = done.error();
+        if (e.code == errc::usage && e.where == a.file) {
+            e.next = "choose another name, replace it (--force) or add to it (--into-existing)";
+        }
+        if (a.as_json) say_json(json{{"file", a.file}, {"error", to_json(e)}});
+        return complain(e);
+    }
+    if (a.as_json) {
+        say_json(json_of(a, *done));
+    } else {
+        say(fmt::format("{}: {} records loaded\n", a.file,
+                        human_count(done->records + done->values)));
+    }
+    return 0;
+}
+
+}  // namespace
+
+void add_load(CLI::App& app, action& chosen) {
+    CLI::App* verb = app.add_subcommand("load", "Make a store from a dump");
+    auto a = std::make_shared<load_arguments>();
+    verb->add_option("FILE", a->file, "The region to make")->required()->type_name("");
+    verb->add_option("FROM", a->from, "The dump; none, or -: the standard input")->type_name("");
+    auto* into = verb->add_flag("--into-existing", a->into_existing,
+                                "Add the records to a region that is there; records of the same\n"
+                                "keys are replaced");
+    verb->add_flag("--new-cas", a->new_cas,
+                   "Give every record a new cas unique. With --into-existing that is always done")
+        ->excludes(into);
+    verb->add_flag("--force", a->force, "Replace FILE if it is there")->excludes(into);
+    verb->add_flag("--json", a->as_json, "Print JSON");
+    verb->footer(
+        "A dump that was cut off or altered is refused, and changes nothing: FILE is there when\n"
+        "it is complete, or not at all. Until then it is called FILE.partial; what a killed load\n"
+        "leaves of that, the next one removes. With --into-existing the whole dump is verified\n"
+        "before the first record is written.");
+    verb->callback([a, &chosen] { chosen = [a] { return run(*a); }; });
+}
+
+}  // namespace hf::tool
