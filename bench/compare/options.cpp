@@ -23,7 +23,7 @@ std::vector<std::string> peers(const std::string& list) {
         if (std::find(all.begin(), all.end(), name) == all.end()) return std::nullopt;
         return name;
     };
-    return names<std::string>("--peers", list, known, "rocksdb, lmdb, or none");
+    return names<std::string>("--peers", list, known, "rocksdb, lmdb, lmdb-pwrite, or say none");
 }
 
 std::vector<workload> workloads(const std::string& list) {
@@ -69,7 +69,7 @@ std::string_view to_string(acknowledge a) noexcept {
 CLI::App* compare_parser::add_to(CLI::App& bench) {
     raw& r = *raw_;
     CLI::App* verb = bench.add_subcommand("compare", "Holdfast on a disk against its peers there");
-    verb->add_option("--peers", r.peers, "rocksdb,lmdb; none: Holdfast's media only")
+    verb->add_option("--peers", r.peers, "rocksdb,lmdb,lmdb-pwrite; none: Holdfast's media only")
         ->capture_default_str();
     verb->add_option("--workloads", r.workloads, "A,B,C")->capture_default_str();
     verb->add_option("--distributions", r.distributions, "uniform,zipfian")->capture_default_str();

@@ -16,10 +16,15 @@ namespace fs = std::filesystem;
 
 struct known_peer {
     const char* name;
+    const char* module;
+    const char* variant;
     const char* package;  ///< Debian's, to build the module with
 };
-constexpr std::array known_peers = {known_peer{"rocksdb", "librocksdb-dev"},
-                                    known_peer{"lmdb", "liblmdb-dev"}};
+constexpr std::array known_peers = {
+    known_peer{"rocksdb", "rocksdb", "", "librocksdb-dev"},
+    known_peer{"lmdb", "lmdb", "", "liblmdb-dev"},
+    known_peer{"lmdb-pwrite", "lmdb", "pwrite", "liblmdb-dev"},
+};
 
 /// From the program's directory.
 constexpr std::array places = {".",
@@ -38,11 +43,10 @@ std::optional<fs::path> find_module(const std::string& file, const fs::path& pro
     return std::nullopt;
 }
 
-std::string package_of(std::string_view name) {
-    for (const known_peer& p : known_peers) {
-        if (name == p.name) return p.package;
-    }
-    return {};
+const known_peer* find_peer(std::string_view name) {
+    const auto* at = std::find_if(known_peers.begin(), known_peers.end(),
+                                  [&](const known_peer& p) { return name == p.name; });
+    return at == known_peers.end() ? nullptr : at;
 }
 
 std::string last_problem() {
@@ -63,16 +67,22 @@ const std::vector<std::string>& peer_names() {
 
 result<std::unique_ptr<peer_library>> peer_library::load(std::string_view name) {
     const std::string what = "compare with " + std::string(name);
-    const std::string file = "hf_bench_peer_" + std::string(name) + ".so";
-    const std::string next =
-        "install " + package_of(name) + " and build again; './dev bench compare' does both";
+    const known_peer* peer = find_peer(name);
+    if (peer == nullptr) {
+        return failure({errc::usage, what, "--peers", "there is no such peer",
+                        "holdfast bench compare --help lists them"});
+    }
+    const std::string file = std::string("hf_bench_peer_") + peer->module + ".so";
+    const std::string next = std::string("install ") + peer->package +
+                             " and build again; './dev bench compare' does both";
     std::error_code unknown;
     const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
     const auto found = find_module(file, program);
     if (!found) {
-        return failure({errc::not_found, what, file,
-                        "it is not there: this was built where " + package_of(name) + " was not",
-                        next});
+        return failure(
+            {errc::not_found, what, file,
+             std::string("it is not there: this was built where ") + peer->package + " was not",
+             next});
     }
     // Local and at once: nothing of a peer is seen by Holdfast or by the next peer. For good,
     // because a peer may have threads of its own that run on (RocksDB's pool does).
@@ -88,14 +98,16 @@ result<std::unique_ptr<peer_library>> peer_library::load(std::string_view name) 
                         "it was built for another version of the interface",
                         "build all of it again"});
     }
-    return std::unique_ptr<peer_library>(new peer_library(handle, open));
+    return std::unique_ptr<peer_library>(new peer_library(handle, open, peer->variant));
 }
 
 peer_library::~peer_library() { ::dlclose(handle_); }
 
 result<std::unique_ptr<contender>> peer_library::open(const contender_options& options) const {
     error why;
-    std::unique_ptr<contender> made(open_(options, why));
+    contender_options mine = options;
+    mine.variant = variant_;
+    std::unique_ptr<contender> made(open_(mine, why));
     if (!made) return failure(std::move(why));
     return made;
 }

@@ -10,7 +10,8 @@
 
 namespace hf::bench {
 
-/// Peers that there is a module for, whether it was built or not.
+/// Peers that there is a module for, whether it was built or not: "name", or "name-variant" where
+/// one can be set up in more than one way.
 [[nodiscard]] const std::vector<std::string>& peer_names();
 
 /// Stays in memory until it ends; after every contender that it has made.
@@ -27,10 +28,12 @@ class peer_library {
 
    private:
     using open_function = contender*(const contender_options&, error&);
-    peer_library(void* handle, open_function* maker) : handle_(handle), open_(maker) {}
+    peer_library(void* handle, open_function* maker, std::string variant)
+        : handle_(handle), open_(maker), variant_(std::move(variant)) {}
 
     void* handle_;
     open_function* open_;
+    std::string variant_;
 };
 
 }  // namespace hf::bench

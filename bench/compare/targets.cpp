@@ -21,6 +21,7 @@ struct wanted_ratio {
 };
 constexpr wanted_ratio wanted_ratios[] = {{acknowledge::behind, "rocksdb", 10},
                                           {acknowledge::behind, "lmdb", 5},
+                                          {acknowledge::behind, "lmdb-pwrite", 5},
                                           {acknowledge::behind, in_memory, 0.75},
                                           {acknowledge::durable, "rocksdb", 1}};
 constexpr double longest_p999_us = 1000;

@@ -30,6 +30,7 @@ enum class acknowledge : std::uint8_t { behind, durable };
 
 struct contender_options {
     std::filesystem::path directory;  ///< there, and its own
+    std::string variant;  ///< of a peer that may be set up in several ways; "" is the usual one
     acknowledge ack = acknowledge::behind;
     std::chrono::microseconds window = std::chrono::milliseconds(64);  ///< behind by this at most
     std::uint64_t records = 0;                                         ///< that it will hold

@@ -11,6 +11,7 @@ namespace hf::bench {
 namespace {
 
 constexpr unsigned env_flags = MDB_NOTLS | MDB_NORDAHEAD | MDB_NOMEMINIT;
+constexpr const char* without_write_map = "pwrite";
 constexpr unsigned file_mode = 0600;
 
 result<void> checked(int code, const char* what, const std::filesystem::path& where) {
@@ -130,8 +131,9 @@ class lmdb_contender final : public contender {
     facts settings() const override {
         const bool behind = options_.ack == acknowledge::behind;
         return {{"version", mdb_version(nullptr, nullptr, nullptr)},
-                {"flags",
-                 std::string("NOTLS NORDAHEAD NOMEMINIT INTEGERKEY") + (behind ? " NOSYNC" : "")},
+                {"flags", std::string("NOTLS NORDAHEAD NOMEMINIT INTEGERKEY") +
+                              ((flags() & MDB_WRITEMAP) != 0 ? " WRITEMAP" : "") +
+                              (behind ? " NOSYNC" : "")},
                 {"map", std::to_string(map_size(options_) >> 20) + " MiB"},
                 {"transactions", "one a put"},
                 {"syncs", behind ? "mdb_env_sync(force) every window" : "every commit"}};
@@ -143,7 +145,8 @@ class lmdb_contender final : public contender {
 
    private:
     [[nodiscard]] unsigned flags() const {
-        return env_flags | (options_.ack == acknowledge::behind ? MDB_NOSYNC : 0U);
+        return env_flags | (options_.variant == without_write_map ? 0U : MDB_WRITEMAP) |
+               (options_.ack == acknowledge::behind ? MDB_NOSYNC : 0U);
     }
 
     int open_database() {
