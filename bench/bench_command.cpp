@@ -81,7 +81,9 @@ int bench_command(const std::vector<std::string>& arguments) {
         return 130;
     }
     if ((*o)->compare.check && !json.value("targets met", false)) {
-        std::cerr << "holdfast bench: a target was not met; the table says which\n";
+        std::cerr << (json["targets"].empty()
+                          ? "holdfast bench: nothing was measured that there is a target for\n"
+                          : "holdfast bench: a target was not met; the table says which\n");
         return static_cast<int>(errc::violation);
     }
     return 0;

@@ -69,6 +69,13 @@ std::string_view to_string(acknowledge a) noexcept {
 CLI::App* compare_parser::add_to(CLI::App& bench) {
     raw& r = *raw_;
     CLI::App* verb = bench.add_subcommand("compare", "Holdfast on a disk against its peers there");
+    verb->footer(
+        "All stores are loaded with the same records on the same disk and take turns at the same\n"
+        "operations. Every answer is checked; a store that answers wrongly ends the run. At the\n"
+        "end stands a table of targets, met or not. All stores must fit into memory together.\n\n"
+        "  holdfast bench compare --dir data --json compare.json\n"
+        "  holdfast bench compare --peers none --records 1M --seconds 2 --ack behind\n\n"
+        "Settings of the stores, and why: docs/benchmarks.md.");
     verb->add_option("--peers", r.peers, "rocksdb,lmdb,lmdb-pwrite; none: Holdfast's media only")
         ->capture_default_str();
     verb->add_option("--workloads", r.workloads, "A,B,C")->capture_default_str();

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bench/bench_command.hpp"
 #include "bench/compare/peer_library.hpp"
 #include "bench/run.hpp"
 #include "scratch.hpp"
@@ -113,6 +115,37 @@ TEST_F(compare, measures_every_peer_that_was_built) {
         EXPECT_NE(text.find(name), std::string::npos);
         EXPECT_TRUE(json["settings"]["durable"].contains(name));
     }
+}
+
+/// With the options as they are typed, on the disk that this was built on.
+TEST_F(compare, exits_with_1_if_a_target_is_not_met) {
+    const auto place = std::filesystem::current_path();
+    const auto file = directory.path() / "results.json";
+    const int code =
+        bench_command({"compare", "--peers", "none", "--records", "1000", "--operations", "1000",
+                       "--repetitions", "1", "--ack", "behind", "--workloads", "A", "--check",
+                       "--dir", place.string(), "--json", file.string()});
+    if (code == static_cast<int>(errc::medium)) GTEST_SKIP() << place << " is on no disk";
+    const auto json = nlohmann::json::parse(std::ifstream(file));
+    ASSERT_EQ(json["targets"].size(), 2U);
+    bool met = true;
+    for (const auto& t : json["targets"]) {
+        const bool reached =
+            t["at least"] ? t["measured"] >= t["wanted"] : t["measured"] < t["wanted"];
+        EXPECT_EQ(t["met"], reached);
+        met = met && reached;
+    }
+    EXPECT_EQ(code, met ? 0 : 1);
+    EXPECT_EQ(left_in(place), 0U);
+}
+
+TEST_F(compare, has_no_target_met_where_there_is_none) {
+    const auto place = std::filesystem::current_path();
+    const int code = bench_command({"compare", "--peers", "none", "--records", "1000",
+                                    "--operations", "100", "--repetitions", "1", "--ack", "behind",
+                                    "--workloads", "C", "--check", "--dir", place.string()});
+    if (code == static_cast<int>(errc::medium)) GTEST_SKIP() << place << " is on no disk";
+    EXPECT_EQ(code, 1);
 }
 
 TEST_F(compare, stops_at_a_missing_peer_before_anything_is_measured) {
