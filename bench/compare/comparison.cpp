@@ -93,7 +93,7 @@ class comparison {
         auto loaded = load_records(*e.store, e.notes, o_.records, plan);
         if (!loaded) return tl::unexpected(loaded.error());
         if (interrupted()) return {};
-        l.round = std::move(*loaded);
+        l.round = *loaded;
         progress("settling " + e.name);
         const u64 before = now_ns();
         if (auto done = e.store->settle(); !done) return done;
@@ -101,7 +101,7 @@ class comparison {
         if (auto done = e.store->rest(); !done) return done;
         l.storage_bytes = written_to_storage() - written;
         l.occupied_bytes = occupied_bytes(e.directory->path());
-        results_.loads.push_back(std::move(l));
+        results_.loads.push_back(l);
         return check(e);
     }
 
@@ -174,7 +174,7 @@ class comparison {
         s.counted = e.store->counters();
         for (std::size_t i = 0; i < before.size(); ++i) s.counted[i].second -= before[i].second;
         s.all_puts = warmed->puts + measured->puts;
-        s.round = std::move(*measured);
+        s.round = *measured;
         if (auto right = check(e); !right) return tl::unexpected(right.error());
         return s;
     }

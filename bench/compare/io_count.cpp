@@ -36,7 +36,7 @@ std::string disk_of(const std::filesystem::path& directory) {
         std::string kind;
         std::string source;
         rest >> kind >> source;
-        return kind + " on " + source;
+        return kind.append(" on ").append(source);
     }
     return "unknown";
 }

@@ -11,9 +11,12 @@
 #include "bench/operations.hpp"
 #include "bench/peers/contender.hpp"
 
+// Another library's names.
+// NOLINTBEGIN(readability-identifier-naming)
 namespace CLI {
 class App;
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace hf::bench {
 
