@@ -40,6 +40,8 @@ result<void> run(const options& o, nlohmann::json& json) {
             return run_recovery(o, out, json);
         case measurement_kind::pause:
             return run_pause(o, out, json);
+        case measurement_kind::compare:
+            return run_compare(o, out, json);
     }
     return {};
 }
@@ -77,6 +79,12 @@ int bench_command(const std::vector<std::string>& arguments) {
     if (interrupted()) {
         std::cerr << "holdfast bench: interrupted; the results are of what had been measured\n";
         return 130;
+    }
+    if ((*o)->compare.check && !json.value("targets met", false)) {
+        std::cerr << (json["targets"].empty()
+                          ? "holdfast bench: nothing was measured that there is a target for\n"
+                          : "holdfast bench: a target was not met; the table says which\n");
+        return static_cast<int>(errc::violation);
     }
     return 0;
 }

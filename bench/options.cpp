@@ -2,11 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <set>
 #include <sstream>
 
 #include "alloc/size_class.hpp"
+#include "bench/option_values.hpp"
 #include "bench/processor.hpp"
 #include "bench/subject.hpp"
 #include "checkpoint/domain.hpp"
@@ -37,77 +36,12 @@ struct raw {
     u64 log_entries = 80'000;
 };
 
-[[noreturn]] void refuse(const std::string& option, const std::string& value,
-                         const std::string& next) {
-    throw CLI::ValidationError(option, "'" + value + "': " + next);
-}
-
-std::vector<std::string> split(const std::string& option, const std::string& list) {
-    std::vector<std::string> parts;
-    std::stringstream in(list);
-    for (std::string part; std::getline(in, part, ',');) parts.push_back(part);
-    if (parts.empty() || list.ends_with(',')) refuse(option, list, "an empty name");
-    if (std::set<std::string>(parts.begin(), parts.end()).size() != parts.size()) {
-        refuse(option, list, "names something twice");
-    }
-    return parts;
-}
-
-/// A whole number, with K, M or G (powers of 1000) if you like.
-u64 number(const std::string& option, const std::string& text, u64 least, u64 most) {
-    u64 value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    u64 unit = 1;
-    if (end - stop == 1) {
-        if (*stop == 'K' || *stop == 'k') unit = 1'000;
-        if (*stop == 'M' || *stop == 'm') unit = 1'000'000;
-        if (*stop == 'G' || *stop == 'g') unit = 1'000'000'000;
-    }
-    const bool whole = problem == std::errc() && (stop == end || unit != 1);
-    if (!whole) refuse(option, text, "give a whole number, K, M or G behind it if you like");
-    if (value > most / unit || value * unit < least) {
-        refuse(option, text, "choose " + std::to_string(least) + " to " + std::to_string(most));
-    }
-    return value * unit;
-}
-
-/// "64", "64ms", "500us", "2s".
-std::chrono::microseconds duration(const std::string& option, const std::string& text) {
-    u64 value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    const std::string unit(stop, end);
-    u64 factor = 0;
-    if (unit.empty() || unit == "ms") factor = 1'000;
-    if (unit == "us") factor = 1;
-    if (unit == "s") factor = 1'000'000;
-    constexpr auto most = static_cast<u64>(longest_epoch.count());
-    constexpr auto least = static_cast<u64>(shortest_epoch.count());
-    if (problem != std::errc() || factor == 0 || value > most / factor || value * factor < least) {
-        refuse(option, text, "choose 1ms to 10s");
-    }
-    return std::chrono::microseconds(value * factor);
-}
-
 u32 latency(const std::string& text) {
     if (const auto preset = latency_preset(text)) return *preset;
     if (text.find_first_not_of("0123456789") != std::string::npos) {
         refuse("--latency", text, "choose dram, pcm, sttm or 0 to 1000 (nanoseconds)");
     }
     return static_cast<u32>(number("--latency", text, 0, 1000));
-}
-
-template <class T, class Find>
-std::vector<T> names(const std::string& option, const std::string& list, Find find,
-                     const std::string& known) {
-    std::vector<T> found;
-    for (const std::string& name : split(option, list)) {
-        const auto one = find(name);
-        if (!one) refuse(option, name, "choose among " + known);
-        found.push_back(*one);
-    }
-    return found;
 }
 
 std::vector<std::string> disciplines(const std::string& option, const std::string& list) {
@@ -197,12 +131,14 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
                                              std::string& help) {
     options o;
     raw r;
-    CLI::App app("Measures the durable tree against the same tree without durability.",
+    compare_parser comparing;
+    CLI::App app("Measures the durable tree against itself without durability, and its peers.",
                  "holdfast bench");
     app.require_subcommand(1);
     auto* ycsb = app.add_subcommand("ycsb", "Throughput and latency of the YCSB workloads");
     auto* recovery = app.add_subcommand("recovery", "From a crash to the first answer");
     auto* pause = app.add_subcommand("pause", "How long an epoch's end stops operations");
+    CLI::App* compare = comparing.add_to(app);
     add_common(*ycsb, r);
     add_common(*recovery, r);
     add_common(*pause, r);
@@ -237,6 +173,12 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
             o.epochs = {std::chrono::milliseconds(16), std::chrono::milliseconds(64),
                         std::chrono::milliseconds(256)};
             r.repetitions = pause->count("--repetitions") != 0 ? r.repetitions : 1;
+        }
+        if (compare->parsed()) {
+            o.what = measurement_kind::compare;
+            o.compare = comparing.translate();
+            o.json = comparing.json();
+            return o;
         }
         translate(r, o);
     } catch (const CLI::CallForHelp& e) {

@@ -8,12 +8,13 @@
 
 #include <holdfast/result.hpp>
 
+#include "bench/compare/options.hpp"
 #include "bench/operations.hpp"
 #include "bench/scratch_space.hpp"
 
 namespace hf::bench {
 
-enum class measurement_kind : u8 { ycsb, recovery, pause };
+enum class measurement_kind : u8 { ycsb, recovery, pause, compare };
 
 struct options {
     measurement_kind what = measurement_kind::ycsb;
@@ -32,6 +33,7 @@ struct options {
     std::optional<std::string> directory;
     huge_pages huge = huge_pages::automatic;
     std::optional<std::string> json;  ///< file, or "-" for standard output
+    compare_options compare;          ///< `compare`, which uses nothing of the above but json
 };
 
 /// `arguments` after the verb: "ycsb", "--records", ... The error is of class usage; for --help it

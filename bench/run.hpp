@@ -1,4 +1,4 @@
-// bench/run.hpp: the three measurements, from options to tables on `out` and JSON.
+// bench/run.hpp: the measurements, from options to tables on `out` and JSON.
 #pragma once
 
 #include <iosfwd>
@@ -14,6 +14,7 @@ namespace hf::bench {
 [[nodiscard]] result<void> run_ycsb(const options& o, std::ostream& out, nlohmann::json& json);
 [[nodiscard]] result<void> run_recovery(const options& o, std::ostream& out, nlohmann::json& json);
 [[nodiscard]] result<void> run_pause(const options& o, std::ostream& out, nlohmann::json& json);
+[[nodiscard]] result<void> run_compare(const options& o, std::ostream& out, nlohmann::json& json);
 
 /// A line about what is going on, on standard error if that is a terminal.
 void progress(const std::string& line);

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "bench/environment.hpp"
+#include "persist/medium.hpp"
 
 namespace hf::bench {
 
@@ -30,28 +31,38 @@ void table::print(std::ostream& out, std::size_t left) const {
 
 std::string fixed(double value, int digits) { return fmt::format("{:.{}f}", value, digits); }
 
+void describe_machine(std::ostream& out, nlohmann::json& json) {
+    const environment e = find_environment();
+    say("version", e.version, out, json);
+    say("build", e.build + ", " + e.compiler, out, json);
+    say("processor", e.processor + ", " + std::to_string(e.cores) + " cores usable", out, json);
+    say("kernel", e.kernel, out, json);
+    say("memory", fmt::format("{:.1f} GiB", static_cast<double>(e.memory_bytes) / (1U << 30)), out,
+        json);
+    say("load", fixed(e.load, 2) + (e.load > 0.5 ? " at the start: NOT an idle machine" : ""), out,
+        json);
+    json["environment"]["load"] = e.load;
+}
+
+void say(const std::string& name, const std::string& value, std::ostream& out,
+         nlohmann::json& json) {
+    out << fmt::format("# {:<12} {}\n", name, value);
+    json["environment"][name] = value;
+}
+
 void describe(const options& o, const scratch_space& space, std::ostream& out,
               nlohmann::json& json) {
-    const environment e = find_environment();
+    describe_machine(out, json);
+    say("regions", space.story(), out, json);
+    say("flush",
+        fmt::format("{}, {} ns emulated after a fence", to_string(best_flush_instruction()),
+                    o.fence_latency_ns),
+        out, json);
+    say("threads", std::to_string(o.threads) + ", each pinned to a core", out, json);
+    say("repetitions", std::to_string(o.repetitions), out, json);
+    say("value size", std::to_string(o.value_size), out, json);
+    say("seed", std::to_string(o.seed), out, json);
     nlohmann::json& j = json["environment"];
-    const auto say = [&](const char* name, const std::string& value) {
-        out << fmt::format("# {:<12} {}\n", name, value);
-        j[name] = value;
-    };
-    say("version", e.version);
-    say("build", e.build + ", " + e.compiler);
-    say("processor", e.processor + ", " + std::to_string(e.cores) + " cores usable");
-    say("kernel", e.kernel);
-    say("memory", fmt::format("{:.1f} GiB", static_cast<double>(e.memory_bytes) / (1U << 30)));
-    say("load", fixed(e.load, 2) + (e.load > 0.5 ? " at the start: NOT an idle machine" : ""));
-    say("regions", space.story());
-    say("flush", e.flush_instruction + ", " + std::to_string(o.fence_latency_ns) +
-                     " ns emulated after a fence");
-    say("threads", std::to_string(o.threads) + ", each pinned to a core");
-    say("repetitions", std::to_string(o.repetitions));
-    say("value size", std::to_string(o.value_size));
-    say("seed", std::to_string(o.seed));
-    j["load"] = e.load;
     j["threads"] = o.threads;
     j["repetitions"] = o.repetitions;
     j["value size"] = o.value_size;

@@ -25,7 +25,12 @@ class table {
 /// With `digits` behind the point.
 [[nodiscard]] std::string fixed(double value, int digits);
 
-/// Prints the environment and puts it into the JSON.
+/// A line of the block, and an entry of "environment".
+void say(const std::string& name, const std::string& value, std::ostream& out,
+         nlohmann::json& json);
+/// What was built, and what it runs on.
+void describe_machine(std::ostream& out, nlohmann::json& json);
+/// The machine and the options.
 void describe(const options& o, const scratch_space& space, std::ostream& out,
               nlohmann::json& json);
 

@@ -105,6 +105,101 @@ TEST(options, that_make_no_sense_are_refused) {
     refused({"recovery", "--discipline", "transient"});
 }
 
+TEST(options, of_compare_default_to_what_the_docs_say) {
+    const options o = good({"compare"});
+    EXPECT_EQ(o.what, measurement_kind::compare);
+    const compare_options& c = o.compare;
+    EXPECT_EQ(c.peers, (arguments{"rocksdb", "lmdb"}));
+    EXPECT_EQ(c.workloads, (std::vector<workload>{workload::a, workload::b}));
+    EXPECT_EQ(c.distributions, std::vector<distribution>{distribution::zipfian});
+    EXPECT_EQ(c.acks, (std::vector<acknowledge>{acknowledge::behind, acknowledge::durable}));
+    EXPECT_EQ(c.records, 10'000'000U);
+    EXPECT_EQ(c.value_size, 100U);
+    EXPECT_EQ(c.clients, 64U);
+    EXPECT_EQ(c.window, std::chrono::milliseconds(64));
+    EXPECT_EQ(c.operations, 0U);
+    EXPECT_GE(c.threads, 1U);
+    EXPECT_FALSE(c.check);
+    EXPECT_FALSE(o.json);
+}
+
+TEST(options, of_compare_take_what_is_said) {
+    const options o = good({"compare",
+                            "--peers",
+                            "lmdb",
+                            "--workloads",
+                            "C",
+                            "--ack",
+                            "durable",
+                            "--dir",
+                            "/somewhere",
+                            "--check",
+                            "--records",
+                            "200K",
+                            "--seconds",
+                            "3",
+                            "--clients",
+                            "7",
+                            "--threads",
+                            "5",
+                            "--window",
+                            "9ms",
+                            "--json",
+                            "-",
+                            "--seed",
+                            "4",
+                            "--repetitions",
+                            "9",
+                            "--distributions",
+                            "uniform,zipfian",
+                            "--value-size",
+                            "16"});
+    const compare_options& c = o.compare;
+    EXPECT_EQ(c.peers, arguments{"lmdb"});
+    EXPECT_EQ(c.workloads, std::vector<workload>{workload::c});
+    EXPECT_EQ(c.acks, std::vector<acknowledge>{acknowledge::durable});
+    EXPECT_EQ(c.directory, "/somewhere");
+    EXPECT_TRUE(c.check);
+    EXPECT_EQ(c.records, 200'000U);
+    EXPECT_EQ(c.round, std::chrono::seconds(3));
+    EXPECT_EQ(c.clients, 7U);
+    EXPECT_EQ(c.threads, 5U);
+    EXPECT_EQ(c.window, std::chrono::milliseconds(9));
+    EXPECT_EQ(o.json, "-");
+    EXPECT_EQ(c.seed, 4U);
+    EXPECT_EQ(c.repetitions, 9U);
+    EXPECT_EQ(c.distributions.size(), 2U);
+    EXPECT_EQ(c.value_size, 16U);
+    EXPECT_TRUE(good({"compare", "--peers", "none"}).compare.peers.empty());
+    EXPECT_EQ(good({"compare", "--operations", "5K"}).compare.operations, 5'000U);
+}
+
+TEST(options, of_compare_that_make_no_sense_are_refused) {
+    refused({"compare", "--peers", "clay-tablets"});
+    refused({"compare", "--peers", "lmdb,lmdb"});
+    refused({"compare", "--peers", "none,lmdb"});
+    refused({"compare", "--peers", ","});
+    refused({"compare", "--workloads", "E"});
+    refused({"compare", "--workloads", "load"});
+    refused({"compare", "--distributions", "pareto"});
+    refused({"compare", "--ack", "later"});
+    refused({"compare", "--window", "0"});
+    refused({"compare", "--records", "10"});
+    refused({"compare", "--records", "99G"});
+    refused({"compare", "--value-size", "15"});
+    refused({"compare", "--value-size", "4097"});
+    refused({"compare", "--threads", "0"});
+    refused({"compare", "--clients", "201"});
+    refused({"compare", "--seconds", "0"});
+    refused({"compare", "--operations", "99"});
+    refused({"compare", "--operations", "1K", "--seconds", "1"});
+    refused({"compare", "--repetitions", "0"});
+    refused({"compare", "--epoch", "64"});
+    refused({"compare", "surplus"});
+    const std::string text = refused({"compare", "--peers", "clay-tablets"});
+    EXPECT_NE(text.find("rocksdb, lmdb"), std::string::npos) << text;
+}
+
 TEST(options, say_what_was_wrong_and_what_may_be_chosen) {
     const std::string text = refused({"ycsb", "--workloads", "Z"});
     EXPECT_NE(text.find("--workloads"), std::string::npos) << text;

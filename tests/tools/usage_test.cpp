@@ -30,6 +30,9 @@ TEST(command_line, helps_with_the_benchmarks_where_they_are_built) {
     if (o.code == 2) GTEST_SKIP() << "built without benchmarks";
     EXPECT_EQ(o.code, 0);
     EXPECT_NE(o.out.find("ycsb"), std::string::npos);
+    EXPECT_NE(o.out.find("compare"), std::string::npos);
+    EXPECT_EQ(holdfast({"bench", "compare", "--help"}).code, 0);
+    EXPECT_EQ(holdfast({"bench", "compare", "--peers", "clay-tablets"}).code, 2);
 }
 
 TEST(command_line, tells_its_version_with_and_without_a_verb) {

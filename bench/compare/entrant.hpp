@@ -1,0 +1,50 @@
+// bench/compare/entrant.hpp: who takes part in a comparison, and where its files lie.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/compare/ledger.hpp"
+#include "bench/compare/options.hpp"
+#include "bench/peers/contender.hpp"
+
+namespace hf::bench {
+
+inline constexpr std::string_view ours = "holdfast/file";
+inline constexpr std::string_view in_memory = "holdfast/shm";
+
+/// A new directory that goes, with everything in it, when this does.
+class own_directory {
+   public:
+    [[nodiscard]] static result<std::unique_ptr<own_directory>> make(
+        const std::filesystem::path& parent, const std::string& name);
+    ~own_directory();
+    own_directory(const own_directory&) = delete;
+    own_directory& operator=(const own_directory&) = delete;
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+   private:
+    explicit own_directory(std::filesystem::path path) : path_(std::move(path)) {}
+    std::filesystem::path path_;
+};
+
+struct entrant {
+    std::string name;
+    std::function<result<std::unique_ptr<contender>>(const contender_options&)> make;
+    std::unique_ptr<own_directory> directory;
+    ledger notes;
+    std::unique_ptr<contender> store;  ///< while it is open
+
+    [[nodiscard]] result<void> open(const compare_options& o, acknowledge ack);
+    [[nodiscard]] result<void> close();
+};
+
+using entrants = std::vector<std::unique_ptr<entrant>>;
+
+/// Holdfast on the disk, Holdfast in tmpfs, the peers; not open yet. A peer that is not there is
+/// an error before anything is measured.
+[[nodiscard]] result<entrants> make_entrants(const compare_options& o);
+
+}  // namespace hf::bench

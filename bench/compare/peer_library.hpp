@@ -1,0 +1,39 @@
+// bench/compare/peer_library.hpp: a peer's module, found beside the program and opened.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/peers/contender.hpp"
+
+namespace hf::bench {
+
+/// Peers that there is a module for, whether it was built or not: "name", or "name-variant" where
+/// one can be set up in more than one way.
+[[nodiscard]] const std::vector<std::string>& peer_names();
+
+/// Stays in memory until it ends; after every contender that it has made.
+class peer_library {
+   public:
+    /// Looks beside the program, in ../lib/holdfast of an installation, in bench/peers of a build
+    /// tree. errc::not_found says which package to install.
+    [[nodiscard]] static result<std::unique_ptr<peer_library>> load(std::string_view name);
+    ~peer_library();
+    peer_library(const peer_library&) = delete;
+    peer_library& operator=(const peer_library&) = delete;
+
+    [[nodiscard]] result<std::unique_ptr<contender>> open(const contender_options& options) const;
+
+   private:
+    using open_function = contender*(const contender_options&, error&);
+    peer_library(void* handle, open_function* maker, std::string variant)
+        : handle_(handle), open_(maker), variant_(std::move(variant)) {}
+
+    void* handle_;
+    open_function* open_;
+    std::string variant_;
+};
+
+}  // namespace hf::bench

@@ -1,0 +1,39 @@
+// bench/option_values.hpp: what the options' values mean. A value that makes no sense throws what
+// the parser of the command line catches.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/bits.hpp"
+
+namespace hf::bench {
+
+[[noreturn]] void refuse(const std::string& option, const std::string& value,
+                         const std::string& next);
+
+/// At least one name, none twice.
+[[nodiscard]] std::vector<std::string> split(const std::string& option, const std::string& list);
+
+/// A whole number, with K, M or G (powers of 1000) if you like.
+[[nodiscard]] u64 number(const std::string& option, const std::string& text, u64 least, u64 most);
+
+/// "64", "64ms", "500us", "2s": as long as an epoch may be.
+[[nodiscard]] std::chrono::microseconds duration(const std::string& option,
+                                                 const std::string& text);
+
+/// `find` gives an optional<T> for a name; `known` lists the names for the message.
+template <class T, class Find>
+[[nodiscard]] std::vector<T> names(const std::string& option, const std::string& list, Find find,
+                                   const std::string& known) {
+    std::vector<T> found;
+    for (const std::string& name : split(option, list)) {
+        const auto one = find(name);
+        if (!one) refuse(option, name, "choose among " + known);
+        found.push_back(*one);
+    }
+    return found;
+}
+
+}  // namespace hf::bench
