@@ -65,8 +65,10 @@ victim make_victim() {
     options.epochs.epoch = std::chrono::microseconds(0);
     auto opened = machine::open(v.file, options);
     require(opened.has_value());
-    (*opened)->epochs().wait_durable((*opened)->epochs().current_epoch());
-    (*opened)->file().redo()->apply_all();  // so that the base has what memory has
+    auto& epochs = (*opened)->epochs();
+    HF_CHECK(epochs.wait_durable(epochs.current_epoch()), "an epoch of the victim is not durable");
+    // So that the base has what memory has.
+    HF_CHECK((*opened)->file().redo()->apply_all(), "the victim's journal is not applied");
     const u64 epoch = (*opened)->epochs().current_epoch();
     const std::byte* const base = (*opened)->file().base();
     const auto& super = (*opened)->file().super();

@@ -202,16 +202,23 @@ void domain::wait_at_gate() {
         }
         return;
     }
+    const unsigned spins = spins_at_gate();
     for (unsigned tries = 0;; ++tries) {
         seen = state_.load(std::memory_order_acquire);
         if (seen != state_closed) return;
         help_write_back();
-        if (tries < 4096) {
+        if (tries < spins) {
             cpu_relax();
         } else {
             state_.wait(state_closed, std::memory_order_acquire);
         }
     }
+}
+
+// Where threads outnumber processors, who spins keeps the leader from its work.
+unsigned domain::spins_at_gate() const noexcept {
+    static const unsigned processors = std::thread::hardware_concurrency();
+    return lanes_used_.load(std::memory_order_relaxed) > 2 * processors + 2 ? 16 : 4096;
 }
 
 bool domain::close_gate() {
@@ -450,9 +457,20 @@ result<void> domain::wait_durable(u64 t) {
             std::this_thread::sleep_for(std::chrono::nanoseconds(shortest_gap_ns - since));
             continue;
         }
-        end_epoch();
+        end_epoch_together(t);
     }
     return {};
+}
+
+// One of many waiting threads ends the epoch for all of them; the others sleep meanwhile.
+void domain::end_epoch_together(u64 t) {
+    if (someone_ends_.exchange(1, std::memory_order_acquire) != 0) {
+        someone_ends_.wait(1, std::memory_order_acquire);
+        return;
+    }
+    if (current_epoch() <= t) end_epoch();
+    someone_ends_.store(0, std::memory_order_release);
+    someone_ends_.notify_all();
 }
 
 bool domain::anything_written() const noexcept {

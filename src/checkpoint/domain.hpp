@@ -180,6 +180,8 @@ class domain {
     void write_back(const u64* lines, std::size_t count);
     [[nodiscard]] bool wait_for_journal();
     void wait_announced(u64 t);
+    void end_epoch_together(u64 t);
+    [[nodiscard]] unsigned spins_at_gate() const noexcept;
     [[nodiscard]] bool may_end_epoch() const;
     [[nodiscard]] bool under_pressure() const;
     [[nodiscard]] std::chrono::microseconds longest_nap() const;
@@ -212,6 +214,7 @@ class domain {
     std::atomic<u64> last_boundary_ns_{0};
     std::atomic<u64> last_pause_{0};
     std::atomic<u64> late_ns_{0};
+    std::atomic<u32> someone_ends_{0};  ///< 1: one of those who wait for a ticket ends the epoch
 
     // Write-back work: the chunks, and [phase 24 | chunks 20 | next 20] in one word, so that a late
     // helper never takes a chunk of another phase.

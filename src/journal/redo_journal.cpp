@@ -97,14 +97,14 @@ bool redo_journal::wait_ready() {
 bool redo_journal::wait_until(const std::function<bool()>& is_so) {
     std::unique_lock lock(mutex_);
     bool so = false;
-    changed_.wait(lock, [&] { return (so = is_so()) || refusal_; });
+    settled_.wait(lock, [&] { return (so = is_so()) || refusal_; });
     return so;
 }
 
 capture& redo_journal::begin() {
     std::unique_lock lock(mutex_);
     HF_CHECK(begun_ == submitted_, "a capture was begun before the last one was submitted");
-    changed_.wait(lock, [this] { return begun_ - written_ < most_under_way; });
+    settled_.wait(lock, [this] { return begun_ - written_ < most_under_way; });
     return captures_[begun_++ % most_under_way];
 }
 
@@ -119,12 +119,12 @@ void redo_journal::submit() {
 result<void> redo_journal::apply_all() {
     std::unique_lock lock(mutex_);
     // The writing thread rests now, and does not begin while the flag is set.
-    changed_.wait(lock,
+    settled_.wait(lock,
                   [this] { return (written_ == submitted_ && !apply_everything_) || refusal_; });
     if (refusal_) return tl::unexpected(*refusal_);
     apply_everything_ = true;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return !apply_everything_; });
+    settled_.wait(lock, [this] { return !apply_everything_; });
     if (apply_refusal_) return tl::unexpected(*apply_refusal_);
     return {};
 }
@@ -132,7 +132,7 @@ result<void> redo_journal::apply_all() {
 void redo_journal::refuse(std::unique_lock<std::mutex>& lock, const error& why) {
     refusal_ = why;
     refusing_ = true;
-    changed_.notify_all();
+    settled_.notify_all();
     changed_.wait_for(lock, retry_after, [this] { return stopping_; });
 }
 
@@ -168,6 +168,7 @@ void redo_journal::write_loop() {
         c.clear();
         lock.lock();
         ++written_;
+        settled_.notify_all();
         changed_.notify_all();
     }
 }
@@ -245,6 +246,7 @@ void redo_journal::apply_what_is_due(std::unique_lock<std::mutex>& lock) {
     apply_refusal_ = applied ? std::nullopt : std::optional(applied.error());
     if (all) apply_everything_ = false;
     wants_space_ = false;
+    settled_.notify_all();
     changed_.notify_all();
     if (stopping_ || !should_apply()) return;
     // Full segments of a record that is not durable yet cannot be applied: wait for its sync.

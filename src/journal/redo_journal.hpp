@@ -93,7 +93,8 @@ class redo_journal {
     copy_gate gate_;
 
     mutable std::mutex mutex_;
-    std::condition_variable changed_;
+    std::condition_variable changed_;  ///< there may be work for the two threads
+    std::condition_variable settled_;  ///< an epoch became durable, all is applied, or refused
     capture captures_[most_under_way];
     u64 begun_ = 0;      ///< captures that were begun, submitted and written: numbers, so that
     u64 submitted_ = 0;  ///< captures_[n % most_under_way] is the n-th one's
