@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "machine/disk_image.hpp"
+#include "tools/machine/disk_image.hpp"
 
 namespace hf::power_test {
 

@@ -13,7 +13,7 @@
 
 #include "base/random.hpp"
 #include "crowd.hpp"
-#include "machine/machine.hpp"
+#include "tools/machine/machine.hpp"
 
 namespace hf::power_test {
 

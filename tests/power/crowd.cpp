@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "base/random.hpp"
-#include "demo/client.hpp"
+#include "tools/demo/client.hpp"
 
 namespace hf::power_test {
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "campaign.hpp"
-#include "machine/disk_image.hpp"
+#include "tools/machine/disk_image.hpp"
 
 namespace hf::power_test {
 

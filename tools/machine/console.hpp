@@ -1,4 +1,4 @@
-// tools/machine/console.hpp: commands to the guest's init and what it answers (guest/init tells the
+// tools/machine/console.hpp: commands to the guest's init and what it answers (guest/init.sh tells the
 // protocol).
 #pragma once
 

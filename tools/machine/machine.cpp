@@ -16,8 +16,9 @@ using nlohmann::json;
 constexpr auto boot_by_kvm = std::chrono::seconds(20);
 constexpr auto boot_by_emulation = std::chrono::seconds(180);
 constexpr auto migration = std::chrono::seconds(120);
-constexpr std::uint64_t persistent_bytes = std::uint64_t{320} << 20;
-constexpr const char* persistent_size = "320M";
+// Labels take the last 2 MiB; namespaces come in multiples of 16 MiB.
+constexpr std::uint64_t persistent_bytes = std::uint64_t{322} << 20;
+constexpr const char* persistent_size = "322M";
 
 std::vector<std::string> command_line(const machine_options& o, int control, int commands) {
     const std::string accel = o.by == accelerator::kvm ? "kvm" : "tcg,thread=multi";

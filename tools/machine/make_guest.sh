@@ -49,6 +49,7 @@ with_libraries() {
     done
 }
 
+# Those wanted and those that they need, by the kernel's word and not by this machine's settings.
 modules() {
     local -r root=$1 version=$2
     local module kind path
@@ -57,7 +58,8 @@ modules() {
             [[ "$kind" == insmod ]] || continue
             mkdir -p "$root/lib/modules/$version"
             cp -u "$path" "$root/lib/modules/$version/"
-        done < <(modprobe -d "$place/unpacked" -S "$version" --show-depends "$module")
+        done < <(modprobe -C /dev/null -d "$place/unpacked" -S "$version" \
+            --show-depends "$module")
     done
     cp "$place/unpacked/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} \
         "$root/lib/modules/$version/"
@@ -84,7 +86,7 @@ main() {
     cp -L /usr/lib/x86_64-linux-gnu/libeatmydata.so "$root/lib/"
     cp /etc/mke2fs.conf "$root/etc/"
     modules "$root" "$version"
-    install -m 0755 "$here/guest/init" "$root/init"
+    install -m 0755 "$here/guest/init.sh" "$root/init"
     ln -sf "unpacked/boot/vmlinuz-$version" "$place/kernel"
     (cd "$root" && find . -print0 | cpio --null --create --format=newc --quiet) |
         gzip -1 >"$place/initramfs.new"

@@ -47,8 +47,9 @@ attach() {
 find_persistent_memory() {
     for module in nfit nd_pmem dax_pmem; do modprobe "$module" || return; done
     [ "$1" = --format ] || { await_device /dev/pmem0; return; }
+    # Without labels all of the memory is one raw namespace.
     ndctl create-namespace -f -e namespace0.0 -m fsdax >/run/ndctl 2>&1 ||
-        ndctl create-namespace -m fsdax >/run/ndctl 2>&1 || { cat /run/ndctl; return 1; }
+        { cat /run/ndctl; return 1; }
     await_device /dev/pmem0 && mkfs.ext4 -q -F -b 4096 /dev/pmem0
 }
 
