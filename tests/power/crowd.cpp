@@ -179,14 +179,24 @@ result<verdict> crowd::compare(std::uint16_t port, bool settle) {
     return sum;
 }
 
-result<verdict> crowd::compare_at(std::uint16_t port, u64 position) {
+/// What had been promised when the write log was no longer than this.
+void crowd::go_back_to(u64 position) {
     std::vector<std::size_t> durable(histories_.size());
     for (const promise& one : promises_) {
         if (one.position > position) continue;
         durable[one.connection] = std::max(durable[one.connection], one.durable);
     }
     for (u32 i = 0; i < histories_.size(); ++i) histories_[i].set_durable(durable[i]);
+}
+
+result<verdict> crowd::compare_at(std::uint16_t port, u64 position) {
+    go_back_to(position);
     return compare(port, false);
+}
+
+u64 crowd::durable_records_at(u64 position) {
+    go_back_to(position);
+    return durable_records();
 }
 
 u64 crowd::durable_records() const {

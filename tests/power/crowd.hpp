@@ -55,11 +55,14 @@ class crowd {
     [[nodiscard]] result<verdict> compare_at(std::uint16_t port, u64 position);
     /// Records that must be there.
     [[nodiscard]] u64 durable_records() const;
+    [[nodiscard]] u64 durable_records_at(u64 position);
+    [[nodiscard]] std::size_t promise_count() const noexcept { return promises_.size(); }
     /// The histories as they are, to go back to.
     [[nodiscard]] std::vector<history> histories() const { return histories_; }
     void set_histories(std::vector<history> all) { histories_ = std::move(all); }
 
    private:
+    void go_back_to(u64 position);
     using findings = std::vector<found_record>;
     void write_records(u32 connection);
     void watch_statistics();

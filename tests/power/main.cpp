@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/clock.hpp"
+#include "device_cache.hpp"
 #include "summary.hpp"
 
 namespace {
@@ -23,6 +24,8 @@ struct arguments {
     std::vector<std::string> media{"file", "dax"};
     std::string json;
     bool no_control = false;
+    bool device_cache = false;
+    u64 images = 20;
 };
 
 /// One cycle in five is dax's if there are others.
@@ -40,6 +43,37 @@ std::vector<target> targets_of(const arguments& a) {
     if (dax) all.push_back({"dax", "ext4", of_dax});
     std::erase_if(all, [](const target& one) { return one.cycles == 0; });
     return all;
+}
+
+int try_device_caches(const arguments& a, nlohmann::json facts) {
+    bool well = true;
+    nlohmann::json all = nlohmann::json::array();
+    const std::vector<std::string> systems = a.file_system == "both"
+                                                 ? std::vector<std::string>{"ext4", "xfs"}
+                                                 : std::vector{a.file_system};
+    u64 lost = 0;
+    u64 control_lost = 0;
+    for (const std::string& system : systems) {
+        if (interrupted()) break;
+        const u64 images = (a.images + systems.size() - 1) / systems.size();
+        const cache_outcome out = device_cache(a.options, {"file", system}, images).run();
+        well = well && out.well(a.options.control_cycles != 0);
+        lost += out.sum.broken();
+        control_lost += out.control_lost;
+        all.push_back(out.to_json());
+        std::printf("  file on %s: %llu writes left out in all; a disk that lies lost %llu\n",
+                    system.c_str(), static_cast<unsigned long long>(out.left_out),
+                    static_cast<unsigned long long>(out.control_lost));
+    }
+    facts["well"] = well;
+    facts["file_systems"] = all;
+    if (!a.json.empty()) std::ofstream(a.json) << facts.dump(2) << '\n';
+    std::printf(
+        "power-test: device caches: %llu durable records lost or altered, the control lost "
+        "%llu: %s; seed %llu\n",
+        static_cast<unsigned long long>(lost), static_cast<unsigned long long>(control_lost),
+        well ? "passed" : "FAILED", static_cast<unsigned long long>(a.options.seed));
+    return well && !interrupted() ? 0 : 1;
 }
 
 int run(arguments& a) {
@@ -63,6 +97,9 @@ int run(arguments& a) {
     all.by = a.options.by = *by;
     std::printf("booted by %s, snapshot taken, in %.1f s\n", machine::to_string(*by),
                 all.boot_seconds);
+    if (a.device_cache) {
+        return try_device_caches(a, {{"seed", all.seed}, {"accelerator", to_string(*by)}});
+    }
     for (const target& where : targets_of(a)) {
         if (!interrupted()) all.outcomes.push_back(campaign(a.options, where).run());
     }
@@ -97,6 +134,12 @@ int main(int argc, char** argv) {
         ->capture_default_str()
         ->check(CLI::Range(1, 64));
     app.add_option("--json", a.json, "Writes the results to this file, too");
+    app.add_flag("--device-cache", a.device_cache,
+                 "Instead: records a run's writes and flushes, and opens images of what a disk "
+                 "with a cache may have kept");
+    app.add_option("--images", a.images, "Such images")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1'000'000));
     app.add_flag("--no-control", a.no_control, "No run without syncs");
     app.add_option("--guest", a.options.guest, "Directory with the machine's kernel and initramfs")
         ->required()

@@ -90,7 +90,7 @@ nlohmann::json summary::to_json() const {
                        {"writes_undone", o.sum.undone},
                        {"writes_beyond_the_promise", o.sum.kept},
                        {"failures", o.failures},
-                       {"mean_restore_ms", o.restores == 0 ? 0 : o.restore_ms / o.restores},
+                       {"mean_restore_ms", o.mean_restore_ms},
                        {"control",
                         {{"cycles", o.control.cycles},
                          {"records_promised", o.control.promised},

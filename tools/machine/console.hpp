@@ -1,5 +1,5 @@
-// tools/machine/console.hpp: commands to the guest's init and what it answers (guest/init.sh tells the
-// protocol).
+// tools/machine/console.hpp: commands to the guest's init and what it answers (guest/init.sh tells
+// the protocol).
 #pragma once
 
 #include <chrono>

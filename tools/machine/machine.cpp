@@ -154,8 +154,13 @@ result<void> machine::await_migration() {
     }
 }
 
-result<void> machine::save(const fs::path& snapshot) {
+result<void> machine::stop() {
     if (auto stopped = control_.execute("stop"); !stopped) return tl::unexpected(stopped.error());
+    return {};
+}
+
+result<void> machine::save(const fs::path& snapshot) {
+    if (auto stopped = stop(); !stopped) return stopped;
     const json where{{"uri", "exec:cat >'" + snapshot.string() + "'"}};
     if (auto begun = control_.execute("migrate", where); !begun) {
         return tl::unexpected(begun.error());
@@ -189,6 +194,8 @@ result<void> machine::plug(const disk_options& disk) {
     };
     json node{{"driver", "raw"}, {"node-name", "disk"}, {"file", file(disk.image)}};
     if (!disk.write_log.empty()) {
+        // QEMU makes none; it grows as it is written.
+        std::ofstream(disk.write_log, std::ios::trunc).close();
         node = {{"driver", "blklogwrites"},
                 {"node-name", "disk"},
                 {"file", {{"driver", "raw"}, {"file", file(disk.image)}}},

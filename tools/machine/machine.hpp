@@ -52,6 +52,8 @@ class machine {
 
     /// The guest's /dev/vda.
     [[nodiscard]] result<void> plug(const disk_options& disk);
+    /// Its processors stand still, and all requests of its disks are through.
+    [[nodiscard]] result<void> stop();
     /// The power goes: nobody in the machine is told.
     void cut_power() noexcept { qemu_.kill(); }
 

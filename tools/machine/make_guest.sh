@@ -83,7 +83,7 @@ main() {
         [[ -e "$root/bin/$applet" ]] || ln -s busybox "$root/bin/$applet"
     done < <("$root/bin/busybox" --list)
     with_libraries "$root" "$holdfast" "$(command -v ndctl)" /sbin/mkfs.ext4
-    cp -L /usr/lib/x86_64-linux-gnu/libeatmydata.so "$root/lib/"
+    cp -L /usr/lib/x86_64-linux-gnu/libeatmydata.so.1 "$root/lib/libeatmydata.so"
     cp /etc/mke2fs.conf "$root/etc/"
     modules "$root" "$version"
     install -m 0755 "$here/guest/init.sh" "$root/init"
