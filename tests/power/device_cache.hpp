@@ -3,46 +3,20 @@
 //
 // One run is recorded: every write and every flush that reached the virtual disk, and how long that
 // log was whenever a client was promised something. From the log images are rebuilt, as they might
-// have been at some moment: all writes up to the last flush before it, and of the later ones
-//
-//   boundary   none: the moment is a flush
-//   dropped    each with probability 1/2
-//   late       only some of the newest: the disk writes back in an order of its own
-//   torn       of each some of its sectors of 512 bytes
-//   whole      all: nothing was lost but what was never sent
-//
-// Each image is mounted in the machine, checked, served and compared: what had been promised when
-// the log was that long must be there. The control rebuilds images of a disk that lies: writes
-// behind an earlier flush are missing, too. They must lose.
+// have been at some moment (moments.hpp). Each image is mounted in the machine, checked, served and
+// compared: what had been promised when the log was that long must be there. The control rebuilds
+// images of a disk that lies: writes behind an earlier flush are missing, too. They must lose.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
 #include <map>
-#include <string>
-#include <vector>
 
 #include "base/random.hpp"
+#include "moments.hpp"
 #include "station.hpp"
-#include "write_log.hpp"
 
 namespace hf::power_test {
-
-/// What an image's disk made of the writes that no flush had covered.
-enum class fate : std::uint8_t { boundary, dropped, late, torn, whole, lies };
-
-[[nodiscard]] const char* to_string(fate f) noexcept;
-
-/// An image to be rebuilt: entries [0, synced) are on the disk, [synced, cut) may be.
-struct moment {
-    std::size_t synced = 0;
-    std::size_t cut = 0;
-    fate of = fate::boundary;
-};
-
-/// `images` moments in the order of their cuts, half of them at flushes; `lies` more that lie.
-[[nodiscard]] std::vector<moment> choose_moments(const write_log& log, u64 images, u64 lies,
-                                                 xoshiro256ss& random);
 
 struct cache_outcome {
     target where;
