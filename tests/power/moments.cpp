@@ -49,9 +49,15 @@ std::vector<moment> choose_moments(const write_log& log, u64 images, u64 lies,
             all.push_back({flush, flush, fate::boundary});
             continue;
         }
-        // Just before a flush, where most is uncovered, or anywhere.
-        const std::size_t cut = random.below(3) != 0 ? flush - 1 : random.below(log.entries.size());
-        all.push_back({synced_before(log, cut), cut, behind[i / 2 % std::size(behind)]});
+        // Just before a flush, where most is uncovered, or anywhere; where something is, at best.
+        moment one;
+        for (int tries = 0; tries < 20 && one.cut == one.synced; ++tries) {
+            const std::size_t before = flushes[random.below(flushes.size())] - 1;
+            one.cut = random.below(3) != 0 ? before : random.below(log.entries.size());
+            one.synced = synced_before(log, one.cut);
+        }
+        one.of = behind[i / 2 % std::size(behind)];
+        all.push_back(one);
     }
     for (u64 i = 0; i < lies && flushes.size() > 2 * flushes_of_a_lie; ++i) {
         // In the later half: by then clients have been promised something.
