@@ -77,6 +77,8 @@ int try_device_caches(const arguments& a, nlohmann::json facts) {
 }
 
 int run(arguments& a) {
+    // From here on signals are counted, and the directory is removed whatever happens.
+    if (interrupted()) return 1;
     summary all;
     all.seed = a.options.seed;
     all.control_wanted = !a.no_control && std::ranges::count(a.media, "file") != 0;
@@ -104,6 +106,7 @@ int run(arguments& a) {
         if (!interrupted()) all.outcomes.push_back(campaign(a.options, where).run());
     }
     all.print();
+    if (interrupted()) std::printf("interrupted\n");
     if (!a.json.empty()) std::ofstream(a.json) << all.to_json().dump(2) << '\n';
     return all.well() && !interrupted() ? 0 : 1;
 }

@@ -138,7 +138,9 @@ bool performance::run_control() {
     const std::uint64_t promised = ledger_->durable();
     std::uint64_t lost = promised;
     std::string how = "the region does not open again";
-    if (server_.start()) {
+    if (!server_.start()) {
+        show_.say(server_.output());
+    } else {
         const auto seen = ledger_->compare(server_.port());
         if (!seen) return give_up("the server ended while everything was read back");
         lost = seen->durable_lost + seen->altered + seen->holes;
