@@ -12,6 +12,7 @@ namespace {
 constexpr u64 shortest_ms = 50;
 constexpr u64 longest_ms = 800;
 constexpr u64 longest_opening_ms = 1500;
+constexpr u64 creations = 2;
 
 /// Each target draws numbers of its own.
 u64 seed_for(u64 seed, const std::string& name) {
@@ -31,7 +32,7 @@ campaign::campaign(campaign_options options, target where)
 }
 
 outcome campaign::run() {
-    auto well = station_.make_medium();
+    auto well = create();
     while (well && out_.cycles < where_.cycles && !interrupted()) well = cycle();
     if (well) well = look_once_more();
     station_.power_off();
@@ -40,6 +41,19 @@ outcome campaign::run() {
     station_.power_off();
     out_.mean_restore_ms = station_.mean_power_on_ms();
     return out_;
+}
+
+/// The power goes while the region is made, on a new medium each time. Nothing is promised then,
+/// but the next opening must get through: with what there is, or with a new region.
+result<void> campaign::create() {
+    for (u64 i = 0; i < creations && !interrupted(); ++i) {
+        if (auto made = station_.make_medium(); !made) return made;
+        if (auto cut = cut_while_opening(); !cut) return cut;
+        if (auto on = station_.power_on(station_.disk()); !on) return on;
+        if (auto served = station_.serve(acknowledgement::durable, true); !served) return served;
+        station_.machine().cut_power();
+    }
+    return {};
 }
 
 /// The power goes while the server recovers, or shortly before or after.
@@ -81,12 +95,11 @@ result<u64> campaign::write_until_the_cut(acknowledgement ack) {
 result<void> campaign::cycle() {
     last_ = {};
     ack_ = random_.below(4) == 0 ? acknowledgement::buffered : acknowledgement::durable;
-    const bool first = out_.cycles == 0;
-    if (!first && random_.below(5) == 0) {
+    if (out_.cycles != 0 && random_.below(5) == 0) {
         if (auto cut = cut_while_opening(); !cut) return cut;
     }
     if (auto on = station_.power_on(station_.disk()); !on) return on;
-    if (auto open = first ? station_.serve(ack_, true) : open_and_judge(); !open) return open;
+    if (auto open = open_and_judge(); !open) return open;
     const auto after = write_until_the_cut(ack_);
     if (!after) return tl::unexpected(after.error());
     ++out_.cycles;

@@ -40,6 +40,7 @@ class campaign {
     [[nodiscard]] outcome run();
 
    private:
+    [[nodiscard]] result<void> create();
     [[nodiscard]] result<void> cycle();
     [[nodiscard]] result<void> look_once_more();
     [[nodiscard]] result<void> control();

@@ -37,6 +37,7 @@ bool interrupted() {
 result<void> station::make_medium() {
     std::error_code ignored;
     fs::remove(options_.directory / "persistent_memory", ignored);
+    formatted_ = false;
     if (is_dax()) return {};
     return machine::make_disk(disk(), disk_bytes, where_.file_system);
 }
