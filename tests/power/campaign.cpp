@@ -52,6 +52,7 @@ result<void> campaign::create() {
         if (auto on = station_.power_on(station_.disk()); !on) return on;
         if (auto served = station_.serve(acknowledgement::durable, true); !served) return served;
         station_.machine().cut_power();
+        report_creation();
     }
     return {};
 }

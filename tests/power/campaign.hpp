@@ -49,6 +49,7 @@ class campaign {
     [[nodiscard]] result<void> open_and_judge();
     [[nodiscard]] result<u64> write_until_the_cut(acknowledgement ack);
     void complain(const error& why);
+    void report_creation() const;
     void report_cycle(const verdict& v, u64 cut_ms) const;
 
     campaign_options options_;

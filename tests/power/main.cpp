@@ -106,7 +106,6 @@ int run(arguments& a) {
         if (!interrupted()) all.outcomes.push_back(campaign(a.options, where).run());
     }
     all.print();
-    if (interrupted()) std::printf("interrupted\n");
     if (!a.json.empty()) std::ofstream(a.json) << all.to_json().dump(2) << '\n';
     return all.well() && !interrupted() ? 0 : 1;
 }

@@ -11,6 +11,11 @@ unsigned long long number(u64 n) { return n; }
 
 }  // namespace
 
+void campaign::report_creation() const {
+    std::printf("  %-13s opens after a power cut while it was made\n", where_.name().c_str());
+    (void)std::fflush(stdout);
+}
+
 void campaign::report_cycle(const verdict& v, u64 cut_ms) const {
     std::printf("  %-13s cycle %3llu of %llu  ", where_.name().c_str(), number(out_.cycles),
                 number(where_.cycles));

@@ -63,13 +63,15 @@ void summary::print() const {
     if (losses() + failures() != 0) {
         std::printf("power-test: %llu records lost or altered, %llu failures; seed %llu\n",
                     number(losses()), number(failures()), number(seed));
+    } else if (interrupted()) {
+        std::printf("power-test: interrupted; 0 lost so far; seed %llu\n", number(seed));
     } else if (!proves) {
         std::printf(
             "power-test: 0 lost, but the control lost nothing either: "
             "the test proves nothing\n");
     } else {
         std::printf("power-test: 0 durable records lost, 0 altered%s; seed %llu\n",
-                    control_wanted ? "; the control lost records" : "", number(seed));
+                    control_wanted ? "; the control lost records" : "; no control", number(seed));
     }
 }
 
