@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/check.hpp"
 #include "base/clock.hpp"
 #include "bench/processor.hpp"
 #include "bench/subject.hpp"
@@ -165,7 +166,7 @@ void engine_subject<D>::work(worker& w, const stream& steps, unsigned sample_eve
     w.cpu_ns = thread_cpu_ns() - cpu;
     meet(m.finished, threads);
     const u64 waited = thread_cpu_ns();
-    epochs.wait_durable(last);
+    if (auto ok = epochs.wait_durable(last); !ok) fatal(ok.error().to_string().c_str());
     w.end_ns = now_ns();
     w.cpu_ns += thread_cpu_ns() - waited;
     w.preemptions = thread_preemptions() - preempted;

@@ -41,6 +41,8 @@ struct region_options {
     std::uint64_t initial_size = std::uint64_t{64}
                                  << 20;  ///< bytes, at creation; rounded up to 64 KiB
     std::uint64_t max_size = 0;          ///< bytes; 0: the whole window (1 TiB)
+    std::uint64_t memory = 0;  ///< on the medium `file`: bytes that pages which were written to may
+                               ///< take; 0: half of the machine's, or of the control group's limit
     discipline kind = discipline::incll;
     std::optional<medium_kind> medium;  ///< nullopt: found from the file
     flush_policy flush = flush_policy::automatic;

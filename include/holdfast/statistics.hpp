@@ -25,7 +25,10 @@ struct journal_statistics {
     std::uint64_t late_ns = 0;     ///< how long epochs were kept open because the disk was behind
     std::uint64_t bytes = 0;       ///< size of the journal
     std::uint64_t used_bytes = 0;  ///< of these, not yet in the region's file
-    std::string refusal;           ///< why nothing becomes durable at present; empty: it does
+    std::uint64_t private_bytes = 0;  ///< pages that were written to and are kept in memory; 0 as
+                                      ///< long as the region is smaller than it may take
+    std::uint64_t given_back_bytes = 0;  ///< of such pages, whose memory was given back
+    std::string refusal;                 ///< why nothing becomes durable at present; empty: it does
 };
 
 struct statistics {

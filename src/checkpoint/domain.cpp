@@ -129,8 +129,7 @@ result<void> domain::start_journal() {
     if (auto ok = region_.start_journal(durable_); !ok) return ok;
     region_.redo()->set_listener([this](u64 epoch) { announce(epoch); });
     end_epoch();
-    region_.redo()->apply_all();
-    return {};
+    return region_.redo()->apply_all();
 }
 
 void domain::start_clock() {
@@ -148,6 +147,7 @@ result<void> domain::close() {
     if (clock_.joinable()) clock_.join();
     end_epoch();
     if (!options_.durable || region_.read_only()) return {};
+    if (auto ok = accepts_writes(); !ok) return ok;
     auto written = region_.update_super([&](layout::superblock& s) {
         s.clean = 1;
         s.clean_epoch = current_ - 1;
@@ -193,7 +193,13 @@ bool domain::restamp_due() const noexcept {
 void domain::wait_at_gate() {
     u32 seen = state_.load(std::memory_order_acquire);
     if (seen == state_due && close_gate()) {
-        lead_boundary();
+        // Another epoch may have been ended since this one was found due: then it goes on, rather
+        // than wait for the disk behind a closed gate.
+        if (may_end_epoch()) {
+            lead_boundary();
+        } else {
+            open_gate();
+        }
         return;
     }
     for (unsigned tries = 0;; ++tries) {
@@ -284,6 +290,7 @@ void domain::capture(u64 ending) {
     for (const chunk& c : chunks_) region_.dirty()->collect({c.lines, c.count});
     journal::capture& copy = region_.redo()->begin();
     copy.begin(ending, region_.dirty()->take());
+    region_.copies()->begin_if_needed(region_.size(), ending);
     chunks_.clear();
     for (std::size_t at = 0; at < copy.size(); at += lines_per_chunk) {
         chunks_.push_back(
@@ -292,7 +299,17 @@ void domain::capture(u64 ending) {
     capturing_ = &copy;
     work_on_chunks();
     capturing_ = nullptr;
+    give_memory_back();
 }
+
+void domain::give_memory_back() {
+    private_pages& copies = *region_.copies();
+    copies.drop();
+    is_crowded_.store(copies.is_over_budget(), std::memory_order_relaxed);
+    if (copies.wants_room()) region_.redo()->ask_to_apply();
+}
+
+void domain::sleep_a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 /// By the journal's thread.
 void domain::announce(u64 epoch) {
@@ -336,6 +353,9 @@ void domain::write_back(const u64* lines, std::size_t count) {
     if (capturing_ != nullptr) {
         const auto first = static_cast<std::size_t>(lines - capturing_->as_record().lines.data());
         capturing_->copy(region_.base(), first, count);
+        if (region_.copies()->is_tracking()) {
+            region_.copies()->captured({lines, count}, capturing_->epoch());
+        }
         return;
     }
     region_.med().flush_lines(region_.base(), lines, count);
@@ -355,8 +375,17 @@ void domain::help_write_back() {
 }
 
 // Outside of the gate: nobody else is kept waiting.
-void domain::wait_for_journal() {
-    if (region_.redo() != nullptr) region_.redo()->wait_ready();
+bool domain::wait_for_journal() {
+    return region_.redo() == nullptr || region_.redo()->wait_ready();
+}
+
+result<void> domain::accepts_writes() const {
+    if (region_.redo() == nullptr || !region_.redo()->is_refusing()) [[likely]]
+        return {};
+    const auto why = region_.redo()->refusal();
+    if (!why) return {};
+    return failure({errc::no_space, "make epochs durable (" + why->what + ")", why->where, why->why,
+                    "free space on its file system: it goes on by itself then"});
 }
 
 /// Whether the epoch has so many dirty lines that it should end before its time.
@@ -376,7 +405,7 @@ bool domain::may_end_epoch() const {
 void domain::end_epoch() {
     const u64 ending = current_.load(std::memory_order_acquire);
     while (current_.load(std::memory_order_acquire) == ending) {
-        wait_for_journal();
+        if (!wait_for_journal()) return;
         if (close_gate()) {
             // Another leader may have been quicker: then this would end an epoch nobody asked to
             // end.
@@ -391,11 +420,21 @@ void domain::end_epoch() {
     }
 }
 
-void domain::wait_durable(u64 t) {
+void domain::wait_announced(u64 t) {
+    const u64 seen = durable_.load(std::memory_order_acquire);
+    if (seen >= t) return;
+    if (region_.redo() == nullptr) {
+        durable_.wait(seen, std::memory_order_acquire);
+    } else {
+        (void)region_.redo()->wait_until([&] { return durable_epoch() >= t; });
+    }
+}
+
+result<void> domain::wait_durable(u64 t) {
     while (durable_epoch() < t) {
+        if (auto ok = accepts_writes(); !ok) return ok;
         if (current_epoch() > t) {  // ended, and on its way to the disk
-            const u64 seen = durable_.load(std::memory_order_acquire);
-            if (seen < t) durable_.wait(seen, std::memory_order_acquire);
+            wait_announced(t);
             continue;
         }
         const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
@@ -405,6 +444,7 @@ void domain::wait_durable(u64 t) {
         }
         end_epoch();
     }
+    return {};
 }
 
 bool domain::anything_written() const noexcept {

@@ -102,11 +102,20 @@ class domain {
     [[nodiscard]] u64 durable_epoch() const noexcept {
         return durable_.load(std::memory_order_acquire);
     }
-    /// Ends the running epoch now. Not from inside an operation.
+    /// Ends the running epoch now, unless the medium refuses. Not from inside an operation.
     void end_epoch();
     /// Returns once epoch `t` is durable; ends it early (group commit). Not from inside an
-    /// operation.
-    void wait_durable(u64 t);
+    /// operation. errc::no_space: the medium refuses; it may become durable later.
+    [[nodiscard]] result<void> wait_durable(u64 t);
+    /// errc::no_space while the medium has no room to make anything durable. What is written in
+    /// such a time would only pile up in memory.
+    [[nodiscard]] result<void> accepts_writes() const;
+    /// To be called before a write, outside of an operation: waits a moment while the region's
+    /// private pages take more memory than they may.
+    void slow_writer() const {
+        if (is_crowded_.load(std::memory_order_relaxed)) [[unlikely]]
+            sleep_a_moment();
+    }
     /// Runs `work` with no operation inside, in the running epoch; `work` may note lines in the
     /// lane.
     void with_world_stopped(const std::function<void(lane&)>& work);
@@ -169,11 +178,14 @@ class domain {
     void work_on_chunks();
     void write_back_all();
     void write_back(const u64* lines, std::size_t count);
-    void wait_for_journal();
+    [[nodiscard]] bool wait_for_journal();
+    void wait_announced(u64 t);
     [[nodiscard]] bool may_end_epoch() const;
     [[nodiscard]] bool under_pressure() const;
     [[nodiscard]] std::chrono::microseconds longest_nap() const;
     void help_write_back();
+    void give_memory_back();
+    static void sleep_a_moment();
     void run_clock();
     [[nodiscard]] bool anything_written() const noexcept;
     lane& bind_lane();
@@ -197,6 +209,7 @@ class domain {
     std::atomic<u64> last_boundary_ns_{0};
     std::atomic<u64> last_pause_{0};
     std::atomic<u64> late_ns_{0};
+    std::atomic<bool> is_crowded_{false};
 
     // Write-back work: the chunks, and [phase 24 | chunks 20 | next 20] in one word, so that a late
     // helper never takes a chunk of another phase.

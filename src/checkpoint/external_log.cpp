@@ -63,6 +63,7 @@ result<void> log_writer::make_room(std::span<const log_object> objects) {
     place p = place_;
     for (const log_object& o : objects) {
         HF_CHECK(o.size <= max_log_object, "object too large for the external log");
+        HF_CHECK(o.offset % sizeof(u64) == 0, "an object of the external log begins at a word");
         const u64 stride = detail::log_entry_stride(o.size);
         p = next_place(p, stride);
         if (p.segment == segments_.size()) {
@@ -78,13 +79,32 @@ result<void> log_writer::make_room(std::span<const log_object> objects) {
     return {};
 }
 
+namespace {
+
+/// Copies an object word by word, each with an atomic load. The object's owner holds its lock, but
+/// a lock that lies in the object is still touched: others, who saw it free, try to take it.
+void copy_words(void* to, const void* from, u64 size) noexcept {
+    using word [[gnu::may_alias]] = u64;
+    const u64 words = size / sizeof(u64);
+    for (u64 i = 0; i < words; ++i) {
+        static_cast<word*>(to)[i] =
+            __atomic_load_n(static_cast<const word*>(from) + i, __ATOMIC_RELAXED);
+    }
+    for (u64 i = words * sizeof(u64); i < size; ++i) {
+        static_cast<u8*>(to)[i] =
+            __atomic_load_n(static_cast<const u8*>(from) + i, __ATOMIC_RELAXED);
+    }
+}
+
+}  // namespace
+
 void log_writer::write_entry(const log_object& object, u64 at, u64 epoch) noexcept {
     auto* entry = region_->at<detail::log_entry_header>(at);
     entry->epoch = epoch;
     entry->object = object.offset;
     entry->size = object.size;
     entry->zero = 0;
-    std::memcpy(entry + 1, region_->base() + object.offset, object.size);
+    copy_words(entry + 1, region_->base() + object.offset, object.size);
     entry->checksum = detail::log_entry_checksum(entry, seed_);
     region_->med().flush(entry, sizeof(*entry) + object.size);
 }

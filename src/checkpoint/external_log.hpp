@@ -40,7 +40,7 @@
 namespace hf {
 
 struct log_object {
-    u64 offset;  ///< in the region
+    u64 offset;  ///< in the region, a multiple of 8
     u32 size;    ///< bytes, at most max_log_object
 };
 

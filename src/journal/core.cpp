@@ -11,6 +11,7 @@ core::core(block_file& journal, block_file& base, const identity& who, u64 base_
     header_.who = who;
     header_.segment_bytes = shape.segment_bytes;
     header_.base_epoch = base_epoch;
+    applied_epoch_ = base_epoch;
 }
 
 result<std::unique_ptr<core>> core::start(block_file& journal, block_file& base,
@@ -63,6 +64,10 @@ result<void> core::commit(const record& r) {
     return {};
 }
 
+bool core::is_durable(const ring::used_segment& s) const noexcept {
+    return s.chunks.back().at.record <= durable_;
+}
+
 result<u64> core::apply_some(u64 most, bool all) {
     std::vector<chunk_place> chunks;
     u64 segments = 0;
@@ -70,10 +75,10 @@ result<u64> core::apply_some(u64 most, bool all) {
         const std::lock_guard lock(mutex_);
         const auto& used = ring_.used();
         // The newest segment is still being filled.
-        const u64 full = used.size() - (all || used.empty() ? 0 : 1);
+        const bool newest_too = all && !used.empty() && is_durable(used.back()) && ring_.seal();
+        const u64 full = used.size() - (newest_too || used.empty() ? 0 : 1);
         // J2: nothing of a record that is not durable.
-        while (segments < std::min(most, full) &&
-               used[segments].chunks.back().at.record <= durable_) {
+        while (segments < std::min(most, full) && is_durable(used[segments])) {
             const auto& more = used[segments++].chunks;
             chunks.insert(chunks.end(), more.begin(), more.end());
         }
@@ -105,6 +110,7 @@ result<void> core::say_applied(std::span<const chunk_place> applied) {
     ++syncs_;
     HF_PERSIST_POINT("journal J4: the header durable before a segment is used again");
     header_ = next;
+    applied_epoch_ = next.base_epoch;
     return {};
 }
 

@@ -50,11 +50,13 @@ class core {
     [[nodiscard]] bool needs_space(const record& r);
 
     /// Applies the oldest full segments of durable records, at most `most` (J2-J4). Returns how
-    /// many that were. With `all` the segment that is being filled, too: no commit() may be
-    /// running.
+    /// many that were. With `all` the segment that is being filled, too, if all in it is durable:
+    /// it counts as full then.
     [[nodiscard]] result<u64> apply_some(u64 most, bool all = false);
 
     [[nodiscard]] u64 records() const;
+    /// The base file has the whole of this epoch, and of all before it.
+    [[nodiscard]] u64 applied_epoch() const noexcept { return applied_epoch_; }
     [[nodiscard]] u64 segment_bytes() const noexcept { return ring_.segment_bytes(); }
     [[nodiscard]] u64 segments() const;
     /// Segments that hold something not applied.
@@ -67,6 +69,7 @@ class core {
     core(block_file& journal, block_file& base, const identity& who, u64 base_epoch,
          const geometry& shape);
     [[nodiscard]] result<void> make_room(const record& r);
+    [[nodiscard]] bool is_durable(const ring::used_segment& s) const noexcept;
     [[nodiscard]] result<void> say_applied(std::span<const chunk_place> applied);
 
     block_file& journal_;
@@ -75,6 +78,7 @@ class core {
     ring ring_;
     u64 durable_ = 0;      ///< the last durable record
     header_facts header_;  // apply_some() only
+    std::atomic<u64> applied_epoch_{0};
     std::atomic<bool> base_grown_{false};
     std::atomic<u64> base_bytes_{0};
     std::atomic<u64> syncs_{0};

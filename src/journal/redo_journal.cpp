@@ -53,6 +53,19 @@ void redo_journal::set_listener(std::function<void(u64 epoch)> listener) {
     listener_ = std::move(listener);
 }
 
+void redo_journal::set_applied_listener(std::function<void(u64 epoch)> listener) {
+    const std::lock_guard lock(mutex_);
+    applied_listener_ = std::move(listener);
+}
+
+void redo_journal::ask_to_apply() {
+    {
+        const std::lock_guard lock(mutex_);
+        was_asked_ = true;
+    }
+    changed_.notify_all();
+}
+
 u64 redo_journal::comfortable_lines() const noexcept {
     return shape_.segment_bytes * most_segments() / line_size / 4;
 }
@@ -76,9 +89,15 @@ bool redo_journal::is_ready() const {
     return begun_ - written_ < most_under_way;
 }
 
-void redo_journal::wait_ready() {
+bool redo_journal::wait_ready() {
+    return wait_until([this] { return begun_ - written_ < most_under_way; });
+}
+
+bool redo_journal::wait_until(const std::function<bool()>& is_so) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return begun_ - written_ < most_under_way; });
+    bool so = false;
+    changed_.wait(lock, [&] { return (so = is_so()) || refusal_; });
+    return so;
 }
 
 capture& redo_journal::begin() {
@@ -96,13 +115,29 @@ void redo_journal::submit() {
     changed_.notify_all();
 }
 
-void redo_journal::apply_all() {
+result<void> redo_journal::apply_all() {
     std::unique_lock lock(mutex_);
     // The writing thread rests now, and does not begin while the flag is set.
-    changed_.wait(lock, [this] { return written_ == submitted_ && !apply_everything_; });
+    changed_.wait(lock,
+                  [this] { return (written_ == submitted_ && !apply_everything_) || refusal_; });
+    if (refusal_) return tl::unexpected(*refusal_);
     apply_everything_ = true;
     changed_.notify_all();
     changed_.wait(lock, [this] { return !apply_everything_; });
+    if (apply_refusal_) return tl::unexpected(*apply_refusal_);
+    return {};
+}
+
+void redo_journal::refuse(std::unique_lock<std::mutex>& lock, const error& why) {
+    refusal_ = why;
+    refusing_ = true;
+    changed_.notify_all();
+    changed_.wait_for(lock, retry_after, [this] { return stopping_; });
+}
+
+void redo_journal::accept() {
+    refusal_.reset();
+    refusing_ = false;
 }
 
 std::optional<error> redo_journal::refusal() const {
@@ -123,7 +158,7 @@ void redo_journal::write_loop() {
         capture& c = captures_[written_ % most_under_way];
         lock.unlock();
         const u64 start = now_ns();
-        commit(c);
+        if (!commit(c)) return;
         last_commit_ns_ = now_ns() - start;
         {
             const std::lock_guard guard(listener_mutex_);
@@ -136,36 +171,44 @@ void redo_journal::write_loop() {
     }
 }
 
-void redo_journal::commit(capture& c) {
+/// Has the applying thread free segments. False: it could not.
+bool redo_journal::make_space() {
+    const u64 before = core_->used();
+    if (before <= 1) return false;
+    std::unique_lock lock(mutex_);
+    wants_space_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !wants_space_; });
+    return core_->used() < before;
+}
+
+/// False: there is no room, and the region is being closed.
+bool redo_journal::commit(capture& c) {
     for (;;) {
-        // Space comes from the applying thread, as long as that has something to apply.
-        if (core_->needs_space(c.as_record())) {
-            std::unique_lock lock(mutex_);
-            if (core_->used() > 1 && core_->segments() >= most_segments()) {
-                wants_space_ = true;
-                changed_.notify_all();
-                changed_.wait(lock, [this] { return !wants_space_; });
-                continue;
-            }
-        }
+        // Rather than let the journal grow beyond bounds.
+        const bool full = core_->needs_space(c.as_record());
+        if (full && core_->segments() >= most_segments() && make_space()) continue;
         auto done = core_->commit(c.as_record());
         if (!done && done.error().code != errc::no_space) fatal(done.error().to_string().c_str());
+        if (!done && make_space()) continue;
         std::unique_lock lock(mutex_);
         if (done) {
-            refusal_.reset();
-            return;
+            accept();
+            return true;
         }
-        refusal_ = done.error();
-        HF_CHECK(!stopping_, "the region is closed while its journal has no room on the disk");
-        lock.unlock();
-        std::this_thread::sleep_for(retry_after);
+        if (stopping_) {
+            gave_up_ = true;
+            changed_.notify_all();
+            return false;
+        }
+        refuse(lock, done.error());
     }
 }
 
 // ---------------------------------------------------------------------------- the applying thread
 
 bool redo_journal::should_apply() const {
-    return apply_everything_ || wants_space_ || 2 * core_->used() > most_segments();
+    return apply_everything_ || wants_space_ || was_asked_ || 2 * core_->used() > most_segments();
 }
 
 void redo_journal::apply_loop() {
@@ -173,26 +216,39 @@ void redo_journal::apply_loop() {
     for (;;) {
         changed_.wait(lock, [this] { return stopping_ || should_apply(); });
         if (stopping_ && !wants_space_ && !apply_everything_) {
-            if (written_ == submitted_) return;
-            changed_.wait(lock, [this] { return written_ == submitted_ || wants_space_; });
+            if (written_ == submitted_ || gave_up_) return;
+            changed_.wait(lock,
+                          [this] { return written_ == submitted_ || gave_up_ || wants_space_; });
             continue;
         }
-        const bool all = apply_everything_;
-        lock.unlock();
-        u64 applied = 0;
-        do {
-            auto some = core_->apply_some(all_of_them, all);
-            if (!some) fatal(some.error().to_string().c_str());
-            applied = *some;
-        } while (all && applied != 0);
-        lock.lock();
-        if (all) apply_everything_ = false;
-        wants_space_ = false;
-        changed_.notify_all();
-        // Full segments of a record that is not durable yet cannot be applied: wait for its sync.
-        if (applied == 0 && !stopping_ && should_apply()) {
-            changed_.wait_for(lock, std::chrono::milliseconds(1));
-        }
+        apply_what_is_due(lock);
+    }
+}
+
+void redo_journal::apply_what_is_due(std::unique_lock<std::mutex>& lock) {
+    const bool all = apply_everything_;
+    const bool asked = std::exchange(was_asked_, false);
+    lock.unlock();
+    result<u64> applied = 0;
+    do {
+        applied = core_->apply_some(all_of_them, all || asked);
+    } while (all && applied && *applied != 0);
+    if (!applied && applied.error().code != errc::no_space) {
+        fatal(applied.error().to_string().c_str());
+    }
+    if (applied && applied_listener_) applied_listener_(core_->applied_epoch());
+    lock.lock();
+    // Without room in the base nothing was given up, and the same can be tried again.
+    apply_refusal_ = applied ? std::nullopt : std::optional(applied.error());
+    if (all) apply_everything_ = false;
+    wants_space_ = false;
+    changed_.notify_all();
+    if (stopping_ || !should_apply()) return;
+    // Full segments of a record that is not durable yet cannot be applied: wait for its sync.
+    if (!applied) {
+        changed_.wait_for(lock, retry_after, [this] { return stopping_ || wants_space_; });
+    } else if (*applied == 0) {
+        changed_.wait_for(lock, std::chrono::milliseconds(1));
     }
 }
 

@@ -6,9 +6,10 @@
 // When it does not. There are two captures: one is written, the other may be filled. While both are
 //  taken is_ready() is false, the clock lets the epoch grow, and only who must have it ended waits.
 //  How many lines an epoch may hold is the dirty set's business.
-// Errors. A full file system: the epoch stays where it is, refusal() says why, and it is tried
-// again
-//  until there is room. Everything else, a failed sync above all, is fatal.
+// Errors. A full file system, be it for a record or for the base: the journal refuses. What was
+//  submitted stays where it is and is tried again until there is room; refusal() says why, nobody
+//  waits meanwhile, and who closes the region loses what had not become durable, with an error.
+//  Everything else, a failed sync above all, is fatal.
 // Concurrency. begin() and submit() by one thread at a time, the boundary's leader; all else by
 //  anybody.
 #pragma once
@@ -32,7 +33,7 @@ class redo_journal {
     [[nodiscard]] static result<std::unique_ptr<redo_journal>> start(
         std::unique_ptr<block_file> journal, std::unique_ptr<block_file> base, const identity& who,
         u64 base_epoch, const geometry& shape);
-    /// Waits for what was submitted.
+    /// Waits for what was submitted, unless the journal refuses.
     ~redo_journal();
     redo_journal(const redo_journal&) = delete;
     redo_journal& operator=(const redo_journal&) = delete;
@@ -42,18 +43,30 @@ class redo_journal {
     void set_listener(std::function<void(u64 epoch)> listener);
 
     [[nodiscard]] bool is_ready() const;
-    void wait_ready();
+    /// False: the journal refuses.
+    [[nodiscard]] bool wait_ready();
+    /// Waits until `is_so`, which is asked again whenever an epoch has become durable. False: the
+    /// journal refuses, and it is not so.
+    [[nodiscard]] bool wait_until(const std::function<bool()>& is_so);
     /// The capture to fill. Waits if none is free.
     [[nodiscard]] capture& begin();
     /// The filled capture is to become durable.
     void submit();
-    /// Everything submitted is durable, and in the base file.
-    void apply_all();
+    /// Called with the epoch that the base file has by now, by the applying thread, each time it
+    /// has applied something. To be set before the first record.
+    void set_applied_listener(std::function<void(u64 epoch)> listener);
+    /// What is durable is to be applied soon, however empty the journal is. By anybody.
+    void ask_to_apply();
+    /// Everything submitted is durable, and in the base file. errc::no_space: the journal refuses.
+    [[nodiscard]] result<void> apply_all();
 
     /// The base file has so many bytes now: its length is made durable before the next record.
     void base_has_grown(u64 bytes) noexcept;
     /// Why nothing becomes durable for the time being; nullopt: it does.
     [[nodiscard]] std::optional<error> refusal() const;
+    [[nodiscard]] bool is_refusing() const noexcept {
+        return refusing_.load(std::memory_order_relaxed);
+    }
 
     [[nodiscard]] const core& numbers() const noexcept { return *core_; }
     [[nodiscard]] u64 last_commit_ns() const noexcept { return last_commit_ns_; }
@@ -64,7 +77,11 @@ class redo_journal {
     redo_journal() = default;
     void write_loop();
     void apply_loop();
-    void commit(capture& c);
+    bool commit(capture& c);
+    bool make_space();
+    void refuse(std::unique_lock<std::mutex>& lock, const error& why);
+    void accept();
+    void apply_what_is_due(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] bool should_apply() const;
     [[nodiscard]] u64 most_segments() const noexcept;
 
@@ -80,10 +97,15 @@ class redo_journal {
     u64 submitted_ = 0;  ///< captures_[n % most_under_way] is the n-th one's
     u64 written_ = 0;
     bool stopping_ = false;
+    bool gave_up_ = false;  ///< stopping_, and what was submitted stays without a place
     bool apply_everything_ = false;
+    bool was_asked_ = false;
     bool wants_space_ = false;
     std::function<void(u64)> listener_;
+    std::function<void(u64)> applied_listener_;
     std::optional<error> refusal_;
+    std::optional<error> apply_refusal_;  ///< the base had no room at the last attempt
+    std::atomic<bool> refusing_{false};
     std::atomic<u64> last_commit_ns_{0};
     std::atomic<u64> base_bytes_{0};
     std::mutex listener_mutex_;

@@ -70,6 +70,7 @@ result<void> ring::append(block_file& file, const record& r) {
     std::vector<used_segment> fresh;
     std::vector<chunk_place> into_newest;
     u64 written = 0;
+    half_written_ = true;
     for (u64 i = 0; i < plan_.size(); ++i) {
         const planned& p = plan_[i];
         if (p.opens_segment) {
@@ -107,7 +108,14 @@ result<void> ring::append(block_file& file, const record& r) {
     at_ = align_up(plan_.back().within + chunk_bytes(plan_.back().runs, plan_.back().lines), page);
     written_ += written;
     ++next_record_;
+    half_written_ = false;
     return {};
+}
+
+bool ring::seal() noexcept {
+    if (half_written_) return false;
+    at_ = segment_bytes_;
+    return true;
 }
 
 void ring::free_oldest(u64 n) {

@@ -58,10 +58,14 @@ class ring {
 
     /// How many more segments than are free append() would need.
     [[nodiscard]] u64 missing(const record& r);
-    /// Writes the record; missing(r) must be 0. On error nothing counts, and it may be tried again.
+    /// Writes the record; missing(r) must be 0. On error nothing counts, and it may be tried again:
+    /// at the same place, for a position must not be found twice.
     [[nodiscard]] result<void> append(block_file& file, const record& r);
 
     [[nodiscard]] const std::deque<used_segment>& used() const noexcept { return used_; }
+    /// The next record begins a segment of its own, so the newest one is full. False: a record has
+    /// begun there and is to be tried again.
+    bool seal() noexcept;
     /// The oldest `n` used segments become free.
     void free_oldest(u64 n);
     /// One more segment at the file's end, which the caller has extended.
@@ -90,6 +94,7 @@ class ring {
     u64 next_record_ = 1;
     u64 at_;  ///< next byte in the newest used segment
     u64 written_ = 0;
+    bool half_written_ = false;
     std::deque<used_segment> used_;
     std::deque<u64> free_;
     std::vector<planned> plan_;

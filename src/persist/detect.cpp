@@ -65,7 +65,8 @@ bool overwrites_in_place(int fd) {
     struct statfs fs{};
     if (::fstatfs(fd, &fs) != 0) return false;
     const auto type = static_cast<unsigned long>(fs.f_type) & 0xFFFFFFFFUL;
-    return type == EXT4_SUPER_MAGIC || type == XFS_SUPER_MAGIC || type == TMPFS_MAGIC;
+    // Not xfs: extents that a copy shares (reflink) get new blocks when they are written to.
+    return type == EXT4_SUPER_MAGIC || type == TMPFS_MAGIC;
 }
 
 result<medium_kind> detect_medium(int fd, const std::string& path) {

@@ -70,7 +70,7 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
     auto grown = detail::allocate(file_, name_, old_bytes, new_bytes);
     if (grown && redo_) {
         redo_->base_has_grown(new_bytes);  // synced before the record that says so (journal J0)
-        dirty_->set_limit(redo_->comfortable_lines());
+        set_dirty_limit(new_bytes);
     } else if (grown) {
         grown = detail::sync(file_, name_);
     }

@@ -154,8 +154,18 @@ result<void> region::start_journal(u64 base_epoch) {
     }
     HF_PERSIST_POINT("journal K2: journal whole and named before the first record");
     redo_ = std::move(*started);
-    dirty_->set_limit(redo_->comfortable_lines());
+    redo_->set_applied_listener([this](u64 epoch) { copies_->find_droppable(size(), epoch); });
+    set_dirty_limit(size());
     return {};
+}
+
+// Each dirty line may be the only one of its page, and each such page is a copy.
+void region::set_dirty_limit(u64 region_bytes) {
+    u64 lines = redo_->comfortable_lines();
+    if (region_bytes > copies_->budget()) {
+        lines = std::min(lines, copies_->budget() / private_pages::page_bytes / 4);
+    }
+    dirty_->set_limit(lines);
 }
 
 result<void> region::drop_old_journal() {
@@ -167,7 +177,7 @@ result<void> region::drop_old_journal() {
 }
 
 result<void> region::retire_journal() {
-    redo_->apply_all();
+    if (auto ok = redo_->apply_all(); !ok) return ok;
     redo_.reset();
     HF_PERSIST_POINT("journal K3: base complete and clean before the journal goes");
     journal_file_ = {};

@@ -17,6 +17,7 @@ namespace {
 using layout::page_size;
 
 constexpr u32 max_fence_latency_ns = 1000;
+constexpr u64 least_memory = u64{1} << 20;
 
 result<void> check_options(const region_options& o, const std::string& name) {
     const auto absurd = [&name](std::string why, std::string next) {
@@ -43,6 +44,11 @@ result<void> check_options(const region_options& o, const std::string& name) {
     if (o.first_epoch == 0 || o.first_epoch > (u64{1} << 62)) {
         return absurd("a first epoch of " + std::to_string(o.first_epoch) + " was asked for",
                       "choose 1 to 2^62");
+    }
+    if (o.memory != 0 && o.memory < least_memory) {
+        return absurd("a memory of " + std::to_string(o.memory) + " bytes was asked for",
+                      "choose 0 (what the machine allows) or at least " +
+                          std::to_string(least_memory) + " bytes");
     }
     if (o.max_size > window_size || (o.max_size != 0 && o.max_size < page_size)) {
         return absurd("a maximal size of " + std::to_string(o.max_size) + " bytes was asked for",
@@ -225,6 +231,7 @@ void region::set_medium(medium_kind kind, const region_options& o) {
     if (kind == medium_kind::file) {
         dirty_ = std::make_unique<dirty_set>(base(), max_pages_ * page_size);
         medium_ = medium(*dirty_);
+        copies_ = std::make_unique<private_pages>(base(), max_pages_ * page_size, o.memory);
         return;
     }
     const bool flushes = o.flush == flush_policy::always ||

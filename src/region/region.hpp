@@ -50,6 +50,7 @@
 #include "region/arena.hpp"
 #include "region/file.hpp"
 #include "region/layout.hpp"
+#include "region/private_pages.hpp"
 #include "region/segment.hpp"
 
 #include <holdfast/options.hpp>
@@ -120,6 +121,8 @@ class region {
     [[nodiscard]] journal::redo_journal* redo() const noexcept { return redo_.get(); }
     /// The lines that the next checkpoint must contain; nullptr on other media.
     [[nodiscard]] dirty_set* dirty() const noexcept { return dirty_.get(); }
+    /// Its pages that are the process's own; nullptr on other media.
+    [[nodiscard]] private_pages* copies() const noexcept { return copies_.get(); }
     /// Of the journal; tests want small ones.
     void set_journal_shape(const journal::geometry& shape) noexcept { journal_shape_ = shape; }
 
@@ -166,6 +169,7 @@ class region {
     void set_medium(medium_kind kind, const region_options& options);
     result<void> map(u64 from, u64 to);
     result<void> extend_file(u64 old_bytes, u64 new_bytes);
+    void set_dirty_limit(u64 region_bytes);
     void take_back(u64 old_bytes, u64 new_bytes);
     void write_intent(u64 pages);
     void adopt(const layout::superblock& s);
@@ -178,6 +182,7 @@ class region {
     detail::file_handle file_;
     detail::file_handle journal_file_;
     std::unique_ptr<dirty_set> dirty_;
+    std::unique_ptr<private_pages> copies_;
     std::filesystem::path path_;
     std::string name_;  // path_ as text, for errors
     medium medium_;

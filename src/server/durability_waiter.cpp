@@ -1,8 +1,13 @@
 #include "server/durability_waiter.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace hf::detail {
+
+namespace {
+constexpr auto retry_after = std::chrono::milliseconds(100);
+}
 
 durability_waiter::durability_waiter(store& records, on_durable durable, on_failure failed)
     : records_(records), durable_(std::move(durable)), failed_(std::move(failed)) {
@@ -44,6 +49,13 @@ void durability_waiter::run() {
             newest = wanted_;
         }
         if (const auto waited = records_.wait_durable(newest); !waited) {
+            // A full disk may get room again: the answers wait, as does the data.
+            std::unique_lock lock(mutex_);
+            if (waited.error().code == errc::no_space) {
+                changed_.wait_for(lock, retry_after, [&] { return stopping_; });
+                continue;
+            }
+            lock.unlock();
             failed_(waited.error());
             return;
         }

@@ -334,7 +334,8 @@ void session::answer_error(const error& e) {
     switch (e.code) {
         case errc::no_space:
             shared_.count.add(tally::store_no_memory);
-            return answer("SERVER_ERROR out of memory storing object");
+            // What clients know of memcached, then what helps the one who runs the server.
+            return answer("SERVER_ERROR out of memory storing object: " + e.why + "; " + e.next);
         case errc::too_large:
             return answer("SERVER_ERROR object too large for cache");
         case errc::corrupt:

@@ -49,6 +49,8 @@ void journal_lines(report& r, const journal_statistics& j) {
     r.line("journal_syncs", j.syncs);
     r.line("journal_last_commit_us", j.last_commit_ns / 1000);
     r.line("journal_late_ms", j.late_ns / 1'000'000);
+    r.line("journal_private_bytes", j.private_bytes);
+    r.line("journal_given_back_bytes", j.given_back_bytes);
     r.line("journal_size", j.bytes);
     r.line("journal_used", j.used_bytes);
     r.line("journal_refuses", j.refusal.empty() ? "no" : j.refusal);

@@ -233,7 +233,9 @@ result<bool> engine<D>::run_pass() {
     constexpr u64 oldest = u64{1} << 34;  // a quarter of the range of compact epochs
     heap_->refresh(current > oldest ? current - oldest : 0, stopped);
     if (stopped()) return false;
-    domain_->wait_durable(domain_->current_epoch());
+    if (auto ok = domain_->wait_durable(domain_->current_epoch()); !ok) {
+        return tl::unexpected(ok.error());
+    }
     HF_PERSIST_POINT("store B1: everything visited is durable before the failed set is emptied");
     auto cleared = domain_->clear_failed();
     if (!cleared) return tl::unexpected(cleared.error());

@@ -45,11 +45,13 @@ result<write_outcome> store_large_value(engine<D>& machine, std::string_view key
     const u64 payload = masstree_detail::record_payload(key, value.size());
     lane& l = machine.epochs().my_lane();
     u64 fresh = 0;
+    std::optional<private_pages::hold> hold;
     {
         operation op(machine.epochs(), l);
         auto reserved = memory.reserve_large(op, payload);
         if (!reserved) return tl::unexpected(reserved.error());
         fresh = *reserved;
+        hold.emplace(machine.file().copies(), tree.record_at(fresh), payload);
     }
     auto* r = tree.record_at(fresh);
     masstree_detail::init_record(r, key, value.size());
@@ -57,6 +59,7 @@ result<write_outcome> store_large_value(engine<D>& machine, std::string_view key
     l.med.persist(r, payload);
     HF_PERSIST_POINT("store V1: a large value's bytes durable before it is linked");
     operation op(machine.epochs(), l);
+    hold.reset();  // not earlier: a boundary that has copied before the line above must not drop it
     bool committed = false;
     undo_unless_stored undo{[&] {
         if (committed) {

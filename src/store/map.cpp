@@ -35,10 +35,14 @@ result<void> check_key(std::string_view key) {
     return {};
 }
 
-result<void> check_writable(const region& r) {
-    if (!r.read_only()) return {};
-    return failure({errc::denied, "write to the map", r.path().string(),
-                    "it was opened for inspection", "open it for writing"});
+result<void> check_writable(engine<incll_discipline>& machine) {
+    const region& r = machine.file();
+    if (r.read_only()) {
+        return failure({errc::denied, "write to the map", r.path().string(),
+                        "it was opened for inspection", "open it for writing"});
+    }
+    machine.epochs().slow_writer();
+    return machine.epochs().accepts_writes();
 }
 
 result<void> check_sizes(std::string_view key, std::string_view value) {
@@ -258,7 +262,7 @@ result<write_outcome> map::impl::store_small(std::string_view key, std::string_v
 result<write_outcome> map::impl::store(std::string_view key, std::string_view value,
                                        const condition* allowed) const {
     if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
-    if (auto ok = check_writable(machine->file()); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_writable(*machine); !ok) return tl::unexpected(ok.error());
     if (is_large(masstree_detail::record_payload(key, value.size())))
         return store_large_value(*machine, key, value, allowed);
     return store_small(key, value, allowed);
@@ -279,7 +283,7 @@ result<write_outcome> map::remove(std::string_view key) { return remove_if(key, 
 result<write_outcome> map::remove_if(std::string_view key,
                                      const std::function<bool(std::string_view)>& condition) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    if (auto ok = check_writable(impl_->machine->file()); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_writable(*impl_->machine); !ok) return tl::unexpected(ok.error());
     operation op(impl_->epochs());
     auto done = impl_->tree().update(op, key, [&](const record* old) {
         const bool erase = old != nullptr && (!condition || condition(old->value()));
@@ -293,7 +297,7 @@ result<write_outcome> map::modify(
     std::string_view key,
     const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    if (auto ok = check_writable(impl_->machine->file()); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_writable(*impl_->machine); !ok) return tl::unexpected(ok.error());
     std::string value;
     std::optional<error> failed;
     u64 made = 0;
@@ -323,15 +327,9 @@ result<write_outcome> map::modify(
 
 // ------------------------------------------------------------------------------------- durability
 
-result<void> map::wait_durable(ticket t) {
-    impl_->epochs().wait_durable(t);
-    return {};
-}
+result<void> map::wait_durable(ticket t) { return impl_->epochs().wait_durable(t); }
 
-result<void> map::sync() {
-    impl_->epochs().wait_durable(impl_->epochs().current_epoch());
-    return {};
-}
+result<void> map::sync() { return impl_->epochs().wait_durable(impl_->epochs().current_epoch()); }
 
 ticket map::durable_epoch() const noexcept { return impl_->epochs().durable_epoch(); }
 ticket map::current_epoch() const noexcept { return impl_->epochs().current_epoch(); }
@@ -352,6 +350,8 @@ journal_statistics journal_numbers(const region& file, const domain& d) {
     s.late_ns = d.late_ns();
     s.bytes = n.segments() * n.segment_bytes();
     s.used_bytes = n.used() * n.segment_bytes();
+    s.private_bytes = file.copies()->bytes();
+    s.given_back_bytes = file.copies()->dropped_bytes();
     if (const auto why = j->refusal()) s.refusal = why->to_string();
     return s;
 }

@@ -141,6 +141,32 @@ TEST_F(domain_test, a_torn_entry_ends_its_segment) {
     EXPECT_EQ(bytes(512)[0], 'b');
 }
 
+TEST_F(domain_test, an_object_is_logged_while_others_try_the_lock_that_lies_in_it) {
+    open();
+    auto& lock = *reinterpret_cast<std::atomic<u64>*>(bytes(0));
+    lock.store(1);  // held by the one who logs
+    std::atomic<bool> is_logged{false};
+    std::atomic<u64> tries{0};
+    std::thread other([&] {
+        while (!is_logged.load(std::memory_order_relaxed)) {
+            u64 seen = 0;
+            EXPECT_FALSE(lock.compare_exchange_strong(seen, 2, std::memory_order_acquire));
+            tries.fetch_add(1, std::memory_order_relaxed);
+        }
+    });
+    while (tries.load(std::memory_order_relaxed) == 0) std::this_thread::yield();
+    {
+        operation op(*domain_);
+        const log_object o{layout::page_size, 300};
+        for (int i = 0; i < 1000; ++i) must(op.my_lane().log.append(std::span(&o, 1), op.epoch()));
+    }
+    is_logged.store(true, std::memory_order_relaxed);
+    other.join();
+    crash();
+    open();
+    EXPECT_EQ(*reinterpret_cast<u64*>(bytes(0)), 1U);
+}
+
 TEST_F(domain_test, the_log_grows_and_all_of_it_is_applied) {
     open(no_clock, 1, u64{8} << 20);
     constexpr u64 objects = 4000;
@@ -212,7 +238,7 @@ TEST_F(domain_test, waiting_for_a_ticket_ends_its_epoch) {
         ticket = op.epoch();
     }
     EXPECT_LT(domain_->durable_epoch(), ticket);
-    domain_->wait_durable(ticket);
+    must(domain_->wait_durable(ticket));
     EXPECT_GE(domain_->durable_epoch(), ticket);
 }
 

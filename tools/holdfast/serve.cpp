@@ -53,6 +53,7 @@ struct serve_arguments {
     std::string max_value = "1m";
     std::string size = "64m";
     std::string max_size = "0";
+    std::string memory = "0";
     std::string medium = "auto";
     std::string fence_latency = "0";
     std::string flush = "auto";
@@ -73,6 +74,7 @@ result<map_options> map_options_of(const serve_arguments& a) {
     o.epoch = parse_duration(a.epoch).value();
     o.region.initial_size = parse_size(a.size).value();
     o.region.max_size = parse_size(a.max_size).value();
+    o.region.memory = parse_size(a.memory).value();
     if (o.region.max_size != 0 && o.region.initial_size > o.region.max_size) {
         if (a.size_given || o.region.max_size < least_size) {
             return failure({errc::usage, "understand the arguments", "",
@@ -217,6 +219,12 @@ void add_serve(CLI::App& app, action& chosen) {
         ->check(size_between(least_size, window_size))
         ->type_name("SIZE");
     verb->add_option("--max-size", a->max_size, "How large the region may become; 0: no bound")
+        ->capture_default_str()
+        ->check(size_between(0, window_size))
+        ->type_name("SIZE");
+    verb->add_option("--memory", a->memory,
+                     "On the medium file: memory for pages that were written to;\n"
+                     "0: half of what the machine or the control group has")
         ->capture_default_str()
         ->check(size_between(0, window_size))
         ->type_name("SIZE");

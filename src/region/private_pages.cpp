@@ -1,0 +1,190 @@
+#include "region/private_pages.hpp"
+
+#include "base/check.hpp"
+#include "region/layout.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <utility>
+
+namespace hf {
+
+namespace {
+
+// Of an entry of /proc/self/pagemap (Documentation/admin-guide/mm/pagemap.rst).
+constexpr u64 present = u64{1} << 63;
+constexpr u64 swapped = u64{1} << 62;
+constexpr u64 of_file = u64{1} << 61;
+
+// Pages that one boundary drops while there is room: some microseconds each.
+constexpr std::size_t in_one_go = 256;
+constexpr std::size_t most_vectors = 512;
+
+/// Whose limit is the lowest, from the process's control group up.
+u64 group_limit() {
+    std::ifstream groups("/proc/self/cgroup");
+    u64 lowest = ~u64{0};
+    for (std::string line; std::getline(groups, line);) {
+        if (!line.starts_with("0::")) continue;
+        for (std::string path = line.substr(3);; path.erase(path.rfind('/'))) {
+            std::ifstream file("/sys/fs/cgroup" + path + "/memory.max");
+            u64 limit = 0;
+            if (file >> limit) lowest = std::min(lowest, limit);
+            if (path.find('/') == std::string::npos) break;
+        }
+    }
+    return lowest;
+}
+
+}  // namespace
+
+u64 default_memory_budget() {
+    const u64 machine =
+        static_cast<u64>(::sysconf(_SC_PHYS_PAGES)) * static_cast<u64>(::sysconf(_SC_PAGESIZE));
+    return std::min(machine, group_limit()) / 2;
+}
+
+private_pages::private_pages(std::byte* base, u64 max_bytes, u64 budget)
+    : base_(base),
+      pages_(max_bytes / page_bytes),
+      budget_(budget != 0 ? budget : default_memory_budget()) {
+    void* p = ::mmap(nullptr, pages_ * sizeof(u64), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    HF_CHECK(p != MAP_FAILED, "no address space for the ages of pages (ulimit -v)");
+    ages_ = static_cast<std::atomic<u64>*>(p);
+}
+
+private_pages::~private_pages() { ::munmap(ages_, pages_ * sizeof(u64)); }
+
+void private_pages::begin_if_needed(u64 region_bytes, u64 epoch) noexcept {
+    if (!is_tracking() && region_bytes > budget_) since_.store(epoch, std::memory_order_relaxed);
+}
+
+void private_pages::captured(std::span<const u64> lines, u64 epoch) noexcept {
+    u64 fresh = 0;
+    for (const u64 line : lines) {
+        std::atomic<u64>& age = ages_[line / (page_bytes / line_size)];
+        if (age.load(std::memory_order_relaxed) == epoch) continue;
+        if (age.exchange(epoch, std::memory_order_relaxed) == 0) ++fresh;
+    }
+    if (fresh != 0) count_.fetch_add(fresh, std::memory_order_relaxed);
+}
+
+bool private_pages::is_held(u64 page) const noexcept {
+    return std::any_of(holds_.begin(), holds_.end(),
+                       [page](const hold* h) { return h->first_ <= page && page <= h->last_; });
+}
+
+/// M1, M3.
+bool private_pages::is_droppable(u64 page, u64 applied) const noexcept {
+    if (page < layout::page_size / page_bytes) return false;
+    const u64 age = ages_[page].load(std::memory_order_relaxed);
+    return std::max(age, since_.load(std::memory_order_relaxed)) <= applied;
+}
+
+void private_pages::find_droppable(u64 region_bytes, u64 applied_epoch) {
+    if (!is_tracking()) return;
+    const int fd = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;  // then nothing is given back: memory stays the process's own
+    std::array<u64, 8192> entries;
+    std::vector<u64> found;
+    u64 copies = 0;
+    const u64 first = reinterpret_cast<u64>(base_) / page_bytes;
+    const u64 pages = region_bytes / page_bytes;
+    for (u64 at = 0; at < pages;) {
+        const u64 wanted = std::min<u64>(entries.size(), pages - at);
+        const ssize_t n = ::pread(fd, entries.data(), wanted * sizeof(u64),
+                                  static_cast<off_t>((first + at) * sizeof(u64)));
+        if (n <= 0) break;
+        const u64 got = static_cast<u64>(n) / sizeof(u64);
+        for (u64 i = 0; i < got; ++i) {
+            if ((entries[i] & (present | swapped)) == 0 || (entries[i] & of_file) != 0) continue;
+            ++copies;
+            if (is_droppable(at + i, applied_epoch)) found.push_back(at + i);
+        }
+        at += got;
+    }
+    ::close(fd);
+    count_.store(copies, std::memory_order_relaxed);
+    const std::lock_guard lock(mutex_);
+    found_ = std::move(found);
+    applied_ = applied_epoch;
+}
+
+void private_pages::drop() noexcept {
+    if (!is_tracking()) return;
+    const std::lock_guard lock(mutex_);
+    const std::size_t most = is_over_budget() ? found_.size() : in_one_go;
+    std::array<run, most_vectors> runs;
+    std::size_t used = 0;
+    for (std::size_t taken = 0; taken < most && !found_.empty(); ++taken) {
+        const u64 page = found_.back();
+        found_.pop_back();
+        if (!is_droppable(page, applied_) || is_held(page)) continue;
+        ages_[page].store(0, std::memory_order_relaxed);
+        if (used != 0 && runs[used - 1].first == page + 1) {  // they come from the end
+            runs[used - 1] = {page, runs[used - 1].count + 1};
+            continue;
+        }
+        if (used == runs.size()) drop({runs.data(), std::exchange(used, 0)});
+        runs[used++] = {page, 1};
+    }
+    drop({runs.data(), used});
+}
+
+void private_pages::drop(std::span<const run> runs) noexcept {
+    if (runs.empty()) return;
+    u64 pages = 0;
+    const bool done = drop_at_once(runs);
+    for (const run& r : runs) {
+        pages += r.count;
+        if (!done) {
+            ::madvise(base_ + r.first * page_bytes, r.count * page_bytes, MADV_DONTNEED);
+        }
+    }
+    dropped_.fetch_add(pages, std::memory_order_relaxed);
+    count_.fetch_sub(std::min(pages, count_.load(std::memory_order_relaxed)),
+                     std::memory_order_relaxed);
+}
+
+/// One system call for all, where the kernel has it for this advice (Linux 6.13).
+bool private_pages::drop_at_once(std::span<const run> runs) const noexcept {
+#if defined(SYS_process_madvise)
+    constexpr int self = -10001;  // PIDFD_SELF_THREAD_GROUP: this process, no descriptor needed
+    std::array<iovec, most_vectors> ranges;
+    u64 bytes = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+        ranges[i] = {base_ + runs[i].first * page_bytes, runs[i].count * page_bytes};
+        bytes += ranges[i].iov_len;
+    }
+    const long n =
+        ::syscall(SYS_process_madvise, self, ranges.data(), runs.size(), MADV_DONTNEED, 0);
+    return n >= 0 && static_cast<u64>(n) == bytes;
+#else
+    (void)runs;
+    return false;
+#endif
+}
+
+private_pages::hold::hold(private_pages* pages, const void* p, u64 n) : pages_(pages) {
+    if (pages_ == nullptr || n == 0) return;
+    const u64 at = static_cast<u64>(static_cast<const std::byte*>(p) - pages_->base_);
+    first_ = at / page_bytes;
+    last_ = (at + n - 1) / page_bytes;
+    const std::lock_guard lock(pages_->mutex_);
+    pages_->holds_.push_back(this);
+}
+
+private_pages::hold::~hold() {
+    if (pages_ == nullptr) return;
+    const std::lock_guard lock(pages_->mutex_);
+    std::erase(pages_->holds_, this);
+}
+
+}  // namespace hf

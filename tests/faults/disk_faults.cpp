@@ -1,0 +1,77 @@
+// A library that is loaded before the C library (LD_PRELOAD) and makes the disk fail: while
+// $HF_FAULTS/no_space exists, nothing can be written to $HF_FAULTS/store.hf.journal or allocated
+// for it, as on a full file system that never overwrites; while $HF_FAULTS/sync exists, every sync
+// fails.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+bool is_on(const char* fault) {
+    const char* const where = std::getenv("HF_FAULTS");
+    if (where == nullptr) return false;
+    const int kept = errno;
+    const bool on = ::access((std::string(where) + "/" + fault).c_str(), F_OK) == 0;
+    errno = kept;
+    return on;
+}
+
+/// Told by its inode: a file that was made without a name never shows the one it got.
+bool is_journal(int fd) {
+    struct stat open{};
+    struct stat named{};
+    const int kept = errno;
+    const std::string name = std::string(std::getenv("HF_FAULTS")) + "/store.hf.journal";
+    const bool is = ::fstat(fd, &open) == 0 && ::stat(name.c_str(), &named) == 0 &&
+                    open.st_ino == named.st_ino && open.st_dev == named.st_dev;
+    errno = kept;
+    return is;
+}
+
+bool fails_for_space(int fd) { return is_on("no_space") && is_journal(fd); }
+
+template <class F>
+F real(F, const char* name) {
+    return reinterpret_cast<F>(::dlsym(RTLD_NEXT, name));
+}
+
+int failing(int code) {
+    errno = code;
+    return -1;
+}
+
+}  // namespace
+
+extern "C" {
+
+ssize_t pwrite(int fd, const void* bytes, size_t n, off_t at) {
+    if (fails_for_space(fd)) return failing(ENOSPC);
+    return real(&pwrite, "pwrite")(fd, bytes, n, at);
+}
+
+ssize_t pwritev(int fd, const iovec* pieces, int n, off_t at) {
+    if (fails_for_space(fd)) return failing(ENOSPC);
+    return real(&pwritev, "pwritev")(fd, pieces, n, at);
+}
+
+int fallocate(int fd, int mode, off_t at, off_t n) {
+    if (fails_for_space(fd)) return failing(ENOSPC);
+    return real(&fallocate, "fallocate")(fd, mode, at, n);
+}
+
+int fdatasync(int fd) {
+    if (is_on("sync")) return failing(EIO);
+    return real(&fdatasync, "fdatasync")(fd);
+}
+
+int fsync(int fd) {
+    if (is_on("sync")) return failing(EIO);
+    return real(&fsync, "fsync")(fd);
+}
+}

@@ -1,0 +1,137 @@
+// A server whose disk fails under it (disk_faults.cpp): what it answers, how it ends, and what is
+// there afterwards.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "tools/program.hpp"
+
+namespace hf::test {
+namespace {
+
+class server_faults : public ::testing::Test {
+   protected:
+    server_faults() {
+        ::setenv("LD_PRELOAD", HF_DISK_FAULTS, 1);
+        ::setenv("HF_FAULTS", dir.path().c_str(), 1);
+    }
+    ~server_faults() override {
+        ::unsetenv("LD_PRELOAD");
+        ::unsetenv("HF_FAULTS");
+    }
+    void turn_on(const std::string& fault) const { std::ofstream(dir / fault) << "on\n"; }
+    void turn_off(const std::string& fault) const { std::filesystem::remove(dir / fault); }
+
+    [[nodiscard]] std::vector<std::string> arguments(const std::string& ack) const {
+        return {file, "--size", "16m", "--medium", "file", "--epoch", "5ms", "--ack", ack};
+    }
+    static std::string set(const server_process& s, const std::string& key) {
+        return s.ask("set " + key + " 0 0 1\r\nx\r\n", "\r\n");
+    }
+    static bool has(const server_process& s, const std::string& key) {
+        return s.ask("get " + key + "\r\n", "END\r\n") != "END\r\n";
+    }
+    /// Sets keys "<prefix>0", "<prefix>1", ... until the answer is, or is not, STORED.
+    static std::string set_until(const server_process& s, const std::string& prefix, bool stored) {
+        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        std::string answer;
+        for (unsigned i = 0; std::chrono::steady_clock::now() < give_up; ++i) {
+            answer = set(s, prefix + std::to_string(i));
+            if ((answer == "STORED\r\n") == stored) return answer;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        return "in a minute none but " + answer;
+    }
+
+    scratch dir;
+    const std::string file = dir / "store.hf";
+};
+
+TEST_F(server_faults, a_full_disk_refuses_writes_until_there_is_room_again) {
+    server_process s(arguments("buffered"));
+    ASSERT_GT(s.port(), 0) << s.said();
+    ASSERT_EQ(set(s, "before"), "STORED\r\n");
+    turn_on("no_space");
+    const std::string refused = set_until(s, "full", false);
+    EXPECT_TRUE(refused.starts_with("SERVER_ERROR ")) << refused;
+    EXPECT_NE(refused.find("free space"), std::string::npos) << refused;
+    EXPECT_TRUE(has(s, "before")) << "reads do not go on";
+    EXPECT_TRUE(has(s, "full0"));
+    EXPECT_NE(s.ask("delete before\r\n", "\r\n"), "DELETED\r\n");
+    const std::string stats = s.ask("stats\r\n", "END\r\n");
+    EXPECT_EQ(stats.find("STAT journal_refuses no\r\n"), std::string::npos) << stats;
+    turn_off("no_space");
+    EXPECT_EQ(set_until(s, "after", true), "STORED\r\n");
+    EXPECT_EQ(s.end(SIGTERM), 0) << s.said();
+
+    server_process again(arguments("buffered"));
+    ASSERT_GT(again.port(), 0) << again.said();
+    EXPECT_TRUE(has(again, "before"));
+    EXPECT_TRUE(has(again, "full0")) << "written before the refusal, durable after it";
+}
+
+TEST_F(server_faults, durable_answers_wait_for_room) {
+    server_process s(arguments("durable"));
+    ASSERT_GT(s.port(), 0) << s.said();
+    turn_on("no_space");
+    std::string answer;
+    std::thread client([&] { answer = set(s, "waits"); });
+    while (s.ask("stats\r\n", "END\r\n").find("journal_refuses no\r\n") != std::string::npos) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    turn_off("no_space");
+    client.join();
+    EXPECT_EQ(answer, "STORED\r\n");
+    EXPECT_EQ(s.end(SIGKILL), 1000 + SIGKILL);
+    server_process again(arguments("durable"));
+    EXPECT_TRUE(has(again, "waits"));
+}
+
+TEST_F(server_faults, closed_on_a_full_disk_it_says_what_is_lost_and_keeps_what_was_durable) {
+    {
+        server_process s(arguments("durable"));
+        ASSERT_GT(s.port(), 0) << s.said();
+        ASSERT_EQ(set(s, "durable"), "STORED\r\n");
+        EXPECT_EQ(s.end(SIGTERM), 0) << s.said();
+    }
+    {
+        server_process s(arguments("buffered"));
+        ASSERT_GT(s.port(), 0) << s.said();
+        turn_on("no_space");
+        ASSERT_TRUE(set_until(s, "full", false).starts_with("SERVER_ERROR "));
+        const int code = s.end(SIGTERM);
+        EXPECT_NE(code, 0);
+        EXPECT_LT(code, 1000) << "ended by a signal: " << s.said();
+        EXPECT_NE(s.said().find("free space"), std::string::npos) << s.said();
+    }
+    turn_off("no_space");
+    EXPECT_EQ(holdfast({"check", file}).code, 0);
+    server_process again(arguments("buffered"));
+    ASSERT_GT(again.port(), 0) << again.said();
+    EXPECT_TRUE(has(again, "durable"));
+}
+
+TEST_F(server_faults, a_failed_sync_ends_the_server_and_acknowledges_nothing) {
+    {
+        server_process s(arguments("durable"));
+        ASSERT_GT(s.port(), 0) << s.said();
+        ASSERT_EQ(set(s, "before"), "STORED\r\n");
+        turn_on("sync");
+        EXPECT_EQ(set(s, "after"), "");
+        EXPECT_EQ(s.end(0), 1000 + SIGABRT) << s.said();
+        EXPECT_NE(s.said().find("fatal: "), std::string::npos) << s.said();
+        EXPECT_NE(s.said().find("sync"), std::string::npos) << s.said();
+    }
+    turn_off("sync");
+    EXPECT_EQ(holdfast({"check", file}).code, 0);
+    server_process again(arguments("durable"));
+    ASSERT_GT(again.port(), 0) << again.said();
+    EXPECT_TRUE(has(again, "before"));
+}
+
+}  // namespace
+}  // namespace hf::test
