@@ -66,9 +66,9 @@ victim make_victim() {
     auto opened = machine::open(v.file, options);
     require(opened.has_value());
     auto& epochs = (*opened)->epochs();
-    HF_CHECK(epochs.wait_durable(epochs.current_epoch()), "an epoch of the victim is not durable");
+    require(epochs.wait_durable(epochs.current_epoch()).has_value());
     // So that the base has what memory has.
-    HF_CHECK((*opened)->file().redo()->apply_all(), "the victim's journal is not applied");
+    require((*opened)->file().redo()->apply_all().has_value());
     const u64 epoch = (*opened)->epochs().current_epoch();
     const std::byte* const base = (*opened)->file().base();
     const auto& super = (*opened)->file().super();

@@ -42,6 +42,8 @@ void client::set(std::string_view key, std::string_view value) {
     out_.append("\r\n").append(value).append("\r\n");
 }
 
+void client::remove(std::string_view key) { out_.append("delete ").append(key).append("\r\n"); }
+
 void client::get(std::string_view keys_with_blanks) {
     out_.append("get").append(keys_with_blanks).append("\r\n");
 }

@@ -1,4 +1,4 @@
-// tools/demo/client.hpp: one connection to a memcached, as far as the demo needs it.
+// tools/demo/client.hpp: one connection to a memcached, as far as the demo and tests/power need it.
 //
 // It expects the server to be killed at any moment: then functions return false or nullopt, and say
 // nothing.
@@ -26,6 +26,8 @@ class client {
 
     /// Appends a `set` to what flush() will send.
     void set(std::string_view key, std::string_view value);
+    /// Appends a `delete`.
+    void remove(std::string_view key);
     /// Appends a `get` of several keys, each after a blank.
     void get(std::string_view keys_with_blanks);
     [[nodiscard]] bool flush();

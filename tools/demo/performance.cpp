@@ -25,10 +25,8 @@ std::string many(std::uint64_t n, const char* what) {
 
 }  // namespace
 
-performance::performance(demo_options options)
-    : options_(std::move(options)),
-      file_(options_.directory / "store.hf"),
-      random_(options_.seed) {}
+performance::performance(demo_options options, server& on)
+    : options_(std::move(options)), server_(on), random_(options_.seed) {}
 
 bool performance::run() {
     const bool well = perform();
@@ -37,7 +35,10 @@ bool performance::run() {
 }
 
 bool performance::perform() {
-    if (!introduce()) return false;
+    show_.title("Holdfast: a store that comes back after a " + server_.by_force());
+    if (!read_input()) return false;
+    introduce();
+    if (!server_.start()) return give_up("the server does not start:\n" + server_.output());
     bool well = true;
     for (unsigned i = 1; i <= options_.kills; ++i) {
         if (!load_and_kill(i)) return false;
@@ -47,22 +48,26 @@ bool performance::perform() {
     return well && check_region();
 }
 
-bool performance::introduce() {
-    show_.title("Holdfast: a store that comes back after kill -9");
+bool performance::read_input() {
     auto index = read_index(options_.input);
     if (!index) return give_up("no package index was found; --input FILE names one");
     index_ = std::move(*index);
+    if (options_.records != 0 && options_.records < index_.packages.size()) {
+        index_.packages.resize(options_.records);
+        index_.bytes = 0;
+        for (const package& p : index_.packages) index_.bytes += p.name.size() + p.stanza.size();
+    }
     ledger_.emplace(index_);
+    return true;
+}
+
+void performance::introduce() const {
     show_.say(fmt::format("input    {}: {}, {} of names and stanzas", index_.source,
                           many(index_.packages.size(), "package"), size_text(index_.bytes)));
     if (options_.input.empty() && index_.source != "apt-cache dumpavail") {
         show_.say("         (apt-cache dumpavail is empty here: only what is installed, then)");
     }
-    server_.emplace(options_.program,
-                    std::vector<std::string>{"--file", file_.string(), "--port", "0", "--threads",
-                                             "2", "--epoch", options_.epoch});
-    show_.say(
-        fmt::format("server   holdfast serve {}, epochs of {}", file_.string(), options_.epoch));
+    show_.say("server   " + server_.place() + ", epochs of " + options_.epoch);
     show_.say(fmt::format("clients  {} in memcached's text protocol, and one more to ask for stats",
                           many(options_.connections, "connection")));
     show_.say(
@@ -71,8 +76,6 @@ bool performance::introduce() {
             : fmt::format(
                   "         held back to {} records a second, so that there is something to see",
                   count_text(rate())));
-    if (!server_->start()) return give_up("the server does not start:\n" + server_->output());
-    return true;
 }
 
 std::uint64_t performance::rate() const {
@@ -93,40 +96,71 @@ void performance::watch(const loader& load, std::size_t until) {
     show_.end_bar();
 }
 
-bool performance::load_and_kill(unsigned number) {
+std::optional<std::uint64_t> performance::load_until_killed(unsigned number) {
     const std::uint64_t before = ledger_->durable();
     const std::uint64_t total = index_.packages.size();
     // Somewhere in the middle of this load's share.
     const double share =
         (number - 0.7 + 0.6 * std::uniform_real_distribution<>()(random_)) / options_.kills * 0.95;
     const auto target = static_cast<std::uint64_t>(share * static_cast<double>(total));
-    show_.act(fmt::format("Load {}", number));
     const std::uint64_t start = now_ns();
-    loader load(index_, ledger_->to_do(), server_->port(), options_.connections, rate());
+    loader load(index_, ledger_->to_do(), server_.port(), options_.connections, rate());
     watch(load, target > before ? target - before : 1);
     const std::uint64_t took = now_ns() - start;
-    server_->kill();
+    server_.kill();
     load.join();
-    if (load.was_refused()) return give_up("the server refused a record");
+    if (load.was_refused()) {
+        (void)give_up("the server refused a record");
+        return std::nullopt;
+    }
     ledger_->add(load, true);
-    const std::size_t stored = load.acknowledged();
-    show_.say(
-        fmt::format("kill -9 after {}, {}", many(stored, "acknowledged record"), time_text(took)));
+    const std::uint64_t stored = load.acknowledged();
+    show_.say(fmt::format("{} after {}, {}", server_.by_force(),
+                          many(stored, "acknowledged record"), time_text(took)));
+    return before + stored;
+}
 
+bool performance::load_and_kill(unsigned number) {
+    show_.act(fmt::format("Load {}", number));
+    const auto acknowledged = load_until_killed(number);
+    if (!acknowledged) return false;
     restart r;
-    r.how = fmt::format("kill -9, {}", number);
-    r.acknowledged = before + stored;
-    if (!resume(r)) return false;
+    r.how = fmt::format("{}, {}", server_.by_force(), number);
+    r.acknowledged = *acknowledged;
+    return resume(r);
+}
+
+bool performance::run_control() {
+    show_.act("The control: the same, with a server whose syncs do nothing");
+    if (!read_input()) return false;
+    if (!server_.start()) return give_up("the server does not start:\n" + server_.output());
+    if (!load_until_killed(1)) return false;
+    const std::uint64_t promised = ledger_->durable();
+    std::uint64_t lost = promised;
+    std::string how = "the region does not open again";
+    if (!server_.start()) {
+        show_.say(server_.output());
+    } else {
+        const auto seen = ledger_->compare(server_.port());
+        if (!seen) return give_up("the server ended while everything was read back");
+        lost = seen->durable_lost + seen->altered + seen->holes;
+        how = "the region opens, on an old state";
+        server_.kill();
+    }
+    const std::string text = fmt::format("{} of {} that it called durable lost; {}",
+                                         count_text(lost), many(promised, "record"), how);
+    if (lost == 0) return give_up(text + ": this demo shows nothing");
+    show_.good(text);
     return true;
 }
 
 bool performance::resume(restart& r) {
-    if (!server_->start()) return give_up("the server does not start again:\n" + server_->output());
-    auto connection = client::connect(server_->port());
+    if (!server_.start()) return give_up("the server does not start again:\n" + server_.output());
+    auto connection = client::connect(server_.port());
     if (!connection) return give_up("the server does not accept a connection");
     connection->get(" " + index_.packages.front().name);
     const bool answers = connection->flush() && connection->read_values([](auto, auto) {});
-    r.outside_ns = now_ns() - server_->started_ns();
+    r.outside_ns = now_ns() - server_.started_ns();
     const auto stats = connection->stats();
     if (!answers || !stats) return give_up("the server does not answer");
     r.recovery_ns = number(*stats, "recovery_us") * 1000;
@@ -135,7 +169,7 @@ bool performance::resume(restart& r) {
     show_.say(fmt::format("started again: {} in {}, {} from exec to the first answer",
                           r.recovered ? "recovered" : "opened", time_text(r.recovery_ns),
                           time_text(r.outside_ns)));
-    const auto seen = ledger_->compare(server_->port());
+    const auto seen = ledger_->compare(server_.port());
     if (!seen) return give_up("the server ended while everything was read back");
     r.seen = *seen;
     (void)judge(*seen);
@@ -173,13 +207,13 @@ bool performance::judge(const comparison& c) {
 
 bool performance::load_the_rest() {
     show_.act("The rest");
-    loader load(index_, ledger_->to_do(), server_->port(), options_.connections, rate());
+    loader load(index_, ledger_->to_do(), server_.port(), options_.connections, rate());
     watch(load, index_.packages.size());
     load.join();
     if (load.was_refused()) return give_up("the server refused a record");
     ledger_->add(load, false);
     show_.say(many(load.acknowledged(), "acknowledged record"));
-    const auto seen = ledger_->compare(server_->port());
+    const auto seen = ledger_->compare(server_.port());
     if (!seen) return give_up("the server ended while everything was read back");
     const bool all = seen->durable == index_.packages.size();
     if (!all) show_.bad("not all packages were acknowledged");
@@ -188,22 +222,22 @@ bool performance::load_the_rest() {
 
 bool performance::close_and_reopen() {
     show_.act("An orderly end");
-    const auto status = server_->stop();
+    const auto status = server_.stop();
     if (status != 0)
-        return give_up("SIGTERM did not end the server in order:\n" + server_->output());
+        return give_up("SIGTERM did not end the server in order:\n" + server_.output());
     show_.say("SIGTERM: closed cleanly");
     restart r;
     r.how = "SIGTERM";
     r.acknowledged = ledger_->durable();
     if (!resume(r)) return false;
     if (restarts_.back().recovered) return give_up("a recovery was needed after an orderly end");
-    if (server_->stop() != 0) return give_up("SIGTERM did not end the server in order");
+    if (server_.stop() != 0) return give_up("SIGTERM did not end the server in order");
     return restarts_.back().seen.promise_kept();
 }
 
 bool performance::check_region() {
     std::string output;
-    const int status = run_quietly(options_.program, {"check", file_.string()}, output);
+    const int status = server_.check(output);
     if (status != 0) return give_up("holdfast check finds fault:\n" + output);
     show_.good("holdfast check: tree and allocator are sound");
     return true;
@@ -212,6 +246,21 @@ bool performance::check_region() {
 bool performance::give_up(const std::string& why) {
     show_.bad(why);
     return false;
+}
+
+void performance::explain() const {
+    show_.say("A record counts as durable once `stats` has shown its epoch as durable. What was");
+    show_.say(
+        "acknowledged after that may be lost: the work of an epoch or two. Who cannot afford");
+    show_.say("that has answers wait for it: holdfast serve --ack durable.");
+    show_.say("");
+    if (server_.by_force() == "kill -9") {
+        show_.say("kill -9 takes the process and not the memory: the region, in tmpfs, stayed as");
+        show_.say("the last instruction left it. `./dev demo --power-cut` takes the memory, too.");
+    } else {
+        show_.say("The power cut is a SIGKILL of the virtual machine: what its kernel had not yet");
+        show_.say("handed to the disk is gone. docs/power_test.md tells what that shows.");
+    }
 }
 
 void performance::sum_up() const {
@@ -229,16 +278,7 @@ void performance::sum_up() const {
         }
         show_.table(rows);
         show_.say("");
-        show_.say(
-            "A record counts as durable once `stats` has shown its epoch as durable. What was");
-        show_.say("acknowledged after that may be lost: the work of an epoch, at most. Who cannot");
-        show_.say("afford that has answers wait for it: holdfast serve --ack durable.");
-        show_.say("");
-        show_.say(
-            "kill -9 takes the process and not the memory: the region, in tmpfs, stayed as the");
-        show_.say(
-            "last instruction left it. That says nothing about a power cut, where lines in the");
-        show_.say("caches are lost, too; docs/testing.md tells what is done about those.");
+        explain();
     }
     fmt::print("\ndemo: {} durable records lost, {} altered\n", durable_lost_, altered_);
 }

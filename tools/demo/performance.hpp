@@ -1,8 +1,7 @@
-// tools/demo/performance.hpp: the demo itself: load, kill -9, restart, compare; three times, and an
-// orderly end.
+// tools/demo/performance.hpp: the demo itself: load, end the server by force, restart, compare;
+// three times, and an orderly end.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <random>
 #include <string>
@@ -10,16 +9,15 @@
 
 #include "ledger.hpp"
 #include "package_index.hpp"
-#include "server_process.hpp"
+#include "server.hpp"
 #include "show.hpp"
 
 namespace hf::demo {
 
 struct demo_options {
-    std::filesystem::path program;    ///< holdfast
-    std::filesystem::path directory;  ///< for the region; it is ours
-    std::string input;                ///< a file in control format; empty: this machine's index
+    std::string input;  ///< a file in control format; empty: this machine's index
     std::string epoch = "64ms";
+    std::size_t records = 0;  ///< the first so many of the input; 0: all
     unsigned connections = 3;
     unsigned kills = 3;
     double seconds = 30;  ///< that loading everything takes; 0: as fast as it goes
@@ -28,10 +26,13 @@ struct demo_options {
 
 class performance {
    public:
-    explicit performance(demo_options options);
+    performance(demo_options options, server& on);
 
     /// Whether nothing durable was lost and nothing altered.
     [[nodiscard]] bool run();
+    /// Once only, on a server that loses what is not synced and syncs nothing. Whether durable
+    /// records were lost, as they must be.
+    [[nodiscard]] bool run_control();
 
    private:
     struct restart {
@@ -45,7 +46,10 @@ class performance {
     };
 
     [[nodiscard]] bool perform();
-    [[nodiscard]] bool introduce();
+    [[nodiscard]] bool read_input();
+    void introduce() const;
+    /// The acknowledged records.
+    [[nodiscard]] std::optional<std::uint64_t> load_until_killed(unsigned number);
     [[nodiscard]] bool load_and_kill(unsigned number);
     [[nodiscard]] bool load_the_rest();
     [[nodiscard]] bool close_and_reopen();
@@ -54,6 +58,7 @@ class performance {
     [[nodiscard]] bool resume(restart& r);
     [[nodiscard]] std::uint64_t rate() const;
     void watch(const loader& load, std::size_t until);
+    void explain() const;
     bool judge(const comparison& c);
     [[nodiscard]] bool give_up(const std::string& why);
     void sum_up() const;
@@ -62,8 +67,7 @@ class performance {
     show show_;
     package_index index_;
     std::optional<ledger> ledger_;
-    std::optional<server_process> server_;
-    std::filesystem::path file_;
+    server& server_;
     std::mt19937_64 random_;
     std::vector<restart> restarts_;
     std::uint64_t durable_lost_ = 0;

@@ -76,13 +76,14 @@ std::uint16_t port_in(std::string_view text) {
 
 }  // namespace
 
-server_process::server_process(std::filesystem::path program, std::vector<std::string> arguments)
-    : program_(std::move(program)), arguments_(std::move(arguments)) {
-    arguments_.insert(arguments_.begin(), "serve");
+server_process::server_process(std::filesystem::path program, std::filesystem::path file,
+                               std::vector<std::string> arguments)
+    : program_(std::move(program)), file_(std::move(file)), arguments_(std::move(arguments)) {
+    arguments_.insert(arguments_.begin(), {"serve", "--file", file_.string(), "--port", "0"});
 }
 
 server_process::~server_process() {
-    if (pid_ > 0) kill();
+    if (pid_ > 0) server_process::kill();
 }
 
 bool server_process::start() {
@@ -126,9 +127,8 @@ void server_process::close_output() {
     if (output_pipe_ >= 0) (void)close(std::exchange(output_pipe_, -1));
 }
 
-int run_quietly(const std::filesystem::path& program, const std::vector<std::string>& arguments,
-                std::string& output) {
-    const started s = spawn(program, arguments);
+int server_process::check(std::string& output) {
+    const started s = spawn(program_, {"check", file_.string()});
     if (s.pid < 0) return -1;
     while (read_some(s.output, output)) {
     }

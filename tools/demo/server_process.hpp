@@ -9,34 +9,39 @@
 #include <string>
 #include <vector>
 
+#include "server.hpp"
+
 namespace hf::demo {
 
-class server_process {
+class server_process final : public server {
    public:
-    /// The arguments follow `holdfast serve`.
-    server_process(std::filesystem::path program, std::vector<std::string> arguments);
+    /// The arguments follow `holdfast serve --file FILE`.
+    server_process(std::filesystem::path program, std::filesystem::path file,
+                   std::vector<std::string> arguments);
     /// Kills it if it still runs.
-    ~server_process();
-    server_process(const server_process&) = delete;
-    server_process& operator=(const server_process&) = delete;
+    ~server_process() override;
 
     /// Starts it and reads from its output which port it serves. False: it ended; see output().
-    [[nodiscard]] bool start();
+    [[nodiscard]] bool start() override;
     /// SIGKILL.
-    void kill();
+    void kill() override;
     /// SIGTERM, and waits. The exit status; nullopt: it was ended by a signal.
-    [[nodiscard]] std::optional<int> stop();
+    [[nodiscard]] std::optional<int> stop() override;
+    [[nodiscard]] int check(std::string& output) override;
 
-    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] std::uint16_t port() const noexcept override { return port_; }
     /// What it has said since it was started, to the point where it serves.
-    [[nodiscard]] const std::string& output() const noexcept { return output_; }
+    [[nodiscard]] const std::string& output() const noexcept override { return output_; }
     /// Monotonic time just before exec, in ns.
-    [[nodiscard]] std::uint64_t started_ns() const noexcept { return started_ns_; }
+    [[nodiscard]] std::uint64_t started_ns() const noexcept override { return started_ns_; }
+    [[nodiscard]] std::string by_force() const override { return "kill -9"; }
+    [[nodiscard]] std::string place() const override { return "holdfast serve " + file_.string(); }
 
    private:
     void close_output();
 
     std::filesystem::path program_;
+    std::filesystem::path file_;
     std::vector<std::string> arguments_;
     pid_t pid_ = -1;
     int output_pipe_ = -1;
@@ -44,10 +49,5 @@ class server_process {
     std::uint64_t started_ns_ = 0;
     std::string output_;
 };
-
-/// Runs a program to its end, with its output kept from the terminal. Its exit status; -1: it had
-/// none.
-[[nodiscard]] int run_quietly(const std::filesystem::path& program,
-                              const std::vector<std::string>& arguments, std::string& output);
 
 }  // namespace hf::demo

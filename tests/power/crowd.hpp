@@ -1,0 +1,89 @@
+// tests/power/crowd.hpp: clients outside of the machine, which write, remember what they were told,
+// and later look whether it is there.
+//
+// With `--ack durable` an answer is the promise. With `--ack buffered` what was answered before
+// `stats` was asked is promised once a later `stats` shows the epoch that it showed as durable.
+#pragma once
+
+#include <holdfast/result.hpp>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "history.hpp"
+#include "records.hpp"
+
+namespace hf::power_test {
+
+enum class acknowledgement { durable, buffered };
+
+[[nodiscard]] const char* to_string(acknowledgement a) noexcept;
+
+/// When `connection` had been promised its first `durable` writes, the write log was this long.
+struct promise {
+    u64 position = 0;
+    u32 connection = 0;
+    std::size_t durable = 0;
+};
+
+class crowd {
+   public:
+    crowd(u64 seed, u32 connections);
+    ~crowd() { end(); }
+    crowd(const crowd&) = delete;
+    crowd& operator=(const crowd&) = delete;
+
+    /// Begins to write to the server at this port. `position`, if any, is called after each promise
+    /// and tells how long the write log is.
+    void begin(std::uint16_t port, acknowledgement ack, std::function<u64()> position = {});
+    /// The server must be gone. Throws nothing away.
+    void end();
+    /// Until so many writes were answered since begin(); false: no writer is left.
+    [[nodiscard]] bool await_answers(u64 writes) const;
+    [[nodiscard]] u64 answered() const noexcept { return answered_; }
+    /// An answer that no server may give; empty: there was none.
+    [[nodiscard]] std::string refusal() const;
+
+    /// Reads everything back and holds it against the histories; settles them if asked to.
+    [[nodiscard]] result<verdict> compare(std::uint16_t port, bool settle);
+    /// As compare, at a power cut when the write log had this length.
+    [[nodiscard]] result<verdict> compare_at(std::uint16_t port, u64 position);
+    /// Records that must be there.
+    [[nodiscard]] u64 durable_records() const;
+    [[nodiscard]] u64 durable_records_at(u64 position);
+    [[nodiscard]] std::size_t promise_count() const noexcept { return promises_.size(); }
+    /// The histories as they are, to go back to.
+    [[nodiscard]] std::vector<history> histories() const { return histories_; }
+    void set_histories(std::vector<history> all) { histories_ = std::move(all); }
+
+   private:
+    void go_back_to(u64 position);
+    using findings = std::vector<found_record>;
+    void write_records(u32 connection);
+    void watch_statistics();
+    void promise_to(u32 connection, std::size_t durable);
+    void refuse(const std::string& answer);
+    [[nodiscard]] result<findings> look(std::uint16_t port, u32 connection) const;
+
+    u64 seed_;
+    std::vector<history> histories_;
+    std::vector<std::unique_ptr<std::atomic<std::size_t>>> acknowledged_;  ///< of each connection
+    std::vector<std::thread> threads_;
+    std::uint16_t port_ = 0;
+    acknowledgement ack_ = acknowledgement::durable;
+    std::function<u64()> position_;
+    std::atomic<u64> answered_{0};
+    std::atomic<u32> at_work_{0};
+    u64 rounds_ = 0;
+    mutable std::mutex mutex_;  ///< guards what follows while threads run
+    std::vector<promise> promises_;
+    std::vector<std::size_t> durable_;
+    std::string refusal_;
+};
+
+}  // namespace hf::power_test
