@@ -145,17 +145,29 @@ result<void> domain::close() {
     }
     clock_wake_.notify_all();
     if (clock_.joinable()) clock_.join();
-    end_epoch();
-    if (!options_.durable || region_.read_only()) return {};
-    if (auto ok = accepts_writes(); !ok) return ok;
+    if (!options_.durable || region_.read_only()) {
+        end_epoch();
+        return {};
+    }
+    if (auto ok = end_epoch_for_sure(); !ok) return ok;
     auto written = region_.update_super([&](layout::superblock& s) {
         s.clean = 1;
         s.clean_epoch = current_ - 1;
         s.first_epoch_of_session = current_;
     });
     if (!written || region_.redo() == nullptr) return written;
-    end_epoch();
+    if (auto ok = end_epoch_for_sure(); !ok) return ok;
     return region_.retire_journal();
+}
+
+/// An epoch that the medium refuses to end is not captured, and the journal must outlive it.
+result<void> domain::end_epoch_for_sure() {
+    const u64 ending = current_epoch();
+    while (current_epoch() == ending) {
+        if (auto ok = accepts_writes(); !ok) return ok;
+        end_epoch();
+    }
+    return {};
 }
 
 result<void> domain::clear_failed() {
@@ -320,6 +332,7 @@ void domain::give_memory_back() {
 void domain::wait_for_memory() const {
     constexpr auto moment = std::chrono::milliseconds(1);
     const private_pages& copies = *region_.copies();
+    if (options_.epoch.count() == 0) return;
     do {
         std::this_thread::sleep_for(moment);
     } while ((region_.dirty()->is_overfull() || copies.is_far_over_budget()) &&
@@ -403,9 +416,12 @@ result<void> domain::accepts_writes() const {
                     "free space on its file system: it goes on by itself then"});
 }
 
-/// Whether the epoch has so many dirty lines that it should end before its time.
-bool domain::under_pressure() const {
-    return region_.dirty() != nullptr && region_.dirty()->pressure();
+/// Whether the epoch should end before its time: it has many dirty lines, or memory is to be given
+/// back, which happens at boundaries only.
+bool domain::under_pressure(std::chrono::microseconds elapsed) const {
+    if (region_.dirty() == nullptr) return false;
+    return region_.dirty()->pressure() ||
+           (elapsed >= shortest_epoch && region_.copies()->is_over_budget());
 }
 
 std::chrono::microseconds domain::longest_nap() const {
@@ -491,7 +507,7 @@ void domain::run_clock() {
         const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
         const auto elapsed =
             std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::nanoseconds(since));
-        if (elapsed < options_.epoch && !under_pressure()) {
+        if (elapsed < options_.epoch && !under_pressure(elapsed)) {
             clock_wake_.wait_for(lock, std::min(options_.epoch - elapsed, longest_nap()));
             continue;
         }

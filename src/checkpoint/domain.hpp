@@ -111,7 +111,8 @@ class domain {
     /// such a time would only pile up in memory.
     [[nodiscard]] result<void> accepts_writes() const;
     /// To be called before a write, outside of an operation: waits while the disk is so far behind
-    /// that what is written would take more memory than it may. Not while the medium refuses.
+    /// that what is written would take more memory than it may. Not while the medium refuses, nor
+    /// without a clock: then the writer may be the one who would end the epoch.
     void slow_writer() const {
         if (region_.dirty() != nullptr && writers_are_ahead()) [[unlikely]]
             wait_for_memory();
@@ -183,7 +184,8 @@ class domain {
     void end_epoch_together(u64 t);
     [[nodiscard]] unsigned spins_at_gate() const noexcept;
     [[nodiscard]] bool may_end_epoch() const;
-    [[nodiscard]] bool under_pressure() const;
+    [[nodiscard]] bool under_pressure(std::chrono::microseconds elapsed) const;
+    [[nodiscard]] result<void> end_epoch_for_sure();
     [[nodiscard]] std::chrono::microseconds longest_nap() const;
     void help_write_back();
     void give_memory_back();

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace hf::journal {
 
@@ -110,7 +111,9 @@ result<void> posix_file::read(u64 offset, std::span<std::byte> into) {
 }
 
 result<void> posix_file::sync() {
-    if (::fdatasync(fd_) == 0) return {};
+    const std::lock_guard lock(sync_mutex_);
+    if (!has_failed_ && ::fdatasync(fd_) == 0) return {};
+    if (std::exchange(has_failed_, true)) errno = EIO;
     return failure(os_error(errc::io, "sync the file", name_,
                             "do not trust what was written last; check the device"));
 }

@@ -14,6 +14,7 @@
 
 #include <holdfast/result.hpp>
 
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -63,6 +64,8 @@ class posix_file final : public block_file {
    private:
     int fd_;
     std::string name_;
+    std::mutex sync_mutex_;
+    bool has_failed_ = false;  ///< the kernel says so once, and perhaps to another thread's sync
 };
 
 /// As posix_file, for a file that is allocated in full: what is written is copied into a shared

@@ -243,8 +243,10 @@ void redo_journal::apply_what_is_due(std::unique_lock<std::mutex>& lock) {
     if (applied && applied_listener_) applied_listener_(core_->applied_epoch());
     lock.lock();
     // Without room in the base nothing was given up, and the same can be tried again.
-    apply_refusal_ = applied ? std::nullopt : std::optional(applied.error());
-    if (all) apply_everything_ = false;
+    if (all) {
+        apply_refusal_ = applied ? std::nullopt : std::optional(applied.error());
+        apply_everything_ = false;
+    }
     wants_space_ = false;
     settled_.notify_all();
     changed_.notify_all();

@@ -107,7 +107,7 @@ class redo_journal {
     std::function<void(u64)> listener_;
     std::function<void(u64)> applied_listener_;
     std::optional<error> refusal_;
-    std::optional<error> apply_refusal_;  ///< the base had no room at the last attempt
+    std::optional<error> apply_refusal_;  ///< the base had no room when all was to be applied
     std::atomic<bool> refusing_{false};
     std::atomic<u64> last_commit_ns_{0};
     std::atomic<u64> base_bytes_{0};

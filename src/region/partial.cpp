@@ -1,7 +1,6 @@
 #include "region/partial.hpp"
 
 #include "base/os_error.hpp"
-#include "region/file.hpp"
 #include "region/redo.hpp"
 
 #include <fcntl.h>
@@ -57,6 +56,7 @@ partial_region::partial_region(fs::path name, bool replace)
 partial_region::partial_region(partial_region&& other) noexcept
     : name_(std::move(other.name_)),
       partial_(std::move(other.partial_)),
+      old_(std::move(other.old_)),
       replace_(other.replace_),
       pending_(std::exchange(other.pending_, false)) {}
 
@@ -67,16 +67,19 @@ partial_region::~partial_region() {
 }
 
 result<partial_region> partial_region::prepare(const fs::path& name, bool replace) {
+    file_handle old;
     if (is_taken(name)) {
         if (!replace) return is_there(name);
-        const auto old = open_file(name, true);  // nobody may have it open
-        if (!old) return tl::unexpected(old.error());
+        auto opened = open_file(name, true);  // nobody may have it open, from now on
+        if (!opened) return tl::unexpected(opened.error());
+        old = std::move(*opened);
     } else if (is_taken(journal_path(name))) {
         return failure({errc::usage, making, journal_path(name).string(),
                         "there is a journal without its region",
                         "bring its region back beside it, or move it away"});
     }
     partial_region made(name, replace);
+    made.old_ = std::move(old);
     made.pending_ = false;  // nothing of it is ours yet
     for (const fs::path& left : {made.partial_, journal_path(made.partial_)}) {
         if (auto ok = remove_unused(left); !ok) return tl::unexpected(ok.error());
@@ -95,7 +98,9 @@ result<void> partial_region::finish() {
     }
     pending_ = false;
     if (replace_) {
-        if (auto ok = remove_stale(journal_path(name_)); !ok) return ok;
+        // Unless it is in use: then somebody has opened the new region already.
+        const auto removed = remove_unused(journal_path(name_));
+        if (!removed && removed.error().code != errc::busy) return removed;
     }
     return sync_directory(name_);
 }

@@ -6,6 +6,8 @@
 //  next one that makes the same region removes it.
 #pragma once
 
+#include "region/file.hpp"
+
 #include <holdfast/result.hpp>
 
 #include <filesystem>
@@ -35,6 +37,7 @@ class partial_region {
 
     std::filesystem::path name_;
     std::filesystem::path partial_;
+    file_handle old_;  ///< of what will be replaced: while we have it locked, nobody opens that
     bool replace_;
     bool pending_ = true;
 };

@@ -72,11 +72,22 @@ private_pages::private_pages(std::byte* base, u64 max_bytes, u64 budget)
     ages_ = static_cast<std::atomic<u64>*>(p);
 }
 
-private_pages::~private_pages() { ::munmap(ages_, pages_ * sizeof(u64)); }
+private_pages::~private_pages() {
+    ::munmap(ages_, pages_ * sizeof(u64));
+    if (page_table_ >= 0) ::close(page_table_);
+}
+
+void private_pages::give_up() noexcept {
+    gave_up_ = true;
+    since_.store(0, std::memory_order_release);
+    count_.store(0, std::memory_order_relaxed);
+}
 
 void private_pages::begin_if_needed(u64 region_bytes, u64 epoch) noexcept {
-    if (is_tracking() || region_bytes <= comfortable()) return;
-    since_.store(epoch, std::memory_order_relaxed);
+    if (is_tracking() || gave_up_ || region_bytes <= comfortable()) return;
+    page_table_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (page_table_ < 0) return give_up();
+    since_.store(epoch, std::memory_order_release);
     count_.store(region_bytes / page_bytes);  // at most: the first look says how many
     // From here on a page is read because it is needed, and its neighbours would drive out others.
     ::madvise(base_, pages_ * page_bytes, MADV_RANDOM);
@@ -106,8 +117,6 @@ bool private_pages::is_droppable(u64 page, u64 applied) const noexcept {
 
 void private_pages::find_droppable(u64 region_bytes, u64 applied_epoch) {
     if (!is_tracking()) return;
-    const int fd = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;  // then nothing is given back: memory stays the process's own
     std::array<u64, 8192> entries;
     std::vector<u64> found;
     u64 copies = 0;
@@ -115,7 +124,7 @@ void private_pages::find_droppable(u64 region_bytes, u64 applied_epoch) {
     const u64 pages = region_bytes / page_bytes;
     for (u64 at = 0; at < pages;) {
         const u64 wanted = std::min<u64>(entries.size(), pages - at);
-        const ssize_t n = ::pread(fd, entries.data(), wanted * sizeof(u64),
+        const ssize_t n = ::pread(page_table_, entries.data(), wanted * sizeof(u64),
                                   static_cast<off_t>((first + at) * sizeof(u64)));
         if (n <= 0) break;
         const u64 got = static_cast<u64>(n) / sizeof(u64);
@@ -126,7 +135,6 @@ void private_pages::find_droppable(u64 region_bytes, u64 applied_epoch) {
         }
         at += got;
     }
-    ::close(fd);
     count_.store(copies, std::memory_order_relaxed);
     const std::lock_guard lock(mutex_);
     found_ = std::move(found);
@@ -160,13 +168,16 @@ void private_pages::drop(std::span<const run> runs) noexcept {
     const bool done = drop_at_once(runs);
     for (const run& r : runs) {
         pages += r.count;
-        if (!done) {
-            ::madvise(base_ + r.first * page_bytes, r.count * page_bytes, MADV_DONTNEED);
+        if (!done &&
+            ::madvise(base_ + r.first * page_bytes, r.count * page_bytes, MADV_DONTNEED) != 0) {
+            return give_up();  // locked into memory: mlock(2)
         }
     }
     dropped_.fetch_add(pages, std::memory_order_relaxed);
-    count_.fetch_sub(std::min(pages, count_.load(std::memory_order_relaxed)),
-                     std::memory_order_relaxed);
+    u64 now = count_.load(std::memory_order_relaxed);
+    while (
+        !count_.compare_exchange_weak(now, now - std::min(now, pages), std::memory_order_relaxed)) {
+    }
 }
 
 /// One system call for all, where the kernel has it for this advice (Linux 6.13).

@@ -18,6 +18,8 @@
 //  (domain::slow_writer). What an epoch may dirty is bounded by it, too (region::set_dirty_limit).
 // Concurrency. captured() by the threads at the boundary; drop() by its leader; find_droppable() by
 //  the thread that applies; hold() by anybody.
+// Where the kernel does not show which pages are copies, or does not take them back, nothing is
+//  tracked: memory stays the process's own, and nobody waits for it.
 // Cost. Eight bytes of address space for each page of the window, paid for as it is touched.
 #pragma once
 
@@ -46,7 +48,7 @@ class private_pages {
     /// outgrown the budget.
     void begin_if_needed(u64 region_bytes, u64 epoch) noexcept;
     [[nodiscard]] bool is_tracking() const noexcept {
-        return since_.load(std::memory_order_relaxed) != 0;
+        return since_.load(std::memory_order_acquire) != 0;
     }
     /// These lines were captured in `epoch`.
     void captured(std::span<const u64> lines, u64 epoch) noexcept;
@@ -94,12 +96,15 @@ class private_pages {
     [[nodiscard]] bool is_droppable(u64 page, u64 applied) const noexcept;
     [[nodiscard]] bool is_held(u64 page) const noexcept;
     void drop(std::span<const run> runs) noexcept;
+    void give_up() noexcept;
     bool drop_at_once(std::span<const run> runs) const noexcept;
 
     std::byte* base_;
     u64 pages_;
     u64 budget_;
     std::atomic<u64>* ages_;  ///< of each page: the last epoch in which a line of it was captured
+    int page_table_ = -1;     ///< /proc/self/pagemap
+    bool gave_up_ = false;    ///< the kernel shows no pages, or does not take them back
     std::atomic<u64> since_{0};  ///< the epoch in which tracking began; 0: it has not
     std::atomic<u64> count_{0};
     std::atomic<u64> dropped_{0};

@@ -83,6 +83,7 @@ TEST_F(server_faults, a_full_disk_refuses_writes_until_there_is_room_again) {
 TEST_F(server_faults, durable_answers_wait_for_room) {
     server_process s(arguments("durable"));
     ASSERT_GT(s.port(), 0) << s.said();
+    ASSERT_EQ(set(s, "before"), "STORED\r\n");  // nothing is on its way any more
     turn_on("no_space");
     std::string answer;
     std::thread client([&] { answer = set(s, "waits"); });
