@@ -7,8 +7,6 @@
 namespace hf {
 namespace {
 
-using detail::dump_line;
-
 map_options to_look() {
     map_options o;
     o.region.mode = open_mode::inspect;

@@ -97,7 +97,7 @@ result<detail::dump_totals> load_new(const std::filesystem::path& region, detail
     loader to(*m, options.new_uniques);
     // An empty key with a value of its own and the store's own record cannot both be.
     bool has_empty_key = false;
-    const auto done = each_line(from, progress, [&](const dump_line& line) {
+    auto done = each_line(from, progress, [&](const dump_line& line) {
         has_empty_key = has_empty_key || line.key.empty();
         return to.put(line);
     });
@@ -117,7 +117,7 @@ result<detail::dump_totals> load_into(const std::filesystem::path& region,
     there.region.mode = open_mode::open_existing;
     auto s = store::open(region, {there, {}});
     if (!s) return tl::unexpected(s.error());
-    const auto done = each_line(from, progress, [&](const dump_line& line) -> result<void> {
+    auto done = each_line(from, progress, [&](const dump_line& line) -> result<void> {
         if (!line.is_record) {
             return failure({errc::incompatible, "load the dump into a region that is there",
                             region.string(), "it holds values that are no records of a store",

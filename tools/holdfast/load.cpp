@@ -49,7 +49,7 @@ result<detail::dump_totals> add_to(const load_arguments& a, text_input& in) {
     {
         detail::dump_reader reader(std::move(*source), in.name());
         progress_bar bar("verifying " + in.name());
-        const auto found = verify_dump(reader, progress_of(bar, in.bytes()));
+        auto found = verify_dump(reader, progress_of(bar, in.bytes()));
         if (!found) return found;
         if (found->values != 0) {
             return failure({errc::incompatible, "load the dump into a region that is there", a.file,

@@ -115,7 +115,7 @@ result<detail::dump_reader::source> text_input::source_kept(const std::string& d
                                 "write it to a file first, and load that"));
     }
     return [this](std::span<char> into) -> result<std::size_t> {
-        const auto n = read_some(fd(), into, name_);
+        auto n = read_some(fd(), into, name_);
         if (!n) return n;
         const auto kept = write_all(kept_.get(), {into.data(), *n}, "a file for what was read");
         if (!kept) return tl::unexpected(kept.error());
