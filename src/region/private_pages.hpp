@@ -62,7 +62,9 @@ class private_pages {
     [[nodiscard]] u64 budget() const noexcept { return budget_; }
     /// Bytes of private copies, roughly: those known to be captured, and those seen by the last
     /// look.
-    [[nodiscard]] u64 bytes() const noexcept { return count_.load() * page_bytes; }
+    [[nodiscard]] u64 bytes() const noexcept {
+        return is_tracking() ? count_.load() * page_bytes : 0;  // a look may end after giving up
+    }
     [[nodiscard]] u64 dropped_bytes() const noexcept { return dropped_.load() * page_bytes; }
     [[nodiscard]] bool wants_room() const noexcept { return bytes() > comfortable(); }
     [[nodiscard]] bool is_over_budget() const noexcept { return bytes() > budget_; }
