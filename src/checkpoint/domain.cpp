@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/thread_name.hpp"
 #include "persist/persist_point.hpp"
 #include "persist/trace.hpp"
 #include "sync/spin_lock.hpp"
@@ -134,7 +135,10 @@ result<void> domain::start_journal() {
 
 void domain::start_clock() {
     if (options_.epoch.count() != 0 && !region_.read_only()) {
-        clock_ = std::thread([this] { run_clock(); });
+        clock_ = std::thread([this] {
+            name_this_thread("hf-clock");
+            run_clock();
+        });
     }
 }
 

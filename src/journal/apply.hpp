@@ -1,4 +1,4 @@
-// journal/apply.hpp: brings what records hold to where it belongs.
+// journal/apply.hpp: passes on what records hold, line by line.
 #pragma once
 
 #include "journal/ring.hpp"
@@ -12,8 +12,7 @@ namespace hf::journal {
 using line_sink = std::function<result<void>(u64 offset, std::span<const std::byte> bytes)>;
 
 /// Passes on every run of lines of the chunks, in their order: of a line that occurs several times
-/// the last content is passed on last. Whoever writes to a page cache pays for the repetitions with
-/// a copy of some bytes each, which is less than sorting them out.
+/// the last content is passed on last. For a file there is merge.hpp.
 [[nodiscard]] result<void> apply(block_file& journal, std::span<const chunk_place> chunks,
                                  const line_sink& sink);
 

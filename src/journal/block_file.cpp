@@ -3,13 +3,11 @@
 #include "base/os_error.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 namespace hf::journal {
@@ -53,39 +51,6 @@ result<void> posix_file::write(u64 offset, std::span<const std::span<const std::
     // One piece, or the kernel took less than all: piece by piece, with what went wrong.
     for (const auto& piece : pieces) {
         if (auto ok = write_all(fd_, offset, piece, name_); !ok) return ok;
-        offset += piece.size();
-    }
-    return {};
-}
-
-mapped_file::mapped_file(int fd, std::string name, bool may_map)
-    : calls_(fd, std::move(name)), fd_(fd), may_map_(may_map) {}
-
-mapped_file::~mapped_file() {
-    if (memory_ != nullptr) ::munmap(memory_, bytes_);
-}
-
-/// Whether the mapping goes as far as `end`, which the file must do for that.
-bool mapped_file::reach(u64 end) {
-    if (end <= bytes_) return true;
-    const auto length = size();
-    if (!may_map_ || !length || *length < end) return false;
-    void* p = memory_ == nullptr
-                  ? ::mmap(nullptr, *length, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0)
-                  : ::mremap(memory_, bytes_, *length, MREMAP_MAYMOVE);
-    if (p == MAP_FAILED) return false;
-    memory_ = static_cast<std::byte*>(p);
-    bytes_ = *length;
-    ::madvise(memory_, bytes_, MADV_RANDOM);  // lines here and there: their neighbours are no use
-    return true;
-}
-
-result<void> mapped_file::write(u64 offset, std::span<const std::span<const std::byte>> pieces) {
-    u64 end = offset;
-    for (const auto& piece : pieces) end += piece.size();
-    if (!reach(end)) return calls_.write(offset, pieces);
-    for (const auto& piece : pieces) {
-        std::memcpy(memory_ + offset, piece.data(), piece.size());
         offset += piece.size();
     }
     return {};

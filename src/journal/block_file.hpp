@@ -68,34 +68,4 @@ class posix_file final : public block_file {
     bool has_failed_ = false;  ///< the kernel says so once, and perhaps to another thread's sync
 };
 
-/// As posix_file, for a file that is allocated in full: what is written is copied into a shared
-/// mapping of it, so that some lines here and there cost no system call each. Falls back to system
-/// calls where no mapping can be had, and where the file system allocates anew for each write
-/// (btrfs), so that a full disk is an error and no signal.
-class mapped_file final : public block_file {
-   public:
-    mapped_file(int fd, std::string name, bool may_map);
-    ~mapped_file() override;
-
-    using block_file::write;
-    [[nodiscard]] result<void> write(u64 offset,
-                                     std::span<const std::span<const std::byte>> pieces) override;
-    [[nodiscard]] result<void> read(u64 offset, std::span<std::byte> into) override {
-        return calls_.read(offset, into);
-    }
-    [[nodiscard]] result<void> sync() override { return calls_.sync(); }
-    [[nodiscard]] result<void> extend(u64 bytes) override { return calls_.extend(bytes); }
-    [[nodiscard]] result<u64> size() override { return calls_.size(); }
-    [[nodiscard]] std::string name() const override { return calls_.name(); }
-
-   private:
-    bool reach(u64 end);
-
-    posix_file calls_;
-    int fd_;
-    bool may_map_;
-    std::byte* memory_ = nullptr;
-    u64 bytes_ = 0;
-};
-
 }  // namespace hf::journal

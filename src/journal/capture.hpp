@@ -16,7 +16,8 @@ class capture {
     capture& operator=(const capture&) = delete;
     ~capture();
 
-    /// Makes room for these lines.
+    /// Sorts these lines and makes room for them. Sorted, they are fewer runs in the journal, and
+    /// merge.hpp walks through them.
     void begin(u64 epoch, std::vector<u64> lines);
     /// Copies lines [from, from + n) of the list. Several threads may do so for several parts.
     void copy(const std::byte* base, std::size_t from, std::size_t n) noexcept;
@@ -30,9 +31,11 @@ class capture {
 
    private:
     void release() noexcept;
+    void sort();
 
     u64 epoch_ = 0;
     std::vector<u64> lines_;
+    std::vector<u64> spare_;  ///< for sort()
     std::byte* data_ = nullptr;
     u64 room_ = 0;  ///< bytes at data_
 };

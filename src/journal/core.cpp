@@ -1,6 +1,6 @@
 #include "journal/core.hpp"
 
-#include "journal/apply.hpp"
+#include "journal/merge.hpp"
 #include "persist/persist_point.hpp"
 
 namespace hf::journal {
@@ -84,11 +84,9 @@ result<u64> core::apply_some(u64 most, bool all) {
         }
     }
     if (segments == 0) return 0;
-    auto applied = apply(journal_, chunks, [this](u64 offset, std::span<const std::byte> bytes) {
-        base_bytes_ += bytes.size();
-        return base_.write(offset, bytes);
-    });
-    if (!applied) return tl::unexpected(applied.error());
+    const auto written = merge(journal_, chunks, base_);
+    if (!written) return tl::unexpected(written.error());
+    base_bytes_ += *written;
     if (auto ok = base_.sync(); !ok) return tl::unexpected(ok.error());
     ++syncs_;
     HF_PERSIST_POINT("journal J3: lines durable in the base before their records are given up");

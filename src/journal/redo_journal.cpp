@@ -2,6 +2,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/thread_name.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -149,6 +150,7 @@ std::optional<error> redo_journal::refusal() const {
 // ----------------------------------------------------------------------------- the writing thread
 
 void redo_journal::write_loop() {
+    name_this_thread("hf-journal");
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [this] {
@@ -214,6 +216,7 @@ bool redo_journal::should_apply() const {
 }
 
 void redo_journal::apply_loop() {
+    name_this_thread("hf-apply");
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [this] { return stopping_ || should_apply(); });

@@ -61,14 +61,6 @@ std::string file_system_name(int fd) {
     return text;
 }
 
-bool overwrites_in_place(int fd) {
-    struct statfs fs{};
-    if (::fstatfs(fd, &fs) != 0) return false;
-    const auto type = static_cast<unsigned long>(fs.f_type) & 0xFFFFFFFFUL;
-    // Not xfs: extents that a copy shares (reflink) get new blocks when they are written to.
-    return type == EXT4_SUPER_MAGIC || type == TMPFS_MAGIC;
-}
-
 result<medium_kind> detect_medium(int fd, const std::string& path) {
     if (maps_synchronously(fd)) return medium_kind::dax;
     struct statfs fs{};

@@ -18,8 +18,4 @@ namespace hf {
 /// in the table.
 [[nodiscard]] std::string file_system_name(int fd);
 
-/// Whether a write into allocated space needs no space of its own: not where the file system never
-/// overwrites.
-[[nodiscard]] bool overwrites_in_place(int fd);
-
 }  // namespace hf

@@ -77,13 +77,9 @@ result<std::optional<subject>> find_subject(const fs::path& from) {
 }
 
 /// Writes what the journal says over the copy of the base.
-result<void> bring_up(const pending_redo& redo, const file_handle& to, const std::string& name,
-                      bool shares_blocks) {
-    // Blocks that are shared are allocated by a write: on a full disk that must not be a signal.
-    journal::mapped_file target(to.get(), name, !shares_blocks && overwrites_in_place(to.get()));
-    return redo.pass_to([&target](u64 offset, std::span<const std::byte> bytes) {
-        return target.write(offset, bytes);
-    });
+result<void> bring_up(const pending_redo& redo, const file_handle& to, const std::string& name) {
+    journal::posix_file target(to.get(), name);
+    return redo.merge_into(target);
 }
 
 /// The image says that it was not closed, and so needs a journal, though one without records.
@@ -141,7 +137,7 @@ result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::p
     if (!made) return tl::unexpected(made.error());
     std::optional<journal::header_facts> remaining;
     if (*redo) {
-        auto ok = bring_up(**redo, *target, to.string(), made->shares_blocks);
+        auto ok = bring_up(**redo, *target, to.string());
         if (!ok) return tl::unexpected(ok.error());
         remaining = (*redo)->emptied();
     }

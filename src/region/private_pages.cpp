@@ -62,8 +62,9 @@ u64 default_memory_budget() {
     return std::min(machine, group_limit()) / 2;
 }
 
-private_pages::private_pages(std::byte* base, u64 max_bytes, u64 budget)
+private_pages::private_pages(std::byte* base, u64 max_bytes, int fd, u64 budget)
     : base_(base),
+      huge_(base, fd),
       pages_(max_bytes / page_bytes),
       budget_(budget != 0 ? budget : default_memory_budget()) {
     void* p = ::mmap(nullptr, pages_ * sizeof(u64), PROT_READ | PROT_WRITE,
@@ -103,9 +104,10 @@ void private_pages::captured(std::span<const u64> lines, u64 epoch) noexcept {
     if (fresh != 0) count_.fetch_add(fresh, std::memory_order_relaxed);
 }
 
-bool private_pages::is_held(u64 page) const noexcept {
-    return std::any_of(holds_.begin(), holds_.end(),
-                       [page](const hold* h) { return h->first_ <= page && page <= h->last_; });
+bool private_pages::is_held(u64 first, u64 last) const noexcept {
+    return std::any_of(holds_.begin(), holds_.end(), [first, last](const hold* h) {
+        return h->first_ <= last && first <= h->last_;
+    });
 }
 
 /// M1, M3.
@@ -131,6 +133,7 @@ void private_pages::find_droppable(u64 region_bytes, u64 applied_epoch) {
         for (u64 i = 0; i < got; ++i) {
             if ((entries[i] & (present | swapped)) == 0 || (entries[i] & of_file) != 0) continue;
             ++copies;
+            if (huge_.contains((at + i) * page_bytes)) continue;
             if (is_droppable(at + i, applied_epoch)) found.push_back(at + i);
         }
         at += got;
@@ -144,13 +147,14 @@ void private_pages::find_droppable(u64 region_bytes, u64 applied_epoch) {
 void private_pages::drop() noexcept {
     if (!is_tracking()) return;
     const std::lock_guard lock(mutex_);
+    drop_huge();
     const std::size_t most = is_over_budget() ? found_.size() : in_one_go;
     std::array<run, most_vectors> runs;
     std::size_t used = 0;
     for (std::size_t taken = 0; taken < most && !found_.empty(); ++taken) {
         const u64 page = found_.back();
         found_.pop_back();
-        if (!is_droppable(page, applied_) || is_held(page)) continue;
+        if (!is_droppable(page, applied_) || is_held(page, page)) continue;
         ages_[page].store(0, std::memory_order_relaxed);
         if (used != 0 && runs[used - 1].first == page + 1) {  // they come from the end
             runs[used - 1] = {page, runs[used - 1].count + 1};
@@ -160,6 +164,29 @@ void private_pages::drop() noexcept {
         runs[used++] = {page, 1};
     }
     drop({runs.data(), used});
+}
+
+/// Some steps of what has huge pages: some milliseconds each, if all of it is kept.
+void private_pages::drop_huge() noexcept {
+    if (applied_ < since_.load(std::memory_order_relaxed)) return;  // M3: all would be kept
+    for (int left = is_over_budget() ? 32 : 2; left != 0 && !huge_.empty(); --left) {
+        const u64 first = huge_.begin() / page_bytes;
+        const u64 last = huge_.step_end() / page_bytes - 1;
+        if (is_held(first, last)) return;
+        count_dropped(huge_.step_to_file([this](u64 page) {
+            if (!is_droppable(page, applied_)) return true;
+            ages_[page].store(0, std::memory_order_relaxed);
+            return false;
+        }));
+    }
+}
+
+void private_pages::count_dropped(u64 pages) noexcept {
+    dropped_.fetch_add(pages, std::memory_order_relaxed);
+    u64 now = count_.load(std::memory_order_relaxed);
+    while (
+        !count_.compare_exchange_weak(now, now - std::min(now, pages), std::memory_order_relaxed)) {
+    }
 }
 
 void private_pages::drop(std::span<const run> runs) noexcept {
@@ -173,11 +200,7 @@ void private_pages::drop(std::span<const run> runs) noexcept {
             return give_up();  // locked into memory: mlock(2)
         }
     }
-    dropped_.fetch_add(pages, std::memory_order_relaxed);
-    u64 now = count_.load(std::memory_order_relaxed);
-    while (
-        !count_.compare_exchange_weak(now, now - std::min(now, pages), std::memory_order_relaxed)) {
-    }
+    count_dropped(pages);
 }
 
 /// One system call for all, where the kernel has it for this advice (Linux 6.13).

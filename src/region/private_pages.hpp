@@ -13,6 +13,8 @@
 //     and not captured. Stores that are never written back (a lock taken and given back) go with
 //     the page, as they would in a crash that took nothing else: nothing may depend on them.
 //  M3 What was captured before the tracking began counts as captured in the epoch when it began.
+//  M4 Memory with huge pages (huge_memory.hpp) is mapped from the file again by the same rules,
+//     some MiB at a time; what may not go is copied.
 // Budget. Tracking begins when the region is larger than three quarters of the budget; when the
 //  private pages are, the journal is asked to apply what it has; beyond it, writers wait
 //  (domain::slow_writer). What an epoch may dirty is bounded by it, too (region::set_dirty_limit).
@@ -24,6 +26,7 @@
 #pragma once
 
 #include "base/bits.hpp"
+#include "region/huge_memory.hpp"
 
 #include <array>
 #include <atomic>
@@ -37,12 +40,20 @@ class private_pages {
    public:
     static constexpr u64 page_bytes = 4096;
 
-    /// For [base, base + max_bytes). budget: bytes of private memory, 0: half of what the machine,
-    /// or the control group, has. Aborts when not even address space can be had.
-    private_pages(std::byte* base, u64 max_bytes, u64 budget);
+    /// For [base, base + max_bytes), mapped from the file `fd`. budget: bytes of private memory, 0:
+    /// half of what the machine, or the control group, has. Aborts when not even address space can
+    /// be had.
+    private_pages(std::byte* base, u64 max_bytes, int fd, u64 budget);
     private_pages(const private_pages&) = delete;
     private_pages& operator=(const private_pages&) = delete;
     ~private_pages();
+
+    /// Maps the end of a region that has just grown from `from` to `to`, in huge pages. False: it
+    /// is to be mapped from the file, be it because the region is too large for its memory.
+    [[nodiscard]] bool map_growth(u64 from, u64 to) noexcept {
+        return !is_tracking() && to <= comfortable() && huge_.map_zeros(from, to);
+    }
+    [[nodiscard]] const huge_memory& huge() const noexcept { return huge_; }
 
     /// At the boundary of `epoch`, before its lines are captured: tracking begins if the region has
     /// outgrown the budget.
@@ -96,12 +107,15 @@ class private_pages {
     };
     [[nodiscard]] u64 comfortable() const noexcept { return budget_ - budget_ / 4; }
     [[nodiscard]] bool is_droppable(u64 page, u64 applied) const noexcept;
-    [[nodiscard]] bool is_held(u64 page) const noexcept;
+    [[nodiscard]] bool is_held(u64 first, u64 last) const noexcept;
+    void drop_huge() noexcept;
+    void count_dropped(u64 pages) noexcept;
     void drop(std::span<const run> runs) noexcept;
     void give_up() noexcept;
     bool drop_at_once(std::span<const run> runs) const noexcept;
 
     std::byte* base_;
+    huge_memory huge_;
     u64 pages_;
     u64 budget_;
     std::atomic<u64>* ages_;  ///< of each page: the last epoch in which a line of it was captured

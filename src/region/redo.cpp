@@ -1,9 +1,10 @@
 #include "region/redo.hpp"
 
 #include "base/os_error.hpp"
+#include "journal/apply.hpp"
 #include "journal/copy_gate.hpp"
+#include "journal/merge.hpp"
 #include "journal/replay.hpp"
-#include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
 #include "region/region.hpp"
 
@@ -124,12 +125,15 @@ result<std::optional<pending_redo>> pending_redo::judge(file_handle file, const 
 }
 
 result<void> pending_redo::overlay(std::span<std::byte> copy) const {
-    return pass_to(copy_into(copy));
+    journal::posix_file disk(file_.get(), name_);
+    return journal::apply(disk, history_.chunks, copy_into(copy));
 }
 
-result<void> pending_redo::pass_to(const journal::line_sink& sink) const {
+result<void> pending_redo::merge_into(journal::block_file& copy) const {
     journal::posix_file disk(file_.get(), name_);
-    return journal::apply(disk, history_.chunks, sink);
+    const auto written = journal::merge(disk, history_.chunks, copy);
+    if (!written) return tl::unexpected(written.error());
+    return {};
 }
 
 journal::header_facts pending_redo::emptied() const {
@@ -143,7 +147,7 @@ journal::header_facts pending_redo::emptied() const {
 result<void> pending_redo::apply_to(const file_handle& base, const std::string& name) {
     if (auto ok = journal::copy_gate(file_.get()).shut(); !ok) return ok;
     journal::posix_file disk(file_.get(), name_);
-    journal::mapped_file target(base.get(), name, overwrites_in_place(base.get()));
+    journal::posix_file target(base.get(), name);
     return journal::replay(disk, history_, target);
 }
 
@@ -183,9 +187,8 @@ result<void> region::start_journal(u64 base_epoch) {
     who.generation = super().generation;
     auto started = journal::redo_journal::start(
         std::make_unique<journal::posix_file>(journal_file_.get(), path.string()),
-        std::make_unique<journal::mapped_file>(file_.get(), name_,
-                                               overwrites_in_place(file_.get())),
-        who, base_epoch, journal_shape_, journal::copy_gate(journal_file_.get()));
+        std::make_unique<journal::posix_file>(file_.get(), name_), who, base_epoch, journal_shape_,
+        journal::copy_gate(journal_file_.get()));
     if (!started) return tl::unexpected(started.error());
     // Shut since the old records were applied (X1); nothing is there to be applied yet.
     journal::copy_gate(journal_file_.get()).release();

@@ -17,7 +17,7 @@
 //  is changed.
 #pragma once
 
-#include "journal/apply.hpp"
+#include "journal/block_file.hpp"
 #include "journal/scan.hpp"
 #include "region/file.hpp"
 #include "region/layout.hpp"
@@ -45,8 +45,8 @@ class pending_redo {
     /// Writes everything to the base and syncs that (K1). Shuts the journal's gate and leaves it
     /// so: no copy may begin before the journal is started anew, or gone.
     [[nodiscard]] result<void> apply_to(const file_handle& base, const std::string& name);
-    /// Passes everything on, oldest first.
-    [[nodiscard]] result<void> pass_to(const journal::line_sink& sink) const;
+    /// Writes everything to a copy of the base, without a sync.
+    [[nodiscard]] result<void> merge_into(journal::block_file& copy) const;
     /// Up to where a region reaches that has all the lines.
     [[nodiscard]] u64 needed_bytes() const noexcept;
     /// The header of a journal without records for a base that has everything.

@@ -147,7 +147,7 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
             if (file) {
                 auto place = take_window(name);
                 if (!place) return tl::unexpected(place.error());
-                return attach(std::move(*place), std::move(*file), path, options);
+                return attach(std::move(*place), std::move(*file), path, options, false);
             }
             if (file.error().code != errc::not_found || !may_create) {
                 return tl::unexpected(file.error());
@@ -158,9 +158,7 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
         if (!place) return tl::unexpected(place.error());
         auto file = create_file(path, options);
         if (file) {
-            auto r = attach(std::move(*place), std::move(*file), path, options);
-            if (r) (*r)->created_ = true;
-            return r;
+            return attach(std::move(*place), std::move(*file), path, options, true);
         }
         const bool lost_race = options.mode == open_mode::open_or_create && attempt == 0 &&
                                file.error().code == errc::usage && detail::is_taken(path);
@@ -181,8 +179,9 @@ std::unique_ptr<region> region::blank(window place, std::string name,
 
 result<std::unique_ptr<region>> region::attach(window place, detail::file_handle file,
                                                const std::filesystem::path& path,
-                                               const region_options& options) {
+                                               const region_options& options, bool created) {
     auto r = blank(std::move(place), path.string(), options);
+    r->created_ = created;
     r->file_ = std::move(file);
     r->path_ = path;
     const auto kind = agree_on_medium(r->file_, options, r->name_);
@@ -222,7 +221,12 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
             return tl::unexpected(ok.error());
         }
     }
-    if (auto ok = r->map(0, bytes); !ok) return tl::unexpected(ok.error());
+    // All behind the header of a new region is growth.
+    const u64 mapped_at_first = created ? page_size : bytes;
+    for (const u64 from : {u64{0}, mapped_at_first}) {
+        auto ok = r->map(from, from == 0 ? mapped_at_first : bytes);
+        if (!ok) return tl::unexpected(ok.error());
+    }
     if (*redo && r->read_only_) {
         const std::span mapped(r->base(), bytes);
         if (auto ok = (*redo)->overlay(mapped); !ok) return tl::unexpected(ok.error());
@@ -245,7 +249,8 @@ void region::set_medium(medium_kind kind, const region_options& o) {
     if (kind == medium_kind::file) {
         dirty_ = std::make_unique<dirty_set>(base(), max_pages_ * page_size);
         medium_ = medium(*dirty_);
-        copies_ = std::make_unique<private_pages>(base(), max_pages_ * page_size, o.memory);
+        copies_ =
+            std::make_unique<private_pages>(base(), max_pages_ * page_size, file_.get(), o.memory);
         return;
     }
     const bool flushes = o.flush == flush_policy::always ||
@@ -331,6 +336,7 @@ result<void> region::map(u64 from, u64 to) {
         }
     }
     if (from == to) return {};
+    if (copies_ && from != 0 && copies_->map_growth(from, to)) return {};
     void* p = ::mmap(base() + from, to - from, PROT_READ | PROT_WRITE, flags, fd, offset);
     if (p == MAP_FAILED) {
         return failure(

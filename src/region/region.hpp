@@ -163,7 +163,8 @@ class region {
     [[nodiscard]] static result<std::unique_ptr<region>> attach(window place,
                                                                 detail::file_handle file,
                                                                 const std::filesystem::path& path,
-                                                                const region_options& options);
+                                                                const region_options& options,
+                                                                bool created);
     [[nodiscard]] result<void> check_against(const detail::header_facts& facts,
                                              const region_options& options) const;
     result<void> cut_off_lost_growth(u64 bytes, u64& file_bytes) const;

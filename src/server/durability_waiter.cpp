@@ -1,5 +1,7 @@
 #include "server/durability_waiter.hpp"
 
+#include "base/thread_name.hpp"
+
 #include <chrono>
 #include <utility>
 
@@ -11,7 +13,10 @@ constexpr auto retry_after = std::chrono::milliseconds(100);
 
 durability_waiter::durability_waiter(store& records, on_durable durable, on_failure failed)
     : records_(records), durable_(std::move(durable)), failed_(std::move(failed)) {
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this] {
+        name_this_thread("hf-durable");
+        run();
+    });
 }
 
 void durability_waiter::want(ticket t) {

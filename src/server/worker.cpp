@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/thread_name.hpp"
 #include "server/connection.hpp"
 
 namespace hf::detail {
@@ -20,7 +21,10 @@ worker::~worker() {
 }
 
 void worker::start() {
-    thread_ = std::thread([this] { loop_.run(); });
+    thread_ = std::thread([this] {
+        name_this_thread("hf-worker");
+        loop_.run();
+    });
 }
 
 void worker::join() {

@@ -23,17 +23,17 @@ constexpr u64 lines_of_page = page / line_size;
 class private_pages_test : public ::testing::Test {
    protected:
     private_pages_test() {
-        const int fd = ::open((dir / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        fd = ::open((dir / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         EXPECT_EQ(::ftruncate(fd, pages * page), 0);
         base = static_cast<std::byte*>(
             ::mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0));
-        ::close(fd);
-        copies.emplace(base, pages * page, page);
+        copies.emplace(base, pages * page, fd, page);
         for (u64 p = 0; p < pages; ++p) base[p * page] = std::byte{1};
     }
     ~private_pages_test() override {
         copies.reset();
         ::munmap(base, pages * page);
+        ::close(fd);
     }
     void begin(u64 epoch) { copies->begin_if_needed(pages * page, epoch); }
     void capture(u64 p, u64 epoch) {
@@ -47,6 +47,7 @@ class private_pages_test : public ::testing::Test {
     bool is_kept(u64 p) { return base[p * page] == std::byte{1}; }
 
     test::scratch_directory dir;
+    int fd = -1;
     std::byte* base = nullptr;
     std::optional<private_pages> copies;
 };

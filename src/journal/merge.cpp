@@ -1,0 +1,228 @@
+#include "journal/merge.hpp"
+
+#include "journal/apply.hpp"
+#include "journal/runs.hpp"
+
+#include <algorithm>
+#include <bitset>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace hf::journal {
+
+namespace {
+
+constexpr u64 slice_bytes = u64{8} << 20;
+constexpr u64 slice_lines = slice_bytes / line_size;
+constexpr u64 slice_pages = slice_bytes / page;
+
+/// Neighbouring lines.
+struct piece {
+    u64 line;
+    u64 count;
+};
+
+/// How far the walk through the base has got in one chunk.
+class cursor {
+   public:
+    cursor(const chunk_place& place, std::vector<u64> runs)
+        : runs_(std::move(runs)), source_(lines_offset(place)) {}
+
+    [[nodiscard]] bool is_sorted() const {
+        u64 end = 0;
+        return std::all_of(runs_.begin(), runs_.end(), [&end](u64 run) {
+            const bool behind = run_line(run) >= end && run_count(run) != 0;
+            end = run_line(run) + run_count(run);
+            return behind;
+        });
+    }
+    [[nodiscard]] bool at_end() const noexcept { return at_ == runs_.size(); }
+    /// The next line; not at the end.
+    [[nodiscard]] u64 line() const noexcept { return run_line(runs_[at_]) + within_; }
+    /// Where that is in the journal.
+    [[nodiscard]] u64 source() const noexcept { return source_; }
+
+    /// Appends its lines below `end` to the pieces; returns how many those are.
+    u64 take(u64 end, std::vector<piece>& pieces) {
+        u64 taken = 0;
+        for (; !at_end() && line() < end; within_ = 0, ++at_) {
+            const u64 rest = run_count(runs_[at_]) - within_;
+            const u64 count = std::min(rest, end - line());
+            pieces.push_back({line(), count});
+            taken += count;
+            if (count != rest) {
+                within_ += count;
+                break;
+            }
+        }
+        source_ += taken * line_size;
+        return taken;
+    }
+
+   private:
+    std::vector<u64> runs_;
+    std::size_t at_ = 0;
+    u64 within_ = 0;  ///< lines of runs_[at_] that were taken
+    u64 source_;
+};
+
+class merger {
+   public:
+    merger(block_file& journal, block_file& base, u64 base_size)
+        : journal_(journal), base_(base), base_size_(base_size) {}
+
+    result<bool> open(std::span<const chunk_place> chunks);
+    result<void> run();
+    [[nodiscard]] u64 written() const noexcept { return written_; }
+
+   private:
+    /// What one chunk has in the slice.
+    struct part {
+        u64 source;
+        u64 lines;
+        std::size_t first_piece;
+        std::size_t end_piece;
+    };
+
+    [[nodiscard]] u64 next_line() const noexcept;
+    void gather(u64 end);
+    result<void> fill(const part& p);
+    /// Calls `work` with each row of touched pages: its offset in the base, and its bytes here.
+    template <class Work>
+    result<void> for_each_row(Work work);
+
+    block_file& journal_;
+    block_file& base_;
+    u64 base_size_;
+    u64 written_ = 0;
+    std::vector<cursor> cursors_;
+    u64 first_line_ = 0;  ///< of the slice
+    u64 end_line_ = 0;    ///< behind the last line that it gets
+    std::vector<piece> pieces_;
+    std::vector<part> parts_;
+    std::bitset<slice_pages> touched_;
+    std::unique_ptr<std::byte[]> image_ = std::make_unique_for_overwrite<std::byte[]>(slice_bytes);
+    std::vector<std::byte> lines_;
+};
+
+/// False: some chunk's lines are not sorted.
+result<bool> merger::open(std::span<const chunk_place> chunks) {
+    cursors_.reserve(chunks.size());
+    for (const chunk_place& place : chunks) {
+        std::vector<u64> runs;
+        if (auto ok = read_runs(journal_, place, runs); !ok) return tl::unexpected(ok.error());
+        cursors_.emplace_back(place, std::move(runs));
+        if (!cursors_.back().is_sorted()) return false;
+    }
+    return true;
+}
+
+/// ~0 when all is done.
+u64 merger::next_line() const noexcept {
+    u64 next = ~u64{0};
+    for (const cursor& c : cursors_) {
+        if (!c.at_end()) next = std::min(next, c.line());
+    }
+    return next;
+}
+
+void merger::gather(u64 end) {
+    pieces_.clear();
+    parts_.clear();
+    touched_.reset();
+    end_line_ = 0;
+    for (cursor& c : cursors_) {
+        if (c.at_end() || c.line() >= end) continue;
+        part p{c.source(), 0, pieces_.size(), 0};
+        p.lines = c.take(end, pieces_);
+        p.end_piece = pieces_.size();
+        parts_.push_back(p);
+    }
+    for (const piece& p : pieces_) {
+        constexpr u64 page_lines = page / line_size;
+        const u64 last = p.line + p.count - 1;
+        for (u64 at = (p.line - first_line_) / page_lines; at <= (last - first_line_) / page_lines;
+             ++at) {
+            touched_.set(at);
+        }
+        end_line_ = std::max(end_line_, last + 1);
+    }
+}
+
+template <class Work>
+result<void> merger::for_each_row(Work work) {
+    for (u64 from = 0; from < slice_pages; ++from) {
+        if (!touched_[from]) continue;
+        u64 to = from + 1;
+        while (to < slice_pages && touched_[to]) ++to;
+        const std::span bytes(image_.get() + from * page, (to - from) * page);
+        if (auto ok = work(first_line_ * line_size + from * page, bytes); !ok) return ok;
+        from = to;
+    }
+    return {};
+}
+
+result<void> merger::fill(const part& p) {
+    lines_.resize(p.lines * line_size);
+    if (auto ok = journal_.read(p.source, lines_); !ok) return ok;
+    const std::byte* from = lines_.data();
+    for (std::size_t i = p.first_piece; i < p.end_piece; ++i) {
+        const u64 bytes = pieces_[i].count * line_size;
+        std::memcpy(image_.get() + (pieces_[i].line - first_line_) * line_size, from, bytes);
+        from += bytes;
+    }
+    return {};
+}
+
+result<void> merger::run() {
+    for (u64 next = next_line(); next != ~u64{0}; next = next_line()) {
+        first_line_ = align_down(next, slice_lines);
+        gather(first_line_ + slice_lines);
+        // The base may end within its last page.
+        auto read = for_each_row([this](u64 offset, std::span<std::byte> row) -> result<void> {
+            const u64 there = offset < base_size_ ? base_size_ - offset : 0;
+            if (there >= row.size()) return base_.read(offset, row);
+            std::fill(row.begin() + static_cast<std::ptrdiff_t>(there), row.end(), std::byte{0});
+            return base_.read(offset, row.first(there));
+        });
+        if (!read) return read;
+        for (const part& p : parts_) {
+            if (auto ok = fill(p); !ok) return ok;
+        }
+        auto written = for_each_row([this](u64 offset, std::span<std::byte> row) {
+            const u64 end = std::max(base_size_, end_line_ * line_size);
+            const auto bytes = row.first(std::min<u64>(row.size(), end - offset));
+            written_ += bytes.size();
+            return base_.write(offset, bytes);
+        });
+        if (!written) return written;
+    }
+    return {};
+}
+
+result<u64> apply_one_by_one(block_file& journal, std::span<const chunk_place> chunks,
+                             block_file& base) {
+    u64 written = 0;
+    auto done = apply(journal, chunks, [&](u64 offset, std::span<const std::byte> bytes) {
+        written += bytes.size();
+        return base.write(offset, bytes);
+    });
+    if (!done) return tl::unexpected(done.error());
+    return written;
+}
+
+}  // namespace
+
+result<u64> merge(block_file& journal, std::span<const chunk_place> chunks, block_file& base) {
+    const auto size = base.size();
+    if (!size) return tl::unexpected(size.error());
+    merger m(journal, base, *size);
+    const auto sorted = m.open(chunks);
+    if (!sorted) return tl::unexpected(sorted.error());
+    if (!*sorted) return apply_one_by_one(journal, chunks, base);
+    if (auto ok = m.run(); !ok) return tl::unexpected(ok.error());
+    return m.written();
+}
+
+}  // namespace hf::journal

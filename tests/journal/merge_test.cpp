@@ -1,0 +1,146 @@
+// What merge() makes of records is what writing them one after the other makes of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "base/random.hpp"
+#include "crashlab/disk/model_disk.hpp"
+#include "journal/apply.hpp"
+#include "journal/capture.hpp"
+#include "journal/core.hpp"
+#include "journal/merge.hpp"
+#include "journal/scan.hpp"
+
+namespace hf::test {
+namespace {
+
+using lab::bytes;
+
+constexpr u64 slice = (u64{8} << 20) / line_size;  // lines
+constexpr journal::geometry shape{64 * journal::page, 128};
+
+class journal_merge : public ::testing::TestWithParam<u64> {
+   protected:
+    void begin(u64 lines) {
+        base = bytes(lines * line_size);
+        for (std::byte& b : base) b = static_cast<std::byte>(random());
+        auto started = journal::core::start(disk, unused, {{7}, 3}, 0, shape);
+        ASSERT_TRUE(started);
+        core = std::move(*started);
+    }
+
+    void commit(const std::vector<u64>& lines) {
+        bytes data(lines.size() * line_size);
+        for (std::byte& b : data) b = static_cast<std::byte>(random());
+        ASSERT_TRUE(core->commit({++epoch, lines, data.data()}));
+    }
+
+    /// Some lines, each once, in rows of up to `row`.
+    std::vector<u64> some_lines(u64 rows, u64 row, u64 from, u64 to) {
+        std::set<u64> lines;
+        for (u64 i = 0; i < rows; ++i) {
+            const u64 first = from + random() % (to - from);
+            const u64 last = std::min(to, first + 1 + random() % row);
+            for (u64 line = first; line < last; ++line) lines.insert(line);
+        }
+        return {lines.begin(), lines.end()};
+    }
+
+    /// Merged, and one after the other.
+    void expect_equal() {
+        const auto found = journal::scan(disk);
+        ASSERT_TRUE(found) << found.error().to_string();
+        bytes expected = base;
+        ASSERT_TRUE(journal::apply(
+            disk, found->chunks,
+            [&expected](u64 offset, std::span<const std::byte> run) -> result<void> {
+                std::copy(run.begin(), run.end(), expected.begin() + static_cast<long>(offset));
+                return {};
+            }));
+        lab::model_disk merged(base);
+        const auto written = journal::merge(disk, found->chunks, merged);
+        ASSERT_TRUE(written) << written.error().to_string();
+        EXPECT_TRUE(merged.now() == expected) << "seed " << GetParam();
+    }
+
+    xoshiro256ss random{GetParam()};
+    lab::model_disk disk;
+    lab::model_disk unused;
+    bytes base;
+    std::unique_ptr<journal::core> core;
+    u64 epoch = 0;
+};
+
+}  // namespace
+
+TEST_P(journal_merge, of_overlapping_records_keeps_the_newest) {
+    begin(4096);
+    for (int i = 0; i < 20; ++i) commit(some_lines(1 + random() % 50, 20, 0, 4096));
+    expect_equal();
+}
+
+TEST_P(journal_merge, takes_slice_after_slice) {
+    begin(2 * slice + slice / 3);
+    for (int i = 0; i < 10; ++i) commit(some_lines(40, 300, 0, 2 * slice + slice / 3));
+    // A run that begins in one slice and ends in the next.
+    commit(some_lines(1, 2000, slice - 500, slice + 1500));
+    for (u64 i = 0; i < 4; ++i) commit({slice - 1, slice, 2 * slice - 1, 2 * slice});
+    expect_equal();
+}
+
+TEST_P(journal_merge, of_a_base_that_ends_within_a_page) {
+    begin(64 * 3 + 7);
+    for (int i = 0; i < 8; ++i) commit(some_lines(5, 9, 64 * 2, 64 * 3 + 7));
+    expect_equal();
+}
+
+TEST_P(journal_merge, of_records_that_are_not_sorted) {
+    begin(4096);
+    for (int i = 0; i < 6; ++i) {
+        auto lines = some_lines(30, 4, 0, 4096);
+        std::shuffle(lines.begin(), lines.end(), random);
+        commit(lines);
+    }
+    expect_equal();
+}
+
+TEST_P(journal_merge, of_nothing_writes_nothing) {
+    begin(64);
+    lab::model_disk target(base);
+    const auto written = journal::merge(disk, {}, target);
+    ASSERT_TRUE(written);
+    EXPECT_EQ(*written, 0U);
+}
+
+TEST_P(journal_merge, writes_each_page_once) {
+    begin(4096);
+    for (int i = 0; i < 20; ++i) commit({64, 65, 70, 1000});
+    const auto found = journal::scan(disk);
+    ASSERT_TRUE(found);
+    lab::model_disk target(base);
+    const auto written = journal::merge(disk, found->chunks, target);
+    ASSERT_TRUE(written);
+    EXPECT_EQ(*written, 2 * journal::page);
+}
+
+/// A capture passes its lines on sorted, however many there are.
+TEST_P(journal_merge, captures_are_sorted) {
+    for (const u64 count : {u64{0}, u64{1}, u64{1000}, u64{1024}, u64{50'000}}) {
+        std::set<u64> lines;
+        const u64 range = u64{1} << (20 + random() % 30);
+        while (lines.size() < count) lines.insert(random() % range);
+        std::vector<u64> mixed(lines.begin(), lines.end());
+        std::shuffle(mixed.begin(), mixed.end(), random);
+        journal::capture c;
+        c.begin(1, mixed);
+        const auto sorted = c.as_record().lines;
+        EXPECT_TRUE(std::equal(sorted.begin(), sorted.end(), lines.begin(), lines.end()))
+            << "seed " << GetParam() << ", " << count << " lines";
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(seeds, journal_merge, ::testing::Range(u64{1}, u64{6}));
+
+}  // namespace hf::test
