@@ -25,6 +25,7 @@
 #include <holdfast/options.hpp>
 #include <holdfast/result.hpp>
 #include <holdfast/statistics.hpp>
+#include <holdfast/ticket.hpp>
 
 namespace hf {
 
@@ -32,9 +33,6 @@ namespace hf {
 inline constexpr std::size_t max_key_size = 4096;
 /// Longest value, in bytes.
 inline constexpr std::size_t max_value_size = std::size_t{64} << 20;
-
-/// The epoch in which a write happened. Durable once map::durable_epoch() has reached it.
-using ticket = std::uint64_t;
 
 /// What a write did.
 struct write_outcome {

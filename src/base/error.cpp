@@ -60,6 +60,8 @@ std::string_view to_string(discipline d) noexcept {
             return "logged";
         case discipline::incll:
             return "incll";
+        case discipline::snapshot:
+            return "snapshot";
     }
     return "unknown";
 }

@@ -311,8 +311,14 @@ void domain::capture(u64 ending) {
     region_.dirty()->note(&region_.header().epoch, sizeof(layout::epoch_record));
     gather_chunks();
     for (const chunk& c : chunks_) region_.dirty()->collect({c.lines, c.count});
+    page_tracker* const tracker = region_.tracker();
+    if (tracker != nullptr) {
+        const u64 applied = region_.redo()->numbers().applied_epoch();
+        region_.dirty()->collect(tracker->collect(region_.size(), applied));
+    }
     journal::capture& copy = region_.redo()->begin();
     copy.begin(ending, region_.dirty()->take());
+    if (tracker != nullptr) tracker->captured(copy.as_record().lines, ending);
     region_.copies()->begin_if_needed(region_.size(), ending);
     chunks_.clear();
     for (std::size_t at = 0; at < copy.size(); at += lines_per_chunk) {
@@ -339,8 +345,8 @@ void domain::wait_for_memory() const {
     if (options_.epoch.count() == 0) return;
     do {
         std::this_thread::sleep_for(moment);
-    } while ((region_.dirty()->is_overfull() || copies.is_far_over_budget()) &&
-             region_.redo() != nullptr && !region_.redo()->is_refusing());
+    } while ((is_overfull() || copies.is_far_over_budget()) && region_.redo() != nullptr &&
+             !region_.redo()->is_refusing());
 }
 
 /// By the journal's thread.
@@ -425,6 +431,7 @@ result<void> domain::accepts_writes() const {
 bool domain::under_pressure(std::chrono::microseconds elapsed) const {
     if (region_.dirty() == nullptr) return false;
     return region_.dirty()->pressure() ||
+           (region_.tracker() != nullptr && region_.tracker()->pressure()) ||
            (elapsed >= shortest_epoch && region_.copies()->is_over_budget());
 }
 
@@ -505,9 +512,34 @@ bool domain::anything_written() const noexcept {
     return false;
 }
 
+// Where each boundary captures what is not applied yet anew, the base would never have the newest
+// of it, and no memory could be given back while boundaries go on: so they wait for the base.
+bool domain::must_apply_first() const {
+    const page_tracker* const tracker = region_.tracker();
+    if (tracker == nullptr || tracker->how() == page_tracker::way::written) return false;
+    if (!region_.copies()->is_over_budget() ||
+        region_.redo()->numbers().applied_epoch() + 1 >= current_epoch()) {
+        return false;
+    }
+    region_.redo()->ask_to_apply();
+    return true;
+}
+
+// Nobody tells how much an epoch holds where pages are tracked. A look takes the longer the larger
+// the region is: a twentieth of the clock's time at most.
+void domain::look_at_pages() {
+    constexpr u64 shortest_pause_ns = 5'000'000;
+    const u64 start = now_ns();
+    if (region_.tracker() == nullptr || start < next_look_ns_) return;
+    region_.tracker()->look(region_.size());
+    const u64 end = now_ns();
+    next_look_ns_ = end + std::max(shortest_pause_ns, 20 * (end - start));
+}
+
 void domain::run_clock() {
     std::unique_lock lock(clock_mutex_);
     while (!stopping_) {
+        look_at_pages();
         const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
         const auto elapsed =
             std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::nanoseconds(since));
@@ -515,7 +547,7 @@ void domain::run_clock() {
             clock_wake_.wait_for(lock, std::min(options_.epoch - elapsed, longest_nap()));
             continue;
         }
-        if (!may_end_epoch()) {  // the disk is behind: the epoch grows
+        if (!may_end_epoch() || must_apply_first()) {  // the disk is behind: the epoch grows
             late_ns_.fetch_add(nap_for_disk_ns, std::memory_order_relaxed);
             clock_wake_.wait_for(lock, std::chrono::nanoseconds(nap_for_disk_ns));
             continue;

@@ -22,7 +22,8 @@
 // On the medium `file` memory is private, and an epoch reaches the disk whole or not at all. The
 // boundary copies the lines of e, the epoch record e + 1 among them, and opens the gate; e is
 // announced when the journal has made the copies durable (journal/core.hpp, J1). There is nothing
-// to undo: no external log is written, and a crash leaves no failed epoch.
+// to undo: no external log is written, and a crash leaves no failed epoch. In a region that tracks
+// pages the lines of e are those that were named, and those that the tracker finds then.
 //
 // Concurrency.
 //  B1  An operation is inside (lane.inside = 1) from before it loads the state word as open until
@@ -190,8 +191,14 @@ class domain {
     void help_write_back();
     void give_memory_back();
     [[nodiscard]] bool writers_are_ahead() const noexcept {
-        return region_.dirty()->is_overfull() || region_.copies()->is_over_budget();
+        return is_overfull() || region_.copies()->is_over_budget();
     }
+    [[nodiscard]] bool is_overfull() const noexcept {
+        return region_.dirty()->is_overfull() ||
+               (region_.tracker() != nullptr && region_.tracker()->is_overfull());
+    }
+    void look_at_pages();
+    [[nodiscard]] bool must_apply_first() const;
     void wait_for_memory() const;
     void run_clock();
     [[nodiscard]] bool anything_written() const noexcept;
@@ -216,6 +223,7 @@ class domain {
     std::atomic<u64> last_boundary_ns_{0};
     std::atomic<u64> last_pause_{0};
     std::atomic<u64> late_ns_{0};
+    u64 next_look_ns_ = 0;              ///< at the pages written to; the clock's
     std::atomic<u32> someone_ends_{0};  ///< 1: one of those who wait for a ticket ends the epoch
 
     // Write-back work: the chunks, and [phase 24 | chunks 20 | next 20] in one word, so that a late

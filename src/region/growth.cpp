@@ -41,6 +41,7 @@ result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
         take_back(old_bytes, new_bytes);
         return tl::unexpected(ok.error());
     }
+    if (tracker_) tracker_->watch(old_bytes, new_bytes);
     HF_PERSIST_POINT("region G3: pages mapped before the directory names them");
     const u64 word =
         layout::pack_segment(position, {static_cast<u32>(pages), owner, static_cast<u8>(kind)});

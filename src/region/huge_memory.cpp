@@ -1,6 +1,7 @@
 #include "region/huge_memory.hpp"
 
 #include "base/check.hpp"
+#include "region/page_table.hpp"
 
 #include <sys/mman.h>
 #include <algorithm>
@@ -10,7 +11,7 @@ namespace hf {
 
 namespace {
 
-constexpr u64 page_bytes = 4096;
+constexpr u64 page_bytes = small_page;
 // Each step leaves a mapping of its own, of which a process may have 65,530.
 constexpr u64 most_steps = 8192;
 

@@ -3,7 +3,6 @@
 #include "base/check.hpp"
 #include "region/layout.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -16,11 +15,6 @@
 namespace hf {
 
 namespace {
-
-// Of an entry of /proc/self/pagemap (Documentation/admin-guide/mm/pagemap.rst).
-constexpr u64 present = u64{1} << 63;
-constexpr u64 swapped = u64{1} << 62;
-constexpr u64 of_file = u64{1} << 61;
 
 // Pages that one boundary drops while there is room: some microseconds each.
 constexpr std::size_t in_one_go = 256;
@@ -73,10 +67,7 @@ private_pages::private_pages(std::byte* base, u64 max_bytes, int fd, u64 budget)
     ages_ = static_cast<std::atomic<u64>*>(p);
 }
 
-private_pages::~private_pages() {
-    ::munmap(ages_, pages_ * sizeof(u64));
-    if (page_table_ >= 0) ::close(page_table_);
-}
+private_pages::~private_pages() { ::munmap(ages_, pages_ * sizeof(u64)); }
 
 void private_pages::give_up() noexcept {
     gave_up_ = true;
@@ -86,8 +77,7 @@ void private_pages::give_up() noexcept {
 
 void private_pages::begin_if_needed(u64 region_bytes, u64 epoch) noexcept {
     if (is_tracking() || gave_up_ || region_bytes <= comfortable()) return;
-    page_table_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (page_table_ < 0) return give_up();
+    if (!page_table_.open()) return give_up();
     since_.store(epoch, std::memory_order_release);
     count_.store(region_bytes / page_bytes);  // at most: the first look says how many
     // From here on a page is read because it is needed, and its neighbours would drive out others.
@@ -119,25 +109,13 @@ bool private_pages::is_droppable(u64 page, u64 applied) const noexcept {
 
 void private_pages::find_droppable(u64 region_bytes, u64 applied_epoch) {
     if (!is_tracking()) return;
-    std::array<u64, 8192> entries;
     std::vector<u64> found;
     u64 copies = 0;
-    const u64 first = reinterpret_cast<u64>(base_) / page_bytes;
-    const u64 pages = region_bytes / page_bytes;
-    for (u64 at = 0; at < pages;) {
-        const u64 wanted = std::min<u64>(entries.size(), pages - at);
-        const ssize_t n = ::pread(page_table_, entries.data(), wanted * sizeof(u64),
-                                  static_cast<off_t>((first + at) * sizeof(u64)));
-        if (n <= 0) break;
-        const u64 got = static_cast<u64>(n) / sizeof(u64);
-        for (u64 i = 0; i < got; ++i) {
-            if ((entries[i] & (present | swapped)) == 0 || (entries[i] & of_file) != 0) continue;
-            ++copies;
-            if (huge_.contains((at + i) * page_bytes)) continue;
-            if (is_droppable(at + i, applied_epoch)) found.push_back(at + i);
-        }
-        at += got;
-    }
+    (void)page_table_.for_each_copy(base_, 0, region_bytes / page_bytes, [&](u64 page) {
+        ++copies;
+        if (huge_.contains(page * page_bytes)) return;
+        if (is_droppable(page, applied_epoch)) found.push_back(page);
+    });
     count_.store(copies, std::memory_order_relaxed);
     const std::lock_guard lock(mutex_);
     found_ = std::move(found);
@@ -149,7 +127,7 @@ void private_pages::drop() noexcept {
     const std::lock_guard lock(mutex_);
     drop_huge();
     const std::size_t most = is_over_budget() ? found_.size() : in_one_go;
-    std::array<run, most_vectors> runs;
+    std::array<small_page_run, most_vectors> runs;
     std::size_t used = 0;
     for (std::size_t taken = 0; taken < most && !found_.empty(); ++taken) {
         const u64 page = found_.back();
@@ -189,11 +167,11 @@ void private_pages::count_dropped(u64 pages) noexcept {
     }
 }
 
-void private_pages::drop(std::span<const run> runs) noexcept {
+void private_pages::drop(std::span<const small_page_run> runs) noexcept {
     if (runs.empty()) return;
     u64 pages = 0;
     const bool done = drop_at_once(runs);
-    for (const run& r : runs) {
+    for (const small_page_run& r : runs) {
         pages += r.count;
         if (!done &&
             ::madvise(base_ + r.first * page_bytes, r.count * page_bytes, MADV_DONTNEED) != 0) {
@@ -204,7 +182,7 @@ void private_pages::drop(std::span<const run> runs) noexcept {
 }
 
 /// One system call for all, where the kernel has it for this advice (Linux 6.13).
-bool private_pages::drop_at_once(std::span<const run> runs) const noexcept {
+bool private_pages::drop_at_once(std::span<const small_page_run> runs) const noexcept {
 #if defined(SYS_process_madvise)
     constexpr int self = -10001;  // PIDFD_SELF_THREAD_GROUP: this process, no descriptor needed
     std::array<iovec, most_vectors> ranges;

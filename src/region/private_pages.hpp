@@ -27,6 +27,7 @@
 
 #include "base/bits.hpp"
 #include "region/huge_memory.hpp"
+#include "region/page_table.hpp"
 
 #include <array>
 #include <atomic>
@@ -38,7 +39,7 @@ namespace hf {
 
 class private_pages {
    public:
-    static constexpr u64 page_bytes = 4096;
+    static constexpr u64 page_bytes = small_page;
 
     /// For [base, base + max_bytes), mapped from the file `fd`. budget: bytes of private memory, 0:
     /// half of what the machine, or the control group, has. Aborts when not even address space can
@@ -101,26 +102,22 @@ class private_pages {
     };
 
    private:
-    struct run {
-        u64 first;  ///< pages
-        u64 count;
-    };
     [[nodiscard]] u64 comfortable() const noexcept { return budget_ - budget_ / 4; }
     [[nodiscard]] bool is_droppable(u64 page, u64 applied) const noexcept;
     [[nodiscard]] bool is_held(u64 first, u64 last) const noexcept;
     void drop_huge() noexcept;
     void count_dropped(u64 pages) noexcept;
-    void drop(std::span<const run> runs) noexcept;
+    void drop(std::span<const small_page_run> runs) noexcept;
     void give_up() noexcept;
-    bool drop_at_once(std::span<const run> runs) const noexcept;
+    bool drop_at_once(std::span<const small_page_run> runs) const noexcept;
 
     std::byte* base_;
     huge_memory huge_;
     u64 pages_;
     u64 budget_;
     std::atomic<u64>* ages_;  ///< of each page: the last epoch in which a line of it was captured
-    int page_table_ = -1;     ///< /proc/self/pagemap
-    bool gave_up_ = false;    ///< the kernel shows no pages, or does not take them back
+    page_table page_table_;
+    bool gave_up_ = false;       ///< the kernel shows no pages, or does not take them back
     std::atomic<u64> since_{0};  ///< the epoch in which tracking began; 0: it has not
     std::atomic<u64> count_{0};
     std::atomic<u64> dropped_{0};

@@ -209,6 +209,10 @@ void region::set_dirty_limit(u64 region_bytes) {
     u64 lines = std::min(redo_->comfortable_lines(), budget / line_size / 16);
     if (region_bytes > budget) lines = std::min(lines, budget / private_pages::page_bytes / 16);
     dirty_->set_limit(lines);
+    if (tracker_) {
+        tracker_->set_limit(
+            std::min(redo_->comfortable_lines(), budget / private_pages::page_bytes / 16));
+    }
 }
 
 result<void> region::drop_old_journal() {

@@ -28,8 +28,8 @@ result<void> check_options(const region_options& o, const std::string& name) {
     }
     if (o.mode > open_mode::inspect)
         return absurd("the open mode is unknown", "use one of open_mode");
-    if (o.kind < discipline::transient || o.kind > discipline::incll) {
-        return absurd("the discipline is unknown", "use transient, logged or incll");
+    if (o.kind < discipline::transient || o.kind > discipline::snapshot) {
+        return absurd("the discipline is unknown", "use transient, logged, incll or snapshot");
     }
     if (o.flush > flush_policy::never)
         return absurd("the flush policy is unknown", "use one of flush_policy");
@@ -82,6 +82,14 @@ result<medium_kind> agree_on_medium(const detail::file_handle& file, const regio
                             " was asked for, but the file lies on " +
                             std::string(to_string(*found)),
                         "leave the medium to be found, or use another path"});
+    }
+    // Before a file is made there: elsewhere a plain store reaches the medium by itself.
+    if (o.kind == discipline::snapshot && o.mode != open_mode::inspect &&
+        kind != medium_kind::file) {
+        return failure({errc::medium, "open the snapshot", name,
+                        "it lies on " + std::string(to_string(kind)) +
+                            ", where a store reaches the medium at once and nothing undoes it",
+                        "put it on a disk (ext4, xfs, btrfs, f2fs), or ask for the medium file"});
     }
     return kind;
 }
@@ -259,6 +267,13 @@ void region::set_medium(medium_kind kind, const region_options& o) {
                o.fence_latency_ns};
 }
 
+void region::track_pages(page_tracker::way best) {
+    HF_CHECK(dirty_ != nullptr && redo_ == nullptr,
+             "pages are tracked on the medium file, from before the journal");
+    tracker_ = std::make_unique<page_tracker>(base(), max_pages_ * page_size, file_.get(), best);
+    tracker_->watch(0, size());
+}
+
 result<void> region::check_against(const detail::header_facts& facts,
                                    const region_options& options) const {
     if (read_only_) return {};
@@ -336,7 +351,9 @@ result<void> region::map(u64 from, u64 to) {
         }
     }
     if (from == to) return {};
-    if (copies_ && from != 0 && copies_->map_growth(from, to)) return {};
+    // Which of its pages were stored to is found for mappings of the file only.
+    const bool may_be_huge = copies_ && from != 0 && kind_ != discipline::snapshot;
+    if (may_be_huge && copies_->map_growth(from, to)) return {};
     void* p = ::mmap(base() + from, to - from, PROT_READ | PROT_WRITE, flags, fd, offset);
     if (p == MAP_FAILED) {
         return failure(

@@ -50,6 +50,7 @@
 #include "region/arena.hpp"
 #include "region/file.hpp"
 #include "region/layout.hpp"
+#include "region/page_tracker.hpp"
 #include "region/private_pages.hpp"
 #include "region/segment.hpp"
 
@@ -123,6 +124,11 @@ class region {
     [[nodiscard]] dirty_set* dirty() const noexcept { return dirty_.get(); }
     /// Its pages that are the process's own; nullptr on other media.
     [[nodiscard]] private_pages* copies() const noexcept { return copies_.get(); }
+    /// From here on, before the first store, changed lines are found without being named; `best`:
+    /// page_tracker.hpp. On the medium `file` only.
+    void track_pages(page_tracker::way best);
+    /// nullptr: who stores names the lines.
+    [[nodiscard]] page_tracker* tracker() const noexcept { return tracker_.get(); }
     /// Of the journal; tests want small ones.
     void set_journal_shape(const journal::geometry& shape) noexcept { journal_shape_ = shape; }
 
@@ -185,6 +191,7 @@ class region {
     detail::file_handle journal_file_;
     std::unique_ptr<dirty_set> dirty_;
     std::unique_ptr<private_pages> copies_;
+    std::unique_ptr<page_tracker> tracker_;
     std::filesystem::path path_;
     std::string name_;  // path_ as text, for errors
     medium medium_;

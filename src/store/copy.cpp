@@ -24,18 +24,36 @@ result<void> settle(const std::filesystem::path& image) {
     return opened ? (*opened)->close() : tl::unexpected(opened.error());
 }
 
+/// There is neither heap nor tree in a snapshot, and nobody stores to it here.
+result<void> settle_snapshot(const std::filesystem::path& image) {
+    region_options file;
+    file.mode = open_mode::open_existing;
+    file.kind = discipline::snapshot;
+    file.medium = medium_kind::file;
+    const auto r = region::open(image, file);
+    if (!r) return tl::unexpected(r.error());
+    domain_options no_clock;
+    no_clock.epoch = std::chrono::microseconds(0);
+    const auto epochs = domain::open(**r, no_clock);
+    if (!epochs) return tl::unexpected(epochs.error());
+    if (auto ok = (*epochs)->start(); !ok) return ok;
+    return (*epochs)->close();
+}
+
 result<void> settle(const std::filesystem::path& image, discipline kind) {
     switch (kind) {
         case discipline::incll:
             return settle<incll_discipline>(image);
         case discipline::logged:
             return settle<logged_discipline>(image);
+        case discipline::snapshot:
+            return settle_snapshot(image);
         case discipline::transient:
             break;
     }
     return failure({errc::incompatible, "copy the region", image.string(),
                     "its discipline is transient: nothing in it outlives its process",
-                    "copy a region of discipline incll or logged"});
+                    "copy a region of another discipline"});
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "checkpoint/journal_numbers.hpp"
 #include "store/engine.hpp"
 #include "store/large_value.hpp"
 
@@ -335,29 +336,6 @@ ticket map::durable_epoch() const noexcept { return impl_->epochs().durable_epoc
 ticket map::current_epoch() const noexcept { return impl_->epochs().current_epoch(); }
 std::uint64_t map::generation() const noexcept { return impl_->machine->generation(); }
 
-namespace {
-
-journal_statistics journal_numbers(const region& file, const domain& d) {
-    journal_statistics s;
-    const auto* j = file.redo();
-    if (j == nullptr) return s;
-    const auto& n = j->numbers();
-    s.records = n.records();
-    s.record_bytes = n.journal_bytes();
-    s.base_bytes = n.base_bytes();
-    s.syncs = n.syncs();
-    s.last_commit_ns = j->last_commit_ns();
-    s.late_ns = d.late_ns();
-    s.bytes = n.segments() * n.segment_bytes();
-    s.used_bytes = n.used() * n.segment_bytes();
-    s.private_bytes = file.copies()->bytes();
-    s.given_back_bytes = file.copies()->dropped_bytes();
-    if (const auto why = j->refusal()) s.refusal = why->to_string();
-    return s;
-}
-
-}  // namespace
-
 statistics map::stats() const {
     statistics s;
     const domain& d = impl_->epochs();
@@ -378,9 +356,7 @@ statistics map::stats() const {
     s.flushed_bytes = counted.flushed_bytes;
     s.log_entries = d.log_entries();
     s.log_bytes = d.log_bytes();
-    const histogram pauses = d.pauses();
-    s.pause = {pauses.count(), d.last_pause_ns(), pauses.percentile(50), pauses.percentile(99),
-               pauses.max()};
+    s.pause = pause_numbers(d);
     s.journal = journal_numbers(file, d);
     s.region_bytes = file.size();
     for (const u64 bytes : impl_->memory().usage()) s.allocated_bytes += bytes;

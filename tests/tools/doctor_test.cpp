@@ -21,6 +21,7 @@ TEST(doctor, tells_what_a_directory_on_tmpfs_is_good_for) {
     EXPECT_NE(j["survives"].get<std::string>().find("but not a reboot"), std::string::npos);
     EXPECT_TRUE(j["processor"]["clflush"].get<bool>());
     EXPECT_TRUE(j["membarrier"].is_boolean());
+    EXPECT_TRUE(j["page_tracking"].is_string());
     EXPECT_TRUE(j["huge_pages"].contains("granted"));
     EXPECT_TRUE(dir.names().empty());
 }
@@ -30,8 +31,8 @@ TEST(doctor, says_the_same_for_people) {
     const outcome o = holdfast({"doctor", dir.path()});
     EXPECT_EQ(o.code, 0);
     EXPECT_EQ(o.err, "");
-    for (const char* word : {"tmpfs", "medium", "clwb", "membarrier", "huge pages", "verdict",
-                             "survives the death of its process"}) {
+    for (const char* word : {"tmpfs", "medium", "clwb", "membarrier", "page tracking", "huge pages",
+                             "verdict", "survives the death of its process"}) {
         EXPECT_NE(o.out.find(word), std::string::npos) << word;
     }
 }

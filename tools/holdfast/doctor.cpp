@@ -22,6 +22,7 @@
 #include "persist/medium.hpp"
 #include "quantity.hpp"
 #include "region/file.hpp"
+#include "region/page_tracker.hpp"
 #include "survival.hpp"
 #include "sync/asymmetric_fence.hpp"
 #include "verb.hpp"
@@ -156,6 +157,26 @@ flush_instruction used_on(medium_kind kind) {
     return kind == medium_kind::dax ? best_flush_instruction() : flush_instruction::none;
 }
 
+/// How a snapshot finds the pages that were stored to.
+page_tracker::way best_page_tracking() {
+    page_table shown;
+    if (written_pages::start()) return page_tracker::way::written;
+    return shown.open() ? page_tracker::way::copies : page_tracker::way::all;
+}
+
+std::string tracking_text() {
+    switch (best_page_tracking()) {
+        case page_tracker::way::written:
+            return "written: a snapshot's checkpoint looks at pages stored to since the last one";
+        case page_tracker::way::copies:
+            return "copies: a snapshot's checkpoint looks at all pages stored to (before Linux "
+                   "6.7)";
+        case page_tracker::way::all:
+            break;
+    }
+    return "all: a snapshot's checkpoint looks at every page (/proc/self/pagemap is not shown)";
+}
+
 json json_of(const findings& f) {
     json j;
     j["path"] = f.path;
@@ -173,6 +194,7 @@ json json_of(const findings& f) {
     cpu["used_here"] = f.medium ? json(to_string(used_on(*f.medium))) : json(nullptr);
     cpu["used_with_flush_always"] = to_string(best_flush_instruction());
     j["membarrier"] = detail::membarrier_available;
+    j["page_tracking"] = to_string(best_page_tracking());
     j["persistence_domains"] = f.domains;
     j["huge_pages"] = {{"granted", f.huge.granted ? json(*f.huge.granted) : json(nullptr)},
                        {"granted_on_request", f.huge.on_request},
@@ -205,6 +227,7 @@ std::string text_of(const findings& f) {
     s.line("membarrier", detail::membarrier_available
                              ? "yes: operations enter an epoch without a fence"
                              : "no: each operation costs a fence");
+    s.line("page tracking", tracking_text());
     s.title("huge pages");
     s.line("granted here", f.huge.granted ? yes_no(*f.huge.granted) + " (tried)" : "not tried");
     if (f.huge.on_request) s.line("on request", "yes (madvise with MADV_COLLAPSE, tried)");

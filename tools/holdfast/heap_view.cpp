@@ -17,6 +17,8 @@ result<heap_view> heap_view::read(const std::filesystem::path& path) {
     const auto epochs = domain::open(**file, no_clock);
     if (!epochs) return tl::unexpected(epochs.error());
     heap_view v;
+    v.is_snapshot_ = (*file)->kind() == discipline::snapshot;
+    if (v.is_snapshot_) return v;
     v.fresh_ = (*file)->super().generation == 0;
     if (v.fresh_) return v;
     heap_audit heap(**file, (*epochs)->failed(), (*epochs)->current_epoch(), v.report_);
@@ -77,6 +79,7 @@ json heap_json(const heap_figures& heap) {
 }
 
 void heap_view::add_to(sheet& s) const {
+    if (is_snapshot_) return;
     if (fresh_) {
         s.title("heap");
         s.line("never used", "the region has not been opened since it was made");
@@ -91,6 +94,7 @@ void heap_view::add_to(sheet& s) const {
 }
 
 json heap_view::to_json() const {
+    if (is_snapshot_) return nullptr;
     json j = heap_json(report_.heap);
     j["fresh"] = fresh_;
     j["violations"] = report_.violation_count();

@@ -22,10 +22,12 @@ class heap_view {
     [[nodiscard]] static result<heap_view> read(const std::filesystem::path& path);
 
     void add_to(sheet& s) const;
+    /// null of a snapshot.
     [[nodiscard]] json to_json() const;
 
    private:
     bool fresh_ = false;
+    bool is_snapshot_ = false;  ///< its memory is its program's: there is no heap
     audit_report report_;
 };
 

@@ -64,10 +64,11 @@ void add_super(sheet& s, const header_view& v, bool busy) {
 
 void add_directories(sheet& s, const header_view& v) {
     s.title("segments");
+    const bool is_snapshot = v.super->kind == discipline::snapshot;
     for (const auto kind : {segment_kind::heap, segment_kind::log}) {
         const auto n = std::count_if(v.segments.begin(), v.segments.end(),
                                      [kind](const segment& one) { return one.kind == kind; });
-        s.line(kind_name(kind),
+        s.line(is_snapshot && kind == segment_kind::heap ? "memory" : kind_name(kind),
                fmt::format("{} of {} in all", n, human_size(v.segment_bytes(kind))));
     }
     if (v.bad_segments != 0) s.line("damaged entries", std::to_string(v.bad_segments));

@@ -40,6 +40,12 @@ inspection inspection::open(const std::filesystem::path& path, const root_name& 
                          "inspect a region of discipline incll or logged"});
             made.epochs_.reset();
             break;
+        case discipline::snapshot:
+            made.refuse({errc::incompatible, "inspect the region", path.string(),
+                         "its discipline is snapshot: only its program knows what it holds",
+                         "inspect a region of discipline incll or logged"});
+            made.epochs_.reset();
+            break;
     }
     return made;
 }

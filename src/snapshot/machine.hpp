@@ -1,0 +1,55 @@
+// snapshot/machine.hpp: a region of the discipline `snapshot` brought up: file, pages, epochs.
+//
+// Purpose. Puts together what is there: the region, whose pages behind the header are the user's; a
+//  page tracker, which finds the lines that changed (region/page_tracker.hpp); and a domain, whose
+//  boundary is the checkpoint. There is no allocator and no index, and nothing is written into the
+//  user's pages. What makes it right is said where it happens.
+//
+// On the medium.
+//
+//     page 0   | page 1 ...                              | end of file
+//     header   | segments of kind heap, one for each growth, all of them the user's
+//              '- memory()
+#pragma once
+
+#include "checkpoint/domain.hpp"
+
+#include <span>
+
+namespace hf {
+
+struct snapshot_machine_options {
+    region_options file;
+    domain_options epochs;
+    page_tracker::way tracking = page_tracker::way::written;
+    u64 bytes = u64{64} << 20;  ///< of memory, at least
+    journal::geometry journal;
+};
+
+class snapshot_machine {
+   public:
+    /// Opens or creates, recovers, and lets operations in.
+    [[nodiscard]] static result<std::unique_ptr<snapshot_machine>> open(
+        const std::filesystem::path& path, snapshot_machine_options options);
+
+    /// Ends the last epoch and marks the region clean. Nothing else may be running.
+    [[nodiscard]] result<void> close() { return domain_->close(); }
+    [[nodiscard]] result<void> grow(u64 bytes);
+    /// Ends the running epoch and returns it. Not from inside an operation.
+    [[nodiscard]] result<u64> checkpoint();
+
+    [[nodiscard]] std::span<std::byte> memory() const noexcept {
+        return {region_->base() + layout::page_size, region_->size() - layout::page_size};
+    }
+    [[nodiscard]] domain& epochs() noexcept { return *domain_; }
+    [[nodiscard]] region& file() noexcept { return *region_; }
+    [[nodiscard]] const region& file() const noexcept { return *region_; }
+
+   private:
+    snapshot_machine() = default;
+
+    std::unique_ptr<region> region_;
+    std::unique_ptr<domain> domain_;
+};
+
+}  // namespace hf

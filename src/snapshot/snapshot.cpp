@@ -1,0 +1,147 @@
+// snapshot.cpp: the public snapshot (include/holdfast/snapshot.hpp) over a snapshot_machine.
+#include <holdfast/snapshot.hpp>
+
+#include <new>
+#include <utility>
+
+#include "base/check.hpp"
+#include "checkpoint/journal_numbers.hpp"
+#include "snapshot/machine.hpp"
+
+namespace hf {
+
+struct snapshot::impl {
+    std::unique_ptr<snapshot_machine> machine;
+
+    [[nodiscard]] snapshot_machine& in_use() const {
+        HF_CHECK(machine != nullptr, "the snapshot was closed");
+        return *machine;
+    }
+    [[nodiscard]] domain& epochs() const { return in_use().epochs(); }
+    /// The caller's lane, which must be outside of guards: a checkpoint would wait for itself.
+    [[nodiscard]] lane& lane_outside() const {
+        lane& l = epochs().my_lane();
+        HF_CHECK(l.inside.load(std::memory_order_relaxed) == 0,
+                 "this thread holds a guard of the snapshot already");
+        return l;
+    }
+    void check_outside() const { (void)lane_outside(); }
+};
+
+namespace {
+
+result<page_tracker::way> way_of(page_tracking t, const std::filesystem::path& path) {
+    switch (t) {
+        case page_tracking::written:
+            return page_tracker::way::written;
+        case page_tracking::copies:
+            return page_tracker::way::copies;
+        case page_tracking::all:
+            return page_tracker::way::all;
+    }
+    return failure({errc::usage, "open the snapshot", path.string(),
+                    "the way to track pages is unknown", "use one of page_tracking"});
+}
+
+}  // namespace
+
+snapshot::snapshot(std::unique_ptr<impl> p) noexcept : impl_(std::move(p)) {}
+snapshot::snapshot(snapshot&&) noexcept = default;
+
+snapshot& snapshot::operator=(snapshot&& other) noexcept {
+    if (this != &other) {
+        if (impl_) (void)close();
+        impl_ = std::move(other.impl_);
+    }
+    return *this;
+}
+
+snapshot::~snapshot() {
+    if (impl_) (void)close();
+}
+
+result<snapshot> snapshot::open(const std::filesystem::path& path,
+                                const snapshot_options& options) {
+    const auto way = way_of(options.tracking, path);
+    if (!way) return tl::unexpected(way.error());
+    snapshot_machine_options all;
+    all.file = options.region;
+    all.epochs.epoch = options.epoch;
+    all.tracking = *way;
+    all.bytes = options.bytes;
+    auto machine = snapshot_machine::open(path, all);
+    if (!machine) return tl::unexpected(machine.error());
+    auto p = std::make_unique<impl>();
+    p->machine = std::move(*machine);
+    return snapshot(std::move(p));
+}
+
+result<void> snapshot::close() {
+    if (!impl_->machine) return {};
+    impl_->check_outside();
+    auto closed = impl_->machine->close();
+    impl_->machine.reset();
+    return closed;
+}
+
+std::span<std::byte> snapshot::memory() const noexcept {
+    return impl_->machine ? impl_->machine->memory() : std::span<std::byte>{};
+}
+
+result<void> snapshot::grow(std::uint64_t bytes) {
+    impl_->check_outside();
+    return impl_->in_use().grow(bytes);
+}
+
+result<ticket> snapshot::checkpoint() {
+    impl_->check_outside();
+    return impl_->in_use().checkpoint();
+}
+
+result<void> snapshot::wait_durable(ticket t) {
+    impl_->check_outside();
+    return impl_->epochs().wait_durable(t);
+}
+
+result<void> snapshot::checkpoint_durably() {
+    const auto taken = checkpoint();
+    return taken ? wait_durable(*taken) : tl::unexpected(taken.error());
+}
+
+ticket snapshot::durable() const noexcept { return impl_->epochs().durable_epoch(); }
+bool snapshot::created() const noexcept { return impl_->in_use().file().created(); }
+bool snapshot::recovered() const noexcept { return !impl_->in_use().file().was_clean(); }
+
+snapshot_statistics snapshot::stats() const {
+    const region& file = impl_->in_use().file();
+    const domain& d = impl_->epochs();
+    snapshot_statistics s;
+    s.epoch = d.current_epoch();
+    s.durable = d.durable_epoch();
+    s.created = created();
+    s.recovered = recovered();
+    s.bytes = memory().size();
+    if (const page_tracker* t = file.tracker()) {
+        s.tracking = to_string(t->how());
+        s.pages_looked_at = t->pages_looked_at();
+        s.lines_found = t->lines_found();
+        s.last_look_ns = t->last_collect_ns();
+    }
+    s.pause = pause_numbers(d);
+    s.journal = journal_numbers(file, d);
+    return s;
+}
+
+snapshot::guard::guard(const snapshot& s) {
+    static_assert(sizeof(operation) == sizeof operation_ && alignof(operation) <= 8);
+    domain& d = s.impl_->epochs();
+    lane& mine = s.impl_->lane_outside();
+    d.slow_writer();
+    const auto* inside = ::new (static_cast<void*>(operation_)) operation(d, mine);
+    mine.mark_written();  // or at least it may have: the clock has nothing better to go by
+    epoch_ = inside->epoch();
+}
+
+snapshot::guard::~guard() { std::launder(reinterpret_cast<operation*>(operation_))->~operation(); }
+
+}  // namespace hf
