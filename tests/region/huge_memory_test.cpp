@@ -40,10 +40,14 @@ class huge_memory_test : public ::testing::Test {
         EXPECT_NE(::mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0),
                   MAP_FAILED);
     }
+
+   public:
     ~huge_memory_test() override {
         ::munmap(reserved, bytes + step);
         ::close(fd);
     }
+
+   protected:
     [[nodiscard]] int at(u64 offset) const { return std::to_integer<int>(base[offset]); }
     void mark_all() {
         for (u64 p = first; p < bytes; p += page) base[p] = std::byte{1};
