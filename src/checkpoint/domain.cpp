@@ -513,16 +513,23 @@ bool domain::anything_written() const noexcept {
 }
 
 // Where each boundary captures what is not applied yet anew, the base would never have the newest
-// of it, and no memory could be given back while boundaries go on: so they wait for the base.
+// of it while boundaries go on: each would hold all of it, and no memory could be given back. So
+// once that is much they wait for the base.
 bool domain::must_apply_first() const {
     const page_tracker* const tracker = region_.tracker();
     if (tracker == nullptr || tracker->how() == page_tracker::way::written) return false;
-    if (!region_.copies()->is_over_budget() ||
+    if ((!region_.copies()->is_over_budget() && !tracker->repeats_itself()) ||
         region_.redo()->numbers().applied_epoch() + 1 >= current_epoch()) {
         return false;
     }
     region_.redo()->ask_to_apply();
     return true;
+}
+
+void domain::wait_for_base() const {
+    while (must_apply_first() && !region_.redo()->is_refusing()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
 }
 
 // Nobody tells how much an epoch holds where pages are tracked. A look takes the longer the larger

@@ -118,6 +118,11 @@ class domain {
         if (region_.dirty() != nullptr && writers_are_ahead()) [[unlikely]]
             wait_for_memory();
     }
+    /// To be called before an epoch is ended by hand in a region that tracks pages: waits until the
+    /// base has so much that the epoch's lines are not those of all epochs before
+    /// (page_tracker.hpp, the ways that name more pages than were written to). Not while the medium
+    /// refuses.
+    void wait_for_base() const;
     /// Runs `work` with no operation inside, in the running epoch; `work` may note lines in the
     /// lane.
     void with_world_stopped(const std::function<void(lane&)>& work);

@@ -69,7 +69,10 @@ void capture::copy(const std::byte* base, std::size_t from, std::size_t n) noexc
 
 void capture::clear() {
     lines_.clear();
-    if (room_ > kept) release();
+    if (room_ <= kept) return;
+    release();
+    lines_ = {};
+    spare_ = {};
 }
 
 }  // namespace hf::journal

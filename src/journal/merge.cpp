@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <bitset>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <queue>
+#include <utility>
 #include <vector>
 
 namespace hf::journal {
@@ -85,8 +88,10 @@ class merger {
         std::size_t end_piece;
     };
 
-    [[nodiscard]] u64 next_line() const noexcept;
+    void wait_for_its_slice(std::size_t chunk);
+    void take_due(u64 end);
     void gather(u64 end);
+    void mark_touched();
     result<void> fill(const part& p);
     /// Calls `work` with each row of touched pages: its offset in the base, and its bytes here.
     template <class Work>
@@ -96,9 +101,14 @@ class merger {
     block_file& base_;
     u64 base_size_;
     u64 written_ = 0;
-    std::vector<cursor> cursors_;
-    u64 first_line_ = 0;  ///< of the slice
-    u64 end_line_ = 0;    ///< behind the last line that it gets
+    std::vector<cursor> cursors_;  ///< oldest chunk first
+    /// Each chunk that is not at its end, by its next line, the lowest first.
+    std::priority_queue<std::pair<u64, std::size_t>, std::vector<std::pair<u64, std::size_t>>,
+                        std::greater<>>
+        waiting_;
+    std::vector<std::size_t> due_;  ///< chunks that have lines in the slice
+    u64 first_line_ = 0;            ///< of the slice
+    u64 end_line_ = 0;              ///< behind the last line that it gets
     std::vector<piece> pieces_;
     std::vector<part> parts_;
     std::bitset<slice_pages> touched_;
@@ -114,31 +124,42 @@ result<bool> merger::open(std::span<const chunk_place> chunks) {
         if (auto ok = read_runs(journal_, place, runs); !ok) return tl::unexpected(ok.error());
         cursors_.emplace_back(place, std::move(runs));
         if (!cursors_.back().is_sorted()) return false;
+        wait_for_its_slice(cursors_.size() - 1);
     }
     return true;
 }
 
-/// ~0 when all is done.
-u64 merger::next_line() const noexcept {
-    u64 next = ~u64{0};
-    for (const cursor& c : cursors_) {
-        if (!c.at_end()) next = std::min(next, c.line());
+void merger::wait_for_its_slice(std::size_t chunk) {
+    if (!cursors_[chunk].at_end()) waiting_.emplace(cursors_[chunk].line(), chunk);
+}
+
+/// Oldest first: of a line that several have the newest is to stay.
+void merger::take_due(u64 end) {
+    due_.clear();
+    for (; !waiting_.empty() && waiting_.top().first < end; waiting_.pop()) {
+        due_.push_back(waiting_.top().second);
     }
-    return next;
+    std::sort(due_.begin(), due_.end());
 }
 
 void merger::gather(u64 end) {
     pieces_.clear();
     parts_.clear();
-    touched_.reset();
-    end_line_ = 0;
-    for (cursor& c : cursors_) {
-        if (c.at_end() || c.line() >= end) continue;
+    take_due(end);
+    for (const std::size_t chunk : due_) {
+        cursor& c = cursors_[chunk];
         part p{c.source(), 0, pieces_.size(), 0};
         p.lines = c.take(end, pieces_);
         p.end_piece = pieces_.size();
         parts_.push_back(p);
+        wait_for_its_slice(chunk);
     }
+    mark_touched();
+}
+
+void merger::mark_touched() {
+    touched_.reset();
+    end_line_ = 0;
     for (const piece& p : pieces_) {
         constexpr u64 page_lines = page / line_size;
         const u64 last = p.line + p.count - 1;
@@ -176,8 +197,8 @@ result<void> merger::fill(const part& p) {
 }
 
 result<void> merger::run() {
-    for (u64 next = next_line(); next != ~u64{0}; next = next_line()) {
-        first_line_ = align_down(next, slice_lines);
+    while (!waiting_.empty()) {
+        first_line_ = align_down(waiting_.top().first, slice_lines);
         gather(first_line_ + slice_lines);
         // The base may end within its last page.
         auto read = for_each_row([this](u64 offset, std::span<std::byte> row) -> result<void> {

@@ -33,13 +33,12 @@ u64 huge_memory::step_end() const noexcept {
     return std::min(align_down(begin(), huge_page_bytes) + step_bytes_, end());
 }
 
-u64 huge_memory::step_to_file(const std::function<bool(u64 page)>& keep) {
+std::optional<u64> huge_memory::step_to_file(const std::function<bool(u64 page)>& keep) {
     const u64 from = begin();
     const u64 bytes = step_end() - from;
     void* aside = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file_,
                          static_cast<off_t>(from));
-    HF_CHECK(aside != MAP_FAILED, "no address space to give memory back (ulimit -v)");
-    ::madvise(aside, bytes, MADV_RANDOM);
+    if (aside == MAP_FAILED) return std::nullopt;
     u64 given_back = 0;
     for (u64 at = 0; at < bytes; at += page_bytes) {
         if (keep((from + at) / page_bytes)) {
@@ -48,6 +47,7 @@ u64 huge_memory::step_to_file(const std::function<bool(u64 page)>& keep) {
             ++given_back;
         }
     }
+    ::madvise(aside, bytes, MADV_RANDOM);  // not before: a page that stays is read once more here
     const void* moved = ::mremap(aside, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, base_ + from);
     HF_CHECK(moved != MAP_FAILED, "no mapping to give memory back (vm.max_map_count)");
     begin_.store(from + bytes, std::memory_order_release);

@@ -27,6 +27,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 
 namespace hf {
 
@@ -52,7 +53,8 @@ class huge_memory {
 
     /// Maps [begin(), step_end()) from the file. Pages for which `keep` returns true, given their
     /// numbers, keep what is in them; the others read as the file then. Returns how many those are.
-    u64 step_to_file(const std::function<bool(u64 page)>& keep);
+    /// nullopt: the kernel has no address space for it, and nothing has changed.
+    std::optional<u64> step_to_file(const std::function<bool(u64 page)>& keep);
 
    private:
     std::byte* base_;

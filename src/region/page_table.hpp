@@ -50,8 +50,13 @@ class page_table {
     static constexpr u64 present = u64{1} << 63;
     static constexpr u64 swapped = u64{1} << 62;
     static constexpr u64 of_file = u64{1} << 61;
+    static constexpr u64 write_protected = u64{1} << 57;
+    /// A page that was protected (written_pages.hpp) and given back leaves a mark, which is shown
+    /// as swapped. One that was protected and then swapped out looks the same: it takes no memory,
+    /// and was not stored to since.
     [[nodiscard]] static bool is_copy(u64 entry) noexcept {
-        return (entry & (present | swapped)) != 0 && (entry & of_file) == 0;
+        if ((entry & of_file) != 0) return false;
+        return (entry & present) != 0 || (entry & (swapped | write_protected)) == swapped;
     }
     u64 read(const std::byte* base, u64 page, u64 count,
              std::array<u64, 8192>& entries) const noexcept;

@@ -112,17 +112,22 @@ std::vector<u64> page_tracker::collect(u64 region_bytes, u64 applied_epoch) {
     (void)reach(region_bytes);  // what cannot be compared is captured
     std::vector<u64> lines;
     u64 pages = 0;
+    u64 again = 0;
     for (const small_page_run& r : runs_) {
         pages += r.count;
         for (u64 page = r.first; page < r.first + r.count; ++page) {
-            for (u64 left = lines_to_capture(page, applied_epoch); left != 0; left &= left - 1) {
+            const u64 found = lines_to_capture(page, applied_epoch);
+            again += static_cast<u64>(std::popcount(states_[page].mask));
+            for (u64 left = found; left != 0; left &= left - 1) {
                 lines.push_back(page * lines_of_page + static_cast<u64>(std::countr_zero(left)));
             }
         }
     }
+    collected_.fetch_add(1, std::memory_order_acq_rel);
     seen_.store(0, std::memory_order_relaxed);
     pages_ += pages;
     lines_ += lines.size();
+    again_.store(again, std::memory_order_relaxed);
     last_ns_ = now_ns() - start;
     return lines;
 }
@@ -137,8 +142,13 @@ void page_tracker::captured(std::span<const u64> lines, u64 epoch) noexcept {
 
 void page_tracker::look(u64 region_bytes) {
     if (how() != way::written) return;
+    const u64 boundaries = collected_.load(std::memory_order_acquire);
     const auto n = written_->count(base_, first_page, region_bytes / small_page, 8 * limit());
-    if (n) seen_.store(*n, std::memory_order_relaxed);
+    seen_.store(n.value_or(0), std::memory_order_relaxed);
+    // What was counted before a boundary is of no epoch that is still to end.
+    if (collected_.load(std::memory_order_acquire) != boundaries) {
+        seen_.store(0, std::memory_order_relaxed);
+    }
 }
 
 std::string_view to_string(page_tracker::way w) noexcept {

@@ -96,6 +96,12 @@ class page_tracker {
     void set_limit(u64 pages) noexcept { limit_.store(pages, std::memory_order_relaxed); }
     /// Whether there are so many that the epoch should end.
     [[nodiscard]] bool pressure() const noexcept { return seen() > limit(); }
+    /// Whether the last boundary captured more than so many lines that may not have changed, for
+    /// they are not applied yet. Such lines are found again and again until all of them are: the
+    /// next boundary should wait for that.
+    [[nodiscard]] bool repeats_itself() const noexcept {
+        return again_.load(std::memory_order_relaxed) > limit();
+    }
     /// Whoever can wait should.
     [[nodiscard]] bool is_overfull() const noexcept { return seen() / 4 > limit(); }
 
@@ -109,7 +115,9 @@ class page_tracker {
         u64 mask;   ///< lines captured and perhaps not applied
         u64 epoch;  ///< in which one of them was captured last
     };
-    [[nodiscard]] u64 seen() const noexcept { return seen_.load(std::memory_order_relaxed); }
+    [[nodiscard]] u64 seen() const noexcept {
+        return how() == way::written ? seen_.load(std::memory_order_relaxed) : 0;
+    }
     [[nodiscard]] u64 limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
     void fall_back(way to) noexcept { way_.store(to, std::memory_order_relaxed); }
     void find_pages(u64 end);
@@ -128,7 +136,9 @@ class page_tracker {
     page_table page_table_;
     std::vector<small_page_run> runs_;  ///< of the boundary
 
-    std::atomic<u64> seen_{0};  ///< pages, by the last look
+    std::atomic<u64> seen_{0};       ///< pages, by the last look
+    std::atomic<u64> collected_{0};  ///< boundaries
+    std::atomic<u64> again_{0};      ///< lines that the last one found for their masks alone
     std::atomic<u64> limit_{~u64{0}};
     std::atomic<u64> pages_{0};
     std::atomic<u64> lines_{0};

@@ -126,6 +126,7 @@ void private_pages::drop() noexcept {
     if (!is_tracking()) return;
     const std::lock_guard lock(mutex_);
     drop_huge();
+    if (!is_tracking()) return;  // given up
     const std::size_t most = is_over_budget() ? found_.size() : in_one_go;
     std::array<small_page_run, most_vectors> runs;
     std::size_t used = 0;
@@ -147,15 +148,18 @@ void private_pages::drop() noexcept {
 /// Some steps of what has huge pages: some milliseconds each, if all of it is kept.
 void private_pages::drop_huge() noexcept {
     if (applied_ < since_.load(std::memory_order_relaxed)) return;  // M3: all would be kept
-    for (int left = is_over_budget() ? 32 : 2; left != 0 && !huge_.empty(); --left) {
+    for (int left = is_over_budget() ? 32 : 2; left != 0; --left) {
+        if (huge_.empty() || !wants_room()) return;
         const u64 first = huge_.begin() / page_bytes;
         const u64 last = huge_.step_end() / page_bytes - 1;
         if (is_held(first, last)) return;
-        count_dropped(huge_.step_to_file([this](u64 page) {
+        const auto given_back = huge_.step_to_file([this](u64 page) {
             if (!is_droppable(page, applied_)) return true;
             ages_[page].store(0, std::memory_order_relaxed);
             return false;
-        }));
+        });
+        if (!given_back) return give_up();
+        count_dropped(*given_back);
     }
 }
 

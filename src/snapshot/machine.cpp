@@ -55,6 +55,7 @@ result<u64> snapshot_machine::checkpoint() {
         return failure({errc::denied, "take a checkpoint", region_->path().string(),
                         "it was opened for inspection", "open it for writing"});
     }
+    domain_->wait_for_base();
     const u64 ending = domain_->current_epoch();
     // A refusal may be over when it is asked for, and then the epoch can be ended.
     while (domain_->current_epoch() == ending) {

@@ -20,6 +20,7 @@
 
 #include "base/random.hpp"
 #include "region/layout.hpp"
+#include "region/private_pages.hpp"
 #include "scratch.hpp"
 
 namespace hf {
@@ -90,6 +91,26 @@ TEST_P(tracked_pages, just_the_lines_that_were_stored_to_are_found) {
     store(line(pages - 1, 63), 1);
     EXPECT_EQ(boundary(5, 4),
               (lines{line(one, 0), line(one, 63), line(other, 17), line(pages - 1, 63)}));
+}
+
+// A page that was protected leaves a mark in the page table when it is given back.
+TEST_P(tracked_pages, a_page_that_was_given_back_is_no_copy) {
+    store(line(one, 5), 1);
+    store(line(other, 5), 1);
+    const lines found = boundary(5, 4);
+    private_pages copies(base, bytes, fd, small_page);
+    copies.begin_if_needed(bytes, 5);
+    copies.captured(found, 5);
+    apply(one);
+    apply(other);
+    for (int look = 0; look < 2; ++look) {
+        copies.find_droppable(bytes, 5);
+        EXPECT_EQ(copies.bytes(), look == 0 ? 2 * small_page : 0);
+        copies.drop();
+    }
+    EXPECT_EQ(copies.dropped_bytes(), 2 * small_page);
+    store(line(one, 6), 1);
+    EXPECT_EQ(boundary(6, 5), lines{line(one, 6)});
 }
 
 TEST_P(tracked_pages, a_store_that_changes_nothing_is_no_change) {
