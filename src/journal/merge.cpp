@@ -41,6 +41,10 @@ class cursor {
         });
     }
     [[nodiscard]] bool at_end() const noexcept { return at_ == runs_.size(); }
+    /// Behind its last line.
+    [[nodiscard]] u64 end_line() const noexcept {
+        return runs_.empty() ? 0 : run_line(runs_.back()) + run_count(runs_.back());
+    }
     /// The next line; not at the end.
     [[nodiscard]] u64 line() const noexcept { return run_line(runs_[at_]) + within_; }
     /// Where that is in the journal.
@@ -112,7 +116,9 @@ class merger {
     std::vector<piece> pieces_;
     std::vector<part> parts_;
     std::bitset<slice_pages> touched_;
-    std::unique_ptr<std::byte[]> image_ = std::make_unique_for_overwrite<std::byte[]>(slice_bytes);
+    u64 last_end_ = 0;  ///< behind the last line of all chunks
+    u64 pages_ = 0;     ///< of the image
+    std::unique_ptr<std::byte[]> image_;
     std::vector<std::byte> lines_;
 };
 
@@ -125,6 +131,7 @@ result<bool> merger::open(std::span<const chunk_place> chunks) {
         cursors_.emplace_back(place, std::move(runs));
         if (!cursors_.back().is_sorted()) return false;
         wait_for_its_slice(cursors_.size() - 1);
+        last_end_ = std::max(last_end_, cursors_.back().end_line());
     }
     return true;
 }
@@ -173,10 +180,10 @@ void merger::mark_touched() {
 
 template <class Work>
 result<void> merger::for_each_row(Work work) {
-    for (u64 from = 0; from < slice_pages; ++from) {
+    for (u64 from = 0; from < pages_; ++from) {
         if (!touched_[from]) continue;
         u64 to = from + 1;
-        while (to < slice_pages && touched_[to]) ++to;
+        while (to < pages_ && touched_[to]) ++to;
         const std::span bytes(image_.get() + from * page, (to - from) * page);
         if (auto ok = work(first_line_ * line_size + from * page, bytes); !ok) return ok;
         from = to;
@@ -197,6 +204,9 @@ result<void> merger::fill(const part& p) {
 }
 
 result<void> merger::run() {
+    // A small region, as the crash lab has them by the million, needs no more than it has.
+    pages_ = std::min(slice_pages, align_up(last_end_ * line_size, page) / page);
+    image_ = std::make_unique_for_overwrite<std::byte[]>(pages_ * page);
     while (!waiting_.empty()) {
         first_line_ = align_down(waiting_.top().first, slice_lines);
         gather(first_line_ + slice_lines);
