@@ -11,7 +11,6 @@ namespace hf {
 
 namespace {
 
-constexpr u64 page_bytes = small_page;
 // Each step leaves a mapping of its own, of which a process may have 65,530.
 constexpr u64 most_steps = 8192;
 
@@ -40,9 +39,9 @@ std::optional<u64> huge_memory::step_to_file(const std::function<bool(u64 page)>
                          static_cast<off_t>(from));
     if (aside == MAP_FAILED) return std::nullopt;
     u64 given_back = 0;
-    for (u64 at = 0; at < bytes; at += page_bytes) {
-        if (keep((from + at) / page_bytes)) {
-            std::memcpy(static_cast<std::byte*>(aside) + at, base_ + from + at, page_bytes);
+    for (u64 at = 0; at < bytes; at += small_page) {
+        if (keep((from + at) / small_page)) {
+            std::memcpy(static_cast<std::byte*>(aside) + at, base_ + from + at, small_page);
         } else {
             ++given_back;
         }

@@ -18,9 +18,8 @@
 //  may store meanwhile: the world is stopped, and no page of the step is held.
 // A session that opens a region finds it in its file, so what was there at that time has small
 //  pages until it is closed.
-// Concurrency. map_zeros() by who grows the region, one at a time; step_to_file() at boundaries.
-// The
-//  two do not meet: the range grows no more when memory is to be given back.
+// Concurrency. map_zeros() by who grows the region, one at a time; step_to_file() at
+//  boundaries. The two do not meet: the range grows no more when memory is to be given back.
 #pragma once
 
 #include "base/bits.hpp"
