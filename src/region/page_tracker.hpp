@@ -5,13 +5,13 @@
 //  the kernel knows the pages that were stored to, and what differs from the base file on such a
 //  page has changed. So memory of any discipline, a user's own structs too, can be checkpointed.
 //
-// Which pages. `written`: those stored to since the last boundary (written_pages.hpp).
-//  `copies`: all that are the process's own, for kernels before 6.7. `all`: every page of the region, where not
-//  even these are shown. Each names the pages of the one before and more, so that it may take over
-//  at any boundary when the one before fails.
+// Which pages. `written`: those stored to since the last boundary (written_pages.hpp). `copies`:
+//  all that are the process's own, for kernels before 6.7. `all`: every page of the region, where
+//  not even these are shown. Each names the pages of the one before and more, so that it may take
+//  over at any boundary when the one before fails.
 //
-// Which lines. Those that differ from the base file, 64 bytes compared at a time. But the base
-//  has a line's last captured value only once the journal's record of it was applied. Until then it has
+// Which lines. Those that differ from the base file, 64 bytes compared at a time. But the base has
+//  a line's last captured value only once the journal's record of it was applied. Until then it has
 //  an older one, or is just being written. So each page has a mask with a bit for each line that
 //  was captured and perhaps is not applied yet, and a line is captured if its bit is set OR it
 //  differs.
@@ -41,9 +41,9 @@
 //  loses nothing. A page that is dropped was last captured in an epoch that is applied: its mask
 //  counts as clear (T2), and what it reads as then is B = C.
 //
-// A page that is not a copy reads as the base does, whoever writes there: P = B. It has no
-//  line that is not applied: to be captured it must have been stored to, and since it was given back its mask
-//  counts as clear.
+// A page that is not a copy reads as the base does, whoever writes there: P = B. It has no line
+//  that is not applied: to be captured it must have been stored to, and since it was given back its
+//  mask counts as clear.
 //
 // Bounds. Nobody calls dirty_set::note() and is slowed down there. Instead look() counts the pages
 //  written to now and then, asks for a boundary beyond a limit (pressure()) and holds writers up
