@@ -95,6 +95,7 @@ result<map> map::open(const std::filesystem::path& path, const map_options& opti
     if (!machine) return tl::unexpected(machine.error());
     auto p = std::make_unique<impl>();
     p->machine = std::move(*machine);
+    p->tree().keep_hints(u64{1} << 38, u64{1} << 30);
     return map(std::move(p));
 }
 
@@ -126,6 +127,7 @@ class pin {
 
 result<bool> map::get(std::string_view key, std::string& out) const {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    impl_->tree().prefetch_hint(key);
     lane& l = impl_->epochs().my_lane();
     std::optional<pin> pinned;
     std::string_view value;
@@ -246,7 +248,9 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
 
 result<write_outcome> map::impl::store_small(std::string_view key, std::string_view value,
                                              const condition* allowed) const {
+    tree().prefetch_hint(key);
     operation op(epochs());
+    tree().prefetch_hinted(op, key);
     auto fresh = tree().make_record(op, key, value);
     if (!fresh) return tl::unexpected(fresh.error());
     undo_unless_stored undo{[&] { tree().drop_record(op, *fresh); }};

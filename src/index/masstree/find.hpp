@@ -112,33 +112,51 @@ inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice,
     return r;
 }
 
+/// The value word of the key's entry in the layer below `root`, 0 if it has none; nullopt: the layer
+/// or the leaf is gone.
+template <class D>
+inline std::optional<u64> masstree<D>::find_in_layer(operation& op, node* root,
+                                                     const key_cursor& key) {
+    u64 v = 0;
+    leaf* n = reach_leaf(root, key.slice(), v, nullptr);
+    while (n != nullptr) {
+        arrive(op, n);
+        const bool hints = hints_ != nullptr && key.depth() == 0;
+        const u32 count = hints ? hints_->count(offset_of(n)) : 0;  // H4: before the version
+        const int slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
+        const u64 value = slot < 0 ? 0 : load(n->values[static_cast<unsigned>(slot)]);
+        if (!n->version.changed(v)) [[likely]] {
+            if (hints && slot >= 0) {
+                hints_->note(key.slice(), offset_of(n), count,
+                             masstree_detail::value_word::offset(value));
+            }
+            return value;
+        }
+        const u64 now = stable(n);
+        const bool split = version_word::split_since(v, now);
+        v = now;
+        if (split && !follow_right(n, v, key.slice())) break;
+    }
+    return std::nullopt;
+}
+
 template <class D>
 inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
     key_cursor key(key_bytes);
     node* root = at<node>(root_);
+    u64 hinted = hints_ != nullptr ? find_hinted(op, key) : 0;
     for (;;) {
-        u64 v = 0;
-        leaf* n = reach_leaf(root, key.slice(), v, nullptr);
-        bool here = n != nullptr;
-        u64 value = 0;
-        int slot = -1;
-        while (here) {
-            arrive(op, n);
-            slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
-            if (slot >= 0) value = load(n->values[static_cast<unsigned>(slot)]);
-            if (!n->version.changed(v)) [[likely]]
-                break;
-            const u64 now = stable(n);
-            const bool split = version_word::split_since(v, now);
-            v = now;
-            if (split) here = follow_right(n, v, key.slice());
+        u64 value = std::exchange(hinted, 0);
+        if (value == 0) {
+            const auto found = find_in_layer(op, root, key);
+            if (!found) {
+                key.rewind();
+                root = at<node>(root_);
+                continue;
+            }
+            if (*found == 0) return 0;
+            value = *found;
         }
-        if (!here) {  // the layer or the leaf is gone
-            key.rewind();
-            root = at<node>(root_);
-            continue;
-        }
-        if (slot < 0) return 0;
         const u64 target = masstree_detail::value_word::offset(value);
         if (masstree_detail::value_word::is_layer(value)) {
             root = at<node>(target);

@@ -39,14 +39,17 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "alloc/heap.hpp"
 #include "index/masstree/key.hpp"
+#include "index/masstree/leaf_hints.hpp"
 #include "index/masstree/leaf_log.hpp"
 #include "index/masstree/node.hpp"
 #include "index/masstree/record.hpp"
@@ -77,6 +80,21 @@ class masstree {
           base_(memory.base()),
           root_(root),
           generation_(masstree_detail::version_word::generation_bits(generation)) {}
+
+    /// From here on operations leave hints where they find keys, and look there first. Before the
+    /// first operation. Sizes as leaf_hints has them.
+    void keep_hints(u64 max_bytes, u64 budget) {
+        hints_ = std::make_unique<masstree_detail::leaf_hints>(max_bytes, budget);
+        cover_region();
+    }
+    /// Starts loading where the hint for a key would be: to be called as early as the key is known.
+    void prefetch_hint(std::string_view key) const noexcept {
+        if (hints_ != nullptr) hints_->prefetch(masstree_detail::slice_of(key));
+    }
+    /// Starts loading what the hint for the key names.
+    void prefetch_hinted(const operation& /*inside of it*/, std::string_view key) const noexcept {
+        if (hints_ != nullptr) (void)hinted_leaf(masstree_detail::slice_of(key));
+    }
 
     /// Calls found(value) if the key is there; the view ends with the operation. Writes nothing.
     template <class F>
@@ -162,9 +180,26 @@ class masstree {
         return (v & version_word::deleted) != 0;
     }
 
+    struct split_plan;
+
+    // --- hinted.hpp: ways that hints shorten ---
+    void cover_region() noexcept {
+        if (hints_ != nullptr) hints_->cover(heap_.my_domain().store().size());
+    }
+    [[nodiscard]] leaf* hinted_leaf(u64 slice) const noexcept;
+    [[nodiscard]] u64 find_hinted(operation& op, const key_cursor& key) const;
+    [[nodiscard]] leaf* lock_hinted(operation& op, const key_cursor& key, int& slot) const;
+    void leave_hint(const key_cursor& key, const leaf& n, u64 value) noexcept;
+    void leave_hints(const split_plan& plan, const node* root, const entry& e) noexcept;
+    void retire(const leaf& n) noexcept {
+        if (hints_ != nullptr) hints_->retire(offset_of(&n));
+    }
+
     // --- find.hpp: ways down ---
     [[nodiscard]] leaf* reach_leaf(node* root, u64 slice, u64& version,
                                    descent* path) const noexcept;
+    [[nodiscard]] std::optional<u64> find_in_layer(operation& op, node* root,
+                                                   const key_cursor& key);
     [[nodiscard]] bool follow_right(leaf*& n, u64& version, u64 slice) const noexcept;
     void arrive(operation& op, leaf* n) const;
     [[nodiscard]] leaf* lock_leaf(operation& op, node* root, u64 slice, descent& path) const;
@@ -203,7 +238,6 @@ class masstree {
     }
 
     // --- split.hpp: a full leaf ---
-    struct split_plan;
     [[nodiscard]] interior* lock_parent(node* root, node* child, u64 slice, descent& path) const;
     [[nodiscard]] result<void> split_insert(operation& op, leaf& n, node* root, descent& path,
                                             const entry& e);
@@ -249,11 +283,13 @@ class masstree {
     std::byte* base_;
     u64 root_;
     u64 generation_;
+    std::unique_ptr<masstree_detail::leaf_hints> hints_;  ///< nullptr: none are kept
 };
 
 }  // namespace hf
 
 #include "index/masstree/find.hpp"    // IWYU pragma: keep
+#include "index/masstree/hinted.hpp"  // IWYU pragma: keep
 #include "index/masstree/remove.hpp"  // IWYU pragma: keep
 #include "index/masstree/scan.hpp"    // IWYU pragma: keep
 #include "index/masstree/split.hpp"   // IWYU pragma: keep

@@ -143,6 +143,7 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
     }
     r.unlock_all_but_empty();
     n.version.unlock();
+    retire(n);
     for (unsigned i = 0; i < gone; ++i) drop_node(op, r.between[i]);
     drop_node(op, &n);
 }

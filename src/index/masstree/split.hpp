@@ -166,6 +166,7 @@ result<void> masstree<D>::split_insert(operation& op, leaf& n, node* root, desce
             }
         }
     }
+    leave_hints(plan, root, e);
     unlock_all(plan);
     return {};
 }

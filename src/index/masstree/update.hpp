@@ -150,6 +150,7 @@ auto masstree<D>::new_leaf(operation& op, u64 low_key) -> result<leaf*> {
     auto offset = heap_.allocate(op, masstree_detail::node_payload);
     if (!offset) return tl::unexpected(offset.error());
     leaf* n = at<leaf>(*offset);
+    cover_region();
     n->version.init(true, generation_);
     // Free slots may hold anything but logs, which mark_logged() clears.
     store(n->order, perm::empty().word());
@@ -260,15 +261,20 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
     key_cursor key(key_bytes);
     node* root = at<node>(root_);
     descent path;
+    int found = -1;
+    leaf* hinted = hints_ != nullptr ? lock_hinted(op, key, found) : nullptr;
     for (;;) {
-        leaf* n = lock_leaf(op, root, key.slice(), path);
+        leaf* n = std::exchange(hinted, nullptr);
         if (n == nullptr) {
-            key.rewind();
-            root = at<node>(root_);
-            continue;
+            n = lock_leaf(op, root, key.slice(), path);
+            if (n == nullptr) {
+                key.rewind();
+                root = at<node>(root_);
+                continue;
+            }
+            found = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
         }
         const perm p(load(n->order));
-        const int found = find_slot(*n, p, key.slice(), key.length_class());
         if (found < 0) {
             const decision d = ask(decide, nullptr, *n);
             result<void> done;
@@ -277,6 +283,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
                               {key.slice(), key.length_class(),
                                masstree_detail::value_word::of_record(d.record)});
             }
+            if (d.what == decision::action::store && done && !p.full()) leave_hint(key, *n, d.record);
             // A split has unlocked n itself.
             if (d.what != decision::action::store || !done || !p.full()) n->version.unlock();
             if (!done) return tl::unexpected(done.error());
@@ -315,6 +322,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
         }
         if (!erase) {
             store(n->values[slot], masstree_detail::value_word::of_record(d.record));
+            leave_hint(key, *n, d.record);
             n->version.unlock();
         } else {
             unsigned rank = 0;

@@ -1,0 +1,80 @@
+// hinted.hpp: the ways to a key that hints shorten, and where hints are left (part of masstree.hpp).
+//
+// All of it is for layer 0, and rests on leaf_hints.hpp, H1 and H2: a hinted leaf is read like one
+// that a descent has reached, and counts only if it has the key.
+#pragma once
+
+#include "index/masstree/masstree.hpp"
+
+namespace hf {
+
+/// Starts loading the leaf and the record of the hint for `slice`. nullptr: there is none.
+template <class D>
+inline auto masstree<D>::hinted_leaf(u64 slice) const noexcept -> leaf* {
+    const auto hint = hints_->find(slice);
+    if (hint.leaf == 0) return nullptr;
+    leaf* n = at<leaf>(hint.leaf);
+    masstree_detail::prefetch_node(n);
+    masstree_detail::prefetch_record(at<record>(hint.record));
+    return n;
+}
+
+/// The key's value word, if a hint leads to it; 0: it is to be looked for from the root.
+template <class D>
+inline u64 masstree<D>::find_hinted(operation& op, const key_cursor& key) const {
+    leaf* n = hinted_leaf(key.slice());
+    if (n == nullptr) return 0;
+    const u64 v = stable(n);
+    if (is_deleted(v) || !is_leaf(v)) return 0;
+    arrive(op, n);
+    const int slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
+    if (slot < 0) return 0;
+    const u64 value = load(n->values[static_cast<unsigned>(slot)]);
+    return n->version.changed(v) ? 0 : value;
+}
+
+/// The leaf that has the key, locked and recovered, and the key's slot, if a hint leads there.
+template <class D>
+inline auto masstree<D>::lock_hinted(operation& op, const key_cursor& key, int& slot) const
+    -> leaf* {
+    leaf* n = hinted_leaf(key.slice());
+    if (n == nullptr) return nullptr;
+    n->version.lock(generation_);
+    const u64 v = n->version.load();
+    if (!is_deleted(v) && is_leaf(v)) {
+        arrive(op, n);
+        slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
+        if (slot >= 0) return n;
+    }
+    n->version.unlock();
+    return nullptr;
+}
+
+/// n, locked, has the key with this value word.
+template <class D>
+inline void masstree<D>::leave_hint(const key_cursor& key, const leaf& n, u64 value) noexcept {
+    if (hints_ == nullptr || key.depth() != 0) return;
+    const u64 at = offset_of(&n);
+    hints_->note(key.slice(), at, hints_->count(at), masstree_detail::value_word::offset(value));
+}
+
+/// After a split, with its nodes still locked: what has moved, and what it was for.
+template <class D>
+void masstree<D>::leave_hints(const split_plan& plan, const node* root, const entry& e) noexcept {
+    if (hints_ == nullptr || root != at<node>(root_)) return;
+    const auto note = [this](u64 slice, const leaf& n, u64 value) {
+        const u64 at = offset_of(&n);
+        hints_->note(slice, at, hints_->count(at), masstree_detail::value_word::offset(value));
+    };
+    note(e.slice, *static_cast<const leaf*>(plan.locked[0]), e.value);
+    for (unsigned i = 0; i < plan.fresh_used; ++i) {
+        if (!is_leaf(plan.fresh[i]->version.load())) continue;
+        const auto& n = *static_cast<const leaf*>(plan.fresh[i]);
+        const perm p(load(n.order));
+        for (unsigned r = 0; r < p.size(); ++r) {
+            note(load(n.keys[p.slot(r)]), n, load(n.values[p.slot(r)]));
+        }
+    }
+}
+
+}  // namespace hf

@@ -1,0 +1,132 @@
+// leaf_hints.hpp: where a key's leaf and record were when the key was last looked for.
+//
+// Purpose. The way down a large tree is a chain of loads, each of which waits for the one before it
+// and misses caches and translation caches alike; the record is one more. A table in ordinary
+// memory remembers, for the first slice of a key, both the leaf and the record, so that they are
+// fetched side by side. A hint that is right saves the way down; one that is wrong costs a look into
+// a leaf. Hints are lost with the process and change nothing on the medium.
+//
+// What a hint may be trusted in.
+//  H1 The leaf of a hint that find() returns is a leaf of layer 0, and its memory is not reused
+//     until the calling operation ends; but it may not have the key, and may be deleted by then.
+//  H2 So a key that is found there, by the rules for any reader (version.hpp), is in the tree. One
+//     that is not may be elsewhere, and is looked for from the root.
+//  H3 The record of a hint is fetched into the cache and never read: it may be anything by now.
+//
+// Why H1 holds. A leaf's memory is reused in a later epoch than that of its unlinking (masstree.hpp,
+// M4). Leaves share counters by their offset, and a hint carries the count of its leaf's.
+//  H4 The count that note() is given was taken before its caller made sure that the leaf is not
+//     deleted: by holding its lock, or by a look at its version. So it is from before an unlinking.
+//  H5 retire() increases the count after the leaf was marked as deleted, and before the operation
+//     that did so ends. Operations of later epochs find it increased, and the hint void; for those
+//     of the same epoch the memory is still the leaf's.
+//  H6 A count that has reached its end stays there, and no hint carries it.
+// Layer 0 only: a leaf does not say which layer it is in, and in another one the same slice belongs
+// to another key.
+//
+// Shape. Buckets of one cache line, with five hints each; the oldest but for chance gives way. A
+// growing region is given more buckets by and by (cover()); what then lies in the wrong bucket is
+// forgotten.
+// Concurrency. A hint's leaf, count and tag are one word, valid by itself; threads overwrite one
+// another's. The record beside it may be of another hint (H3).
+// Memory. One bucket for each KiB of the region, paid for as it is touched.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+
+#include "base/bits.hpp"
+
+namespace hf::masstree_detail {
+
+class leaf_hints {
+   public:
+    /// For trees in regions of up to `max_bytes`; at most `budget` bytes of memory for the buckets.
+    leaf_hints(u64 max_bytes, u64 budget);
+    ~leaf_hints();
+    leaf_hints(const leaf_hints&) = delete;
+    leaf_hints& operator=(const leaf_hints&) = delete;
+
+    /// Uses as many buckets as a region of `bytes` deserves, within what the constructor was told.
+    void cover(u64 bytes) noexcept;
+    [[nodiscard]] u64 buckets() const noexcept {
+        return mask_.load(std::memory_order_relaxed) + 1;
+    }
+
+    /// Starts loading what find() will read.
+    void prefetch(u64 slice) const noexcept { __builtin_prefetch(&bucket_of(hash(slice)), 1); }
+
+    /// Offsets; leaf 0: none is known.
+    struct hint {
+        u64 leaf = 0;
+        u64 record = 0;  ///< to be fetched and no more (H3)
+    };
+    /// Inside of an operation.
+    [[nodiscard]] hint find(u64 slice) const noexcept {
+        const u64 h = hash(slice);
+        const bucket& b = bucket_of(h);
+        for (unsigned i = 0; i < ways; ++i) {
+            const u64 word = b.words[i].load(std::memory_order_acquire);
+            if (tag_of(word) != tag_of(h)) continue;
+            const u64 leaf = leaf_of(word);
+            if (counted(word) != count(leaf)) continue;
+            return {leaf, u64{b.records[i].load(std::memory_order_relaxed)} * unit};
+        }
+        return {};
+    }
+
+    /// What note() wants to be told (H4).
+    [[nodiscard]] u32 count(u64 leaf) const noexcept {
+        return counts_[(leaf / unit) % counters].load(std::memory_order_acquire);
+    }
+
+    /// The slice was found in the leaf, and led to this record.
+    void note(u64 slice, u64 leaf, u32 count, u64 record) noexcept;
+
+    /// The leaf is marked as deleted, and will be given back by this operation (H5).
+    void retire(u64 leaf) noexcept;
+
+   private:
+    // A word: | leaf / 64: 32 | count 20 | tag 12 |. None has leaf 0, where the header lies.
+    static constexpr u64 unit = line_size;
+    static constexpr u64 most_units = u64{1} << 32;
+    static constexpr unsigned leaf_shift = 32;
+    static constexpr unsigned count_shift = 12;
+    static constexpr u32 last_count = (u32{1} << 20) - 1;
+    static constexpr u64 bytes_per_bucket = 1024;
+    static constexpr u64 fewest_buckets = 64;
+    static constexpr u64 counters = u64{1} << 14;
+    static constexpr unsigned ways = 5;
+
+    struct alignas(line_size) bucket {
+        std::array<std::atomic<u64>, ways> words;
+        std::array<std::atomic<u32>, ways> records;  ///< in units
+        std::atomic<u32> turn;
+    };
+    static_assert(sizeof(bucket) == line_size);
+
+    /// Its lowest bits are the tag, those above the bucket.
+    [[nodiscard]] static u64 hash(u64 slice) noexcept {
+        const auto wide =
+            static_cast<unsigned __int128>(slice ^ 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
+        return static_cast<u64>(wide) ^ static_cast<u64>(wide >> 64);
+    }
+    [[nodiscard]] static u64 tag_of(u64 word) noexcept {
+        return word & ((u64{1} << count_shift) - 1);
+    }
+    [[nodiscard]] static u64 leaf_of(u64 word) noexcept { return (word >> leaf_shift) * unit; }
+    [[nodiscard]] static u32 counted(u64 word) noexcept {
+        return static_cast<u32>(word >> count_shift) & last_count;
+    }
+    [[nodiscard]] bucket& bucket_of(u64 h) const noexcept {
+        return buckets_[(h >> count_shift) & mask_.load(std::memory_order_relaxed)];
+    }
+
+    bucket* buckets_;
+    u64 reserved_;
+    std::atomic<u64> mask_{0};
+    std::unique_ptr<std::atomic<u32>[]> counts_;
+};
+
+}  // namespace hf::masstree_detail
