@@ -55,6 +55,10 @@ struct map_options {
     region_options region;
     std::chrono::microseconds epoch =
         std::chrono::milliseconds(64);  ///< 1 ms to 10 s; 0: only sync() ends it
+    /// Most bytes of ordinary memory for hints about where keys are, which save the way down the
+    /// tree and are lost with the process. They need a sixteenth to an eighth of the region's size.
+    /// 0: none; nullopt: an eighth of region.memory, or of what that stands for.
+    std::optional<std::uint64_t> hint_memory;
 };
 
 }  // namespace hf

@@ -29,6 +29,7 @@ struct engine_options {
     region_options file;
     domain_options epochs;
     bool background_pass = true;  ///< false: only run_pass() does it
+    u64 hint_memory = 0;          ///< bytes for leaf_hints; 0: none are kept
 };
 
 template <class D>
@@ -156,7 +157,11 @@ result<void> engine<D>::bring_up(const engine_options& options) {
     });
     driver.add("root", [&] { return find_root(); });
     driver.add("session", [&] { return domain_->start(); });
-    driver.add("tree", [&] { return open_tree(); });
+    driver.add("tree", [&]() -> result<void> {
+        if (auto opened = open_tree(); !opened) return opened;
+        if (options.hint_memory != 0) tree_->keep_hints(options.hint_memory);
+        return {};
+    });
     driver.add("sweep", [&]() -> result<void> {
         if (region_->read_only() || !domain_->durable() || !domain_->must_sweep_first()) return {};
         auto swept = run_pass();

@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "checkpoint/journal_numbers.hpp"
+#include "region/private_pages.hpp"
 #include "store/engine.hpp"
 #include "store/large_value.hpp"
 
@@ -87,15 +88,27 @@ map::~map() {
     if (impl_ && !impl_->closed) (void)close();
 }
 
+namespace {
+
+u64 hint_memory_of(const map_options& options) {
+    constexpr u64 share = 8;
+    if (options.hint_memory) return *options.hint_memory;
+    if (options.region.mode == open_mode::inspect) return 0;  // most come for a scan
+    const u64 memory = options.region.memory;
+    return (memory != 0 ? memory : default_memory_budget()) / share;
+}
+
+}  // namespace
+
 result<map> map::open(const std::filesystem::path& path, const map_options& options) {
     engine_options all;
     all.file = options.region;
     all.epochs.epoch = options.epoch;
+    all.hint_memory = hint_memory_of(options);
     auto machine = engine<incll_discipline>::open(path, all);
     if (!machine) return tl::unexpected(machine.error());
     auto p = std::make_unique<impl>();
     p->machine = std::move(*machine);
-    p->tree().keep_hints(u64{1} << 38, u64{1} << 30);
     return map(std::move(p));
 }
 
@@ -289,6 +302,7 @@ result<write_outcome> map::remove_if(std::string_view key,
                                      const std::function<bool(std::string_view)>& condition) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_writable(*impl_->machine); !ok) return tl::unexpected(ok.error());
+    impl_->tree().prefetch_hint(key);
     operation op(impl_->epochs());
     auto done = impl_->tree().update(op, key, [&](const record* old) {
         const bool erase = old != nullptr && (!condition || condition(old->value()));
@@ -303,6 +317,7 @@ result<write_outcome> map::modify(
     const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_writable(*impl_->machine); !ok) return tl::unexpected(ok.error());
+    impl_->tree().prefetch_hint(key);
     std::string value;
     std::optional<error> failed;
     u64 made = 0;

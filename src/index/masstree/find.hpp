@@ -112,8 +112,8 @@ inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice,
     return r;
 }
 
-/// The value word of the key's entry in the layer below `root`, 0 if it has none; nullopt: the layer
-/// or the leaf is gone.
+/// The value word of the key's entry in the layer below `root`, 0 if it has none; nullopt: the
+/// layer or the leaf is gone.
 template <class D>
 inline std::optional<u64> masstree<D>::find_in_layer(operation& op, node* root,
                                                      const key_cursor& key) {

@@ -1,4 +1,5 @@
-// hinted.hpp: the ways to a key that hints shorten, and where hints are left (part of masstree.hpp).
+// hinted.hpp: the ways to a key that hints shorten, and where hints are left (part of
+// masstree.hpp).
 //
 // All of it is for layer 0, and rests on leaf_hints.hpp, H1 and H2: a hinted leaf is read like one
 // that a descent has reached, and counts only if it has the key.
@@ -15,7 +16,9 @@ inline auto masstree<D>::hinted_leaf(u64 slice) const noexcept -> leaf* {
     if (hint.leaf == 0) return nullptr;
     leaf* n = at<leaf>(hint.leaf);
     masstree_detail::prefetch_node(n);
-    masstree_detail::prefetch_record(at<record>(hint.record));
+    const auto* lines = at<const char>(hint.record_line);
+    __builtin_prefetch(lines);
+    __builtin_prefetch(lines + line_size);
     return n;
 }
 

@@ -8,11 +8,8 @@
 
 namespace hf::masstree_detail {
 
-leaf_hints::leaf_hints(u64 max_bytes, u64 budget)
-    : counts_(std::make_unique<std::atomic<u32>[]>(counters)) {
-    const u64 wanted = std::bit_ceil(max_bytes / bytes_per_bucket);
-    const u64 most = std::bit_floor(std::max<u64>(budget / sizeof(bucket), 1));
-    reserved_ = std::max(std::min(wanted, most), fewest_buckets);
+leaf_hints::leaf_hints(u64 budget) : counts_(std::make_unique<std::atomic<u32>[]>(counters)) {
+    reserved_ = std::max(std::bit_floor(budget / sizeof(bucket)), fewest_buckets);
     void* p = ::mmap(nullptr, reserved_ * sizeof(bucket), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     HF_CHECK(p != MAP_FAILED, "no address space for the hints of a tree (ulimit -v)");
@@ -35,12 +32,12 @@ void leaf_hints::note(u64 slice, u64 leaf, u32 count, u64 record) noexcept {
     if (count == last_count || leaf / unit >= most_units) [[unlikely]]
         return;
     const u64 h = hash(slice);
-    const u64 word = (leaf / unit) << leaf_shift | u64{count} << count_shift | tag_of(h);
+    const u64 packed = (leaf / unit) << leaf_shift | u64{count} << count_shift | tag_of(h);
     const auto at = static_cast<u32>(record / unit);
     bucket& b = bucket_of(h);
     unsigned place = ways;
     for (unsigned i = 0; i < ways; ++i) {
-        const u64 seen = b.words[i].load(std::memory_order_relaxed);
+        const u64 seen = b.packed[i].load(std::memory_order_relaxed);
         if (tag_of(seen) == tag_of(h)) {
             place = i;
             break;
@@ -52,8 +49,8 @@ void leaf_hints::note(u64 slice, u64 leaf, u32 count, u64 record) noexcept {
         b.turn.store(turn + 1, std::memory_order_relaxed);
         place = turn % ways;
     }
-    if (b.words[place].load(std::memory_order_relaxed) != word) {
-        b.words[place].store(word, std::memory_order_release);
+    if (b.packed[place].load(std::memory_order_relaxed) != packed) {
+        b.packed[place].store(packed, std::memory_order_release);
     }
     if (b.records[place].load(std::memory_order_relaxed) != at) {
         b.records[place].store(at, std::memory_order_relaxed);

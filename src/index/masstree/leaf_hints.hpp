@@ -3,8 +3,8 @@
 // Purpose. The way down a large tree is a chain of loads, each of which waits for the one before it
 // and misses caches and translation caches alike; the record is one more. A table in ordinary
 // memory remembers, for the first slice of a key, both the leaf and the record, so that they are
-// fetched side by side. A hint that is right saves the way down; one that is wrong costs a look into
-// a leaf. Hints are lost with the process and change nothing on the medium.
+// fetched side by side. A hint that is right saves the way down; one that is wrong costs a look
+// into a leaf. Hints are lost with the process and change nothing on the medium.
 //
 // What a hint may be trusted in.
 //  H1 The leaf of a hint that find() returns is a leaf of layer 0, and its memory is not reused
@@ -13,8 +13,9 @@
 //     that is not may be elsewhere, and is looked for from the root.
 //  H3 The record of a hint is fetched into the cache and never read: it may be anything by now.
 //
-// Why H1 holds. A leaf's memory is reused in a later epoch than that of its unlinking (masstree.hpp,
-// M4). Leaves share counters by their offset, and a hint carries the count of its leaf's.
+// Why H1 holds. A leaf's memory is reused in a later epoch than that of its unlinking
+// (masstree.hpp, M4). Leaves share counters by their offset, and a hint carries the count of its
+// leaf's.
 //  H4 The count that note() is given was taken before its caller made sure that the leaf is not
 //     deleted: by holding its lock, or by a look at its version. So it is from before an unlinking.
 //  H5 retire() increases the count after the leaf was marked as deleted, and before the operation
@@ -24,12 +25,12 @@
 // Layer 0 only: a leaf does not say which layer it is in, and in another one the same slice belongs
 // to another key.
 //
-// Shape. Buckets of one cache line, with five hints each; the oldest but for chance gives way. A
-// growing region is given more buckets by and by (cover()); what then lies in the wrong bucket is
-// forgotten.
+// Shape. Buckets of one cache line, with five hints each, which give way in turn. A region that has
+// grown gets more buckets (cover()); hints that then are in the wrong one are forgotten.
 // Concurrency. A hint's leaf, count and tag are one word, valid by itself; threads overwrite one
 // another's. The record beside it may be of another hint (H3).
-// Memory. One bucket for each KiB of the region, paid for as it is touched.
+// Memory. One bucket for each KiB of the region, rounded up to a power of two, and paid for as it
+// is touched.
 #pragma once
 
 #include <array>
@@ -37,22 +38,23 @@
 #include <memory>
 
 #include "base/bits.hpp"
+#include "index/masstree/node.hpp"
 
 namespace hf::masstree_detail {
 
 class leaf_hints {
    public:
-    /// For trees in regions of up to `max_bytes`; at most `budget` bytes of memory for the buckets.
-    leaf_hints(u64 max_bytes, u64 budget);
+    /// At most `budget` bytes of memory for the buckets. Aborts when not even address space can be
+    /// had.
+    explicit leaf_hints(u64 budget);
     ~leaf_hints();
     leaf_hints(const leaf_hints&) = delete;
     leaf_hints& operator=(const leaf_hints&) = delete;
 
-    /// Uses as many buckets as a region of `bytes` deserves, within what the constructor was told.
+    /// As many buckets as a region of `bytes` deserves, which take a sixteenth to an eighth of its
+    /// size, within the budget. Never fewer than before.
     void cover(u64 bytes) noexcept;
-    [[nodiscard]] u64 buckets() const noexcept {
-        return mask_.load(std::memory_order_relaxed) + 1;
-    }
+    [[nodiscard]] u64 buckets() const noexcept { return mask_.load(std::memory_order_relaxed) + 1; }
 
     /// Starts loading what find() will read.
     void prefetch(u64 slice) const noexcept { __builtin_prefetch(&bucket_of(hash(slice)), 1); }
@@ -60,17 +62,17 @@ class leaf_hints {
     /// Offsets; leaf 0: none is known.
     struct hint {
         u64 leaf = 0;
-        u64 record = 0;  ///< to be fetched and no more (H3)
+        u64 record_line = 0;  ///< to be fetched and no more (H3)
     };
     /// Inside of an operation.
     [[nodiscard]] hint find(u64 slice) const noexcept {
         const u64 h = hash(slice);
         const bucket& b = bucket_of(h);
         for (unsigned i = 0; i < ways; ++i) {
-            const u64 word = b.words[i].load(std::memory_order_acquire);
-            if (tag_of(word) != tag_of(h)) continue;
-            const u64 leaf = leaf_of(word);
-            if (counted(word) != count(leaf)) continue;
+            const u64 packed = b.packed[i].load(std::memory_order_acquire);
+            if (tag_of(packed) != tag_of(h) || packed >> leaf_shift == 0) continue;
+            const u64 leaf = leaf_of(packed);
+            if (counted(packed) != count(leaf)) continue;
             return {leaf, u64{b.records[i].load(std::memory_order_relaxed)} * unit};
         }
         return {};
@@ -88,8 +90,10 @@ class leaf_hints {
     void retire(u64 leaf) noexcept;
 
    private:
-    // A word: | leaf / 64: 32 | count 20 | tag 12 |. None has leaf 0, where the header lies.
+    // Packed: | line of the leaf's block: 32 | count 20 | tag 12 |. The region's header lies in
+    // line 0.
     static constexpr u64 unit = line_size;
+    static constexpr u64 within_line = node_block - node_payload;  ///< a leaf's offset in its line
     static constexpr u64 most_units = u64{1} << 32;
     static constexpr unsigned leaf_shift = 32;
     static constexpr unsigned count_shift = 12;
@@ -100,9 +104,9 @@ class leaf_hints {
     static constexpr unsigned ways = 5;
 
     struct alignas(line_size) bucket {
-        std::array<std::atomic<u64>, ways> words;
-        std::array<std::atomic<u32>, ways> records;  ///< in units
-        std::atomic<u32> turn;
+        std::array<std::atomic<u64>, ways> packed;
+        std::array<std::atomic<u32>, ways> records;  ///< the lines that they begin in
+        std::atomic<u32> turn;                       ///< who gives way next
     };
     static_assert(sizeof(bucket) == line_size);
 
@@ -112,12 +116,14 @@ class leaf_hints {
             static_cast<unsigned __int128>(slice ^ 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93;
         return static_cast<u64>(wide) ^ static_cast<u64>(wide >> 64);
     }
-    [[nodiscard]] static u64 tag_of(u64 word) noexcept {
-        return word & ((u64{1} << count_shift) - 1);
+    [[nodiscard]] static u64 tag_of(u64 packed) noexcept {
+        return packed & ((u64{1} << count_shift) - 1);
     }
-    [[nodiscard]] static u64 leaf_of(u64 word) noexcept { return (word >> leaf_shift) * unit; }
-    [[nodiscard]] static u32 counted(u64 word) noexcept {
-        return static_cast<u32>(word >> count_shift) & last_count;
+    [[nodiscard]] static u64 leaf_of(u64 packed) noexcept {
+        return (packed >> leaf_shift) * unit + within_line;
+    }
+    [[nodiscard]] static u32 counted(u64 packed) noexcept {
+        return static_cast<u32>(packed >> count_shift) & last_count;
     }
     [[nodiscard]] bucket& bucket_of(u64 h) const noexcept {
         return buckets_[(h >> count_shift) & mask_.load(std::memory_order_relaxed)];

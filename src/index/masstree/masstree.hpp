@@ -82,9 +82,9 @@ class masstree {
           generation_(masstree_detail::version_word::generation_bits(generation)) {}
 
     /// From here on operations leave hints where they find keys, and look there first. Before the
-    /// first operation. Sizes as leaf_hints has them.
-    void keep_hints(u64 max_bytes, u64 budget) {
-        hints_ = std::make_unique<masstree_detail::leaf_hints>(max_bytes, budget);
+    /// first operation. Not where nodes come from malloc().
+    void keep_hints(u64 budget) {
+        hints_ = std::make_unique<masstree_detail::leaf_hints>(budget);
         cover_region();
     }
     /// Starts loading where the hint for a key would be: to be called as early as the key is known.

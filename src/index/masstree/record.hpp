@@ -60,13 +60,6 @@ inline void init_record(record* r, std::string_view key, u64 value_size) noexcep
     if (!tail.empty()) std::memcpy(r->bytes() + value_size, tail.data(), tail.size());
 }
 
-/// Starts loading the first two lines, block header included.
-inline void prefetch_record(const record* r) noexcept {
-    const auto* first = reinterpret_cast<const char*>(r) - 16;
-    __builtin_prefetch(first);
-    __builtin_prefetch(first + line_size);
-}
-
 /// A leaf's value word, or, in the same place, an in-cache-line log word (leaf_log.hpp).
 namespace value_word {
 inline constexpr u64 offset_field = 0x0000fffffffffff0;

@@ -283,7 +283,8 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
                               {key.slice(), key.length_class(),
                                masstree_detail::value_word::of_record(d.record)});
             }
-            if (d.what == decision::action::store && done && !p.full()) leave_hint(key, *n, d.record);
+            if (d.what == decision::action::store && done && !p.full())
+                leave_hint(key, *n, d.record);
             // A split has unlocked n itself.
             if (d.what != decision::action::store || !done || !p.full()) n->version.unlock();
             if (!done) return tl::unexpected(done.error());
@@ -293,6 +294,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
         const u64 value = load(n->values[slot]);
         const u64 target = masstree_detail::value_word::offset(value);
         if (masstree_detail::value_word::is_layer(value)) {
+            leave_hint(key, *n, value);
             n->version.unlock();
             root = at<node>(target);
             key.descend();
