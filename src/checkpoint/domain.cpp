@@ -317,7 +317,7 @@ void domain::capture(u64 ending) {
         region_.dirty()->collect(tracker->collect(region_.size(), applied));
     }
     journal::capture& copy = region_.redo()->begin();
-    copy.begin(ending, region_.dirty()->take());
+    copy.begin(ending, *region_.dirty());
     if (tracker != nullptr) tracker->captured(copy.as_record().lines, ending);
     region_.copies()->begin_if_needed(region_.size(), ending);
     chunks_.clear();

@@ -3,12 +3,7 @@
 #include "base/check.hpp"
 
 #include <sys/mman.h>
-#include <algorithm>
-#include <array>
 #include <cstring>
-#include <functional>
-#include <numeric>
-#include <utility>
 
 namespace hf::journal {
 
@@ -25,10 +20,9 @@ void capture::release() noexcept {
     room_ = 0;
 }
 
-void capture::begin(u64 epoch, std::vector<u64> lines) {
+void capture::begin(u64 epoch, dirty_set& set) {
     epoch_ = epoch;
-    lines_ = std::move(lines);
-    sort();
+    set.take(lines_);
     const u64 needed = lines_.size() * line_size;
     if (needed <= room_) return;
     release();
@@ -38,23 +32,6 @@ void capture::begin(u64 epoch, std::vector<u64> lines) {
     ::madvise(p, room, MADV_HUGEPAGE);
     data_ = static_cast<std::byte*>(p);
     room_ = room;
-}
-
-/// By 11 bits at a time, the lowest first: the world waits for it.
-void capture::sort() {
-    constexpr std::size_t few = 1024;
-    constexpr unsigned bits = 11;
-    constexpr u64 mask = (u64{1} << bits) - 1;
-    if (lines_.size() < few) return std::sort(lines_.begin(), lines_.end());
-    const u64 used = std::accumulate(lines_.begin(), lines_.end(), u64{0}, std::bit_or<>());
-    spare_.resize(lines_.size());
-    for (unsigned shift = 0; used >> shift != 0; shift += bits) {
-        std::array<std::size_t, mask + 1> places{};
-        for (const u64 line : lines_) ++places[line >> shift & mask];
-        std::exclusive_scan(places.begin(), places.end(), places.begin(), std::size_t{0});
-        for (const u64 line : lines_) spare_[places[line >> shift & mask]++] = line;
-        lines_.swap(spare_);
-    }
 }
 
 void capture::copy(const std::byte* base, std::size_t from, std::size_t n) noexcept {
@@ -72,7 +49,6 @@ void capture::clear() {
     if (room_ <= kept) return;
     release();
     lines_ = {};
-    spare_ = {};
 }
 
 }  // namespace hf::journal

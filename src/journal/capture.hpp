@@ -3,6 +3,7 @@
 
 #include "base/bits.hpp"
 #include "journal/ring.hpp"
+#include "persist/dirty_set.hpp"
 
 #include <vector>
 
@@ -16,9 +17,9 @@ class capture {
     capture& operator=(const capture&) = delete;
     ~capture();
 
-    /// Sorts these lines and makes room for them. Sorted, they are fewer runs in the journal, and
-    /// merge.hpp walks through them.
-    void begin(u64 epoch, std::vector<u64> lines);
+    /// Takes the set's lines and makes room for them. They ascend, so they are few runs in the
+    /// journal, and merge.hpp walks through them.
+    void begin(u64 epoch, dirty_set& set);
     /// Copies lines [from, from + n) of the list. Several threads may do so for several parts.
     void copy(const std::byte* base, std::size_t from, std::size_t n) noexcept;
     /// Its lines are not needed any more. The memory that a rare, large epoch took goes back to the
@@ -31,11 +32,9 @@ class capture {
 
    private:
     void release() noexcept;
-    void sort();
 
     u64 epoch_ = 0;
     std::vector<u64> lines_;
-    std::vector<u64> spare_;  ///< for sort()
     std::byte* data_ = nullptr;
     u64 room_ = 0;  ///< bytes at data_
 };

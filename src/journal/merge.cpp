@@ -16,7 +16,7 @@ namespace hf::journal {
 
 namespace {
 
-constexpr u64 slice_bytes = u64{8} << 20;
+constexpr u64 slice_bytes = u64{1} << 20;
 constexpr u64 slice_lines = slice_bytes / line_size;
 constexpr u64 slice_pages = slice_bytes / page;
 

@@ -2,8 +2,9 @@
 //
 // Purpose. A line or its neighbours come again and again in the records of some seconds, and the
 //  disk writes pages. So the records are not written one after the other: the base is walked in
-//  slices of 8 MiB, from its beginning to its end; of each slice the pages that some record touches
-//  are read, all records put their lines into them, oldest first, and the pages are written.
+//  slices of 1 MiB, from its beginning to its end; of each slice the pages that some record touches
+//  are read, all records put their lines into them, oldest first, and the pages are written. A
+//  slice stays in the processor's own cache meanwhile.
 // Order. What is written are whole pages, with the bytes that no record has as they were. Nobody
 //  else writes to the base meanwhile, and to disks that are cut short it is all the same: a byte
 //  that no record has keeps its value whether its sector was written or not, and all others are

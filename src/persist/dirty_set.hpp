@@ -6,11 +6,13 @@
 //
 // Invariants.
 //  D1 A line stored to and then flushed is in the set until take(), however often it is flushed.
-//  D2 A line is listed once: its bit says whether it is.
+//  D2 A line is in the set if its bit is set; a page has a bit if one of its lines has. So what is
+//     in the set is found in order, and without a look at the rest.
 // Concurrency. note() may be called by any thread at any time. take() too, but whoever wants the
 //  lines as they are must have stopped the writers: see domain::lead_boundary.
-// Memory. One bit a line, 1/512 of the region, reserved for the largest size and paid for as it is
-//  touched; and 8 bytes for each line of the set.
+// Memory. One bit a line and one a page, 1/504 of the region, reserved for the largest size and
+//  paid for as it is touched.
+// Cost of take(): of each line in it, and of one bit for each page below the highest ever noted.
 // Bounds. When the set is larger than `limit` lines, it asks for a checkpoint (pressure()); beyond
 //  twice of that each call of note() sleeps for a moment, so writers are slowed to what the disk
 //  takes instead of filling the memory; beyond four times they should begin nothing
@@ -42,8 +44,8 @@ class dirty_set {
     /// As note_lines(), at the boundary: never slowed down.
     void collect(std::span<const u64> line_numbers);
 
-    /// Empties the set and returns what was in it: line numbers, in no order.
-    [[nodiscard]] std::vector<u64> take();
+    /// Empties the set into `lines`, whatever was there: line numbers, ascending.
+    void take(std::vector<u64>& lines);
 
     [[nodiscard]] bool empty() const noexcept { return size() == 0; }
     [[nodiscard]] u64 size() const noexcept { return size_.load(std::memory_order_relaxed); }
@@ -59,14 +61,15 @@ class dirty_set {
     }
 
    private:
-    void add(u64 line);
+    [[nodiscard]] u64 add(u64 line) noexcept;
     void slow_down() const;
 
     const std::byte* base_;
-    u64 words_;
-    u64* bits_;
-    mutable std::mutex mutex_;  // bits and list
-    std::vector<u64> lines_;
+    u64 pages_;  ///< a word of bits each
+    u64* bits_;  ///< of lines; behind them those of pages
+    u64* page_bits_;
+    u64 end_page_ = 0;          ///< behind the highest ever noted
+    mutable std::mutex mutex_;  // bits and end
     std::atomic<u64> size_{0};
     std::atomic<u64> limit_{~u64{0}};
 };

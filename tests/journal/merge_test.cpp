@@ -8,7 +8,6 @@
 #include "base/random.hpp"
 #include "crashlab/disk/model_disk.hpp"
 #include "journal/apply.hpp"
-#include "journal/capture.hpp"
 #include "journal/core.hpp"
 #include "journal/merge.hpp"
 #include "journal/scan.hpp"
@@ -123,22 +122,6 @@ TEST_P(journal_merge, writes_each_page_once) {
     const auto written = journal::merge(disk, found->chunks, target);
     ASSERT_TRUE(written);
     EXPECT_EQ(*written, 2 * journal::page);
-}
-
-/// A capture passes its lines on sorted, however many there are.
-TEST_P(journal_merge, captures_are_sorted) {
-    for (const u64 count : {u64{0}, u64{1}, u64{1000}, u64{1024}, u64{50'000}}) {
-        std::set<u64> lines;
-        const u64 range = u64{1} << (20 + random() % 30);
-        while (lines.size() < count) lines.insert(random() % range);
-        std::vector<u64> mixed(lines.begin(), lines.end());
-        std::shuffle(mixed.begin(), mixed.end(), random);
-        journal::capture c;
-        c.begin(1, mixed);
-        const auto sorted = c.as_record().lines;
-        EXPECT_TRUE(std::equal(sorted.begin(), sorted.end(), lines.begin(), lines.end()))
-            << "seed " << GetParam() << ", " << count << " lines";
-    }
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, journal_merge, ::testing::Range(u64{1}, u64{6}));
