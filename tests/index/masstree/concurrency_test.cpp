@@ -19,10 +19,13 @@ constexpr unsigned rounds = 4000;
 constexpr unsigned rounds = 40000;
 #endif
 
-template <class D>
+template <class Variant>
 class tree_threads : public ::testing::Test {};
-using disciplines = ::testing::Types<transient_discipline, logged_discipline, incll_discipline>;
-TYPED_TEST_SUITE(tree_threads, disciplines);
+using variants =
+    ::testing::Types<without_hints<transient_discipline>, without_hints<logged_discipline>,
+                     without_hints<incll_discipline>, with_hints<transient_discipline>,
+                     with_hints<logged_discipline>, with_hints<incll_discipline>>;
+TYPED_TEST_SUITE(tree_threads, variants);
 
 /// Keys of one writer; all writers' keys lie mingled in the same leaves and layers.
 std::string key_of(unsigned writer, u64 n) {
@@ -44,7 +47,8 @@ TYPED_TEST(tree_threads, every_writer_sees_its_own_writes_and_scans_are_ordered)
     engine_options options;
     options.epochs.epoch = std::chrono::milliseconds(2);
     options.file.flush = flush_policy::always;
-    test_engine<TypeParam> e(file.path(), options);
+    options.hint_memory = TypeParam::hint_memory;
+    test_engine<typename TypeParam::discipline> e(file.path(), options);
     std::vector<std::map<std::string, std::string>> models(writers);
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
@@ -112,7 +116,8 @@ TYPED_TEST(tree_threads, one_key_is_handed_from_writer_to_writer_without_a_loss)
     scratch_file file;
     engine_options options;
     options.epochs.epoch = std::chrono::milliseconds(1);
-    test_engine<TypeParam> e(file.path(), options);
+    options.hint_memory = TypeParam::hint_memory;
+    test_engine<typename TypeParam::discipline> e(file.path(), options);
     constexpr unsigned writers = 3;
     constexpr unsigned each = rounds / 4;
     std::vector<std::thread> threads;
@@ -134,14 +139,68 @@ TYPED_TEST(tree_threads, one_key_is_handed_from_writer_to_writer_without_a_loss)
     EXPECT_EQ(e.get("counter"), std::to_string(writers * each));
 }
 
+/// Each thread's leaves come, are read, and go; what comes next in their memory are leaves of layer
+/// 1 with the same slices. Whoever followed a hint from before would find other threads' keys.
+TYPED_TEST(tree_threads, leaves_go_and_their_memory_comes_back_in_another_layer) {
+    constexpr unsigned threads_at_work = 3;
+    constexpr unsigned keys = 300;
+    constexpr unsigned cycles = rounds / 2000;
+    scratch_file file;
+    engine_options options;
+    options.epochs.epoch = std::chrono::milliseconds(1);
+    options.hint_memory = TypeParam::hint_memory;
+    test_engine<typename TypeParam::discipline> e(file.path(), options);
+    const auto name = [](char first, unsigned thread, unsigned i) {
+        std::string digits = std::to_string(i);
+        return first + std::to_string(thread) + std::string(6 - digits.size(), '0') + digits;
+    };
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < threads_at_work; ++t) {
+        threads.emplace_back([&, t] {
+            for (unsigned c = 0; c < cycles; ++c) {
+                const std::string value = std::to_string(c);
+                for (unsigned i = 0; i < keys; ++i) ASSERT_FALSE(e.put(name('k', t, i), value));
+                for (unsigned i = 0; i < keys; ++i) ASSERT_EQ(e.get(name('k', t, i)), value);
+                for (unsigned i = 0; i < keys; ++i) ASSERT_TRUE(e.remove(name('k', t, i)));
+                e.epochs().end_epoch();
+                for (unsigned i = 0; i < keys; ++i) {
+                    // The slices of the thread that comes next, too, which may have keys or not.
+                    const unsigned other = (t + i % 2) % threads_at_work;
+                    const std::string layer = name('p', t, i);
+                    ASSERT_FALSE(e.put(layer + name('k', other, i), "wrong"));
+                    ASSERT_FALSE(e.put(layer + name('k', t, i + 1), "wrong"));
+                }
+                for (unsigned i = 0; i < keys; ++i) {
+                    ASSERT_EQ(e.get(name('k', t, i)), std::nullopt);
+                    const auto others = e.get(name('k', (t + 1) % threads_at_work, i));
+                    if (others) {
+                        ASSERT_NE(*others, "wrong");
+                    }
+                }
+                for (unsigned i = 0; i < keys; ++i) {
+                    const unsigned other = (t + i % 2) % threads_at_work;
+                    const std::string layer = name('p', t, i);
+                    ASSERT_FALSE(e.remove(name('k', t, i)));
+                    ASSERT_TRUE(e.remove(layer + name('k', other, i)));
+                    ASSERT_TRUE(e.remove(layer + name('k', t, i + 1)));
+                }
+                e.epochs().end_epoch();
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+    EXPECT_TRUE(e.all().empty());
+}
+
 /// After a crash many threads meet unrecovered leaves at once. `updates_only`: leaves whose only
 /// trace of the failed epoch is in their value lines; a recovery of these looks finished before it
 /// is.
-void recover_under_load(bool updates_only) {
+void recover_under_load(bool updates_only, u64 hint_memory = 0) {
     scratch_file file;
     engine_options options;
     options.epochs.epoch = std::chrono::microseconds(0);
     options.background_pass = false;
+    options.hint_memory = hint_memory;
     std::map<std::string, std::string> model;
     {
         test_engine<incll_discipline> e(file.path(), options);
@@ -188,6 +247,12 @@ void recover_under_load(bool updates_only) {
 
 TEST(tree_threads_recovery, leaves_are_recovered_under_readers_and_writers) {
     for (int round = 0; round < 5; ++round) recover_under_load(false);
+}
+
+TEST(tree_threads_recovery, leaves_that_hints_lead_to_are_recovered_under_readers_and_writers) {
+    for (int round = 0; round < 5; ++round) {
+        recover_under_load(round % 2 == 0, with_hints<incll_discipline>::hint_memory);
+    }
 }
 
 TEST(tree_threads_recovery, leaves_with_value_logs_alone_are_recovered_under_readers_and_writers) {

@@ -11,8 +11,9 @@ namespace hf::test {
 namespace {
 
 /// Epochs end only where the test says so.
-engine_options no_clock() {
+engine_options no_clock(u64 hint_memory) {
     engine_options o;
+    o.hint_memory = hint_memory;
     o.epochs.epoch = std::chrono::microseconds(0);
     o.background_pass = false;  // it ends an epoch when it is through
     return o;
@@ -39,12 +40,15 @@ std::string adversarial_key(xoshiro256ss& r, unsigned universe) {
     }
 }
 
-template <class D>
+template <class Variant>
 class tree_model : public ::testing::Test {};
 
-using disciplines =
-    ::testing::Types<transient_discipline, malloc_discipline, logged_discipline, incll_discipline>;
-TYPED_TEST_SUITE(tree_model, disciplines);
+using variants =
+    ::testing::Types<without_hints<transient_discipline>, without_hints<malloc_discipline>,
+                     without_hints<logged_discipline>, without_hints<incll_discipline>,
+                     with_hints<transient_discipline>, with_hints<logged_discipline>,
+                     with_hints<incll_discipline>>;
+TYPED_TEST_SUITE(tree_model, variants);
 
 template <class D>
 void random_operations(test_engine<D>& e, model& m, xoshiro256ss& r, unsigned count,
@@ -94,7 +98,8 @@ TYPED_TEST(tree_model, behaves_like_a_map) {
     for (u64 seed = 1; seed <= 6; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         scratch_file file;
-        test_engine<TypeParam> e(file.path(), no_clock());
+        test_engine<typename TypeParam::discipline> e(file.path(),
+                                                      no_clock(TypeParam::hint_memory));
         model m;
         xoshiro256ss r(seed);
         random_operations(e, m, r, 20000, seed % 2 ? 300 : 5000);
@@ -105,7 +110,7 @@ TYPED_TEST(tree_model, behaves_like_a_map) {
 
 TYPED_TEST(tree_model, sequential_keys_come_and_go) {
     scratch_file file;
-    test_engine<TypeParam> e(file.path(), no_clock());
+    test_engine<typename TypeParam::discipline> e(file.path(), no_clock(TypeParam::hint_memory));
     const auto key = [](unsigned i) {
         const u64 big = __builtin_bswap64(i);
         return std::string(reinterpret_cast<const char*>(&big), 8);
@@ -119,15 +124,15 @@ TYPED_TEST(tree_model, sequential_keys_come_and_go) {
     EXPECT_TRUE(e.all().empty());
 }
 
-template <class D>
+template <class Variant>
 void crash_test(u64 seed, u64 first_epoch) {
     scratch_file file;
     xoshiro256ss r(seed);
     model durable;
-    engine_options options = no_clock();
+    engine_options options = no_clock(Variant::hint_memory);
     options.file.first_epoch = first_epoch;
     for (int life = 0; life < 12; ++life) {
-        test_engine<D> e(file.path(), options);
+        test_engine<typename Variant::discipline> e(file.path(), options);
         if (r.below(3) == 0) {
             ASSERT_TRUE(must(e.machine().run_pass()));
         }
@@ -159,21 +164,28 @@ void crash_test(u64 seed, u64 first_epoch) {
 TEST(tree_crash, incll_comes_back_as_at_the_end_of_the_last_epoch) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
-        crash_test<incll_discipline>(seed, 1);
+        crash_test<without_hints<incll_discipline>>(seed, 1);
     }
 }
 
 TEST(tree_crash, incll_comes_back_across_the_wrap_of_the_low_epoch_bits) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
-        crash_test<incll_discipline>(seed, 0xffff - seed * 5);
+        crash_test<without_hints<incll_discipline>>(seed, 0xffff - seed * 5);
+    }
+}
+
+TEST(tree_crash, incll_with_hints_comes_back_as_at_the_end_of_the_last_epoch) {
+    for (u64 seed = 1; seed <= 10; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        crash_test<with_hints<incll_discipline>>(seed, 1);
     }
 }
 
 TEST(tree_crash, logged_comes_back_as_at_the_end_of_the_last_epoch) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
-        crash_test<logged_discipline>(seed, 1);
+        crash_test<without_hints<logged_discipline>>(seed, 1);
     }
 }
 

@@ -31,6 +31,18 @@ class scratch_file {
     std::string path_;
 };
 
+/// What a typed test runs on: a tree of a discipline, with hints about where keys are or without.
+template <class D>
+struct without_hints {
+    using discipline = D;
+    static constexpr u64 hint_memory = 0;
+};
+template <class D>
+struct with_hints {
+    using discipline = D;
+    static constexpr u64 hint_memory = u64{1} << 20;
+};
+
 /// An engine with the calls that tests make.
 template <class D>
 class test_engine {
