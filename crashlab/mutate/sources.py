@@ -95,6 +95,7 @@ VOLATILE = [
     (r"^lanes_used_\.store", "member of the domain, volatile"),
     (r"^(entries_|bytes_|super_)\.store", "counters and snapshots of a process"),
     (r"arena_(begin|bytes)\.store", "the address space of a process"),
+    (r"^b\.packed\[", "hints of a tree, lost with the process"),
     (r"^word_\.store", "version words: a crash makes them garbage, the generation says so"),
     (r"^(w\.store|masstree_detail::store)\(", "store() itself: its callers are mutated"),
     (r"memory_order_relaxed\)$", "relaxed already: transient disciplines and counters"),

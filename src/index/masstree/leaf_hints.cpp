@@ -1,20 +1,24 @@
 #include "index/masstree/leaf_hints.hpp"
 
-#include "base/check.hpp"
-
 #include <sys/mman.h>
 #include <algorithm>
 #include <bit>
 
 namespace hf::masstree_detail {
 
-leaf_hints::leaf_hints(u64 budget) : counts_(std::make_unique<std::atomic<u32>[]>(counters)) {
-    reserved_ = std::max(std::bit_floor(budget / sizeof(bucket)), fewest_buckets);
-    void* p = ::mmap(nullptr, reserved_ * sizeof(bucket), PROT_READ | PROT_WRITE,
+std::unique_ptr<leaf_hints> leaf_hints::make(u64 budget) {
+    const u64 reserved = std::max(std::bit_floor(budget / sizeof(bucket)), fewest_buckets);
+    void* p = ::mmap(nullptr, reserved * sizeof(bucket), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    HF_CHECK(p != MAP_FAILED, "no address space for the hints of a tree (ulimit -v)");
-    ::madvise(p, reserved_ * sizeof(bucket), MADV_HUGEPAGE);  // refused by a kernel that has none
-    buckets_ = static_cast<bucket*>(p);
+    if (p == MAP_FAILED) return nullptr;
+    ::madvise(p, reserved * sizeof(bucket), MADV_HUGEPAGE);  // refused by a kernel that has none
+    return std::unique_ptr<leaf_hints>(new leaf_hints(static_cast<bucket*>(p), reserved));
+}
+
+leaf_hints::leaf_hints(bucket* buckets, u64 reserved)
+    : buckets_(buckets),
+      reserved_(reserved),
+      counts_(std::make_unique<std::atomic<u32>[]>(counters)) {
     cover(0);
 }
 
@@ -23,8 +27,8 @@ leaf_hints::~leaf_hints() { ::munmap(buckets_, reserved_ * sizeof(bucket)); }
 void leaf_hints::cover(u64 bytes) noexcept {
     const u64 wanted = std::bit_ceil(std::max(bytes / bytes_per_bucket, fewest_buckets));
     const u64 mask = std::min(wanted, reserved_) - 1;
-    if (mask > mask_.load(std::memory_order_relaxed)) {
-        mask_.store(mask, std::memory_order_relaxed);
+    u64 seen = mask_.load(std::memory_order_relaxed);
+    while (seen < mask && !mask_.compare_exchange_weak(seen, mask, std::memory_order_relaxed)) {
     }
 }
 
@@ -42,7 +46,7 @@ void leaf_hints::note(u64 slice, u64 leaf, u32 count, u64 record) noexcept {
             place = i;
             break;
         }
-        if (seen == 0) place = i;
+        if (seen == 0 && place == ways) place = i;
     }
     if (place == ways) {
         const u32 turn = b.turn.load(std::memory_order_relaxed);

@@ -7,8 +7,9 @@
 // into a leaf. Hints are lost with the process and change nothing on the medium.
 //
 // What a hint may be trusted in.
-//  H1 The leaf of a hint that find() returns is a leaf of layer 0, and its memory is not reused
-//     until the calling operation ends; but it may not have the key, and may be deleted by then.
+//  H1 The leaf of a hint that find() returns is a leaf of layer 0, or the root that was one. Its
+//     memory is not reused until the calling operation ends; but it may not have the key, and may
+//     be deleted or an interior node by then, as its version says.
 //  H2 So a key that is found there, by the rules for any reader (version.hpp), is in the tree. One
 //     that is not may be elsewhere, and is looked for from the root.
 //  H3 The record of a hint is fetched into the cache and never read: it may be anything by now.
@@ -17,7 +18,8 @@
 // (masstree.hpp, M4). Leaves share counters by their offset, and a hint carries the count of its
 // leaf's.
 //  H4 The count that note() is given was taken before its caller made sure that the leaf is not
-//     deleted: by holding its lock, or by a look at its version. So it is from before an unlinking.
+//     deleted: by holding its lock or, of a leaf that is new, its parent's, or by a look at its
+//     version. So it is from before an unlinking.
 //  H5 retire() increases the count after the leaf was marked as deleted, and before the operation
 //     that did so ends. Operations of later epochs find it increased, and the hint void; for those
 //     of the same epoch the memory is still the leaf's.
@@ -44,9 +46,9 @@ namespace hf::masstree_detail {
 
 class leaf_hints {
    public:
-    /// At most `budget` bytes of memory for the buckets. Aborts when not even address space can be
-    /// had.
-    explicit leaf_hints(u64 budget);
+    /// With buckets of at most `budget` bytes of memory, or 4 KiB. nullptr: not even address space
+    /// can be had.
+    [[nodiscard]] static std::unique_ptr<leaf_hints> make(u64 budget);
     ~leaf_hints();
     leaf_hints(const leaf_hints&) = delete;
     leaf_hints& operator=(const leaf_hints&) = delete;
@@ -109,6 +111,8 @@ class leaf_hints {
         std::atomic<u32> turn;                       ///< who gives way next
     };
     static_assert(sizeof(bucket) == line_size);
+
+    leaf_hints(bucket* buckets, u64 reserved);
 
     /// Its lowest bits are the tag, those above the bucket.
     [[nodiscard]] static u64 hash(u64 slice) noexcept {

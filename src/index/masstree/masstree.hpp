@@ -82,9 +82,10 @@ class masstree {
           generation_(masstree_detail::version_word::generation_bits(generation)) {}
 
     /// From here on operations leave hints where they find keys, and look there first. Before the
-    /// first operation. Not where nodes come from malloc().
+    /// first operation; none are kept without address space for them. Not where nodes come from
+    /// malloc().
     void keep_hints(u64 budget) {
-        hints_ = std::make_unique<masstree_detail::leaf_hints>(budget);
+        hints_ = masstree_detail::leaf_hints::make(budget);
         cover_region();
     }
     /// Starts loading where the hint for a key would be: to be called as early as the key is known.

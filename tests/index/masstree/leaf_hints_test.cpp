@@ -26,8 +26,13 @@ void note(leaf_hints& h, u64 slice, u64 leaf, u64 record = 0) {
 
 // --------------------------------------------------------------------------------- the table alone
 
+TEST(leaf_hints, are_none_without_address_space) {
+    EXPECT_EQ(leaf_hints::make(~u64{0} / 2), nullptr);
+}
+
 TEST(leaf_hints, a_noted_hint_is_found_with_the_line_of_its_record) {
-    leaf_hints h(budget);
+    const auto made_h = leaf_hints::make(budget);
+    leaf_hints& h = *made_h;
     for (const u64 slice : {u64{0}, u64{1}, u64{0x6b65793030303031}, ~u64{0}}) {
         EXPECT_EQ(h.find(slice).leaf, 0U) << "unknown so far";
         note(h, slice, leaf_in(77), leaf_in(4321) + 32);
@@ -38,7 +43,8 @@ TEST(leaf_hints, a_noted_hint_is_found_with_the_line_of_its_record) {
 }
 
 TEST(leaf_hints, the_latest_hint_for_a_slice_counts) {
-    leaf_hints h(budget);
+    const auto made_h = leaf_hints::make(budget);
+    leaf_hints& h = *made_h;
     note(h, 5, leaf_in(10), leaf_in(100));
     note(h, 5, leaf_in(11), leaf_in(101));
     EXPECT_EQ(h.find(5).leaf, leaf_in(11));
@@ -46,7 +52,8 @@ TEST(leaf_hints, the_latest_hint_for_a_slice_counts) {
 }
 
 TEST(leaf_hints, retiring_a_leaf_voids_its_hints_and_leaves_the_others) {
-    leaf_hints h(budget);
+    const auto made_h = leaf_hints::make(budget);
+    leaf_hints& h = *made_h;
     const u64 before = h.count(leaf_in(10));
     note(h, 1, leaf_in(10));
     note(h, 2, leaf_in(10));
@@ -62,7 +69,8 @@ TEST(leaf_hints, retiring_a_leaf_voids_its_hints_and_leaves_the_others) {
 }
 
 TEST(leaf_hints, a_count_at_its_end_stays_there_and_no_hint_carries_it) {
-    leaf_hints h(budget);
+    const auto made_h = leaf_hints::make(budget);
+    leaf_hints& h = *made_h;
     constexpr u32 end = (u32{1} << 20) - 1;
     note(h, 1, leaf_in(10));
     for (u32 i = 0; i < end; ++i) h.retire(leaf_in(10));
@@ -88,7 +96,8 @@ u64 found_of(const leaf_hints& h, u64 n) {
 }
 
 TEST(leaf_hints, a_bucket_keeps_five_and_the_sixth_takes_the_place_of_one) {
-    leaf_hints h(0);
+    const auto made_h = leaf_hints::make(0);
+    leaf_hints& h = *made_h;
     constexpr u64 many = 10000;
     u64 n = 0;
     while (found_of(h, n) == n) {
@@ -105,7 +114,8 @@ TEST(leaf_hints, a_bucket_keeps_five_and_the_sixth_takes_the_place_of_one) {
 }
 
 TEST(leaf_hints, buckets_grow_with_the_region_and_never_become_fewer) {
-    leaf_hints h(budget);
+    const auto made_h = leaf_hints::make(budget);
+    leaf_hints& h = *made_h;
     const u64 least = h.buckets();
     h.cover(u64{1} << 20);
     EXPECT_EQ(h.buckets(), 1024U);
@@ -118,16 +128,19 @@ TEST(leaf_hints, buckets_grow_with_the_region_and_never_become_fewer) {
 }
 
 TEST(leaf_hints, the_budget_bounds_the_buckets) {
-    leaf_hints h(budget);
+    const auto made_h = leaf_hints::make(budget);
+    leaf_hints& h = *made_h;
     h.cover(u64{1} << 40);
     EXPECT_EQ(h.buckets(), budget / line_size);
-    leaf_hints odd(3 * budget);
+    const auto made_odd = leaf_hints::make(3 * budget);
+    leaf_hints& odd = *made_odd;
     odd.cover(u64{1} << 40);
     EXPECT_EQ(odd.buckets(), 2 * budget / line_size) << "the next smaller power of two";
 }
 
 TEST(leaf_hints, hints_from_before_a_growth_are_right_or_forgotten_and_can_be_noted_anew) {
-    leaf_hints h(budget);
+    const auto made_h = leaf_hints::make(budget);
+    leaf_hints& h = *made_h;
     constexpr u64 many = 200;
     for (u64 slice = 0; slice < many; ++slice) note(h, slice, leaf_in(slice + 1));
     h.cover(u64{1} << 30);
@@ -140,7 +153,8 @@ TEST(leaf_hints, hints_from_before_a_growth_are_right_or_forgotten_and_can_be_no
 }
 
 TEST(leaf_hints, a_leaf_beyond_the_range_of_lines_is_not_noted) {
-    leaf_hints h(budget);
+    const auto made_h = leaf_hints::make(budget);
+    leaf_hints& h = *made_h;
     note(h, 1, leaf_in(last_line));
     EXPECT_EQ(h.find(1).leaf, leaf_in(last_line));
     note(h, 2, leaf_in(last_line + 1));
