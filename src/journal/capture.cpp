@@ -9,7 +9,7 @@ namespace hf::journal {
 
 namespace {
 constexpr u64 granule = u64{4} << 20;
-constexpr u64 kept = u64{64} << 20;
+constexpr u64 kept = u64{192} << 20;
 }  // namespace
 
 capture::~capture() { release(); }
