@@ -126,10 +126,7 @@ inline std::optional<u64> masstree<D>::find_in_layer(operation& op, node* root,
         const int slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
         const u64 value = slot < 0 ? 0 : load(n->values[static_cast<unsigned>(slot)]);
         if (!n->version.changed(v)) [[likely]] {
-            if (hints && slot >= 0) {
-                hints_->note(key.slice(), offset_of(n), count,
-                             masstree_detail::value_word::offset(value));
-            }
+            if (hints && slot >= 0) leave_hint(key.slice(), *n, count, value);
             return value;
         }
         const u64 now = stable(n);

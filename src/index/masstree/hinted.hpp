@@ -53,29 +53,32 @@ inline auto masstree<D>::lock_hinted(operation& op, const key_cursor& key, int& 
     return nullptr;
 }
 
+/// The entry was found in n, whose count had been taken before that was certain (H4).
+template <class D>
+inline void masstree<D>::leave_hint(u64 slice, const leaf& n, u32 count, u64 value) noexcept {
+    hints_->note(slice, offset_of(&n), count, masstree_detail::value_word::offset(value));
+}
+
 /// n, locked, has the key with this value word.
 template <class D>
 inline void masstree<D>::leave_hint(const key_cursor& key, const leaf& n, u64 value) noexcept {
     if (hints_ == nullptr || key.depth() != 0) return;
-    const u64 at = offset_of(&n);
-    hints_->note(key.slice(), at, hints_->count(at), masstree_detail::value_word::offset(value));
+    leave_hint(key.slice(), n, hints_->count(offset_of(&n)), value);
 }
 
 /// After a split, with its nodes still locked: what has moved, and what it was for.
 template <class D>
 void masstree<D>::leave_hints(const split_plan& plan, const node* root, const entry& e) noexcept {
     if (hints_ == nullptr || root != at<node>(root_)) return;
-    const auto note = [this](u64 slice, const leaf& n, u64 value) {
-        const u64 at = offset_of(&n);
-        hints_->note(slice, at, hints_->count(at), masstree_detail::value_word::offset(value));
-    };
-    note(e.slice, *static_cast<const leaf*>(plan.locked[0]), e.value);
+    const auto& divided = *static_cast<const leaf*>(plan.locked[0]);
+    leave_hint(e.slice, divided, hints_->count(offset_of(&divided)), e.value);
     for (unsigned i = 0; i < plan.fresh_used; ++i) {
         if (!is_leaf(plan.fresh[i]->version.load())) continue;
         const auto& n = *static_cast<const leaf*>(plan.fresh[i]);
+        const u32 count = hints_->count(offset_of(&n));
         const perm p(load(n.order));
         for (unsigned r = 0; r < p.size(); ++r) {
-            note(load(n.keys[p.slot(r)]), n, load(n.values[p.slot(r)]));
+            leave_hint(load(n.keys[p.slot(r)]), n, count, load(n.values[p.slot(r)]));
         }
     }
 }

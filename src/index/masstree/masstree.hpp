@@ -190,6 +190,7 @@ class masstree {
     [[nodiscard]] leaf* hinted_leaf(u64 slice) const noexcept;
     [[nodiscard]] u64 find_hinted(operation& op, const key_cursor& key) const;
     [[nodiscard]] leaf* lock_hinted(operation& op, const key_cursor& key, int& slot) const;
+    void leave_hint(u64 slice, const leaf& n, u32 count, u64 value) noexcept;
     void leave_hint(const key_cursor& key, const leaf& n, u64 value) noexcept;
     void leave_hints(const split_plan& plan, const node* root, const entry& e) noexcept;
     void retire(const leaf& n) noexcept {
