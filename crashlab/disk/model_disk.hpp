@@ -31,8 +31,8 @@ class model_disk final : public journal::block_file {
             if (offset + piece.size() > now_.size()) {
                 return failure({errc::corrupt, "write", name(), "the file ends there", "-"});
             }
-            std::memcpy(now_.data() + offset, piece.data(), piece.size());
             remember(offset, piece);
+            std::memcpy(now_.data() + offset, piece.data(), piece.size());
             offset += piece.size();
         }
         return {};
@@ -100,7 +100,10 @@ class model_disk final : public journal::block_file {
         while (!piece.empty()) {
             const u64 room = journal::sector_size - offset % journal::sector_size;
             const auto part = piece.first(std::min<u64>(room, piece.size()));
-            unsure_.push_back({offset, bytes(part.begin(), part.end())});
+            // What is written over itself adds nothing to what a power cut may leave.
+            if (std::memcmp(now_.data() + offset, part.data(), part.size()) != 0) {
+                unsure_.push_back({offset, bytes(part.begin(), part.end())});
+            }
             piece = piece.subspan(part.size());
             offset += part.size();
         }

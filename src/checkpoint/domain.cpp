@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t lines_per_chunk = 2048;
 constexpr auto grace_for_workers = std::chrono::microseconds(300);
-// Group commit: waiters that come within this time after a boundary share the next one.
+// Group commit without a disk to wait for: who comes within this time after a boundary shares the
+// next one.
 constexpr u64 shortest_gap_ns = 100'000;
 // How often the clock looks at the journal.
 constexpr u64 nap_for_disk_ns = 1'000'000;
@@ -63,7 +64,7 @@ result<std::unique_ptr<domain>> domain::open(region& r, const domain_options& op
     } else {
         d->current_ = newest;
     }
-    d->durable_ = d->current_ - 1;
+    d->commits_.start(d->current_ - 1);
     d->horizon_ = d->failed_.horizon();
     return d;
 }
@@ -127,8 +128,12 @@ result<void> domain::start() {
 
 // From the first record on the base says that it needs its journal: so that goes there at once.
 result<void> domain::start_journal() {
-    if (auto ok = region_.start_journal(durable_); !ok) return ok;
-    region_.redo()->set_listener([this](u64 epoch) { announce(epoch); });
+    if (auto ok = region_.start_journal(durable_epoch()); !ok) return ok;
+    region_.redo()->set_listener([this](std::optional<u64> epoch) {
+        if (!epoch) return commits_.call_all();
+        announce(*epoch);
+        commits_.call(*epoch);
+    });
     end_epoch();
     return region_.redo()->apply_all();
 }
@@ -280,16 +285,13 @@ void domain::lead_boundary() {
         if (lanes_[i]) lanes_[i]->reset_lists();
     }
     current_.store(ending + 1, std::memory_order_release);
-    if (!captures) {
-        durable_.store(ending, std::memory_order_release);
-        trace::announced(ending);
-    }
+    if (!captures) announce(ending);
     const u64 end = now_ns();
     last_boundary_ns_.store(end, std::memory_order_relaxed);
     // Before the gate opens: the next leader begins another capture.
     if (captures) region_.redo()->submit();
     open_gate();
-    durable_.notify_all();
+    if (!captures) commits_.call(ending);
     last_pause_.store(end - start, std::memory_order_relaxed);
     const std::lock_guard guard(pause_mutex_);
     pauses_.add(end - start);
@@ -349,11 +351,9 @@ void domain::wait_for_memory() const {
              !region_.redo()->is_refusing());
 }
 
-/// By the journal's thread.
 void domain::announce(u64 epoch) {
-    durable_.store(epoch, std::memory_order_release);
+    commits_.announce(epoch);
     trace::announced(epoch);
-    durable_.notify_all();
 }
 
 void domain::gather_chunks() {
@@ -462,42 +462,33 @@ void domain::end_epoch() {
     }
 }
 
-void domain::wait_announced(u64 t) {
-    const u64 seen = durable_.load(std::memory_order_acquire);
-    if (seen >= t) return;
-    if (region_.redo() == nullptr) {
-        durable_.wait(seen, std::memory_order_acquire);
-    } else {
-        (void)region_.redo()->wait_until([&] { return durable_epoch() >= t; });
-    }
-}
-
 result<void> domain::wait_durable(u64 t) {
     while (durable_epoch() < t) {
+        const u32 calls = commits_.calls(t);  // before anything that is called for (G3)
         if (auto ok = accepts_writes(); !ok) return ok;
-        if (current_epoch() > t) {  // ended, and on its way to the disk
-            wait_announced(t);
-            continue;
+        const u64 running = current_epoch();
+        const u64 last = std::max(t, running);
+        if (running <= t && commits_.promise(t, last)) {
+            end_epochs_up_to(last);
+        } else if (durable_epoch() < t) {
+            commits_.sleep(t, calls);
         }
-        const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
-        if (since < shortest_gap_ns) {
-            std::this_thread::sleep_for(std::chrono::nanoseconds(shortest_gap_ns - since));
-            continue;
-        }
-        end_epoch_together(t);
     }
     return {};
 }
 
-// One of many waiting threads ends the epoch for all of them; the others sleep meanwhile.
-void domain::end_epoch_together(u64 t) {
-    if (someone_ends_.exchange(1, std::memory_order_acquire) != 0) {
-        someone_ends_.wait(1, std::memory_order_acquire);
-        return;
+/// As promised to all who wait: not before the disk is free, so that they gather meanwhile.
+void domain::end_epochs_up_to(u64 last) {
+    if (region_.redo() != nullptr) {
+        (void)region_.redo()->wait_idle();
+    } else {
+        const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
+        if (since < shortest_gap_ns) {
+            std::this_thread::sleep_for(std::chrono::nanoseconds(shortest_gap_ns - since));
+        }
     }
-    if (current_epoch() <= t) end_epoch();
-    someone_ends_.store(0, std::memory_order_release);
-    someone_ends_.notify_all();
+    while (current_epoch() <= last && accepts_writes()) end_epoch();
+    if (current_epoch() <= last) commits_.withdraw(last);
 }
 
 bool domain::anything_written() const noexcept {

@@ -37,6 +37,8 @@
 //  B3  Threads that arrive at the closed gate help to write back, then wait.
 //  B4  Threads register by operation, not by existence: idle and ended threads cost one load.
 //
+// Those who wait for an epoch to become durable agree on one who ends it: group_commit.hpp.
+//
 // A long piece of work (a scan, a large value) leaves and enters again, so it doesn't hold the
 // barrier.
 //
@@ -55,6 +57,7 @@
 
 #include "base/histogram.hpp"
 #include "checkpoint/failed_set.hpp"
+#include "checkpoint/group_commit.hpp"
 #include "checkpoint/lane.hpp"
 #include "region/region.hpp"
 #include "sync/asymmetric_fence.hpp"
@@ -100,9 +103,7 @@ class domain {
     [[nodiscard]] u64 current_epoch() const noexcept {
         return current_.load(std::memory_order_acquire);
     }
-    [[nodiscard]] u64 durable_epoch() const noexcept {
-        return durable_.load(std::memory_order_acquire);
-    }
+    [[nodiscard]] u64 durable_epoch() const noexcept { return commits_.durable(); }
     /// Ends the running epoch now, unless the medium refuses. Not from inside an operation.
     void end_epoch();
     /// Returns once epoch `t` is durable; ends it early (group commit). Not from inside an
@@ -186,8 +187,7 @@ class domain {
     void write_back_all();
     void write_back(const u64* lines, std::size_t count);
     [[nodiscard]] bool wait_for_journal();
-    void wait_announced(u64 t);
-    void end_epoch_together(u64 t);
+    void end_epochs_up_to(u64 last);
     [[nodiscard]] unsigned spins_at_gate() const noexcept;
     [[nodiscard]] bool may_end_epoch() const;
     [[nodiscard]] bool under_pressure(std::chrono::microseconds elapsed) const;
@@ -224,12 +224,11 @@ class domain {
     alignas(64) std::atomic<u32> state_{state_open};
     std::atomic<u64> current_{0};
     std::atomic<u64> horizon_{0};
-    alignas(64) std::atomic<u64> durable_{0};
+    group_commit commits_;
     std::atomic<u64> last_boundary_ns_{0};
     std::atomic<u64> last_pause_{0};
     std::atomic<u64> late_ns_{0};
-    u64 next_look_ns_ = 0;              ///< at the pages written to; the clock's
-    std::atomic<u32> someone_ends_{0};  ///< 1: one of those who wait for a ticket ends the epoch
+    u64 next_look_ns_ = 0;  ///< at the pages written to; the clock's
 
     // Write-back work: the chunks, and [phase 24 | chunks 20 | next 20] in one word, so that a late
     // helper never takes a chunk of another phase.

@@ -50,7 +50,7 @@ redo_journal::~redo_journal() {
     if (applier_.joinable()) applier_.join();
 }
 
-void redo_journal::set_listener(std::function<void(u64 epoch)> listener) {
+void redo_journal::set_listener(std::function<void(std::optional<u64> epoch)> listener) {
     const std::lock_guard lock(listener_mutex_);
     listener_ = std::move(listener);
 }
@@ -91,14 +91,14 @@ bool redo_journal::is_ready() const {
     return begun_ - written_ < most_under_way;
 }
 
-bool redo_journal::wait_ready() {
-    return wait_until([this] { return begun_ - written_ < most_under_way; });
-}
+bool redo_journal::wait_ready() { return wait_for_fewer(most_under_way); }
 
-bool redo_journal::wait_until(const std::function<bool()>& is_so) {
+bool redo_journal::wait_idle() { return wait_for_fewer(1); }
+
+bool redo_journal::wait_for_fewer(u64 under_way) {
     std::unique_lock lock(mutex_);
     bool so = false;
-    settled_.wait(lock, [&] { return (so = is_so()) || refusal_; });
+    settled_.wait(lock, [&] { return (so = begun_ - written_ < under_way) || refusal_; });
     return so;
 }
 
@@ -134,7 +134,13 @@ void redo_journal::refuse(std::unique_lock<std::mutex>& lock, const error& why) 
     refusal_ = why;
     refusing_ = true;
     settled_.notify_all();
+    tell(std::nullopt);
     changed_.wait_for(lock, retry_after, [this] { return stopping_; });
+}
+
+void redo_journal::tell(std::optional<u64> epoch) {
+    const std::lock_guard guard(listener_mutex_);
+    if (listener_) listener_(epoch);
 }
 
 void redo_journal::accept() {
@@ -163,10 +169,7 @@ void redo_journal::write_loop() {
         const u64 start = now_ns();
         if (!commit(c)) return;
         last_commit_ns_ = now_ns() - start;
-        {
-            const std::lock_guard guard(listener_mutex_);
-            if (listener_) listener_(c.epoch());
-        }
+        tell(c.epoch());
         c.clear();
         lock.lock();
         ++written_;

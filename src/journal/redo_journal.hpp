@@ -39,16 +39,15 @@ class redo_journal {
     redo_journal(const redo_journal&) = delete;
     redo_journal& operator=(const redo_journal&) = delete;
 
-    /// Called with each epoch that has become durable, by the writing thread; {}: nobody. Returns
-    /// when no call of the old one is under way.
-    void set_listener(std::function<void(u64 epoch)> listener);
+    /// Called with each epoch that has become durable, and with nullopt when the journal refuses,
+    /// by the writing thread; {}: nobody. Returns when no call of the old one is under way.
+    void set_listener(std::function<void(std::optional<u64> epoch)> listener);
 
     [[nodiscard]] bool is_ready() const;
     /// False: the journal refuses.
     [[nodiscard]] bool wait_ready();
-    /// Waits until `is_so`, which is asked again whenever an epoch has become durable. False: the
-    /// journal refuses, and it is not so.
-    [[nodiscard]] bool wait_until(const std::function<bool()>& is_so);
+    /// Waits until nothing is on its way to the disk. False: the journal refuses.
+    [[nodiscard]] bool wait_idle();
     /// The capture to fill. Waits if none is free.
     [[nodiscard]] capture& begin();
     /// The filled capture is to become durable.
@@ -80,6 +79,8 @@ class redo_journal {
     void apply_loop();
     bool commit(capture& c);
     bool make_space();
+    bool wait_for_fewer(u64 under_way);
+    void tell(std::optional<u64> epoch);
     void refuse(std::unique_lock<std::mutex>& lock, const error& why);
     void accept();
     void apply_what_is_due(std::unique_lock<std::mutex>& lock);
@@ -104,7 +105,7 @@ class redo_journal {
     bool apply_everything_ = false;
     bool was_asked_ = false;
     bool wants_space_ = false;
-    std::function<void(u64)> listener_;
+    std::function<void(std::optional<u64>)> listener_;
     std::function<void(u64)> applied_listener_;
     std::optional<error> refusal_;
     std::optional<error> apply_refusal_;  ///< the base had no room when all was to be applied

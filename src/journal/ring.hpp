@@ -8,6 +8,11 @@
 //     without a gap.
 //  R2 A free segment holds no chunk at or behind the header's position: it is freed only after the
 //     header that says so is durable (J4).
+//
+// Zeros ahead. What was allocated and never written is a hole to a file system that is asked to
+//  sync: it must make its own books durable besides the data, which takes as long again. So behind
+//  a record that comes upon such space, some more of its segment is filled with zeros, and the next
+//  small records find it written. To a reader both are zeros.
 // Concurrency. None of its own; core.hpp locks.
 #pragma once
 
@@ -70,11 +75,12 @@ class ring {
     /// The oldest `n` used segments become free.
     void free_oldest(u64 n);
     /// One more segment at the file's end, which the caller has extended.
-    void add_segment() { free_.push_back(segments_++); }
+    void add_segment();
 
     [[nodiscard]] u64 segments() const noexcept { return segments_; }
     [[nodiscard]] u64 segment_bytes() const noexcept { return segment_bytes_; }
     [[nodiscard]] u64 next_record() const noexcept { return next_record_; }
+    /// Zeros ahead count.
     [[nodiscard]] u64 written_bytes() const noexcept { return written_; }
 
    private:
@@ -88,9 +94,10 @@ class ring {
     };
     void plan(const record& r);
     planned plan_chunk(const record& r, u64 from, u64 room);
+    [[nodiscard]] result<u64> write_ahead(block_file& file, u64 segment, u64 end);
 
     u64 segment_bytes_;
-    u64 segments_;
+    u64 segments_ = 0;
     u64 seed_;
     u64 next_record_ = 1;
     u64 at_;  ///< next byte in the newest used segment
@@ -98,6 +105,7 @@ class ring {
     bool half_written_ = false;
     std::deque<used_segment> used_;
     std::deque<u64> free_;
+    std::vector<u64> touched_;  ///< bytes of each segment, by index, that were ever written
     std::vector<planned> plan_;
     std::vector<u64> runs_;
 };

@@ -143,14 +143,29 @@ TEST_F(journal_core, a_full_disk_refuses_a_record_and_takes_it_later) {
 }
 
 TEST_F(journal_core, a_failed_call_of_the_disk_is_an_error_wherever_it_happens) {
-    for (u64 calls = 0; calls < 4; ++calls) {
+    // The base's sync, the chunk, the zeros behind it, the journal's sync.
+    for (u64 calls = 0; calls < 5; ++calls) {
         u64 left = calls;
         disk.calls_left = base.calls_left = &left;
         core->base_has_grown();
         const bool committed = commit({calls}, 1).has_value();
-        EXPECT_EQ(committed, calls >= 3) << calls;
+        EXPECT_EQ(committed, calls >= 4) << calls;
         disk.calls_left = base.calls_left = nullptr;
     }
+}
+
+TEST_F(journal_core, small_records_find_their_space_written) {
+    disk.now() = bytes(disk.now().size(), std::byte{0xee});  // holes, for once to be seen
+    ASSERT_TRUE(commit({1}, 1));
+    const u64 segment_end = journal::first_segment + small.segment_bytes;
+    for (u64 at = journal::first_segment; at < segment_end; ++at) {
+        ASSERT_NE(disk.now()[at], std::byte{0xee}) << at;
+    }
+    EXPECT_EQ(disk.now()[segment_end], std::byte{0xee}) << "the next segment's is not due yet";
+    const u64 written = core->journal_bytes();
+    EXPECT_GE(written, small.segment_bytes - journal::page) << "zeros count";
+    ASSERT_TRUE(commit({2}, 2));
+    EXPECT_EQ(core->journal_bytes() - written, journal::chunk_bytes(1, 1)) << "nothing else";
 }
 
 }  // namespace hf::test

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include "must.hpp"
 #include "scratch.hpp"
@@ -229,6 +230,30 @@ TEST_F(map_file, a_region_may_move_between_media) {
     ASSERT_EQ(ended, 1000 + SIGKILL);
     EXPECT_FALSE(fs::exists(journal));
     expect_all(open(), 200);
+}
+
+// Nobody else ends epochs: without the waiting threads' promises this would not come to an end.
+TEST_F(map_file, clients_that_wait_end_epochs_for_one_another) {
+    constexpr int clients = 24;
+    constexpr int puts = 100;
+    map_options o = options();
+    o.epoch = std::chrono::microseconds(0);
+    map m = must(map::open(file, o));
+    const ticket before = m.current_epoch();
+    std::vector<std::thread> threads;
+    for (int c = 0; c < clients; ++c) {
+        threads.emplace_back([&, c] {
+            for (int i = 0; i < puts; ++i) {
+                const ticket t =
+                    must(m.put(std::to_string(c) + "/" + std::to_string(i), "v")).written_in;
+                must(m.wait_durable(t));
+                EXPECT_GE(m.durable_epoch(), t);
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+    EXPECT_LE(m.current_epoch() - before, ticket{clients} * puts);
+    must(m.close());
 }
 
 }  // namespace
