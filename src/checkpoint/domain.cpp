@@ -444,8 +444,9 @@ bool domain::may_end_epoch() const {
     return region_.redo() == nullptr || region_.redo()->is_ready();
 }
 
-void domain::end_epoch() {
-    const u64 ending = current_.load(std::memory_order_acquire);
+void domain::end_epoch() { end_epoch(current_epoch()); }
+
+void domain::end_epoch(u64 ending) {
     while (current_.load(std::memory_order_acquire) == ending) {
         if (!wait_for_journal()) return;
         if (close_gate()) {
@@ -466,10 +467,8 @@ result<void> domain::wait_durable(u64 t) {
     while (durable_epoch() < t) {
         const u32 calls = commits_.calls(t);  // before anything that is called for (G3)
         if (auto ok = accepts_writes(); !ok) return ok;
-        const u64 running = current_epoch();
-        const u64 last = std::max(t, running);
-        if (running <= t && commits_.promise(t, last)) {
-            end_epochs_up_to(last);
+        if (current_epoch() <= t && commits_.promise(t)) {
+            end_as_promised(t);
         } else if (durable_epoch() < t) {
             commits_.sleep(t, calls);
         }
@@ -477,18 +476,19 @@ result<void> domain::wait_durable(u64 t) {
     return {};
 }
 
-/// As promised to all who wait: not before the disk is free, so that they gather meanwhile.
-void domain::end_epochs_up_to(u64 last) {
+/// Not before the disk is free, so that others who wait gather meanwhile. With writers who do not,
+/// and a clock, it may never be: but then the clock ends the epoch.
+void domain::end_as_promised(u64 t) {
     if (region_.redo() != nullptr) {
-        (void)region_.redo()->wait_idle();
+        region_.redo()->wait_idle([&] { return current_epoch() > t; });
     } else {
         const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
         if (since < shortest_gap_ns) {
             std::this_thread::sleep_for(std::chrono::nanoseconds(shortest_gap_ns - since));
         }
     }
-    while (current_epoch() <= last && accepts_writes()) end_epoch();
-    if (current_epoch() <= last) commits_.withdraw(last);
+    for (u64 e = current_epoch(); e <= t && accepts_writes(); e = current_epoch()) end_epoch(e);
+    if (current_epoch() <= t) commits_.withdraw(t);
 }
 
 bool domain::anything_written() const noexcept {

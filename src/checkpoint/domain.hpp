@@ -187,7 +187,8 @@ class domain {
     void write_back_all();
     void write_back(const u64* lines, std::size_t count);
     [[nodiscard]] bool wait_for_journal();
-    void end_epochs_up_to(u64 last);
+    void end_as_promised(u64 t);
+    void end_epoch(u64 ending);
     [[nodiscard]] unsigned spins_at_gate() const noexcept;
     [[nodiscard]] bool may_end_epoch() const;
     [[nodiscard]] bool under_pressure(std::chrono::microseconds elapsed) const;

@@ -11,17 +11,17 @@ void group_commit::call_all() noexcept {
     for (room& r : rooms_) call(r);
 }
 
-bool group_commit::promise(u64 epoch, u64 last) noexcept {
+bool group_commit::promise(u64 epoch) noexcept {
     u64 seen = promised_.load(std::memory_order_acquire);
     while (seen < epoch) {
-        if (promised_.compare_exchange_weak(seen, last, std::memory_order_acq_rel)) return true;
+        if (promised_.compare_exchange_weak(seen, epoch, std::memory_order_acq_rel)) return true;
     }
     return false;
 }
 
-void group_commit::withdraw(u64 last) noexcept {
+void group_commit::withdraw(u64 epoch) noexcept {
     // A promise that goes further covers this one.
-    promised_.compare_exchange_strong(last, 0, std::memory_order_acq_rel);
+    promised_.compare_exchange_strong(epoch, 0, std::memory_order_acq_rel);
     call_all();
 }
 

@@ -6,11 +6,14 @@
 // many clients as have come during the last one (group commit).
 //
 // Invariants.
-//  G1 A promise for epoch e covers all tickets up to e. Who has promised ends e, or finds it ended,
-//     or withdraws: then all who wait are called, and one of them may promise anew.
+//  G1 A promise for epoch e covers all tickets up to e. Who has promised ends e, or finds at any
+//     time that it has ended, or withdraws: then all who wait are called, and one of them may
+//     promise anew.
 //  G2 An epoch is announced before those are called who wait for it.
 //  G3 Who sleeps has looked at the number of calls first, then at what is durable, at the promise
 //     and at errors. Who changes one of these calls afterwards. So no change goes unseen.
+//  G4 An epoch that has ended is announced, each by itself and in their order, or there is an error
+//     and all are called.
 //
 // Rooms. Epochs share a few rooms by their number, so that an announcement wakes those whose epoch
 // it is and hardly anybody else.
@@ -40,11 +43,11 @@ class group_commit {
     /// Everybody is to look again: there is an error, or no longer one.
     void call_all() noexcept;
 
-    /// Whether the caller is the one who ends epoch `last`, and with it those of all tickets up to
-    /// it; the epoch is one of them. False: somebody else has promised as much.
-    [[nodiscard]] bool promise(u64 epoch, u64 last) noexcept;
-    /// The promise to end epoch `last` cannot be kept.
-    void withdraw(u64 last) noexcept;
+    /// Whether the caller is the one who ends the epoch, and with it all before it. False: somebody
+    /// else has promised as much.
+    [[nodiscard]] bool promise(u64 epoch) noexcept;
+    /// The promise to end the epoch cannot be kept.
+    void withdraw(u64 epoch) noexcept;
 
     /// The number of calls to take before one looks whether to sleep (G3).
     [[nodiscard]] u32 calls(u64 epoch) const noexcept {

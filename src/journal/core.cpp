@@ -55,6 +55,7 @@ result<void> core::commit(const record& r) {
         const std::lock_guard lock(mutex_);
         if (auto ok = make_room(r); !ok) return ok;
         if (auto ok = ring_.append(journal_, r); !ok) return ok;
+        used_ = ring_.used().size();
     }
     if (auto ok = journal_.sync(); !ok) return ok;
     ++syncs_;
@@ -93,6 +94,7 @@ result<u64> core::apply_some(u64 most, bool all) {
     if (auto ok = say_applied(chunks); !ok) return tl::unexpected(ok.error());
     const std::lock_guard lock(mutex_);
     ring_.free_oldest(segments);
+    used_ = ring_.used().size();
     return segments;
 }
 
@@ -120,11 +122,6 @@ u64 core::records() const {
 u64 core::segments() const {
     const std::lock_guard lock(mutex_);
     return ring_.segments();
-}
-
-u64 core::used() const {
-    const std::lock_guard lock(mutex_);
-    return ring_.used().size();
 }
 
 u64 core::journal_bytes() const {

@@ -60,7 +60,7 @@ class core {
     [[nodiscard]] u64 segment_bytes() const noexcept { return ring_.segment_bytes(); }
     [[nodiscard]] u64 segments() const;
     /// Segments that hold something not applied.
-    [[nodiscard]] u64 used() const;
+    [[nodiscard]] u64 used() const noexcept { return used_; }
     [[nodiscard]] u64 journal_bytes() const;  ///< written in records, headers of chunks included
     [[nodiscard]] u64 base_bytes() const noexcept { return base_bytes_; }  ///< written by applying
     [[nodiscard]] u64 syncs() const noexcept { return syncs_; }
@@ -76,8 +76,9 @@ class core {
     block_file& base_;
     mutable std::mutex mutex_;  // ring_, durable_
     ring ring_;
-    u64 durable_ = 0;      ///< the last durable record
-    header_facts header_;  // apply_some() only
+    u64 durable_ = 0;           ///< the last durable record
+    header_facts header_;       // apply_some() only
+    std::atomic<u64> used_{0};  ///< of the ring, for those who must not wait for it
     std::atomic<u64> applied_epoch_{0};
     std::atomic<bool> base_grown_{false};
     std::atomic<u64> base_bytes_{0};

@@ -91,15 +91,16 @@ bool redo_journal::is_ready() const {
     return begun_ - written_ < most_under_way;
 }
 
-bool redo_journal::wait_ready() { return wait_for_fewer(most_under_way); }
-
-bool redo_journal::wait_idle() { return wait_for_fewer(1); }
-
-bool redo_journal::wait_for_fewer(u64 under_way) {
+bool redo_journal::wait_ready() {
     std::unique_lock lock(mutex_);
-    bool so = false;
-    settled_.wait(lock, [&] { return (so = begun_ - written_ < under_way) || refusal_; });
-    return so;
+    bool ready = false;
+    settled_.wait(lock, [&] { return (ready = begun_ - written_ < most_under_way) || refusal_; });
+    return ready;
+}
+
+void redo_journal::wait_idle(const std::function<bool()>& enough) {
+    std::unique_lock lock(mutex_);
+    settled_.wait(lock, [&] { return begun_ == written_ || refusal_ || enough(); });
 }
 
 capture& redo_journal::begin() {

@@ -46,8 +46,9 @@ class redo_journal {
     [[nodiscard]] bool is_ready() const;
     /// False: the journal refuses.
     [[nodiscard]] bool wait_ready();
-    /// Waits until nothing is on its way to the disk. False: the journal refuses.
-    [[nodiscard]] bool wait_idle();
+    /// Waits until nothing is on its way to the disk, or the journal refuses, or `enough`: which is
+    /// asked again whenever an epoch has become durable.
+    void wait_idle(const std::function<bool()>& enough);
     /// The capture to fill. Waits if none is free.
     [[nodiscard]] capture& begin();
     /// The filled capture is to become durable.
@@ -79,7 +80,6 @@ class redo_journal {
     void apply_loop();
     bool commit(capture& c);
     bool make_space();
-    bool wait_for_fewer(u64 under_way);
     void tell(std::optional<u64> epoch);
     void refuse(std::unique_lock<std::mutex>& lock, const error& why);
     void accept();

@@ -127,7 +127,8 @@ result<void> ring::append(block_file& file, const record& r) {
     return {};
 }
 
-/// The newest record ends at `end` of a segment. Returns the bytes of zeros.
+/// The newest record ends at `end` of a segment. Returns the bytes of zeros: none, where a file
+/// system gives room only as it is written.
 result<u64> ring::write_ahead(block_file& file, u64 segment, u64 end) {
     u64& touched = touched_[segment];
     if (touched > end) return 0;
@@ -136,10 +137,11 @@ result<u64> ring::write_ahead(block_file& file, u64 segment, u64 end) {
     while (touched < until) {
         const auto piece = std::span(zeros).first(std::min(until - touched, zeros.size()));
         auto ok = file.write(first_segment + segment * segment_bytes_ + touched, piece);
+        if (!ok && ok.error().code == errc::no_space) break;  // the record has its place
         if (!ok) return tl::unexpected(ok.error());
         touched += piece.size();
     }
-    return until - start;
+    return touched - start;
 }
 
 bool ring::seal() noexcept {

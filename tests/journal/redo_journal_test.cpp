@@ -1,0 +1,149 @@
+// The threads of a journal, on a disk whose syncs wait to be let through.
+#include "journal/redo_journal.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+#include "crashlab/disk/model_disk.hpp"
+#include "persist/dirty_set.hpp"
+
+namespace hf::test {
+namespace {
+
+using lab::bytes;
+
+constexpr u64 lines = 2048;  // more than the journal holds at first
+constexpr journal::geometry small{4 * journal::page, 4};
+
+/// What a disk and a test share: the journal owns the disk.
+struct gate {
+    std::atomic<bool> shut{false};
+    std::counting_semaphore<> passes{0};
+    std::atomic<u64> waiting{0};
+    std::atomic<u64> capacity{~u64{0}};
+};
+
+class gated_disk final : public journal::block_file {
+   public:
+    using block_file::write;
+
+    gated_disk(std::shared_ptr<gate> g, bytes content) : g_(std::move(g)), disk_(content) {}
+    result<void> write(u64 offset, std::span<const std::span<const std::byte>> pieces) override {
+        return disk_.write(offset, pieces);
+    }
+    result<void> read(u64 offset, std::span<std::byte> into) override {
+        return disk_.read(offset, into);
+    }
+    result<void> sync() override {
+        if (g_->shut) {
+            ++g_->waiting;
+            g_->passes.acquire();
+        }
+        return disk_.sync();
+    }
+    result<void> extend(u64 length) override {
+        disk_.capacity = g_->capacity;
+        return disk_.extend(length);
+    }
+    result<u64> size() override { return disk_.size(); }
+    [[nodiscard]] std::string name() const override { return disk_.name(); }
+
+   private:
+    std::shared_ptr<gate> g_;
+    lab::model_disk disk_;
+};
+
+class redo_journal : public ::testing::Test {
+   protected:
+    void SetUp() override {
+        auto started = journal::redo_journal::start(
+            std::make_unique<gated_disk>(g, bytes{}),
+            std::make_unique<gated_disk>(std::make_shared<gate>(), bytes(lines * line_size)),
+            {{7}, 3}, 0, small);
+        ASSERT_TRUE(started) << started.error().to_string();
+        redo = std::move(*started);
+        g->shut = true;
+    }
+    /// The first `n` lines change in an epoch, which is submitted.
+    void end_epoch(u64 n) {
+        dirty.note(memory.data(), n * line_size);
+        journal::capture& c = redo->begin();
+        c.begin(++epoch, dirty);
+        c.copy(memory.data(), 0, c.size());
+        redo->submit();
+    }
+    void let_one_through() const { g->passes.release(); }
+    void open_the_gate() const {
+        g->shut = false;
+        g->passes.release(1000);
+    }
+
+    std::shared_ptr<gate> g = std::make_shared<gate>();
+    bytes memory = bytes(lines * line_size, std::byte{1});
+    dirty_set dirty{memory.data(), lines* line_size};
+    u64 epoch = 0;
+    std::unique_ptr<journal::redo_journal> redo;
+};
+
+template <class F>
+void wait_until(F is_so) {
+    while (!is_so()) std::this_thread::yield();
+}
+
+}  // namespace
+
+TEST_F(redo_journal, is_idle_when_all_is_durable) {
+    end_epoch(1);
+    std::atomic<bool> idle{false};
+    std::thread waits([&] {
+        redo->wait_idle([] { return false; });
+        idle = true;
+    });
+    wait_until([&] { return g->waiting == 1; });
+    EXPECT_FALSE(idle);
+    let_one_through();
+    waits.join();
+    open_the_gate();
+}
+
+// With a clock that ends epochs as fast as the disk takes them there is always one on its way.
+TEST_F(redo_journal, who_waits_for_it_to_be_idle_stops_when_there_is_no_need_any_more) {
+    end_epoch(1);
+    std::atomic<bool> ended{false};
+    std::thread waits([&] { redo->wait_idle([&] { return ended.load(); }); });
+    wait_until([&] { return g->waiting == 1; });
+    end_epoch(1);
+    ended = true;
+    let_one_through();
+    waits.join();
+    EXPECT_EQ(redo->numbers().records(), 1U) << "the second is still on its way";
+    open_the_gate();
+}
+
+TEST_F(redo_journal, tells_who_listens_that_it_refuses_and_when_it_goes_on) {
+    std::atomic<u64> refused{0};
+    std::atomic<u64> durable{0};
+    redo->set_listener([&](std::optional<u64> e) {
+        if (e) {
+            durable = *e;
+        } else {
+            ++refused;
+        }
+    });
+    open_the_gate();
+    g->capacity = 0;
+    end_epoch(lines);
+    wait_until([&] { return refused != 0; });
+    EXPECT_TRUE(redo->is_refusing());
+    redo->wait_idle([] { return false; });  // does not wait for room
+    EXPECT_EQ(durable, 0U);
+    g->capacity = ~u64{0};
+    wait_until([&] { return durable == epoch; });
+    redo->set_listener({});
+}
+
+}  // namespace hf::test
