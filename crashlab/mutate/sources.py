@@ -90,7 +90,7 @@ VOLATILE = [
     (r"^(inside|pinned|wrote)\.store", "a lane's flags live as long as the process"),
     (r"^l\.inside\.store", "a lane's flags live as long as the process"),
     (r"^(state_|current_|durable_|horizon_|last_boundary_ns_|last_pause_|work_|work_done_)\.store",
-     "members of the domain, volatile: gate, clock, work of the boundary"),
+     "members of the domain and of its group commit, volatile: gate, clock, tickets"),
     (r"^base_grown_\.store", "member of the journal, volatile"),
     (r"^lanes_used_\.store", "member of the domain, volatile"),
     (r"^(entries_|bytes_|super_)\.store", "counters and snapshots of a process"),
