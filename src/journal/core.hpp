@@ -61,7 +61,8 @@ class core {
     [[nodiscard]] u64 segments() const;
     /// Segments that hold something not applied.
     [[nodiscard]] u64 used() const noexcept { return used_; }
-    [[nodiscard]] u64 journal_bytes() const;  ///< written in records, headers of chunks included
+    /// Written: records, with the headers of their chunks, and zeros ahead (ring.hpp).
+    [[nodiscard]] u64 journal_bytes() const;
     [[nodiscard]] u64 base_bytes() const noexcept { return base_bytes_; }  ///< written by applying
     [[nodiscard]] u64 syncs() const noexcept { return syncs_; }
 
