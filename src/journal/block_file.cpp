@@ -83,6 +83,17 @@ result<void> posix_file::sync() {
                             "do not trust what was written last; check the device"));
 }
 
+void posix_file::begin_read(u64 offset, u64 bytes) noexcept {
+    (void)::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                          POSIX_FADV_WILLNEED);
+}
+
+// Without one of the flags that wait, the kernel keeps an error of the writing for fdatasync(2).
+void posix_file::begin_write_back(u64 offset, u64 bytes) noexcept {
+    (void)::sync_file_range(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                            SYNC_FILE_RANGE_WRITE);
+}
+
 result<void> posix_file::extend(u64 bytes) {
     const auto now = size();
     if (!now) return tl::unexpected(now.error());

@@ -41,6 +41,11 @@ class block_file {
     [[nodiscard]] virtual result<void> extend(u64 bytes) = 0;
     [[nodiscard]] virtual result<u64> size() = 0;
     [[nodiscard]] virtual std::string name() const = 0;
+    /// This will be read soon. Promises nothing.
+    virtual void begin_read(u64 /*offset*/, u64 /*bytes*/) noexcept {}
+    /// The disk may begin with what was written there, which shortens the next sync. Promises
+    /// nothing; what fails, sync() says.
+    virtual void begin_write_back(u64 /*offset*/, u64 /*bytes*/) noexcept {}
 
     [[nodiscard]] result<void> write(u64 offset, std::span<const std::byte> bytes) {
         return write(offset, std::span(&bytes, 1));
@@ -60,6 +65,8 @@ class posix_file final : public block_file {
     [[nodiscard]] result<void> extend(u64 bytes) override;
     [[nodiscard]] result<u64> size() override;
     [[nodiscard]] std::string name() const override { return name_; }
+    void begin_read(u64 offset, u64 bytes) noexcept override;
+    void begin_write_back(u64 offset, u64 bytes) noexcept override;
 
    private:
     int fd_;

@@ -1,9 +1,9 @@
 #include "journal/capture.hpp"
 
 #include "base/check.hpp"
+#include "persist/stream_copy.hpp"
 
 #include <sys/mman.h>
-#include <cstring>
 
 namespace hf::journal {
 
@@ -36,12 +36,13 @@ void capture::begin(u64 epoch, dirty_set& set) {
 
 void capture::copy(const std::byte* base, std::size_t from, std::size_t n) noexcept {
     // The lines lie anywhere: without asking ahead, each would cost a whole miss.
-    constexpr std::size_t ahead = 16;
+    constexpr std::size_t ahead = 32;
     const std::size_t end = from + n;
     for (std::size_t i = from; i < end; ++i) {
-        if (i + ahead < end) __builtin_prefetch(base + lines_[i + ahead] * line_size);
-        std::memcpy(data_ + i * line_size, base + lines_[i] * line_size, line_size);
+        if (i + ahead < end) __builtin_prefetch(base + lines_[i + ahead] * line_size, 0, 0);
+        stream_line(data_ + i * line_size, base + lines_[i] * line_size);
     }
+    stream_fence();
 }
 
 void capture::clear() {

@@ -19,6 +19,9 @@ namespace {
 constexpr u64 slice_bytes = u64{1} << 20;
 constexpr u64 slice_lines = slice_bytes / line_size;
 constexpr u64 slice_pages = slice_bytes / page;
+/// Untouched pages between touched ones that are written with them: a request more costs the disk,
+/// and the processors, as much as so many pages more.
+constexpr u64 small_gap = 2;
 
 /// Neighbouring lines.
 struct piece {
@@ -96,6 +99,8 @@ class merger {
     void take_due(u64 end);
     void gather(u64 end);
     void mark_touched();
+    void close_small_gaps();
+    void read_ahead();
     result<void> fill(const part& p);
     /// Calls `work` with each row of touched pages: its offset in the base, and its bytes here.
     template <class Work>
@@ -176,6 +181,17 @@ void merger::mark_touched() {
         }
         end_line_ = std::max(end_line_, last + 1);
     }
+    close_small_gaps();
+}
+
+void merger::close_small_gaps() {
+    u64 behind = slice_pages;  // the last touched page
+    for (u64 at = 0; at < slice_pages; ++at) {
+        if (!touched_[at]) continue;
+        for (u64 gap = behind + 1; gap < at && at - behind <= small_gap + 1; ++gap)
+            touched_.set(gap);
+        behind = at;
+    }
 }
 
 template <class Work>
@@ -189,6 +205,12 @@ result<void> merger::for_each_row(Work work) {
         from = to;
     }
     return {};
+}
+
+/// The next slice, if it is likely that most of it is needed: it is if most of this one is.
+void merger::read_ahead() {
+    if (waiting_.empty() || 2 * touched_.count() < pages_) return;
+    base_.begin_read(align_down(waiting_.top().first, slice_lines) * line_size, slice_bytes);
 }
 
 result<void> merger::fill(const part& p) {
@@ -210,6 +232,7 @@ result<void> merger::run() {
     while (!waiting_.empty()) {
         first_line_ = align_down(waiting_.top().first, slice_lines);
         gather(first_line_ + slice_lines);
+        read_ahead();
         // The base may end within its last page.
         auto read = for_each_row([this](u64 offset, std::span<std::byte> row) -> result<void> {
             const u64 there = offset < base_size_ ? base_size_ - offset : 0;
@@ -228,6 +251,7 @@ result<void> merger::run() {
             return base_.write(offset, bytes);
         });
         if (!written) return written;
+        base_.begin_write_back(first_line_ * line_size, pages_ * page);
     }
     return {};
 }

@@ -12,7 +12,8 @@ namespace hf::journal {
 
 namespace {
 
-constexpr u64 largest_journal = u64{1} << 30;
+constexpr u64 largest_journal = u64{5} << 29;
+constexpr u64 largest_comfortable_epoch = u64{256} << 20;
 constexpr auto retry_after = std::chrono::milliseconds(100);
 
 /// Full segments are applied all at once: one sync for all of them.
@@ -69,7 +70,8 @@ void redo_journal::ask_to_apply() {
 }
 
 u64 redo_journal::comfortable_lines() const noexcept {
-    return shape_.segment_bytes * most_segments() / line_size / 4;
+    const u64 quarter = shape_.segment_bytes * most_segments() / 4;
+    return std::min(quarter, largest_comfortable_epoch) / line_size;
 }
 
 void redo_journal::base_has_grown(u64 bytes) noexcept {
@@ -77,12 +79,17 @@ void redo_journal::base_has_grown(u64 bytes) noexcept {
     core_->base_has_grown();
 }
 
-// A journal as large as the region lets most lines come several times before they are applied;
-// beyond a bound that is not worth the space.
+// Whatever the records hold, applying them rewrites much of the base: the more of them at once, the
+// fewer times. So the journal may become a quarter larger than the region; beyond a bound it is not
+// worth the space, and the time to recover.
 u64 redo_journal::most_segments() const noexcept {
-    const u64 wanted = std::min(base_bytes_.load(), largest_journal) / shape_.segment_bytes;
+    const u64 region = base_bytes_.load();
+    const u64 wanted = std::min(region + region / 4, largest_journal) / shape_.segment_bytes;
     return std::max(wanted, shape_.segments);
 }
+
+// What is left has to last until all of it is applied, on a disk that does both at once.
+u64 redo_journal::due_segments() const noexcept { return most_segments() * 3 / 5; }
 
 // ---------------------------------------------------------------------------- the boundary's side
 
@@ -216,7 +223,7 @@ bool redo_journal::commit(capture& c) {
 // ---------------------------------------------------------------------------- the applying thread
 
 bool redo_journal::should_apply() const {
-    return apply_everything_ || wants_space_ || was_asked_ || 2 * core_->used() > most_segments();
+    return apply_everything_ || wants_space_ || was_asked_ || core_->used() > due_segments();
 }
 
 void redo_journal::apply_loop() {

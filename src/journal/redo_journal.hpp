@@ -71,7 +71,8 @@ class redo_journal {
 
     [[nodiscard]] const core& numbers() const noexcept { return *core_; }
     [[nodiscard]] u64 last_commit_ns() const noexcept { return last_commit_ns_; }
-    /// Lines up to which an epoch is no burden: a quarter of the journal as it may become.
+    /// Lines up to which an epoch is no burden: a quarter of the journal as it may become,
+    /// and not more than 256 MiB, for they are copied.
     [[nodiscard]] u64 comfortable_lines() const noexcept;
 
    private:
@@ -86,6 +87,8 @@ class redo_journal {
     void apply_what_is_due(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] bool should_apply() const;
     [[nodiscard]] u64 most_segments() const noexcept;
+    /// In use: then they are applied.
+    [[nodiscard]] u64 due_segments() const noexcept;
 
     std::unique_ptr<block_file> journal_;
     std::unique_ptr<block_file> base_;

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/random.hpp"
 #include "crashlab/disk/model_disk.hpp"
@@ -17,8 +20,50 @@ namespace {
 
 using lab::bytes;
 
-constexpr u64 slice = (u64{8} << 20) / line_size;  // lines
+constexpr u64 slice = (u64{1} << 20) / line_size;  // lines
 constexpr journal::geometry shape{64 * journal::page, 128};
+
+/// Writes down what is asked of a disk.
+class watched_disk final : public journal::block_file {
+   public:
+    using range = std::pair<u64, u64>;  ///< offset, bytes
+
+    explicit watched_disk(bytes content) : disk_(std::move(content)) {}
+
+    [[nodiscard]] result<void> write(u64 offset,
+                                     std::span<const std::span<const std::byte>> pieces) override {
+        u64 size = 0;
+        for (const auto& piece : pieces) size += piece.size();
+        writes.emplace_back(offset, size);
+        return disk_.write(offset, pieces);
+    }
+    [[nodiscard]] result<void> read(u64 offset, std::span<std::byte> into) override {
+        reads.emplace_back(offset, into.size());
+        return disk_.read(offset, into);
+    }
+    [[nodiscard]] result<void> sync() override { return disk_.sync(); }
+    [[nodiscard]] result<void> extend(u64 size) override { return disk_.extend(size); }
+    [[nodiscard]] result<u64> size() override { return disk_.size(); }
+    [[nodiscard]] std::string name() const override { return disk_.name(); }
+    void begin_read(u64 offset, u64 size) noexcept override {
+        asked_ahead.push_back({{offset, size}, reads.size()});
+    }
+    void begin_write_back(u64 offset, u64 size) noexcept override {
+        begun.push_back({{offset, size}, writes.size()});
+    }
+
+    struct hint {
+        range what;
+        std::size_t calls_before;  ///< of the kind that it is about
+    };
+    std::vector<range> writes;
+    std::vector<range> reads;
+    std::vector<hint> asked_ahead;
+    std::vector<hint> begun;
+
+   private:
+    lab::model_disk disk_;
+};
 
 class journal_merge : public ::testing::TestWithParam<u64> {
    protected:
@@ -122,6 +167,62 @@ TEST_P(journal_merge, writes_each_page_once) {
     const auto written = journal::merge(disk, found->chunks, target);
     ASSERT_TRUE(written);
     EXPECT_EQ(*written, 2 * journal::page);
+}
+
+TEST_P(journal_merge, writes_small_gaps_between_pages_with_them) {
+    begin(4096);
+    commit({0, 3 * 64, 7 * 64});  // pages 0, 3 and 7
+    const auto found = journal::scan(disk);
+    ASSERT_TRUE(found);
+    watched_disk target(base);
+    ASSERT_TRUE(journal::merge(disk, found->chunks, target));
+    const std::vector<watched_disk::range> expected{{0, 4 * journal::page},
+                                                    {7 * journal::page, journal::page}};
+    EXPECT_EQ(target.writes, expected);
+}
+
+TEST_P(journal_merge, asks_ahead_for_the_next_slice_where_most_of_one_is_needed) {
+    begin(3 * slice);
+    std::vector<u64> lines;
+    for (u64 line = 0; line < 2 * slice; line += 64) lines.push_back(line);
+    lines.push_back(2 * slice);  // alone there
+    commit(lines);
+    const auto found = journal::scan(disk);
+    ASSERT_TRUE(found);
+    watched_disk target(base);
+    ASSERT_TRUE(journal::merge(disk, found->chunks, target));
+    // Of the second slice before the first is read, of the third before the second is.
+    ASSERT_EQ(target.asked_ahead.size(), 2U);
+    for (u64 i = 0; i < 2; ++i) {
+        const watched_disk::range next{(i + 1) * slice * line_size, slice * line_size};
+        EXPECT_EQ(target.asked_ahead[i].what, next);
+        EXPECT_EQ(target.asked_ahead[i].calls_before, i);
+    }
+}
+
+TEST_P(journal_merge, of_few_pages_asks_for_none_ahead) {
+    begin(3 * slice);
+    commit({0, slice, 2 * slice});
+    const auto found = journal::scan(disk);
+    ASSERT_TRUE(found);
+    watched_disk target(base);
+    ASSERT_TRUE(journal::merge(disk, found->chunks, target));
+    EXPECT_TRUE(target.asked_ahead.empty());
+}
+
+TEST_P(journal_merge, has_each_slice_written_back_at_once) {
+    begin(3 * slice);
+    commit({0, slice, 2 * slice});
+    const auto found = journal::scan(disk);
+    ASSERT_TRUE(found);
+    watched_disk target(base);
+    ASSERT_TRUE(journal::merge(disk, found->chunks, target));
+    ASSERT_EQ(target.begun.size(), 3U);
+    for (u64 i = 0; i < 3; ++i) {
+        const watched_disk::range written{i * slice * line_size, slice * line_size};
+        EXPECT_EQ(target.begun[i].what, written);
+        EXPECT_EQ(target.begun[i].calls_before, i + 1);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, journal_merge, ::testing::Range(u64{1}, u64{6}));
