@@ -40,7 +40,7 @@ void capture::copy(const std::byte* base, std::size_t from, std::size_t n) noexc
     const std::size_t end = from + n;
     for (std::size_t i = from; i < end; ++i) {
         if (i + ahead < end) __builtin_prefetch(base + lines_[i + ahead] * line_size, 0, 0);
-        stream_line(data_ + i * line_size, base + lines_[i] * line_size);
+        stream_copy(data_ + i * line_size, base + lines_[i] * line_size, line_size);
     }
     stream_fence();
 }

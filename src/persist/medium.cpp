@@ -2,6 +2,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "persist/stream_copy.hpp"
 
 #include <cpuid.h>
 #include <x86intrin.h>
@@ -147,11 +148,7 @@ void medium::stream(void* dst, const void* src, std::size_t n) const noexcept {
     if (tail != 0) std::memcpy(to + head + body, from + head + body, tail);
     flush(to, head);
     flush(to + head + body, tail);
-    for (std::size_t i = head; i < head + body; i += 16) {
-        __m128i word;
-        std::memcpy(&word, from + i, sizeof word);
-        _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), word);
-    }
+    stream_copy(to + head, from + head, body);
     detail::count(detail::counters_of_thread().streamed_bytes, body);
 }
 
