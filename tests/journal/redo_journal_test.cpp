@@ -18,6 +18,8 @@ using lab::bytes;
 
 constexpr u64 lines = 2048;  // more than the journal holds at first
 constexpr journal::geometry small{4 * journal::page, 4};
+constexpr u64 most_segments = 10;  // a quarter more than the base
+constexpr u64 due_segments = 6;    // three fifths of them
 
 /// What a disk and a test share: the journal owns the disk.
 struct gate {
@@ -62,8 +64,7 @@ class redo_journal : public ::testing::Test {
     void SetUp() override {
         auto started = journal::redo_journal::start(
             std::make_unique<gated_disk>(g, bytes{}),
-            std::make_unique<gated_disk>(std::make_shared<gate>(), bytes(lines * line_size)),
-            {{7}, 3}, 0, small);
+            std::make_unique<gated_disk>(base_gate, bytes(lines * line_size)), {{7}, 3}, 0, small);
         ASSERT_TRUE(started) << started.error().to_string();
         redo = std::move(*started);
         g->shut = true;
@@ -76,13 +77,17 @@ class redo_journal : public ::testing::Test {
         c.copy(memory.data(), 0, c.size());
         redo->submit();
     }
+    /// Its record takes a whole segment.
+    void end_large_epoch() { end_epoch(240); }
     void let_one_through() const { g->passes.release(); }
-    void open_the_gate() const {
-        g->shut = false;
-        g->passes.release(1000);
+    void open_the_gate() const { open(*g); }
+    static void open(gate& of) {
+        of.shut = false;
+        of.passes.release(1000);
     }
 
     std::shared_ptr<gate> g = std::make_shared<gate>();
+    std::shared_ptr<gate> base_gate = std::make_shared<gate>();
     bytes memory = bytes(lines * line_size, std::byte{1});
     dirty_set dirty{memory.data(), lines* line_size};
     u64 epoch = 0;
@@ -144,6 +149,33 @@ TEST_F(redo_journal, tells_who_listens_that_it_refuses_and_when_it_goes_on) {
     g->capacity = ~u64{0};
     wait_until([&] { return durable == epoch; });
     redo->set_listener({});
+}
+
+TEST_F(redo_journal, old_records_stay_until_three_fifths_are_in_use) {
+    open_the_gate();
+    const auto& numbers = redo->numbers();
+    for (u64 i = 1; i <= due_segments; ++i) {
+        end_large_epoch();
+        redo->wait_idle([] { return false; });
+        ASSERT_EQ(numbers.used(), i);
+    }
+    EXPECT_EQ(numbers.base_bytes(), 0U);
+    end_large_epoch();
+    wait_until([&] { return numbers.applied_epoch() == due_segments; });
+    EXPECT_GT(numbers.base_bytes(), 0U);
+}
+
+TEST_F(redo_journal, grows_to_a_quarter_more_than_the_base_and_then_waits_for_it) {
+    base_gate->shut = true;
+    open_the_gate();
+    const auto& numbers = redo->numbers();
+    for (u64 i = 0; i < most_segments + 2; ++i) end_large_epoch();
+    wait_until([&] { return base_gate->waiting == 1 && numbers.records() == most_segments; });
+    EXPECT_FALSE(redo->is_ready());
+    EXPECT_EQ(numbers.used(), most_segments);
+    open(*base_gate);
+    wait_until([&] { return numbers.records() == most_segments + 2; });
+    EXPECT_EQ(numbers.segments(), most_segments);
 }
 
 }  // namespace hf::test
