@@ -32,6 +32,7 @@ namespace hf::journal {
 struct geometry {
     u64 segment_bytes = u64{8} << 20;  ///< a multiple of 4,096
     u64 segments = 16;                 ///< at first; more are added as the region grows
+    u64 most_bytes = u64{5} << 29;     ///< unless one record needs more
 };
 
 class core {

@@ -9,11 +9,12 @@
 //  else writes to the base meanwhile, and to disks that are cut short it is all the same: a byte
 //  that no record has keeps its value whether its sector was written or not, and all others are
 //  said by records which stay until the base is synced (J3 of core.hpp).
-//  A request to the disk costs about as much as two pages more: smaller gaps between the pages of a
-//  slice are written with them. The next slice is asked for ahead where most of this one is needed,
+// Requests. One costs about as much as two pages more: gaps of so many between the pages of a slice
+//  are written with them. The next slice is asked for ahead where most of this one is needed,
 //  and what is written is to go to the disk at once, so that the sync finds little left to do and
 //  the records that are synced meanwhile need not wait behind all of it.
-// Cost. Of each chunk its runs, 8 bytes each, in memory; a call for each chunk and slice that it
+// Cost. Of each chunk its runs, 8 bytes each, in memory: a ninth of the chunks at most; a call for
+// each chunk and slice that it
 //  has lines in; two for each row of neighbouring pages.
 //  A mapping of the base in place of those calls was slower: each page that the kernel has cleaned
 //  faults when it is stored to, and to clean it all processors are interrupted.

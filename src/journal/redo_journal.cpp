@@ -12,7 +12,6 @@ namespace hf::journal {
 
 namespace {
 
-constexpr u64 largest_journal = u64{5} << 29;
 constexpr u64 largest_comfortable_epoch = u64{256} << 20;
 constexpr auto retry_after = std::chrono::milliseconds(100);
 
@@ -84,7 +83,7 @@ void redo_journal::base_has_grown(u64 bytes) noexcept {
 // worth the space, and the time to recover.
 u64 redo_journal::most_segments() const noexcept {
     const u64 region = base_bytes_.load();
-    const u64 wanted = std::min(region + region / 4, largest_journal) / shape_.segment_bytes;
+    const u64 wanted = std::min(region + region / 4, shape_.most_bytes) / shape_.segment_bytes;
     return std::max(wanted, shape_.segments);
 }
 

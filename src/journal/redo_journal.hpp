@@ -63,6 +63,9 @@ class redo_journal {
 
     /// The base file has so many bytes now: its length is made durable before the next record.
     void base_has_grown(u64 bytes) noexcept;
+    /// Makes the base durable as it is. All syncs of it go this way: a failure is told to one of
+    /// them only, and whoever applies old records must not miss it.
+    [[nodiscard]] result<void> sync_base() { return base_->sync(); }
     /// Why nothing becomes durable for the time being; nullopt: it does.
     [[nodiscard]] std::optional<error> refusal() const;
     [[nodiscard]] bool is_refusing() const noexcept {

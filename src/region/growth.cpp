@@ -61,7 +61,7 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
     if (file_bytes_ > old_bytes) {
         // The tail of a growth that a crash cut short. Its intent must outlive it.
         if (auto ok = detail::truncate(file_, name_, old_bytes); !ok) return ok;
-        if (auto ok = detail::sync(file_, name_); !ok) return ok;
+        if (auto ok = sync_file(); !ok) return ok;
         file_bytes_ = old_bytes;
         HF_PERSIST_POINT("region G0: tail of a broken growth cut off before a new intent");
     }
@@ -73,7 +73,7 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
         redo_->base_has_grown(new_bytes);  // synced before the record that says so (journal J0)
         set_dirty_limit(new_bytes);
     } else if (grown) {
-        grown = detail::sync(file_, name_);
+        grown = sync_file();
     }
     if (!grown) {
         take_back(old_bytes, new_bytes);
@@ -83,6 +83,8 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
     return {};
 }
 
+result<void> region::sync_file() { return redo_ ? redo_->sync_base() : detail::sync(file_, name_); }
+
 // If even this fails, the intent stays and explains the tail.
 void region::take_back(u64 old_bytes, u64 new_bytes) {
     // A refused mapping may have torn a hole into the window.
@@ -90,7 +92,7 @@ void region::take_back(u64 old_bytes, u64 new_bytes) {
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     HF_CHECK(p != MAP_FAILED, "the kernel refuses to reserve a window again");
     if (is_volatile()) return;
-    if (detail::truncate(file_, name_, old_bytes) && detail::sync(file_, name_)) {
+    if (detail::truncate(file_, name_, old_bytes) && sync_file()) {
         file_bytes_ = old_bytes;
         write_intent(0);
     }

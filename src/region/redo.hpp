@@ -6,6 +6,7 @@
 //  the region.
 //
 // Persist order.
+//  K0 (opening) the records that were found are durable before a line of them goes to the base;
 //  K1 (opening) the base has all that the old journal says, durably so, before that is reset;
 //  K2 a journal's header is durable before the journal has its name, and the name before the first
 //     record;

@@ -179,6 +179,7 @@ class region {
     result<void> extend_file(u64 old_bytes, u64 new_bytes);
     void set_dirty_limit(u64 region_bytes);
     void take_back(u64 old_bytes, u64 new_bytes);
+    [[nodiscard]] result<void> sync_file();
     void write_intent(u64 pages);
     void adopt(const layout::superblock& s);
     void adopt(detail::header_facts facts, u64 file_bytes);

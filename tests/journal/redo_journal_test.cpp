@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <mutex>
 #include <semaphore>
 #include <thread>
 #include <vector>
@@ -34,10 +35,14 @@ class gated_disk final : public journal::block_file {
     using block_file::write;
 
     gated_disk(std::shared_ptr<gate> g, bytes content) : g_(std::move(g)), disk_(content) {}
+
+    // A disk takes calls of several threads, a model of one does not.
     result<void> write(u64 offset, std::span<const std::span<const std::byte>> pieces) override {
+        const std::lock_guard lock(mutex_);
         return disk_.write(offset, pieces);
     }
     result<void> read(u64 offset, std::span<std::byte> into) override {
+        const std::lock_guard lock(mutex_);
         return disk_.read(offset, into);
     }
     result<void> sync() override {
@@ -45,17 +50,23 @@ class gated_disk final : public journal::block_file {
             ++g_->waiting;
             g_->passes.acquire();
         }
+        const std::lock_guard lock(mutex_);
         return disk_.sync();
     }
     result<void> extend(u64 length) override {
+        const std::lock_guard lock(mutex_);
         disk_.capacity = g_->capacity;
         return disk_.extend(length);
     }
-    result<u64> size() override { return disk_.size(); }
+    result<u64> size() override {
+        const std::lock_guard lock(mutex_);
+        return disk_.size();
+    }
     [[nodiscard]] std::string name() const override { return disk_.name(); }
 
    private:
     std::shared_ptr<gate> g_;
+    std::mutex mutex_;
     lab::model_disk disk_;
 };
 

@@ -1,4 +1,6 @@
 // `holdfast bench`: hands its arguments on to the benchmarks, where they are part of the build.
+#include <CLI/CLI.hpp>
+
 #include <string>
 #include <vector>
 

@@ -202,19 +202,19 @@ int run(const std::string& path, bool as_json) {
 }  // namespace
 
 void add_check(CLI::App& app, action& chosen) {
-    CLI::App* verb =
-        app.add_subcommand("check", "Walk the whole tree and allocator and report violations");
     auto path = std::make_shared<std::string>();
     auto as_json = std::make_shared<bool>(false);
-    verb->add_option("FILE", *path, "The region")->required()->type_name("");
-    verb->add_flag("--json", *as_json, "Print JSON");
-    verb->footer(
-        "Never changes the file: recovery runs on a private copy in memory. The region must not "
-        "be\n"
-        "open for writing. Contents of values have no checksum; damage to them goes unnoticed.\n\n"
-        "Exit code 0: sound. 1: violations. 6: so damaged that opening it would fail.");
-    verb->callback(
-        [path, as_json, &chosen] { chosen = [path, as_json] { return run(*path, *as_json); }; });
+    verb_line(app, "check", "Walk the whole tree and allocator and report violations")
+        .name("FILE", *path, "The region")
+        .json(*as_json)
+        .remarks(
+            "Never changes the file: recovery runs on a private copy in memory. The region must "
+            "not "
+            "be\n"
+            "open for writing. Contents of values have no checksum; damage to them goes "
+            "unnoticed.\n\n"
+            "Exit code 0: sound. 1: violations. 6: so damaged that opening it would fail.")
+        .runs(chosen, [path, as_json] { return run(*path, *as_json); });
 }
 
 }  // namespace hf::tool

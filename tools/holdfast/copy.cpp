@@ -76,23 +76,28 @@ int run(const copy_arguments& a) {
 }  // namespace
 
 void add_copy(CLI::App& app, action& chosen) {
-    CLI::App* verb = app.add_subcommand("copy", "Copy a region, also while it is served");
     auto a = std::make_shared<copy_arguments>();
-    verb->add_option("FILE", a->file, "The region")->required()->type_name("");
-    verb->add_option("TO", a->to, "The copy")->required()->type_name("");
-    verb->add_flag("--force", a->force, "Replace TO if it is there and nobody uses it");
-    verb->add_flag("--json", a->as_json, "Print JSON");
-    verb->footer(
-        "TO is the state at the end of one epoch, no older than what was durable when the copy\n"
-        "began. FILE is not changed. On a disk it may be in use: meanwhile epochs go on being "
-        "made\n"
-        "durable, but the journal grows, and closing the region waits for the copy. On tmpfs and\n"
-        "persistent memory a region in use is refused (exit code 5). Where the file system can\n"
-        "share blocks (xfs, btrfs), a copy takes a moment.\n\n"
-        "TO is another region, with an identity of its own and closed in order; it is there when\n"
-        "it is complete, or not at all. Until then it is called TO.partial; what a killed copy\n"
-        "leaves of that, the next one removes.");
-    verb->callback([a, &chosen] { chosen = [a] { return run(*a); }; });
+    verb_line(app, "copy", "Copy a region, also while it is served")
+        .name("FILE", a->file, "The region")
+        .name("TO", a->to, "The copy")
+        .flag("--force", a->force, "Replace TO if it is there and nobody uses it")
+        .json(a->as_json)
+        .remarks(
+            "TO is the state at the end of one epoch, no older than what was durable when the "
+            "copy\n"
+            "began. FILE is not changed. On a disk it may be in use: meanwhile epochs go on being "
+            "made\n"
+            "durable, but the journal grows, and closing the region waits for the copy. On tmpfs "
+            "and\n"
+            "persistent memory a region in use is refused (exit code 5). Where the file system "
+            "can\n"
+            "share blocks (xfs, btrfs), a copy takes a moment.\n\n"
+            "TO is another region, with an identity of its own and closed in order; it is there "
+            "when\n"
+            "it is complete, or not at all. Until then it is called TO.partial; what a killed "
+            "copy\n"
+            "leaves of that, the next one removes.")
+        .runs(chosen, [a] { return run(*a); });
 }
 
 }  // namespace hf::tool

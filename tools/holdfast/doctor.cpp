@@ -253,20 +253,17 @@ int run(const std::string& path, bool as_json) {
 }  // namespace
 
 void add_doctor(CLI::App& app, action& chosen) {
-    CLI::App* verb = app.add_subcommand(
-        "doctor",
-        "Tell what this machine is good for, and which crashes a region at PATH survives");
     auto path = std::make_shared<std::string>("data/store.hf");
     auto as_json = std::make_shared<bool>(false);
-    verb->add_option("PATH", *path, "A file, existing or not, or a directory")
-        ->capture_default_str()
-        ->type_name("");
-    verb->add_flag("--json", *as_json, "Print JSON");
-    verb->footer(
-        "Makes an unnamed file of 4 MiB beside PATH for a moment, to see what the kernel grants;\n"
-        "nothing else is touched. Exit code 10: no region can lie there.");
-    verb->callback(
-        [path, as_json, &chosen] { chosen = [path, as_json] { return run(*path, *as_json); }; });
+    verb_line(app, "doctor",
+              "Tell what this machine is good for, and which crashes a region at PATH survives")
+        .optional_name("PATH", *path, "A file, existing or not, or a directory")
+        .json(*as_json)
+        .remarks(
+            "Makes an unnamed file of 4 MiB beside PATH for a moment, to see what the kernel "
+            "grants;\n"
+            "nothing else is touched. Exit code 10: no region can lie there.")
+        .runs(chosen, [path, as_json] { return run(*path, *as_json); });
 }
 
 }  // namespace hf::tool

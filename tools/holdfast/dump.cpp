@@ -81,23 +81,25 @@ int run(const dump_arguments& a) {
 }  // namespace
 
 void add_dump(CLI::App& app, action& chosen) {
-    CLI::App* verb = app.add_subcommand("dump", "Write a store's records as text");
     auto a = std::make_shared<dump_arguments>();
-    verb->add_option("FILE", a->file, "The region")->required()->type_name("");
-    verb->add_option("TO", a->to, "The file to write; none, or -: the standard output")
-        ->type_name("");
-    verb->add_flag("--force", a->force, "Replace TO if it is there");
-    verb->add_flag("--json", a->as_json, "Print JSON about the dump, which must go to a file");
-    verb->footer(
-        "Never changes FILE, not even after a crash. It must not be open for writing: of a region\n"
-        "in use, `holdfast copy` makes a copy that can be dumped. Records that have expired or\n"
-        "were flushed are left out. TO is there when it is complete, or not at all.\n\n"
-        "The format is text, one line a record, with a checksum at its end; docs/dump_format.md\n"
-        "describes it. `holdfast load` reads it.\n\n"
-        "Example:\n"
-        "  holdfast dump data/store.hf | gzip >store.dump.gz\n"
-        "  gunzip <store.dump.gz | holdfast load new.hf");
-    verb->callback([a, &chosen] { chosen = [a] { return run(*a); }; });
+    verb_line(app, "dump", "Write a store's records as text")
+        .name("FILE", a->file, "The region")
+        .optional_name("TO", a->to, "The file to write; none, or -: the standard output")
+        .flag("--force", a->force, "Replace TO if it is there")
+        .json(a->as_json, "Print JSON about the dump, which must go to a file")
+        .remarks(
+            "Never changes FILE, not even after a crash. It must not be open for writing: of a "
+            "region\n"
+            "in use, `holdfast copy` makes a copy that can be dumped. Records that have expired "
+            "or\n"
+            "were flushed are left out. TO is there when it is complete, or not at all.\n\n"
+            "The format is text, one line a record, with a checksum at its end; "
+            "docs/dump_format.md\n"
+            "describes it. `holdfast load` reads it.\n\n"
+            "Example:\n"
+            "  holdfast dump data/store.hf | gzip >store.dump.gz\n"
+            "  gunzip <store.dump.gz | holdfast load new.hf")
+        .runs(chosen, [a] { return run(*a); });
 }
 
 }  // namespace hf::tool

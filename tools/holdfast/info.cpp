@@ -164,20 +164,19 @@ int run(const std::string& path, bool as_json) {
 }  // namespace
 
 void add_info(CLI::App& app, action& chosen) {
-    CLI::App* verb =
-        app.add_subcommand("info", "Tell what a region holds, from its header and heap");
     auto path = std::make_shared<std::string>();
     auto as_json = std::make_shared<bool>(false);
-    verb->add_option("FILE", *path, "The region")->required()->type_name("");
-    verb->add_flag("--json", *as_json, "Print JSON");
-    verb->footer(
-        "Never changes the file. Of a damaged region it prints what can be read, then says what "
-        "is\n"
-        "wrong, with the exit code that an opening would have. Of a region that is open in "
-        "another\n"
-        "process it prints the header (exit code 5).");
-    verb->callback(
-        [path, as_json, &chosen] { chosen = [path, as_json] { return run(*path, *as_json); }; });
+    verb_line(app, "info", "Tell what a region holds, from its header and heap")
+        .name("FILE", *path, "The region")
+        .json(*as_json)
+        .remarks(
+            "Never changes the file. Of a damaged region it prints what can be read, then says "
+            "what "
+            "is\n"
+            "wrong, with the exit code that an opening would have. Of a region that is open in "
+            "another\n"
+            "process it prints the header (exit code 5).")
+        .runs(chosen, [path, as_json] { return run(*path, *as_json); });
 }
 
 }  // namespace hf::tool

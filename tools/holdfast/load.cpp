@@ -94,24 +94,28 @@ int run(const load_arguments& a) {
 }  // namespace
 
 void add_load(CLI::App& app, action& chosen) {
-    CLI::App* verb = app.add_subcommand("load", "Make a store from a dump");
     auto a = std::make_shared<load_arguments>();
-    verb->add_option("FILE", a->file, "The region to make")->required()->type_name("");
-    verb->add_option("FROM", a->from, "The dump; none, or -: the standard input")->type_name("");
-    auto* into = verb->add_flag("--into-existing", a->into_existing,
-                                "Add the records to a region that is there; records of the same\n"
-                                "keys are replaced");
-    verb->add_flag("--new-cas", a->new_cas,
-                   "Give every record a new cas unique. With --into-existing that is always done")
-        ->excludes(into);
-    verb->add_flag("--force", a->force, "Replace FILE if it is there")->excludes(into);
-    verb->add_flag("--json", a->as_json, "Print JSON");
-    verb->footer(
-        "A dump that was cut off or altered is refused, and changes nothing: FILE is there when\n"
-        "it is complete, or not at all. Until then it is called FILE.partial; what a killed load\n"
-        "leaves of that, the next one removes. With --into-existing the whole dump is verified\n"
-        "before the first record is written.");
-    verb->callback([a, &chosen] { chosen = [a] { return run(*a); }; });
+    verb_line(app, "load", "Make a store from a dump")
+        .name("FILE", a->file, "The region to make")
+        .optional_name("FROM", a->from, "The dump; none, or -: the standard input")
+        .flag("--into-existing", a->into_existing,
+              "Add the records to a region that is there; records of the same\n"
+              "keys are replaced")
+        .flag("--new-cas", a->new_cas,
+              "Give every record a new cas unique. With --into-existing that is always done")
+        .flag("--force", a->force, "Replace FILE if it is there")
+        .not_both("--new-cas", "--into-existing")
+        .not_both("--force", "--into-existing")
+        .json(a->as_json)
+        .remarks(
+            "A dump that was cut off or altered is refused, and changes nothing: FILE is there "
+            "when\n"
+            "it is complete, or not at all. Until then it is called FILE.partial; what a killed "
+            "load\n"
+            "leaves of that, the next one removes. With --into-existing the whole dump is "
+            "verified\n"
+            "before the first record is written.")
+        .runs(chosen, [a] { return run(*a); });
 }
 
 }  // namespace hf::tool

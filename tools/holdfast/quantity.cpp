@@ -82,43 +82,6 @@ std::optional<std::uint32_t> parse_latency(std::string_view text) noexcept {
     return static_cast<std::uint32_t>(*ns);
 }
 
-CLI::Validator size_between(std::uint64_t least, std::uint64_t most) {
-    return CLI::Validator(
-        [least, most](std::string& text) -> std::string {
-            const auto size = parse_size(text);
-            if (!size) return "\"" + text + "\" is no size; write it as in 4096, 64k, 1m or 2g";
-            if (*size >= least && *size <= most) return {};
-            return text + " is out of bounds; choose " + human_size(least) + " to " +
-                   human_size(most);
-        },
-        "");
-}
-
-CLI::Validator duration_between(std::chrono::microseconds least, std::chrono::microseconds most) {
-    return CLI::Validator(
-        [least, most](std::string& text) -> std::string {
-            const auto duration = parse_duration(text);
-            if (!duration) {
-                return "\"" + text + "\" is no duration; write it as in 500us, 64ms or 1s";
-            }
-            if (*duration >= least && *duration <= most) return {};
-            return text + " is out of bounds; choose " + human_duration(least) + " to " +
-                   human_duration(most);
-        },
-        "");
-}
-
-CLI::Validator latency_up_to(std::uint32_t most) {
-    return CLI::Validator(
-        [most](std::string& text) -> std::string {
-            const auto latency = parse_latency(text);
-            if (latency && *latency <= most) return {};
-            return "\"" + text + "\" is no latency; choose 0 to " + std::to_string(most) +
-                   " ns, dram, pcm or sttm";
-        },
-        "");
-}
-
 std::string human_size(std::uint64_t bytes) {
     constexpr std::array<const char*, 6> names{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     if (bytes < 1024) return fmt::format("{} B", bytes);

@@ -7,8 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
-
 namespace hf::tool {
 
 /// "4096", "64k", "1m", "2g", "1t" in bytes; units are powers of 1024, "mb" and "mib" are "m".
@@ -18,12 +16,6 @@ namespace hf::tool {
     std::string_view text) noexcept;
 /// Nanoseconds, or the name of a preset (dram, pcm, sttm).
 [[nodiscard]] std::optional<std::uint32_t> parse_latency(std::string_view text) noexcept;
-
-/// Options whose text must be such a quantity, within these bounds.
-[[nodiscard]] CLI::Validator size_between(std::uint64_t least, std::uint64_t most);
-[[nodiscard]] CLI::Validator duration_between(std::chrono::microseconds least,
-                                              std::chrono::microseconds most);
-[[nodiscard]] CLI::Validator latency_up_to(std::uint32_t most);
 
 /// "1.5 MiB"
 [[nodiscard]] std::string human_size(std::uint64_t bytes);

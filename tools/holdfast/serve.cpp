@@ -1,4 +1,6 @@
 // `holdfast serve`: a region's store over TCP, in memcached's text protocol.
+#include <CLI/CLI.hpp>
+
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -21,6 +23,7 @@
 #include "checkpoint/domain.hpp"
 #include "output.hpp"
 #include "quantity.hpp"
+#include "quantity_options.hpp"
 #include "server/server.hpp"
 #include "survival.hpp"
 #include "verb.hpp"

@@ -1,15 +1,21 @@
 // tools/holdfast/verb.hpp: what a verb of the command line is made of.
 //
-// Each verb lives in a file of its own. add_<verb>() describes its options to CLI11 and says what
-// is to be run once they have been parsed; that function returns the exit code: 0, or the number of
-// an hf::errc. What can be wrong with an argument is found while parsing, and ends in exit code 2.
+// Each verb lives in a file of its own. add_<verb>() describes its options and says what is to be
+// run once they have been parsed; that function returns the exit code: 0, or the number of an
+// hf::errc. What can be wrong with an argument is found while parsing, and ends in exit code 2.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
+#include <string>
 
 #include <holdfast/result.hpp>
+
+// Another library's names.
+// NOLINTBEGIN(readability-identifier-naming)
+namespace CLI {
+class App;
+}
+// NOLINTEND(readability-identifier-naming)
 
 namespace hf::tool {
 
@@ -24,5 +30,30 @@ void add_dump(CLI::App& app, action& chosen);
 void add_load(CLI::App& app, action& chosen);
 void add_doctor(CLI::App& app, action& chosen);
 void add_bench(CLI::App& app, action& chosen);
+
+/// The command line of a verb that takes names and flags only. CLI11, which takes a compiler ten
+/// seconds in each file, stays behind it. What values are bound to must live until the verb has
+/// run.
+class verb_line {
+   public:
+    verb_line(CLI::App& app, const std::string& name, const std::string& what);
+
+    /// By position; must be given.
+    verb_line& name(const std::string& called, std::string& value, const std::string& what);
+    /// By position; may be left out.
+    verb_line& optional_name(const std::string& called, std::string& value,
+                             const std::string& what);
+    verb_line& flag(const std::string& called, bool& value, const std::string& what);
+    /// --json
+    verb_line& json(bool& value, const std::string& what = "Print JSON");
+    /// Both are flags.
+    verb_line& not_both(const std::string& one, const std::string& other);
+    /// What `--help` says behind the options.
+    verb_line& remarks(const std::string& text);
+    void runs(action& chosen, action what);
+
+   private:
+    CLI::App& verb_;
+};
 
 }  // namespace hf::tool
