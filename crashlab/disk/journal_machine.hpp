@@ -2,10 +2,11 @@
 // there.
 //
 // Purpose. The workload of the target `journal` and of tests/journal: two sessions of the real
-// journal (core, scan, replay), the first of which a power cut ends. The second begins with the
-// recovery from that, and is cut in its turn, at any call of either disk, recovery included. What
-// is left must recover to the state at the end of one epoch, no older than the last announced one.
-// Everything follows from the seed.
+//  journal (core, scan, replay). The first ends by a power cut, or by the death of its process:
+//  then all that it wrote can be read, and what no sync has covered may still be lost. The second
+//  begins with the recovery from that, and is cut by the power, at any call of either disk,
+//  recovery included. What is left must recover to the state at the end of one epoch, no older than
+//  the last announced one. Everything follows from the seed.
 #pragma once
 
 #include "crashlab/disk/model_disk.hpp"

@@ -185,11 +185,13 @@ void merger::mark_touched() {
 }
 
 void merger::close_small_gaps() {
-    u64 behind = slice_pages;  // the last touched page
-    for (u64 at = 0; at < slice_pages; ++at) {
+    u64 behind = 0;  // the touched page before
+    while (behind < slice_pages && !touched_[behind]) ++behind;
+    for (u64 at = behind + 1; at < slice_pages; ++at) {
         if (!touched_[at]) continue;
-        for (u64 gap = behind + 1; gap < at && at - behind <= small_gap + 1; ++gap)
-            touched_.set(gap);
+        if (at - behind <= small_gap + 1) {
+            while (++behind < at) touched_.set(behind);
+        }
         behind = at;
     }
 }

@@ -14,8 +14,7 @@
 //  and what is written is to go to the disk at once, so that the sync finds little left to do and
 //  the records that are synced meanwhile need not wait behind all of it.
 // Cost. Of each chunk its runs, 8 bytes each, in memory: a ninth of the chunks at most; a call for
-// each chunk and slice that it
-//  has lines in; two for each row of neighbouring pages.
+//  each chunk and slice that it has lines in; two for each row of neighbouring pages.
 //  A mapping of the base in place of those calls was slower: each page that the kernel has cleaned
 //  faults when it is stored to, and to clean it all processors are interrupted.
 // Bad input. The lines of a record are sorted (capture.hpp). Chunks in which they are not are

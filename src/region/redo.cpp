@@ -185,8 +185,7 @@ result<void> region::start_journal(u64 base_epoch) {
     journal::identity who;
     std::memcpy(who.region.data(), super().uuid, sizeof super().uuid);
     who.generation = super().generation;
-    // What is applied at once takes memory: up to a ninth of it, for the lines' numbers
-    // (merge.hpp).
+    // What is merged at once takes memory for the lines' numbers: up to a ninth of the journal.
     journal_shape_.most_bytes = std::min(journal_shape_.most_bytes, copies_->budget());
     auto started = journal::redo_journal::start(
         std::make_unique<journal::posix_file>(journal_file_.get(), path.string()),

@@ -92,6 +92,12 @@ class journal_merge : public ::testing::TestWithParam<u64> {
         return {lines.begin(), lines.end()};
     }
 
+    void merge_into(watched_disk& target) {
+        const auto found = journal::scan(disk);
+        ASSERT_TRUE(found) << found.error().to_string();
+        ASSERT_TRUE(journal::merge(disk, found->chunks, target));
+    }
+
     /// Merged, and one after the other.
     void expect_equal() {
         const auto found = journal::scan(disk);
@@ -172,10 +178,8 @@ TEST_P(journal_merge, writes_each_page_once) {
 TEST_P(journal_merge, writes_small_gaps_between_pages_with_them) {
     begin(4096);
     commit({0, 3 * 64, 7 * 64});  // pages 0, 3 and 7
-    const auto found = journal::scan(disk);
-    ASSERT_TRUE(found);
     watched_disk target(base);
-    ASSERT_TRUE(journal::merge(disk, found->chunks, target));
+    merge_into(target);
     const std::vector<watched_disk::range> expected{{0, 4 * journal::page},
                                                     {7 * journal::page, journal::page}};
     EXPECT_EQ(target.writes, expected);
@@ -187,10 +191,8 @@ TEST_P(journal_merge, asks_ahead_for_the_next_slice_where_most_of_one_is_needed)
     for (u64 line = 0; line < 2 * slice; line += 64) lines.push_back(line);
     lines.push_back(2 * slice);  // alone there
     commit(lines);
-    const auto found = journal::scan(disk);
-    ASSERT_TRUE(found);
     watched_disk target(base);
-    ASSERT_TRUE(journal::merge(disk, found->chunks, target));
+    merge_into(target);
     // Of the second slice before the first is read, of the third before the second is.
     ASSERT_EQ(target.asked_ahead.size(), 2U);
     for (u64 i = 0; i < 2; ++i) {
@@ -203,20 +205,16 @@ TEST_P(journal_merge, asks_ahead_for_the_next_slice_where_most_of_one_is_needed)
 TEST_P(journal_merge, of_few_pages_asks_for_none_ahead) {
     begin(3 * slice);
     commit({0, slice, 2 * slice});
-    const auto found = journal::scan(disk);
-    ASSERT_TRUE(found);
     watched_disk target(base);
-    ASSERT_TRUE(journal::merge(disk, found->chunks, target));
+    merge_into(target);
     EXPECT_TRUE(target.asked_ahead.empty());
 }
 
 TEST_P(journal_merge, has_each_slice_written_back_at_once) {
     begin(3 * slice);
     commit({0, slice, 2 * slice});
-    const auto found = journal::scan(disk);
-    ASSERT_TRUE(found);
     watched_disk target(base);
-    ASSERT_TRUE(journal::merge(disk, found->chunks, target));
+    merge_into(target);
     ASSERT_EQ(target.begun.size(), 3U);
     for (u64 i = 0; i < 3; ++i) {
         const watched_disk::range written{i * slice * line_size, slice * line_size};

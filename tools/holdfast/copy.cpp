@@ -73,6 +73,16 @@ int run(const copy_arguments& a) {
     return 0;
 }
 
+constexpr const char* remarks =
+    "TO is the state at the end of one epoch, no older than what was durable when the copy\n"
+    "began. FILE is not changed. On a disk it may be in use: meanwhile epochs go on being made\n"
+    "durable, but the journal grows, and closing the region waits for the copy. On tmpfs and\n"
+    "persistent memory a region in use is refused (exit code 5). Where the file system can\n"
+    "share blocks (xfs, btrfs), a copy takes a moment.\n\n"
+    "TO is another region, with an identity of its own and closed in order; it is there when\n"
+    "it is complete, or not at all. Until then it is called TO.partial; what a killed copy\n"
+    "leaves of that, the next one removes.";
+
 }  // namespace
 
 void add_copy(CLI::App& app, action& chosen) {
@@ -82,21 +92,7 @@ void add_copy(CLI::App& app, action& chosen) {
         .name("TO", a->to, "The copy")
         .flag("--force", a->force, "Replace TO if it is there and nobody uses it")
         .json(a->as_json)
-        .remarks(
-            "TO is the state at the end of one epoch, no older than what was durable when the "
-            "copy\n"
-            "began. FILE is not changed. On a disk it may be in use: meanwhile epochs go on being "
-            "made\n"
-            "durable, but the journal grows, and closing the region waits for the copy. On tmpfs "
-            "and\n"
-            "persistent memory a region in use is refused (exit code 5). Where the file system "
-            "can\n"
-            "share blocks (xfs, btrfs), a copy takes a moment.\n\n"
-            "TO is another region, with an identity of its own and closed in order; it is there "
-            "when\n"
-            "it is complete, or not at all. Until then it is called TO.partial; what a killed "
-            "copy\n"
-            "leaves of that, the next one removes.")
+        .remarks(remarks)
         .runs(chosen, [a] { return run(*a); });
 }
 

@@ -250,6 +250,10 @@ int run(const std::string& path, bool as_json) {
     return f->unsuitable ? complain(*f->unsuitable) : 0;
 }
 
+constexpr const char* remarks =
+    "Makes an unnamed file of 4 MiB beside PATH for a moment, to see what the kernel grants;\n"
+    "nothing else is touched. Exit code 10: no region can lie there.";
+
 }  // namespace
 
 void add_doctor(CLI::App& app, action& chosen) {
@@ -259,10 +263,7 @@ void add_doctor(CLI::App& app, action& chosen) {
               "Tell what this machine is good for, and which crashes a region at PATH survives")
         .optional_name("PATH", *path, "A file, existing or not, or a directory")
         .json(*as_json)
-        .remarks(
-            "Makes an unnamed file of 4 MiB beside PATH for a moment, to see what the kernel "
-            "grants;\n"
-            "nothing else is touched. Exit code 10: no region can lie there.")
+        .remarks(remarks)
         .runs(chosen, [path, as_json] { return run(*path, *as_json); });
 }
 

@@ -78,6 +78,16 @@ int run(const dump_arguments& a) {
     return 0;
 }
 
+constexpr const char* remarks =
+    "Never changes FILE, not even after a crash. It must not be open for writing: of a region\n"
+    "in use, `holdfast copy` makes a copy that can be dumped. Records that have expired or\n"
+    "were flushed are left out. TO is there when it is complete, or not at all.\n\n"
+    "The format is text, one line a record, with a checksum at its end; docs/dump_format.md\n"
+    "describes it. `holdfast load` reads it.\n\n"
+    "Example:\n"
+    "  holdfast dump data/store.hf | gzip >store.dump.gz\n"
+    "  gunzip <store.dump.gz | holdfast load new.hf";
+
 }  // namespace
 
 void add_dump(CLI::App& app, action& chosen) {
@@ -87,18 +97,7 @@ void add_dump(CLI::App& app, action& chosen) {
         .optional_name("TO", a->to, "The file to write; none, or -: the standard output")
         .flag("--force", a->force, "Replace TO if it is there")
         .json(a->as_json, "Print JSON about the dump, which must go to a file")
-        .remarks(
-            "Never changes FILE, not even after a crash. It must not be open for writing: of a "
-            "region\n"
-            "in use, `holdfast copy` makes a copy that can be dumped. Records that have expired "
-            "or\n"
-            "were flushed are left out. TO is there when it is complete, or not at all.\n\n"
-            "The format is text, one line a record, with a checksum at its end; "
-            "docs/dump_format.md\n"
-            "describes it. `holdfast load` reads it.\n\n"
-            "Example:\n"
-            "  holdfast dump data/store.hf | gzip >store.dump.gz\n"
-            "  gunzip <store.dump.gz | holdfast load new.hf")
+        .remarks(remarks)
         .runs(chosen, [a] { return run(*a); });
 }
 

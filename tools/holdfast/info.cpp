@@ -161,6 +161,11 @@ int run(const std::string& path, bool as_json) {
     return heap ? 0 : complain(heap.error());
 }
 
+constexpr const char* remarks =
+    "Never changes the file. Of a damaged region it prints what can be read, then says what is\n"
+    "wrong, with the exit code that an opening would have. Of a region that is open in another\n"
+    "process it prints the header (exit code 5).";
+
 }  // namespace
 
 void add_info(CLI::App& app, action& chosen) {
@@ -169,13 +174,7 @@ void add_info(CLI::App& app, action& chosen) {
     verb_line(app, "info", "Tell what a region holds, from its header and heap")
         .name("FILE", *path, "The region")
         .json(*as_json)
-        .remarks(
-            "Never changes the file. Of a damaged region it prints what can be read, then says "
-            "what "
-            "is\n"
-            "wrong, with the exit code that an opening would have. Of a region that is open in "
-            "another\n"
-            "process it prints the header (exit code 5).")
+        .remarks(remarks)
         .runs(chosen, [path, as_json] { return run(*path, *as_json); });
 }
 

@@ -91,6 +91,12 @@ int run(const load_arguments& a) {
     return 0;
 }
 
+constexpr const char* remarks =
+    "A dump that was cut off or altered is refused, and changes nothing: FILE is there when\n"
+    "it is complete, or not at all. Until then it is called FILE.partial; what a killed load\n"
+    "leaves of that, the next one removes. With --into-existing the whole dump is verified\n"
+    "before the first record is written.";
+
 }  // namespace
 
 void add_load(CLI::App& app, action& chosen) {
@@ -107,14 +113,7 @@ void add_load(CLI::App& app, action& chosen) {
         .not_both("--new-cas", "--into-existing")
         .not_both("--force", "--into-existing")
         .json(a->as_json)
-        .remarks(
-            "A dump that was cut off or altered is refused, and changes nothing: FILE is there "
-            "when\n"
-            "it is complete, or not at all. Until then it is called FILE.partial; what a killed "
-            "load\n"
-            "leaves of that, the next one removes. With --into-existing the whole dump is "
-            "verified\n"
-            "before the first record is written.")
+        .remarks(remarks)
         .runs(chosen, [a] { return run(*a); });
 }
 

@@ -31,9 +31,9 @@ void add_load(CLI::App& app, action& chosen);
 void add_doctor(CLI::App& app, action& chosen);
 void add_bench(CLI::App& app, action& chosen);
 
-/// The command line of a verb that takes names and flags only. CLI11, which takes a compiler ten
-/// seconds in each file, stays behind it. What values are bound to must live until the verb has
-/// run.
+/// The command line of a verb that takes names and flags only. CLI11, which takes a compiler longer
+/// than all the rest of such a file, stays behind it. What values are bound to must live until the
+/// verb has run.
 class verb_line {
    public:
     verb_line(CLI::App& app, const std::string& name, const std::string& what);
