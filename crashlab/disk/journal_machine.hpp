@@ -23,9 +23,10 @@ class journal_machine {
     static constexpr u64 first_lines = 32;  ///< of the base; it grows
     static constexpr u64 most_lines = 96;
     static constexpr u64 epochs = 12;  ///< of the second session
-    static constexpr journal::geometry shape{2 * journal::page, 3};
+    static constexpr u64 most_segments = 8;
 
-    explicit journal_machine(u64 seed) : random_(seed), memory_(first_lines * line_size) {
+    explicit journal_machine(u64 seed)
+        : random_(seed), memory_(first_lines * line_size), shape_(shape_of(seed)) {
         ends_.push_back(memory_);
         base_.become(memory_);
     }
@@ -75,6 +76,12 @@ class journal_machine {
     }
 
    private:
+    /// Segments for several records each, or records of several segments each.
+    static journal::geometry shape_of(u64 seed) {
+        return seed % 2 == 0 ? journal::geometry{2 * journal::page, 3}
+                             : journal::geometry{journal::page, 5};
+    }
+
     void power_for(u64& calls) { journal_.calls_left = base_.calls_left = &calls; }
 
     std::optional<std::string> bring_back(model_disk& journal, model_disk& base) const {
@@ -105,7 +112,7 @@ class journal_machine {
 
     bool run_session(u64 length) {
         who_.generation += 1;
-        auto core = journal::core::start(journal_, base_, who_, durable_, shape);
+        auto core = journal::core::start(journal_, base_, who_, durable_, shape_);
         if (!core) return false;
         is_named_ = true;
         for (u64 i = 0; i < length; ++i) {
@@ -123,7 +130,8 @@ class journal_machine {
             data.insert(data.end(), at, at + line_size);
         }
         const journal::record r{ends_.size() - 1, dirty, data.data()};
-        while (core.needs_space(r) && core.used() > 1) {
+        const bool may_grow = random_() % 4 == 0 && core.segments() < most_segments;
+        while (!may_grow && core.needs_space(r) && core.used() > 1) {
             if (!core.apply_some(1)) return false;
         }
         if (!core.commit(r)) return false;
@@ -158,6 +166,7 @@ class journal_machine {
 
     xoshiro256ss random_;
     bytes memory_;
+    journal::geometry shape_;
     std::vector<bytes> ends_;  ///< [e]: at the end of epoch e
     u64 durable_ = 0;
     bool is_named_ = false;  ///< a journal gets its name once its header is durable (K2)

@@ -100,6 +100,7 @@ const std::vector<target_description>& journal_cases() {
           "journal J1: a record durable before its epoch is announced",
           "journal J3: lines durable in the base before their records are given up",
           "journal J4: the header durable before a segment is used again",
+          "journal J5: the journal's length durable before it is said",
           "journal K0: records durable before recovery brings them to the base",
           "journal K1: base complete before the old journal is reset"},
          &journal}};

@@ -40,6 +40,7 @@ struct statistics {
     bool recovered = false;         ///< whether the last opening had to recover
     std::uint64_t recovery_ns = 0;  ///< from the start of the opening to the first possible answer
     std::uint64_t recovered_entries = 0;  ///< external-log entries applied then
+    std::uint64_t recovered_records = 0;  ///< epochs taken from the journal then (medium `file`)
 
     std::uint64_t flushes = 0;  ///< cache lines written back
     std::uint64_t fences = 0;

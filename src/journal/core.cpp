@@ -11,15 +11,15 @@ core::core(block_file& journal, block_file& base, const identity& who, u64 base_
     header_.who = who;
     header_.segment_bytes = shape.segment_bytes;
     header_.base_epoch = base_epoch;
+    header_.segments = shape.segments;
     applied_epoch_ = base_epoch;
 }
 
 result<std::unique_ptr<core>> core::start(block_file& journal, block_file& base,
                                           const identity& who, u64 base_epoch,
                                           const geometry& shape) {
-    auto grown = journal.extend(ring::file_bytes(shape.segment_bytes, shape.segments));
-    if (!grown) return tl::unexpected(grown.error());
     std::unique_ptr<core> c(new core(journal, base, who, base_epoch, shape));
+    if (auto ok = c->lengthen(shape.segments); !ok) return tl::unexpected(ok.error());
     // Both slots: nothing of an earlier session is to come up when one is damaged.
     for (const u64 serial : {0, 1}) {
         c->header_.serial = serial;
@@ -35,14 +35,38 @@ bool core::needs_space(const record& r) {
     return ring_.missing(r) != 0;
 }
 
-result<void> core::make_room(const record& r) {
-    const u64 missing = ring_.missing(r);
-    if (missing == 0) return {};
-    const u64 segments = ring_.segments() + missing;
+/// The file has so many segments, durably so (J5).
+result<void> core::lengthen(u64 segments) {
     auto grown = journal_.extend(ring::file_bytes(ring_.segment_bytes(), segments));
     if (!grown) return grown;
-    for (u64 i = 0; i < missing; ++i) ring_.add_segment();
+    if (auto ok = journal_.sync(); !ok) return ok;
+    ++syncs_;
+    HF_PERSIST_POINT("journal J5: the journal's length durable before it is said");
     return {};
+}
+
+result<void> core::make_room(const record& r) {
+    u64 missing = 0;
+    u64 segments = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        missing = ring_.missing(r);
+        segments = ring_.segments() + missing;
+    }
+    if (missing == 0) return {};
+    if (auto ok = lengthen(segments); !ok) return ok;
+    const std::lock_guard lock(mutex_);
+    for (; missing != 0; --missing) ring_.add_segment();
+    return {};
+}
+
+/// Writes the record where it has room. False: that was taken meanwhile, by sealing a segment.
+result<bool> core::append(const record& r) {
+    const std::lock_guard lock(mutex_);
+    if (ring_.missing(r) != 0) return false;
+    if (auto ok = ring_.append(journal_, r); !ok) return tl::unexpected(ok.error());
+    used_ = ring_.used().size();
+    return true;
 }
 
 result<void> core::commit(const record& r) {
@@ -51,11 +75,11 @@ result<void> core::commit(const record& r) {
         ++syncs_;
         HF_PERSIST_POINT("journal J0: the base's length durable before a record that needs it");
     }
-    {
-        const std::lock_guard lock(mutex_);
+    for (bool has_its_place = false; !has_its_place;) {
         if (auto ok = make_room(r); !ok) return ok;
-        if (auto ok = ring_.append(journal_, r); !ok) return ok;
-        used_ = ring_.used().size();
+        auto appended = append(r);
+        if (!appended) return tl::unexpected(appended.error());
+        has_its_place = *appended;
     }
     if (auto ok = journal_.sync(); !ok) return ok;
     ++syncs_;
@@ -102,6 +126,7 @@ result<void> core::say_applied(std::span<const chunk_place> applied) {
     header_facts next = header_;
     next.serial += 1;
     next.oldest = applied.back().next();
+    next.segments = segments();
     for (const chunk_place& c : applied) {
         if (c.next().chunk == 0) next.base_epoch = c.epoch;
     }

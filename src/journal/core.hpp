@@ -11,6 +11,7 @@
 //  J2 A record is durable before any line of it is written to the base file.
 //  J3 The lines are durable in the base file before the header gives their records up.
 //  J4 The header is durable before a segment of such records is used again.
+//  J5 The journal's length is durable before the header or a record says it.
 // A crash at any instant leaves a base file that holds, for each line, a value of an epoch between
 // header.base_epoch and the last durable one, or a part of it; the records from header.oldest on
 // say all lines that may differ from the last durable epoch, and the scan finds them complete.
@@ -31,7 +32,7 @@ namespace hf::journal {
 
 struct geometry {
     u64 segment_bytes = u64{8} << 20;  ///< a multiple of 4,096
-    u64 segments = 16;                 ///< at first; more are added as the region grows
+    u64 segments = 16;                 ///< at first, 3 at least; more are added as needed
     u64 most_bytes = u64{5} << 29;     ///< unless one record needs more
 };
 
@@ -42,8 +43,8 @@ class core {
                                                              const identity& who, u64 base_epoch,
                                                              const geometry& shape);
 
-    /// Makes one epoch durable (J0, J1). errc::no_space: the ring is full and cannot grow; nothing
-    /// counts, and it may be tried again. Any other error is final.
+    /// Makes one epoch durable (J0, J1, J5). errc::no_space: the ring is full and cannot grow;
+    /// nothing counts, and it may be tried again. Any other error is final.
     [[nodiscard]] result<void> commit(const record& r);
     /// The next commit() makes the base file's length durable first.
     void base_has_grown() noexcept { base_grown_.store(true, std::memory_order_release); }
@@ -71,6 +72,8 @@ class core {
     core(block_file& journal, block_file& base, const identity& who, u64 base_epoch,
          const geometry& shape);
     [[nodiscard]] result<void> make_room(const record& r);
+    [[nodiscard]] result<void> lengthen(u64 segments);
+    [[nodiscard]] result<bool> append(const record& r);
     [[nodiscard]] bool is_durable(const ring::used_segment& s) const noexcept;
     [[nodiscard]] result<void> say_applied(std::span<const chunk_place> applied);
 

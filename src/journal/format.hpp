@@ -19,6 +19,9 @@
 //  F2 A record counts when all its chunks are valid.
 //  F3 The header's position names the oldest chunk that recovery needs; all before it are in the
 //     base file, durably so.
+//  F4 Header and chunks say of how many segments the file was made, durably so, when they were
+//     written. A file that was cut short, wherever that be, is shorter than something in it says
+//     (ring.hpp).
 #pragma once
 
 #include "base/bits.hpp"
@@ -69,7 +72,8 @@ struct header_slot {
     u64 serial;      ///< counts the updates of the session
     u64 base_epoch;  ///< the base file has all epochs up to this one
     position oldest;
-    u64 reserved1[2];
+    u64 segments;  ///< that the file had at least
+    u64 reserved1;
 };
 
 struct chunk_header {
@@ -81,7 +85,8 @@ struct chunk_header {
     u32 count;   ///< chunks in the record
     u32 runs;
     u32 lines;
-    u64 reserved[2];
+    u64 segments;  ///< that the file had at least
+    u64 reserved;
 };
 
 static_assert(sizeof(header_slot) == 104 && offsetof(header_slot, checksum) == 8);

@@ -28,6 +28,7 @@ result<void> write_header(block_file& file, const header_facts& facts) {
     s.serial = facts.serial;
     s.base_epoch = facts.base_epoch;
     s.oldest = facts.oldest;
+    s.segments = facts.segments;
     s.checksum = checksum_of(s);
     std::memcpy(bytes.data(), &s, sizeof s);
     return file.write((facts.serial % 2) * page, bytes);
@@ -66,7 +67,8 @@ result<header_facts> read_header(block_file& file) {
                         bytes,
                         newest->serial,
                         newest->base_epoch,
-                        newest->oldest};
+                        newest->oldest,
+                        newest->segments};
 }
 
 }  // namespace hf::journal

@@ -13,6 +13,7 @@ struct header_facts {
     u64 serial = 0;
     u64 base_epoch = 0;
     position oldest;
+    u64 segments = 0;  ///< that the file had when this was written
 };
 
 /// Into the slot that the serial's lowest bit names. Not synced.

@@ -70,7 +70,8 @@ u64 ring::missing(const record& r) {
     plan(r);
     const auto needed = static_cast<u64>(std::count_if(
         plan_.begin(), plan_.end(), [](const planned& p) { return p.opens_segment; }));
-    return needed > free_.size() ? needed - free_.size() : 0;
+    const u64 wanted = needed == 0 ? 0 : needed + 1;  // R3
+    return wanted > free_.size() ? wanted - free_.size() : 0;
 }
 
 result<void> ring::append(block_file& file, const record& r) {
@@ -82,7 +83,7 @@ result<void> ring::append(block_file& file, const record& r) {
     for (u64 i = 0; i < plan_.size(); ++i) {
         const planned& p = plan_[i];
         if (p.opens_segment) {
-            HF_CHECK(fresh.size() < free_.size(), "the journal's ring is full");
+            HF_CHECK(fresh.size() + 1 < free_.size(), "the journal's ring is full");
             fresh.push_back({free_[fresh.size()], {}});
         }
         const u64 segment = fresh.empty() ? used_.back().index : fresh.back().index;
@@ -92,8 +93,8 @@ result<void> ring::append(block_file& file, const record& r) {
                           static_cast<u32>(plan_.size()),
                           p.runs,
                           p.lines};
-        chunk_header header{chunk_magic, 0,      next_record_, r.epoch, static_cast<u32>(i),
-                            place.count, p.runs, p.lines,      {}};
+        chunk_header header{chunk_magic, 0,      next_record_, r.epoch,   static_cast<u32>(i),
+                            place.count, p.runs, p.lines,      segments_, 0};
         const u64 run_area = p.runs * sizeof(u64);
         std::array<std::span<const std::byte>, 4> pieces{
             bytes_of(&header, sizeof header).subspan(offsetof(chunk_header, record)),

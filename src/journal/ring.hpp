@@ -8,6 +8,13 @@
 //     without a gap.
 //  R2 A free segment holds no chunk at or behind the header's position: it is freed only after the
 //     header that says so is durable (J4).
+//  R3 A segment is opened only where another one is free behind it.
+//
+// Cut short. Of a file that loses its segments from j on, something that is left says more than j
+//  (F4). If the last header was written when there was a segment j, it does. If not, j was added
+//  since, when a record needed all free segments (R3): the first of them is older than j, for free
+//  ones are used in the order in which they became free, and the record's chunk in it counts j. It
+//  is not given up without another header.
 //
 // Zeros ahead. What was allocated and never written is a hole to a file system that is asked to
 //  sync: it must make its own books durable besides the data, which takes as long again. So behind
@@ -62,7 +69,7 @@ class ring {
         return first_segment + segment_bytes * segments;
     }
 
-    /// How many more segments than are free append() would need.
+    /// How many more segments append() would need than are free (R3).
     [[nodiscard]] u64 missing(const record& r);
     /// Writes the record; missing(r) must be 0. On error nothing counts, and it may be tried again:
     /// at the same place, for a position must not be found twice.

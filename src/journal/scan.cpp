@@ -55,9 +55,23 @@ result<bool> is_valid(block_file& file, chunk_place& place, const chunk_header& 
     return place.end_line != 0;
 }
 
+/// Refuses a file that is shorter than the header or a chunk says (F4). It may be longer: it grows
+/// first.
+result<void> check_length(block_file& file, const header_facts& header, u64 segments) {
+    const auto bytes = file.size();
+    if (!bytes) return tl::unexpected(bytes.error());
+    const u64 has = (std::max(*bytes, first_segment) - first_segment) / header.segment_bytes;
+    if (has >= segments) return {};
+    return damaged(file, *bytes,
+                   "its end is missing: " + std::to_string(has) + " of " +
+                       std::to_string(segments) + " segments of " +
+                       std::to_string(header.segment_bytes) + " bytes are there");
+}
+
 // Of most pages the first line is all that is read: a scan costs by what the journal holds.
-result<void> find_chunks(block_file& file, const header_facts& header,
-                         std::vector<chunk_place>& found) {
+result<std::vector<chunk_place>> find_chunks(block_file& file, const header_facts& header) {
+    std::vector<chunk_place> found;
+    u64 segments = header.segments;
     const auto bytes = file.size();
     if (!bytes) return tl::unexpected(bytes.error());
     const u64 seed = seed_of(header.who);
@@ -75,20 +89,22 @@ result<void> find_chunks(block_file& file, const header_facts& header,
                 if (*valid) {
                     covered = (*place)->bytes();
                     found.push_back(**place);
+                    segments = std::max(segments, h.segments);
                 }
             }
             at = align_up(at + covered, page);
         }
     }
-    return {};
+    if (auto ok = check_length(file, header, segments); !ok) return tl::unexpected(ok.error());
+    return found;
 }
 
 /// All valid chunks from the header's position on, in order.
 result<std::vector<chunk_place>> chunks_in_order(block_file& file, const header_facts& header) {
-    std::vector<chunk_place> found;
-    if (auto ok = find_chunks(file, header, found); !ok) return tl::unexpected(ok.error());
-    std::erase_if(found, [&](const chunk_place& c) { return c.at < header.oldest; });
-    std::sort(found.begin(), found.end(),
+    auto found = find_chunks(file, header);
+    if (!found) return found;
+    std::erase_if(*found, [&](const chunk_place& c) { return c.at < header.oldest; });
+    std::sort(found->begin(), found->end(),
               [](const chunk_place& a, const chunk_place& b) { return a.at < b.at; });
     return found;
 }
@@ -99,13 +115,15 @@ result<history> up_to_the_gap(const block_file& file, const header_facts& header
                               std::vector<chunk_place> found, u64 under_way) {
     position expected = header.oldest;
     std::size_t complete = 0;
+    u64 gap = first_segment;  // or in a segment further on
     for (std::size_t i = 0; i < found.size() && found[i].at == expected; ++i) {
         expected = found[i].next();
+        gap = align_up(found[i].offset + found[i].bytes(), page);
         if (expected.chunk == 0) complete = i + 1;
     }
     const u64 missing = complete == 0 ? header.oldest.record : found[complete - 1].at.record + 1;
     if (complete == 0 && header.oldest.chunk != 0) {
-        return damaged(file, first_segment,
+        return damaged(file, gap,
                        "record " + std::to_string(missing) + " is damaged, which was complete");
     }
     if (under_way == 0) under_way = found.empty() ? missing : found.back().at.record;
@@ -113,7 +131,7 @@ result<history> up_to_the_gap(const block_file& file, const header_facts& header
         const auto later =
             std::find_if(found.begin() + static_cast<std::ptrdiff_t>(complete), found.end(),
                          [missing](const chunk_place& c) { return c.at.record > missing; });
-        return damaged(file, later == found.end() ? first_segment : later->offset,
+        return damaged(file, gap,
                        "record " + std::to_string(missing) + " is damaged: later ones are there" +
                            (later == found.end()
                                 ? ""

@@ -4,8 +4,9 @@
 //  the header's position on the complete records count, up to the first gap. One record at a time
 //  is under way when the power goes, the one behind the last complete one, and of it any part may
 //  be there. A valid chunk of a record still further on therefore means that something durable was
-//  damaged since: that is an error, never a shorter history.
-// Not covered. Damage to the very last record looks like one that was under way.
+//  damaged since: that is an error, never a shorter history. So is a file that was cut short (F4).
+// Not covered. Damage to the very last record looks like one that was under way; so does damage to
+//  all records from some one on.
 #pragma once
 
 #include "journal/header.hpp"

@@ -5,8 +5,14 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace hf::detail {
@@ -21,12 +27,65 @@ tl::unexpected<error> is_there(const fs::path& name) {
                     "choose another name, or remove the file"});
 }
 
+using magic_number = std::array<char, 8>;
+
+/// Whether one of its first two pages begins like that: as a region's do, of whatever version, and
+/// a journal's.
+result<bool> begins_with(const magic_number& magic, const file_handle& file, const fs::path& name) {
+    const auto facts = facts_of(file, name.string());
+    if (!facts) return tl::unexpected(facts.error());
+    constexpr std::size_t page = sizeof(layout::superblock);
+    static_assert(page == journal::page);
+    std::array<std::byte, page + sizeof magic> start{};
+    const auto length = std::min<u64>(facts->bytes, start.size());
+    auto read = read_start(file, name.string(), std::span(start).first(length));
+    if (!read) return tl::unexpected(read.error());
+    return std::memcmp(start.data(), magic.data(), magic.size()) == 0 ||
+           std::memcmp(start.data() + page, magic.data(), magic.size()) == 0;
+}
+
+result<bool> is_empty(const file_handle& file, const fs::path& name) {
+    const auto facts = facts_of(file, name.string());
+    if (!facts) return tl::unexpected(facts.error());
+    return facts->bytes == 0;
+}
+
+tl::unexpected<error> is_other(const fs::path& name, const char* than) {
+    return failure({errc::unsafe_file, making, name.string(),
+                    std::string("what is there is no ") + than + ", and is not replaced",
+                    "choose another name, or remove the file"});
+}
+
+/// Opens what is to be replaced: a region, or an empty file that has no journal.
+result<file_handle> open_old(const fs::path& name) {
+    auto old = open_file(name, true);
+    if (!old) return old;
+    const auto is_region = begins_with(std::to_array(layout::magic), *old, name);
+    if (!is_region) return tl::unexpected(is_region.error());
+    if (*is_region) return old;
+    const auto holds_nothing = is_empty(*old, name);
+    if (!holds_nothing) return tl::unexpected(holds_nothing.error());
+    if (!*holds_nothing) return is_other(name, "region");
+    if (auto ok = check_no_journal(name, making); !ok) return tl::unexpected(ok.error());
+    return old;
+}
+
 /// Removes a file that a killed process has left, and nothing that anybody uses.
 result<void> remove_unused(const fs::path& path) {
     if (!is_taken(path)) return {};
     const auto file = open_file(path, true);
     if (!file) return tl::unexpected(file.error());
     return remove_stale(path);
+}
+
+/// The same, if it is what we would have left.
+result<void> remove_left(const fs::path& path, const magic_number& magic, const char* kind) {
+    if (!is_taken(path)) return {};
+    const auto file = open_file(path, true);
+    if (!file) return tl::unexpected(file.error());
+    const auto is_ours = begins_with(magic, *file, path);
+    if (!is_ours) return tl::unexpected(is_ours.error());
+    return *is_ours ? remove_stale(path) : is_other(path, kind);
 }
 
 result<void> sync_directory(const fs::path& path) {
@@ -70,20 +129,20 @@ result<partial_region> partial_region::prepare(const fs::path& name, bool replac
     file_handle old;
     if (is_taken(name)) {
         if (!replace) return is_there(name);
-        auto opened = open_file(name, true);  // nobody may have it open, from now on
+        auto opened = open_old(name);  // nobody may have it open, from now on
         if (!opened) return tl::unexpected(opened.error());
         old = std::move(*opened);
-    } else if (is_taken(journal_path(name))) {
-        return failure({errc::usage, making, journal_path(name).string(),
-                        "there is a journal without its region",
-                        "bring its region back beside it, or move it away"});
+    } else if (auto ok = check_no_journal(name, making); !ok) {
+        return tl::unexpected(ok.error());
     }
-    partial_region made(name, replace);
+    partial_region made(name, old.is_open());  // nothing that comes there later
     made.old_ = std::move(old);
     made.pending_ = false;  // nothing of it is ours yet
-    for (const fs::path& left : {made.partial_, journal_path(made.partial_)}) {
-        if (auto ok = remove_unused(left); !ok) return tl::unexpected(ok.error());
-    }
+    auto removed = remove_left(made.partial_, std::to_array(layout::magic), "region");
+    if (!removed) return tl::unexpected(removed.error());
+    const auto journal = std::bit_cast<magic_number>(journal::header_magic);
+    removed = remove_left(journal_path(made.partial_), journal, "journal");
+    if (!removed) return tl::unexpected(removed.error());
     made.pending_ = true;
     return made;
 }

@@ -3,7 +3,7 @@
 // Purpose. Loading and copying take a while, and may fail, be refused, or be killed. Until they are
 //  done the region lies beside its place, as NAME.partial (with NAME.partial.journal on a disk), so
 //  that NAME is whole whenever it is there. What a killed process leaves is locked by nobody: the
-//  next one that makes the same region removes it.
+//  next one that makes the same region removes it, and no file of another kind.
 #pragma once
 
 #include "region/file.hpp"
@@ -16,8 +16,9 @@ namespace hf::detail {
 
 class partial_region {
    public:
-    /// `replace`: an existing NAME will be replaced by finish(). errc::usage when there is one and
-    /// it must not be, or a journal without its region; busy when it, or NAME.partial, is in use.
+    /// `replace`: a region of this NAME will be replaced by finish(); no other file ever is, for it
+    /// is somebody's, and named by mistake. errc::usage when there is a file that must not be
+    /// replaced, or a journal without its region; busy when it, or NAME.partial, is in use.
     [[nodiscard]] static result<partial_region> prepare(const std::filesystem::path& name,
                                                         bool replace);
     partial_region(partial_region&& other) noexcept;

@@ -65,7 +65,8 @@ result<void> check_match(const journal::history& found, const layout::header& h,
     const u64 last = std::max(found.last_epoch, said.base_epoch) + 1;
     if (epoch && *epoch > last) {
         return wrong("it is older than the region: the region was used since",
-                     "move the journal away if the region is the one that is wanted");
+                     "bring the region's own journal back; if the region was closed in order, move "
+                     "this one away");
     }
     if (std::none_of(both.begin(), both.end(), fits) ||
         (epoch && !from_start && *epoch <= said.base_epoch)) {
@@ -138,6 +139,7 @@ result<void> pending_redo::merge_into(journal::block_file& copy) const {
 
 journal::header_facts pending_redo::emptied() const {
     journal::header_facts header = history_.header;
+    header.segments = 0;  // it may stand in a file that holds nothing else
     if (history_.chunks.empty()) return header;
     header.oldest = history_.chunks.back().next();
     header.base_epoch = history_.last_epoch;
@@ -149,6 +151,11 @@ result<void> pending_redo::apply_to(const file_handle& base, const std::string& 
     journal::posix_file disk(file_.get(), name_);
     journal::posix_file target(base.get(), name);
     return journal::replay(disk, history_, target);
+}
+
+u64 pending_redo::records() const noexcept {
+    const auto& chunks = history_.chunks;
+    return chunks.empty() ? 0 : chunks.back().at.record - chunks.front().at.record + 1;
 }
 
 u64 pending_redo::needed_bytes() const noexcept {
@@ -165,10 +172,21 @@ result<void> check_journal(const layout::superblock& super, u64 bytes,
                         "restore the region and its journal from a backup"});
     }
     if (redo || super.medium != medium_kind::file || super.clean != 0) return {};
+    const std::string journal = journal_path(name).string();
     return failure({errc::corrupt, opening, name,
-                    "it was not closed in order, and its journal is missing",
-                    "bring " + journal_path(name).string() +
-                        " back beside it, or restore both from a backup"});
+                    is_taken(journal) ? "it was not closed in order, and the journal beside it is "
+                                        "one of an earlier session"
+                                      : "it was not closed in order, and its journal is missing",
+                    "bring the " + journal +
+                        " of its last session back beside it, or restore both from a backup"});
+}
+
+result<void> check_no_journal(const std::filesystem::path& region, std::string what) {
+    const auto path = journal_path(region);
+    if (!is_taken(path)) return {};
+    return failure({errc::usage, std::move(what), path.string(),
+                    "there is a journal without its region",
+                    "bring its region back beside it, or move it away"});
 }
 
 }  // namespace detail

@@ -48,6 +48,8 @@ class pending_redo {
     [[nodiscard]] result<void> apply_to(const file_handle& base, const std::string& name);
     /// Writes everything to a copy of the base, without a sync.
     [[nodiscard]] result<void> merge_into(journal::block_file& copy) const;
+    /// Whole epochs that the base may lack.
+    [[nodiscard]] u64 records() const noexcept;
     /// Up to where a region reaches that has all the lines.
     [[nodiscard]] u64 needed_bytes() const noexcept;
     /// The header of a journal without records for a base that has everything.
@@ -74,5 +76,8 @@ class pending_redo {
 [[nodiscard]] result<void> check_journal(const layout::superblock& super, u64 bytes,
                                          const std::optional<pending_redo>& redo,
                                          const std::string& name);
+/// Before a region is made: errc::usage when a journal lies at its place, which may be all that is
+/// left of somebody's data. `what` is being done.
+[[nodiscard]] result<void> check_no_journal(const std::filesystem::path& region, std::string what);
 
 }  // namespace hf::detail

@@ -120,6 +120,9 @@ result<detail::file_handle> create_file(const std::filesystem::path& path,
         return failure({errc::usage, "create the region", name,
                         "there is a file of this name already", "open it, or choose another name"});
     }
+    if (auto ok = detail::check_no_journal(path, "create the region"); !ok) {
+        return tl::unexpected(ok.error());
+    }
     const auto pages = initial_pages(o.initial_size, o, name);
     if (!pages) return tl::unexpected(pages.error());
     auto file = detail::create_unnamed(path);
@@ -239,7 +242,10 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
         const std::span mapped(r->base(), bytes);
         if (auto ok = (*redo)->overlay(mapped); !ok) return tl::unexpected(ok.error());
     }
-    if (*redo) r->journal_file_ = (*redo)->take_file();
+    if (*redo) {
+        r->recovered_records_ = (*redo)->records();
+        r->journal_file_ = (*redo)->take_file();
+    }
     r->adopt(std::move(*facts), file_bytes);
     return r;
 }

@@ -129,6 +129,8 @@ class region {
     void track_pages(page_tracker::way best);
     /// nullptr: who stores names the lines.
     [[nodiscard]] page_tracker* tracker() const noexcept { return tracker_.get(); }
+    /// Epochs that this opening took from a journal; the base may have had some of them.
+    [[nodiscard]] u64 recovered_records() const noexcept { return recovered_records_; }
     /// Of the journal; tests want small ones.
     void set_journal_shape(const journal::geometry& shape) noexcept { journal_shape_ = shape; }
 
@@ -215,6 +217,7 @@ class region {
 
     mutable std::mutex root_mutex_;  // the names of the roots
 
+    u64 recovered_records_ = 0;
     journal::geometry journal_shape_;
     std::unique_ptr<journal::redo_journal> redo_;
 };

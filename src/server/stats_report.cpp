@@ -74,6 +74,7 @@ void checkpoint_lines(report& r, const statistics& s) {
     r.line("recovered", s.recovered ? 1 : 0);
     r.line("recovery_us", s.recovery_ns / us);
     r.line("recovered_entries", s.recovered_entries);
+    r.line("recovered_records", s.recovered_records);
     r.line("generation", s.generation);
     r.line("region_bytes", s.region_bytes);
     r.line("allocated_bytes", s.allocated_bytes);

@@ -86,6 +86,44 @@ TEST_F(journal_core, chunks_of_other_regions_and_sessions_do_not_count) {
     EXPECT_EQ(found->header.base_epoch, 2U);
 }
 
+// Whatever is cut off, be it a record, several, or space that none has used yet.
+TEST_F(journal_core, a_file_that_was_cut_short_anywhere_is_an_error) {
+    const auto check_all_cuts = [this] {
+        const auto whole = journal::scan(disk);
+        ASSERT_TRUE(whole) << whole.error().to_string();
+        for (u64 length = disk.now().size() - journal::page;; length -= journal::page) {
+            lab::model_disk cut(bytes(disk.now().begin(),
+                                      disk.now().begin() + static_cast<std::ptrdiff_t>(length)));
+            const auto found = journal::scan(cut);
+            ASSERT_FALSE(found) << length << " of " << disk.now().size() << " bytes";
+            EXPECT_EQ(found.error().code, errc::corrupt);
+            if (length == 0) break;
+        }
+    };
+    check_all_cuts();
+    xoshiro256ss random(7);
+    for (u8 i = 1; i <= 60; ++i) {
+        // It grows, from time to time by more than one segment, and is used again in any order.
+        std::vector<u64> lines;
+        const u64 count = 1 + random() % (i % 10 == 0 ? 900 : 150);
+        for (u64 l = 0; l < count; ++l) lines.push_back(l);
+        ASSERT_TRUE(commit(lines, i));
+        check_all_cuts();
+        if (random() % 8 == 0) {
+            ASSERT_TRUE(core->apply_some(1 + random() % 4, random() % 4 == 0));
+            check_all_cuts();
+        }
+    }
+    EXPECT_GT(core->segments(), 2 * small.segments);
+}
+
+// A file that is longer than it was said to be had just grown when the power went.
+TEST_F(journal_core, a_longer_file_is_none) {
+    ASSERT_TRUE(commit({1}, 1));
+    disk.now().resize(disk.now().size() + journal::page + 17);
+    EXPECT_TRUE(journal::scan(disk));
+}
+
 TEST_F(journal_core, one_slot_of_the_header_is_enough) {
     ASSERT_TRUE(commit({1}, 1));
     ASSERT_TRUE(core->apply_some(8, true));

@@ -77,6 +77,7 @@ TEST_F(map_file, what_was_synced_survives_the_process) {
         fill_and_die(round * 3000, (round + 1) * 3000);
         const map m = open();
         EXPECT_TRUE(m.stats().recovered);
+        EXPECT_GT(m.stats().recovered_records, 0U);
         EXPECT_EQ(m.stats().failed_epochs, 0U) << "an epoch is there whole or not at all";
         expect_all(m, (round + 1) * 3000);
     }
@@ -171,6 +172,42 @@ TEST_F(map_file, an_older_journal_is_noticed) {
     expect_all(open(), 20);
     fs::copy_file(dir / "new", journal, fs::copy_options::overwrite_existing);
     expect_all(open(), 20);
+}
+
+TEST_F(map_file, the_journal_of_an_earlier_session_is_told_from_one_that_is_missing) {
+    fill_and_die(0, 10);
+    fs::copy_file(journal, dir / "kept");
+    must(open().close());
+    fill_and_die(0, 20);
+    fs::copy_file(dir / "kept", journal, fs::copy_options::overwrite_existing);
+    const error e = refused();
+    EXPECT_EQ(e.code, errc::corrupt);
+    EXPECT_NE(e.why.find("earlier session"), std::string::npos) << e.to_string();
+}
+
+// As a copying program that was stopped leaves it. Where all records are gone, their absence alone
+// would look like a store in which nothing was ever written.
+TEST_F(map_file, a_journal_that_was_cut_short_is_noticed) {
+    fill_and_die(0, 2000);
+    const u64 whole = fs::file_size(journal);
+    for (const u64 length : {whole - 1, whole / 2, u64{148} << 10, u64{12} << 10, u64{8} << 10}) {
+        fs::resize_file(journal, length);
+        const error e = refused();
+        EXPECT_EQ(e.code, errc::corrupt);
+        EXPECT_NE(e.why.find("end is missing"), std::string::npos) << e.to_string();
+    }
+}
+
+// It may be all that is left of somebody's data.
+TEST_F(map_file, no_region_is_made_beside_a_journal) {
+    fill_and_die(0, 10);
+    fs::rename(file, dir / "kept");
+    const error e = refused();
+    EXPECT_EQ(e.code, errc::usage);
+    EXPECT_NE(e.why.find("journal without its region"), std::string::npos) << e.to_string();
+    EXPECT_FALSE(fs::exists(file));
+    fs::rename(dir / "kept", file);
+    expect_all(open(), 10);
 }
 
 TEST_F(map_file, an_older_base_is_noticed) {

@@ -12,6 +12,7 @@
 #include "base/os_error.hpp"
 #include "region/file.hpp"
 #include "region/header.hpp"
+#include "region/redo.hpp"
 
 namespace hf::tool {
 
@@ -87,6 +88,10 @@ result<header_view> header_view::read(const std::filesystem::path& path) {
         if (n == 0) break;
         v.header_bytes += static_cast<u64>(n);
     }
+    // What a crash left is the base and what its journal says, where that can be had.
+    // Not beside somebody who has the region locked, and expects to be alone with both files.
+    const auto locked = detail::open_file(path, false);
+    if (locked && v.header_bytes == sizeof *h) (void)detail::pending_redo::find(path, *h, false);
     for (unsigned i = 0; i < 2; ++i) {
         v.super_verdict[i] = judge(h->super[i]);
         if (!is_whole(v.super_verdict[i])) continue;

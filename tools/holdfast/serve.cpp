@@ -123,7 +123,11 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
     std::string text = s.path + ": ";
     const std::string took =
         human_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(s.recovery_ns)));
-    if (s.recovered) {
+    if (s.recovered && s.medium == "file" && s.recovered_entries == 0) {
+        text += fmt::format("recovered in {}: {} {} of the journal applied", took,
+                            human_count(s.recovered_records),
+                            s.recovered_records == 1 ? "record" : "records");
+    } else if (s.recovered) {
         text += fmt::format(
             "recovered in {}: {} log {} applied, {} failed {} to undo on the way", took,
             human_count(s.recovered_entries), s.recovered_entries == 1 ? "entry" : "entries",
