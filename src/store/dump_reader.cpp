@@ -12,7 +12,6 @@ namespace hf::detail {
 namespace {
 
 constexpr const char* reading = "read the dump";
-constexpr std::string_view start_of_start = "holdfast-dump ";
 constexpr std::size_t piece = std::size_t{256} << 10;
 /// Every byte escaped, and room for the numbers.
 constexpr std::size_t longest_line = 4 * (max_key_size + max_value_size) + 128;
@@ -131,8 +130,8 @@ result<std::string_view> dump_reader::must_read_line() {
 result<void> dump_reader::read_start() {
     const auto line = must_read_line();
     if (!line) return tl::unexpected(line.error());
-    if (!line->starts_with(start_of_start)) return wrong("it is no dump of Holdfast's");
-    const auto version = line->substr(start_of_start.size());
+    if (!line->starts_with(dump_start)) return wrong("it is no dump of Holdfast's");
+    const auto version = line->substr(dump_start.size());
     unsigned number = 0;
     if (!parse_number(version, number)) return wrong("its version is no number");
     if (number != dump_version) {

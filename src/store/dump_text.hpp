@@ -34,6 +34,8 @@
 namespace hf::detail {
 
 inline constexpr unsigned dump_version = 1;
+/// What a dump of any version begins with.
+inline constexpr std::string_view dump_start = "holdfast-dump ";
 
 /// A line of a dump.
 struct dump_line {

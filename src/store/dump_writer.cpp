@@ -47,7 +47,7 @@ result<void> dump_writer::pass_on(std::size_t keep_below) {
 }
 
 result<void> dump_writer::begin(u64 flush_at) {
-    text_ = "holdfast-dump ";
+    text_ = dump_start;
     put_number(dump_version);
     text_ += '\n';
     if (flush_at != 0) {

@@ -139,7 +139,10 @@ TEST_F(copy, a_name_that_is_taken_is_kept_unless_it_may_be_replaced) {
     fill_and_die();
     write_file(to, std::vector<std::byte>(3));
     EXPECT_EQ(copy_store(file, to).error().code, errc::usage);
+    EXPECT_EQ(copy_store(file, to, true).error().code, errc::unsafe_file) << "it is no region";
     EXPECT_EQ(fs::file_size(to), 3U);
+    fs::remove(to);
+    must(copy_store(file, to));
     must(copy_store(file, to, true));
     expect_a_good_copy();
     {

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <holdfast/map.hpp>
 
@@ -10,6 +12,8 @@
 
 namespace hf::test {
 namespace {
+
+using arguments = std::vector<std::string>;
 
 constexpr int records = 3000 - 700 + 3000 + 3;
 
@@ -58,12 +62,56 @@ TEST_F(dump_verb, names_that_are_taken_are_kept_unless_forced) {
     EXPECT_EQ(o.code, 2);
     expect_one_clear_error(o);
     EXPECT_EQ(read_file(text), "mine");
-    EXPECT_EQ(holdfast({"dump", file, text, "--force"}).code, 0);
+    ASSERT_EQ(holdfast({"dump", file, dir / "new.dump"}).code, 0);
+    EXPECT_EQ(holdfast({"dump", file, dir / "new.dump"}).code, 2);
+    EXPECT_EQ(holdfast({"dump", file, dir / "new.dump", "--force"}).code, 0);
     write_file(other, "mine");
-    EXPECT_EQ(holdfast({"load", other, text}).code, 2);
+    EXPECT_EQ(holdfast({"load", other, dir / "new.dump"}).code, 2);
     EXPECT_EQ(read_file(other), "mine");
-    EXPECT_EQ(holdfast({"load", other, text, "--force"}).code, 0);
+    std::filesystem::remove(other);
+    EXPECT_EQ(holdfast({"load", other, dir / "new.dump"}).code, 0);
+    EXPECT_EQ(holdfast({"load", other, dir / "new.dump", "--force"}).code, 0);
     EXPECT_EQ(holdfast({"check", other}).code, 0);
+}
+
+// One slip of the hand must not cost a store: a dump replaces dumps, a region regions.
+TEST_F(dump_verb, a_file_of_another_kind_is_never_replaced) {
+    const std::string lib = dir / "lib.py";
+    write_file(lib, "print()\n");
+    ASSERT_EQ(holdfast({"dump", file, text}).code, 0);
+    ASSERT_EQ(holdfast({"copy", file, other}).code, 0);
+    for (const arguments& a :
+         {arguments{"dump", file, file}, arguments{"dump", file, other},
+          arguments{"dump", file, lib}, arguments{"load", text, text}, arguments{"load", lib, text},
+          arguments{"copy", file, text}, arguments{"copy", file, lib}}) {
+        const std::string& target = a[0] == "load" ? a[1] : a[2];
+        const std::string before = read_file(target);
+        arguments forced = a;
+        forced.emplace_back("--force");
+        const outcome o = holdfast(forced);
+        EXPECT_EQ(o.code, 4) << a[0] << ' ' << target;
+        expect_one_clear_error(o);
+        EXPECT_TRUE(read_file(target) == before) << a[0] << ' ' << target << " has changed";
+    }
+    write_file(lib, "");
+    EXPECT_EQ(holdfast({"dump", file, lib, "--force"}).code, 0) << "an empty file holds nothing";
+}
+
+// A killed load or dump has left X.partial, and what is there may be the user's best hope.
+TEST_F(dump_verb, what_another_verb_has_left_half_done_is_not_replaced) {
+    ASSERT_EQ(holdfast({"copy", file, dir / "a.partial"}).code, 0);
+    ASSERT_EQ(holdfast({"dump", file, dir / "b.partial"}).code, 0);
+    const std::string region = read_file(dir / "a.partial");
+    const std::string dump = read_file(dir / "b.partial");
+    EXPECT_EQ(holdfast({"dump", dir / "a.partial", dir / "a"}).code, 4);
+    EXPECT_EQ(holdfast({"load", dir / "b", dir / "b.partial"}).code, 4);
+    EXPECT_EQ(holdfast({"copy", file, dir / "b"}).code, 4);
+    EXPECT_TRUE(read_file(dir / "a.partial") == region);
+    EXPECT_TRUE(read_file(dir / "b.partial") == dump);
+    EXPECT_EQ(holdfast({"dump", file, dir / "b"}).code, 0) << "its own leftover";
+    EXPECT_EQ(holdfast({"copy", file, dir / "a"}).code, 0) << "its own leftover";
+    EXPECT_FALSE(std::filesystem::exists(dir / "a.partial"));
+    EXPECT_FALSE(std::filesystem::exists(dir / "b.partial"));
 }
 
 TEST_F(dump_verb, of_a_region_in_use_has_code_5_and_names_copy) {

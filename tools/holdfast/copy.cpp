@@ -90,7 +90,7 @@ void add_copy(CLI::App& app, action& chosen) {
     verb_line(app, "copy", "Copy a region, also while it is served")
         .name("FILE", a->file, "The region")
         .name("TO", a->to, "The copy")
-        .flag("--force", a->force, "Replace TO if it is there and nobody uses it")
+        .flag("--force", a->force, "Replace TO if it is a region that nobody uses")
         .json(a->as_json)
         .remarks(remarks)
         .runs(chosen, [a] { return run(*a); });

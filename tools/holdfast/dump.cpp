@@ -95,7 +95,7 @@ void add_dump(CLI::App& app, action& chosen) {
     verb_line(app, "dump", "Write a store's records as text")
         .name("FILE", a->file, "The region")
         .optional_name("TO", a->to, "The file to write; none, or -: the standard output")
-        .flag("--force", a->force, "Replace TO if it is there")
+        .flag("--force", a->force, "Replace TO if it is a dump")
         .json(a->as_json, "Print JSON about the dump, which must go to a file")
         .remarks(remarks)
         .runs(chosen, [a] { return run(*a); });

@@ -109,7 +109,7 @@ void add_load(CLI::App& app, action& chosen) {
               "keys are replaced")
         .flag("--new-cas", a->new_cas,
               "Give every record a new cas unique. With --into-existing that is always done")
-        .flag("--force", a->force, "Replace FILE if it is there")
+        .flag("--force", a->force, "Replace FILE if it is a region that nobody uses")
         .not_both("--new-cas", "--into-existing")
         .not_both("--force", "--into-existing")
         .json(a->as_json)

@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "base/os_error.hpp"
 
@@ -37,9 +39,54 @@ result<std::size_t> read_some(int fd, std::span<char> into, const std::string& n
     }
 }
 
+/// Whether it begins as a dump does, of whatever version, or is empty.
+bool is_dump_or_empty(const detail::file_handle& file) {
+    struct stat s{};
+    if (!file.is_open() || ::fstat(file.get(), &s) != 0 || !S_ISREG(s.st_mode)) return false;
+    std::array<char, detail::dump_start.size()> start{};
+    const ssize_t n = ::pread(file.get(), start.data(), start.size(), 0);
+    return n == 0 || (n > 0 && std::string_view(start.data(), start.size()) == detail::dump_start);
+}
+
+bool is_dump_or_empty(const std::string& name) {
+    return is_dump_or_empty(detail::file_handle(
+        ::open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)));
+}
+
+tl::unexpected<error> is_other(const std::string& name) {
+    return failure({errc::unsafe_file, writing, name,
+                    "what is there is no dump, and is not replaced",
+                    "choose another name, or remove the file"});
+}
+
 tl::unexpected<error> is_there(const std::string& name) {
     return failure({errc::usage, writing, name, "there is a file of this name already",
-                    "choose another name, or replace it with --force"});
+                    is_dump_or_empty(name) ? "choose another name, or replace it with --force"
+                                           : "choose another name, or remove the file"});
+}
+
+result<void> check_place(const std::string& name, bool replace) {
+    if (!detail::is_taken(name)) return {};
+    if (!replace) return is_there(name);
+    return is_dump_or_empty(name) ? result<void>() : is_other(name);
+}
+
+/// A new file, or what a killed dump has left: locked, and empty.
+result<detail::file_handle> open_partial(const std::string& partial) {
+    const detail::file_handle made(
+        ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!made.is_open() && errno != EEXIST) {
+        return failure(os_error(writing, partial, "check the rights on its directory"));
+    }
+    auto file = detail::open_file(partial, true);  // errc::busy: another dump is on its way
+    if (!file) return file;
+    if (!detail::is_at(*file, partial)) {
+        return failure({errc::busy, writing, partial, "another dump has just been finished",
+                        "look at that, or try again"});
+    }
+    if (!is_dump_or_empty(*file)) return is_other(partial);
+    if (auto ok = detail::truncate(*file, partial, 0); !ok) return tl::unexpected(ok.error());
+    return file;
 }
 
 }  // namespace
@@ -47,13 +94,11 @@ tl::unexpected<error> is_there(const std::string& name) {
 result<text_output> text_output::open(const std::string& name, bool replace) {
     text_output out(is_stream(name) ? "" : name, replace);
     if (out.name_.empty()) return out;
-    if (!replace && detail::is_taken(name)) return is_there(name);
-    const std::string partial = out.partial();
-    out.file_ = detail::file_handle(
-        ::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!out.file_.is_open()) {
-        return failure(os_error(writing, partial, "check the rights on its directory"));
-    }
+    if (auto ok = check_place(name, replace); !ok) return tl::unexpected(ok.error());
+    out.replace_ = detail::is_taken(name);  // and nothing that comes there later
+    auto file = open_partial(out.partial());
+    if (!file) return tl::unexpected(file.error());
+    out.file_ = std::move(*file);
     return out;
 }
 
@@ -71,6 +116,7 @@ result<void> text_output::finish() {
     if (::fsync(file_.get()) != 0) {
         return failure(os_error(writing, partial(), "check the device"));
     }
+    if (auto ok = check_place(name_, replace_); !ok) return ok;
     const unsigned how = replace_ ? 0 : RENAME_NOREPLACE;
     if (::renameat2(AT_FDCWD, partial().c_str(), AT_FDCWD, name_.c_str(), how) != 0) {
         if (errno == EEXIST) return is_there(name_);

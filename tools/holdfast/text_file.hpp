@@ -19,7 +19,8 @@ namespace hf::tool {
 /// A file that gets its name when it is complete, or the standard output.
 class text_output {
    public:
-    /// `replace`: also over a file that is there.
+    /// `replace`: also over a dump that is there, but over no other file: least of all the region
+    /// that is being dumped, or its journal.
     [[nodiscard]] static result<text_output> open(const std::string& name, bool replace);
     text_output(text_output&&) noexcept = default;
     text_output& operator=(text_output&&) = delete;
