@@ -60,6 +60,8 @@ INSTANTIATE_TEST_SUITE_P(
     of_a_user, nonsense,
     ::testing::Values(
         arguments{}, arguments{"dance"}, arguments{"--dance"}, arguments{"info"},
+        arguments{"info", ""}, arguments{"copy", "a", ""}, arguments{"dump", "a", ""},
+        arguments{"load", "a", ""}, arguments{"doctor", ""}, arguments{"serve", "--file", ""},
         arguments{"check"}, arguments{"info", "a", "b"}, arguments{"check", "--repair", "a"},
         arguments{"copy", "a"}, arguments{"dump"}, arguments{"dump", "a", "b", "c"},
         arguments{"dump", "a", "--json"}, arguments{"dump", "a", "-", "--json"}, arguments{"load"},

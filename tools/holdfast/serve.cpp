@@ -1,12 +1,9 @@
 // `holdfast serve`: a region's store over TCP, in memcached's text protocol.
 #include <CLI/CLI.hpp>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -21,9 +18,9 @@
 
 #include "base/os_error.hpp"
 #include "checkpoint/domain.hpp"
+#include "option_checks.hpp"
 #include "output.hpp"
 #include "quantity.hpp"
-#include "quantity_options.hpp"
 #include "server/server.hpp"
 #include "survival.hpp"
 #include "verb.hpp"
@@ -35,15 +32,6 @@ namespace {
 constexpr const char* default_file = "data/store.hf";
 constexpr std::uint64_t least_size = std::uint64_t{16} << 20;
 constexpr std::uint32_t most_latency_ns = 1000;
-
-const CLI::Validator numeric_address(
-    [](std::string& text) -> std::string {
-        std::array<unsigned char, sizeof(in6_addr)> ignored{};
-        if (::inet_pton(AF_INET, text.c_str(), ignored.data()) == 1) return {};
-        if (::inet_pton(AF_INET6, text.c_str(), ignored.data()) == 1) return {};
-        return "\"" + text + "\" is no numeric IPv4 or IPv6 address";
-    },
-    "");
 
 /// As they were given; defaults included, so that the help shows them.
 struct serve_arguments {
@@ -190,10 +178,11 @@ void add_serve(CLI::App& app, action& chosen) {
     verb->add_option("-f,--file,FILE", a->file,
                      "The region; it is created where there is none, and recovered where a crash\n"
                      "left it. It lies on a disk, on tmpfs, or on a file system mounted with dax")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->check(some_name());
     verb->add_option("-l,--listen", a->address, "Numeric address to listen on")
         ->capture_default_str()
-        ->check(numeric_address)
+        ->check(numeric_address())
         ->type_name("ADDRESS");
     verb->add_option("-p,--port", a->port, "TCP port; 0: a free one, which is printed")
         ->capture_default_str()

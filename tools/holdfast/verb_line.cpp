@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "option_checks.hpp"
 #include "verb.hpp"
 
 namespace hf::tool {
@@ -10,13 +11,13 @@ verb_line::verb_line(CLI::App& app, const std::string& name, const std::string& 
     : verb_(*app.add_subcommand(name, what)) {}
 
 verb_line& verb_line::name(const std::string& called, std::string& value, const std::string& what) {
-    verb_.add_option(called, value, what)->required()->type_name("");
+    verb_.add_option(called, value, what)->required()->check(some_name())->type_name("");
     return *this;
 }
 
 verb_line& verb_line::optional_name(const std::string& called, std::string& value,
                                     const std::string& what) {
-    auto* const option = verb_.add_option(called, value, what)->type_name("");
+    auto* const option = verb_.add_option(called, value, what)->check(some_name())->type_name("");
     if (!value.empty()) option->capture_default_str();
     return *this;
 }

@@ -1,5 +1,9 @@
-#include "quantity_options.hpp"
+#include "option_checks.hpp"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <array>
 #include <string>
 
 #include "quantity.hpp"
@@ -39,6 +43,25 @@ CLI::Validator latency_up_to(std::uint32_t most) {
             if (latency && *latency <= most) return {};
             return "\"" + text + "\" is no latency; choose 0 to " + std::to_string(most) +
                    " ns, dram, pcm or sttm";
+        },
+        "");
+}
+
+CLI::Validator numeric_address() {
+    return CLI::Validator(
+        [](std::string& text) -> std::string {
+            std::array<unsigned char, sizeof(in6_addr)> ignored{};
+            if (::inet_pton(AF_INET, text.c_str(), ignored.data()) == 1) return {};
+            if (::inet_pton(AF_INET6, text.c_str(), ignored.data()) == 1) return {};
+            return "\"" + text + "\" is no numeric IPv4 or IPv6 address";
+        },
+        "");
+}
+
+CLI::Validator some_name() {
+    return CLI::Validator(
+        [](std::string& text) -> std::string {
+            return text.empty() ? "an empty name names no file" : "";
         },
         "");
 }
