@@ -123,30 +123,40 @@ class comparison {
         return {};
     }
 
-    /// In another order each repetition, so that nobody always runs behind the same neighbour.
     result<void> measure(workload w, distribution d, acknowledge ack) {
-        results_.cells.push_back({w, d, ack, std::vector<std::vector<sample>>(all_.size())});
+        const std::vector<std::vector<sample>> none(all_.size());
+        results_.cells.push_back({w, d, ack, none, none});
         cell& c = results_.cells.back();
-        for (unsigned r = 0; r < o_.repetitions; ++r) {
-            progress("drawing operations");
-            const stream steps = draw(w, d, r);
-            for (std::size_t i = 0; i < all_.size(); ++i) {
-                if (interrupted()) return {};
-                const std::size_t which = (i + r) % all_.size();
-                progress(fmt::format("{} {} {}: repetition {} of {}, {}", to_string(w),
-                                     to_string(d), to_string(ack), r + 1, o_.repetitions,
-                                     all_[which]->name));
-                auto measured = one_round(*all_[which], steps, ack);
-                if (!measured) return tl::unexpected(measured.error());
-                if (!interrupted()) c.of_entrant[which].push_back(std::move(*measured));
-            }
+        for (unsigned turn = 0; turn <= o_.repetitions && !interrupted(); ++turn) {
+            if (auto done = take_turns(c, turn); !done) return done;
         }
         return {};
     }
 
-    [[nodiscard]] stream draw(workload w, distribution d, unsigned repetition) const {
+    /// In another order each time, so that nobody always runs behind the same neighbour. Turn 0 is
+    /// the running in, which does not count.
+    result<void> take_turns(cell& c, unsigned turn) {
+        const std::string what =
+            fmt::format("{} {} {}", to_string(c.work), to_string(c.spread), to_string(c.ack));
+        progress(what + ": drawing operations");
+        const stream steps = draw(c.work, c.spread, turn);
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            if (interrupted()) return {};
+            const std::size_t which = (i + turn) % all_.size();
+            const std::string part =
+                turn == 0 ? "running in" : fmt::format("repetition {} of {}", turn, o_.repetitions);
+            progress(fmt::format("{}: {}, {}", what, part, all_[which]->name));
+            auto measured = one_round(*all_[which], steps, c.ack);
+            if (!measured) return tl::unexpected(measured.error());
+            auto& samples = (turn == 0 ? c.running_in : c.of_entrant)[which];
+            if (!interrupted()) samples.push_back(std::move(*measured));
+        }
+        return {};
+    }
+
+    [[nodiscard]] stream draw(workload w, distribution d, unsigned turn) const {
         const u64 length = std::clamp(4 * o_.records, fewest_steps, most_steps);
-        auto drawn = make_streams({w, d, o_.records, length, 1}, o_.seed + repetition);
+        auto drawn = make_streams({w, d, o_.records, length, 1}, o_.seed + turn);
         return std::move(drawn.front());
     }
 

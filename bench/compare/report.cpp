@@ -106,6 +106,7 @@ void add_row(const cell& c, std::size_t which, const comparison_results& r, u32 
                         {"bytes per byte", median(amplifications(samples, value_size))},
                         {"latency ns", latency_json(ns)}};
     for (const sample& s : samples) j["repetitions"].push_back(sample_json(s));
+    for (const sample& s : c.running_in[which]) j["running in"].push_back(sample_json(s));
     results.push_back(std::move(j));
 }
 

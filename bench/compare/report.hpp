@@ -24,6 +24,7 @@ struct cell {
     distribution spread;
     acknowledge ack;
     std::vector<std::vector<sample>> of_entrant;
+    std::vector<std::vector<sample>> running_in;  ///< of each entrant one, which does not count
 };
 
 struct loading {

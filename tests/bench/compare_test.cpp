@@ -62,6 +62,7 @@ class compare : public ::testing::Test {
 
     static void check_result(const nlohmann::json& r, const compare_options& o) {
         ASSERT_EQ(r["repetitions"].size(), o.repetitions);
+        EXPECT_EQ(r["running in"].size(), 1U) << "and no more that is not counted";
         const unsigned clients = r["ack"] == "behind" ? o.threads : o.clients;
         EXPECT_EQ(r["latency ns"]["operations"], o.operations * clients * o.repetitions);
         for (const auto& s : r["repetitions"]) {
