@@ -12,7 +12,7 @@
 #include "bench/processor.hpp"
 #include "bench/subject.hpp"
 #include "persist/counters.hpp"
-#include "store/engine.hpp"
+#include "map/engine.hpp"
 #include "sync/spin_lock.hpp"
 
 namespace hf::bench {

@@ -17,7 +17,7 @@
 #include "bench/run.hpp"
 #include "bench/subject.hpp"
 #include "bench/table.hpp"
-#include "store/engine.hpp"
+#include "map/engine.hpp"
 
 namespace hf::bench {
 

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "store/dump_text.hpp"
+#include "dump/dump_text.hpp"
 
 namespace {
 

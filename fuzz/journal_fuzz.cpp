@@ -22,7 +22,7 @@
 #include "index/masstree/inspection.hpp"
 #include "journal/core.hpp"
 #include "journal/header.hpp"
-#include "store/engine.hpp"
+#include "map/engine.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include "bench/operations.hpp"
 #include "bench/scratch_space.hpp"
 #include "bench/zipfian.hpp"
-#include "store/engine.hpp"
+#include "map/engine.hpp"
 
 namespace hf::bench {
 

@@ -79,11 +79,11 @@ NOT_MUTATED = {
     # Below the model: the lab puts a disk of its own in their place.
     "src/journal/block_file.hpp", "src/journal/block_file.cpp",
     # Whole files made beside others and renamed: the lab has no target that copies.
-    "src/region/copy.cpp", "src/region/partial.cpp", "src/region/partial.hpp",
+    "src/image/copy.cpp", "src/image/partial.cpp", "src/image/partial.hpp",
     # Threads over core.hpp, whose steps are mutated: the lab has no target that runs them.
     "src/journal/redo_journal.hpp", "src/journal/redo_journal.cpp",
     # Which pages of memory may be dropped: nothing of it lies on the medium.
-    "src/region/private_pages.cpp", "src/region/private_pages.hpp",
+    "src/paging/private_pages.cpp", "src/paging/private_pages.hpp",
 }
 
 

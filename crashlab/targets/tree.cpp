@@ -4,7 +4,7 @@
 #include "index/masstree/audit.hpp"
 #include "index/masstree/inspection.hpp"
 #include "persist/persist_point.hpp"
-#include "store/large_value.hpp"
+#include "map/large_value.hpp"
 
 #include <cstring>
 

@@ -9,7 +9,7 @@
 #include "crashlab/targets/history.hpp"
 #include "crashlab/targets/target.hpp"
 #include "crashlab/trace/event.hpp"
-#include "store/engine.hpp"
+#include "map/engine.hpp"
 
 #include <array>
 #include <functional>

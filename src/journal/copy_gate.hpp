@@ -6,7 +6,7 @@
 //  being made durable meanwhile; only their application waits.
 // How. A lock on one byte of the journal, far behind its end (format.hpp): shared for copies,
 //  exclusive for changes. It belongs to the open file, so it ends with the process at the latest.
-// What rests on it: X1 to X5 in region/copy.hpp.
+// What rests on it: X1 to X5 in image/copy.hpp.
 #pragma once
 
 #include <holdfast/result.hpp>

@@ -16,6 +16,8 @@ namespace {
 
 using layout::page_size;
 
+static_assert(header_bytes == page_size, "what paging leaves alone");
+
 constexpr u32 max_fence_latency_ns = 1000;
 constexpr u64 least_memory = u64{1} << 20;
 

@@ -50,8 +50,8 @@
 #include "region/arena.hpp"
 #include "region/file.hpp"
 #include "region/layout.hpp"
-#include "region/page_tracker.hpp"
-#include "region/private_pages.hpp"
+#include "paging/page_tracker.hpp"
+#include "paging/private_pages.hpp"
 #include "region/segment.hpp"
 
 #include <holdfast/options.hpp>

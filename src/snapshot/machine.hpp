@@ -1,7 +1,7 @@
 // snapshot/machine.hpp: a region of the discipline `snapshot` brought up: file, pages, epochs.
 //
 // Purpose. Puts together what is there: the region, whose pages behind the header are the user's; a
-//  page tracker, which finds the lines that changed (region/page_tracker.hpp); and a domain, whose
+//  page tracker, which finds the lines that changed (paging/page_tracker.hpp); and a domain, whose
 //  boundary is the checkpoint. There is no allocator and no index, and nothing is written into the
 //  user's pages. What makes it right is said where it happens.
 //

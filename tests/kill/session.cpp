@@ -14,7 +14,7 @@
 #include "index/masstree/inspection.hpp"
 #include "observer.hpp"
 #include "persist/persist_point.hpp"
-#include "store/engine.hpp"
+#include "map/engine.hpp"
 #include "writer.hpp"
 
 namespace hf::kill_test {

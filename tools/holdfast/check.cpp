@@ -13,7 +13,7 @@
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
-#include "store/engine.hpp"
+#include "map/engine.hpp"
 #include "verb.hpp"
 
 namespace hf::tool {

@@ -9,7 +9,7 @@
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
-#include "store/copy.hpp"
+#include "map/copy.hpp"
 #include "verb.hpp"
 
 namespace hf::tool {

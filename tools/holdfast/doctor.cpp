@@ -22,7 +22,7 @@
 #include "persist/medium.hpp"
 #include "quantity.hpp"
 #include "region/file.hpp"
-#include "region/page_tracker.hpp"
+#include "paging/page_tracker.hpp"
 #include "survival.hpp"
 #include "sync/asymmetric_fence.hpp"
 #include "verb.hpp"

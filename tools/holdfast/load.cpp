@@ -8,7 +8,7 @@
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
-#include "store/dump.hpp"
+#include "dump/dump.hpp"
 #include "text_file.hpp"
 #include "verb.hpp"
 

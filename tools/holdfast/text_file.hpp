@@ -9,7 +9,7 @@
 #include <holdfast/result.hpp>
 
 #include "region/file.hpp"
-#include "store/dump_text.hpp"
+#include "dump/dump_text.hpp"
 
 namespace hf::tool {
 

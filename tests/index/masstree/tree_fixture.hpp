@@ -9,7 +9,7 @@
 #include <string>
 
 #include "must.hpp"
-#include "store/engine.hpp"
+#include "map/engine.hpp"
 
 namespace hf::test {
 

@@ -1,0 +1,186 @@
+#include "image/copy.hpp"
+
+#include "base/clock.hpp"
+#include "base/os_error.hpp"
+#include "journal/copy_gate.hpp"
+#include "persist/detect.hpp"
+#include "image/clone.hpp"
+#include "region/file.hpp"
+#include "region/header.hpp"
+#include "region/redo.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+
+namespace hf::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* copying = "copy the region";
+
+/// How long a region may be just being opened or closed.
+constexpr u64 patience_ns = 5'000'000'000;
+
+/// What is copied, and why it keeps still: FILE's own lock, or the journal's gate.
+struct subject {
+    file_handle file;
+    file_handle journal;  ///< open when another process uses the region: its gate is held
+    u64 since_ns = now_ns();
+};
+
+error in_use(const fs::path& from, std::string why) {
+    return {errc::busy, copying, from.string(), std::move(why),
+            "stop the process that uses it, and copy it then"};
+}
+
+/// On media where memory is shared with the file nothing keeps it still.
+result<void> refuse_shared_memory(const file_handle& file, const fs::path& from) {
+    const auto h = blank_header();
+    const auto bytes = std::as_writable_bytes(std::span(h.get(), 1));
+    if (auto ok = read_start(file, from.string(), bytes); !ok) return ok;
+    for (const layout::superblock& s : h->super) {
+        if (s.checksum != layout::superblock_checksum(s)) continue;
+        if (s.clean != 0 || s.medium == medium_kind::file) continue;
+        return failure(in_use(from, "it is in use, and on the medium " +
+                                        std::string(to_string(s.medium)) +
+                                        " its memory changes while it would be copied"));
+    }
+    return {};
+}
+
+/// nullopt: it is just being opened, or closed.
+result<std::optional<subject>> find_in_use(const fs::path& from) {
+    const auto gone = [](const error& e) { return e.code == errc::not_found; };
+    auto file = open_unlocked(from);
+    if (!file) return tl::unexpected(file.error());
+    auto journal = open_unlocked(journal_path(from));
+    if (!journal && !gone(journal.error())) return tl::unexpected(journal.error());
+    if (!journal) {
+        if (auto ok = refuse_shared_memory(*file, from); !ok) return tl::unexpected(ok.error());
+        return std::nullopt;
+    }
+    if (auto ok = journal::copy_gate(journal->get()).hold(); !ok) return tl::unexpected(ok.error());
+    // It may have been taken away while we waited, and another one begun (X1).
+    if (!is_at(*journal, journal_path(from)) || !is_at(*file, from)) return std::nullopt;
+    return subject{std::move(*file), std::move(*journal)};
+}
+
+result<std::optional<subject>> find_subject(const fs::path& from) {
+    auto file = open_file(from, false);
+    if (file) return subject{std::move(*file), {}};
+    if (file.error().code != errc::busy) return tl::unexpected(file.error());
+    return find_in_use(from);
+}
+
+/// Writes what the journal says over the copy of the base.
+result<void> bring_up(const pending_redo& redo, const file_handle& to, const std::string& name) {
+    journal::posix_file target(to.get(), name);
+    return redo.merge_into(target);
+}
+
+/// The image says that it was not closed, and so needs a journal, though one without records.
+result<void> make_journal(const fs::path& to, const journal::header_facts& header) {
+    const fs::path path = journal_path(to);
+    auto file = create_unnamed(path);
+    if (!file) return tl::unexpected(file.error());
+    journal::posix_file disk(file->get(), path.string());
+    if (auto ok = disk.extend(journal::first_segment); !ok) return ok;
+    for (const u64 next : {0, 1}) {
+        auto both = header;
+        both.serial += next;
+        if (auto ok = journal::write_header(disk, both); !ok) return ok;
+    }
+    return publish(*file, path);
+}
+
+/// nullopt: try again.
+result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::path& to,
+                                               const copy_progress& progress) {
+    auto what = find_subject(from);
+    if (!what) return tl::unexpected(what.error());
+    if (!*what) return std::nullopt;
+    subject& s = **what;
+    image_facts facts;
+    facts.in_use = s.journal.is_open();
+
+    const auto header = blank_header();
+    const auto bytes = std::as_writable_bytes(std::span(header.get(), 1));
+    if (auto ok = read_start(s.file, from.string(), bytes); !ok) return tl::unexpected(ok.error());
+    auto redo = facts.in_use ? pending_redo::follow(std::move(s.journal), from, *header)
+                             : pending_redo::find(from, *header, false);
+    if (!redo) return tl::unexpected(redo.error());
+    if (facts.in_use && !*redo) return std::nullopt;
+    const auto size = facts_of(s.file, from.string());  // X5
+    if (!size) return tl::unexpected(size.error());
+    const auto found = judge_header(*header, size->bytes, from.string());
+    if (!found) return tl::unexpected(found.error());
+    if (auto ok =
+            check_journal(found->super, found->pages * layout::page_size, *redo, from.string());
+        !ok) {
+        return tl::unexpected(ok.error());
+    }
+    facts.kind = found->super.kind;
+    facts.epoch = *layout::epoch_record_load(header->epoch) - 1;
+
+    auto target = create_unnamed(to);
+    if (!target) return tl::unexpected(target.error());
+    if (const auto kind = detect_medium(target->get(), to.string()); !kind) {
+        return tl::unexpected(kind.error());
+    }
+    // A tail behind the segments belongs to a growth of an epoch that is not in the copy.
+    const u64 length = found->pages * layout::page_size;
+    const auto made = clone(s.file, from.string(), *target, to.string(), length, progress);
+    if (!made) return tl::unexpected(made.error());
+    std::optional<journal::header_facts> remaining;
+    if (*redo) {
+        auto ok = bring_up(**redo, *target, to.string());
+        if (!ok) return tl::unexpected(ok.error());
+        remaining = (*redo)->emptied();
+    }
+    *redo = std::nullopt;  // lets go of the gate
+    if (facts.in_use) facts.held_ns = now_ns() - s.since_ns;
+    facts.bytes = made->bytes;
+    facts.shares_blocks = made->shares_blocks;
+
+    if (remaining) {
+        if (auto ok = make_journal(to, *remaining); !ok) return tl::unexpected(ok.error());
+    }
+    if (auto ok = publish(*target, to); !ok) return tl::unexpected(ok.error());
+    return facts;
+}
+
+}  // namespace
+
+result<image_facts> copy_image(const fs::path& from, const fs::path& to,
+                               const copy_progress& progress) {
+    const u64 until = now_ns() + patience_ns;
+    for (;;) {
+        auto done = try_to_copy(from, to, progress);
+        if (!done) return tl::unexpected(done.error());
+        if (*done) return **done;
+        if (now_ns() > until) {
+            return failure(in_use(from, "it is in use, and has no journal that fits it"));
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+result<void> renew_identity(const fs::path& path) {
+    const auto file = open_file(path, true);
+    if (!file) return tl::unexpected(file.error());
+    const auto header = blank_header();
+    const auto bytes = std::as_writable_bytes(std::span(header.get(), 1));
+    if (auto ok = read_start(*file, path.string(), bytes); !ok) return ok;
+    if (auto ok = renew_uuid(header->super[0]); !ok) return ok;
+    std::copy(std::begin(header->super[0].uuid), std::end(header->super[0].uuid),
+              header->super[1].uuid);
+    for (layout::superblock& s : header->super) s.checksum = layout::superblock_checksum(s);
+    if (auto ok = write_start(*file, path.string(), bytes); !ok) return ok;
+    return sync(*file, path.string());
+}
+
+}  // namespace hf::detail

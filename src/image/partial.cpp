@@ -1,0 +1,167 @@
+#include "image/partial.hpp"
+
+#include "base/os_error.hpp"
+#include "region/redo.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace hf::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* making = "make the region";
+
+tl::unexpected<error> is_there(const fs::path& name) {
+    return failure({errc::usage, making, name.string(), "there is a file of this name already",
+                    "choose another name, or remove the file"});
+}
+
+using magic_number = std::array<char, 8>;
+
+/// Whether one of its first two pages begins like that: as a region's do, of whatever version, and
+/// a journal's.
+result<bool> begins_with(const magic_number& magic, const file_handle& file, const fs::path& name) {
+    const auto facts = facts_of(file, name.string());
+    if (!facts) return tl::unexpected(facts.error());
+    constexpr std::size_t page = sizeof(layout::superblock);
+    static_assert(page == journal::page);
+    std::array<std::byte, page + sizeof magic> start{};
+    const auto length = std::min<u64>(facts->bytes, start.size());
+    auto read = read_start(file, name.string(), std::span(start).first(length));
+    if (!read) return tl::unexpected(read.error());
+    return std::memcmp(start.data(), magic.data(), magic.size()) == 0 ||
+           std::memcmp(start.data() + page, magic.data(), magic.size()) == 0;
+}
+
+result<bool> is_empty(const file_handle& file, const fs::path& name) {
+    const auto facts = facts_of(file, name.string());
+    if (!facts) return tl::unexpected(facts.error());
+    return facts->bytes == 0;
+}
+
+tl::unexpected<error> is_other(const fs::path& name, const char* than) {
+    return failure({errc::unsafe_file, making, name.string(),
+                    std::string("what is there is no ") + than + ", and is not replaced",
+                    "choose another name, or remove the file"});
+}
+
+/// Opens what is to be replaced: a region, or an empty file that has no journal.
+result<file_handle> open_old(const fs::path& name) {
+    auto old = open_file(name, true);
+    if (!old) return old;
+    const auto is_region = begins_with(std::to_array(layout::magic), *old, name);
+    if (!is_region) return tl::unexpected(is_region.error());
+    if (*is_region) return old;
+    const auto holds_nothing = is_empty(*old, name);
+    if (!holds_nothing) return tl::unexpected(holds_nothing.error());
+    if (!*holds_nothing) return is_other(name, "region");
+    if (auto ok = check_no_journal(name, making); !ok) return tl::unexpected(ok.error());
+    return old;
+}
+
+/// Removes a file that a killed process has left, and nothing that anybody uses.
+result<void> remove_unused(const fs::path& path) {
+    if (!is_taken(path)) return {};
+    const auto file = open_file(path, true);
+    if (!file) return tl::unexpected(file.error());
+    return remove_stale(path);
+}
+
+/// The same, if it is what we would have left.
+result<void> remove_left(const fs::path& path, const magic_number& magic, const char* kind) {
+    if (!is_taken(path)) return {};
+    const auto file = open_file(path, true);
+    if (!file) return tl::unexpected(file.error());
+    const auto is_ours = begins_with(magic, *file, path);
+    if (!is_ours) return tl::unexpected(is_ours.error());
+    return *is_ours ? remove_stale(path) : is_other(path, kind);
+}
+
+result<void> sync_directory(const fs::path& path) {
+    const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    const file_handle directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (directory.is_open() && ::fsync(directory.get()) == 0) return {};
+    return failure(os_error(errc::io, "sync the directory of the region", path.string(),
+                            "do not trust the file; check the device"));
+}
+
+/// Not over a file that has come there in the meantime, even where the file system has no rename
+/// that takes care of that.
+result<void> rename_new(const fs::path& from, const fs::path& to) {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
+    if (errno == EINVAL || errno == ENOSYS) {
+        if (::link(from.c_str(), to.c_str()) == 0) return remove_stale(from);
+    }
+    if (errno == EEXIST) return is_there(to);
+    return failure(os_error(making, to.string(), "check the rights on its directory"));
+}
+
+}  // namespace
+
+partial_region::partial_region(fs::path name, bool replace)
+    : name_(std::move(name)), partial_(name_.string() + ".partial"), replace_(replace) {}
+
+partial_region::partial_region(partial_region&& other) noexcept
+    : name_(std::move(other.name_)),
+      partial_(std::move(other.partial_)),
+      old_(std::move(other.old_)),
+      replace_(other.replace_),
+      pending_(std::exchange(other.pending_, false)) {}
+
+partial_region::~partial_region() {
+    if (!pending_) return;
+    (void)remove_stale(journal_path(partial_));
+    (void)remove_stale(partial_);
+}
+
+result<partial_region> partial_region::prepare(const fs::path& name, bool replace) {
+    file_handle old;
+    if (is_taken(name)) {
+        if (!replace) return is_there(name);
+        auto opened = open_old(name);  // nobody may have it open, from now on
+        if (!opened) return tl::unexpected(opened.error());
+        old = std::move(*opened);
+    } else if (auto ok = check_no_journal(name, making); !ok) {
+        return tl::unexpected(ok.error());
+    }
+    partial_region made(name, old.is_open());  // nothing that comes there later
+    made.old_ = std::move(old);
+    made.pending_ = false;  // nothing of it is ours yet
+    auto removed = remove_left(made.partial_, std::to_array(layout::magic), "region");
+    if (!removed) return tl::unexpected(removed.error());
+    const auto journal = std::bit_cast<magic_number>(journal::header_magic);
+    removed = remove_left(journal_path(made.partial_), journal, "journal");
+    if (!removed) return tl::unexpected(removed.error());
+    made.pending_ = true;
+    return made;
+}
+
+// A journal of the region that was replaced goes last: cut short before that, it is the journal of
+// another region, which an opening recognises.
+result<void> partial_region::finish() {
+    if (!replace_) {
+        if (auto ok = rename_new(partial_, name_); !ok) return ok;
+    } else if (::rename(partial_.c_str(), name_.c_str()) != 0) {
+        return failure(os_error(making, name_.string(), "check the rights on its directory"));
+    }
+    pending_ = false;
+    if (replace_) {
+        // Unless it is in use: then somebody has opened the new region already.
+        const auto removed = remove_unused(journal_path(name_));
+        if (!removed && removed.error().code != errc::busy) return removed;
+    }
+    return sync_directory(name_);
+}
+
+}  // namespace hf::detail

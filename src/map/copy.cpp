@@ -1,0 +1,78 @@
+#include "map/copy.hpp"
+
+#include <system_error>
+
+#include "image/partial.hpp"
+#include "map/engine.hpp"
+
+namespace hf {
+namespace {
+
+bool is_same(const std::filesystem::path& a, const std::filesystem::path& b) {
+    std::error_code none;
+    return std::filesystem::equivalent(a, b, none) && !none;
+}
+
+/// Recovers it, as any opening does, and closes it.
+template <class D>
+result<void> settle(const std::filesystem::path& image) {
+    engine_options options;
+    options.file.mode = open_mode::open_existing;
+    options.epochs.epoch = std::chrono::microseconds(0);
+    options.background_pass = false;
+    auto opened = engine<D>::open(image, options);
+    return opened ? (*opened)->close() : tl::unexpected(opened.error());
+}
+
+/// There is neither heap nor tree in a snapshot, and nobody stores to it here.
+result<void> settle_snapshot(const std::filesystem::path& image) {
+    region_options file;
+    file.mode = open_mode::open_existing;
+    file.kind = discipline::snapshot;
+    file.medium = medium_kind::file;
+    const auto r = region::open(image, file);
+    if (!r) return tl::unexpected(r.error());
+    domain_options no_clock;
+    no_clock.epoch = std::chrono::microseconds(0);
+    const auto epochs = domain::open(**r, no_clock);
+    if (!epochs) return tl::unexpected(epochs.error());
+    if (auto ok = (*epochs)->start(); !ok) return ok;
+    return (*epochs)->close();
+}
+
+result<void> settle(const std::filesystem::path& image, discipline kind) {
+    switch (kind) {
+        case discipline::incll:
+            return settle<incll_discipline>(image);
+        case discipline::logged:
+            return settle<logged_discipline>(image);
+        case discipline::snapshot:
+            return settle_snapshot(image);
+        case discipline::transient:
+            break;
+    }
+    return failure({errc::incompatible, "copy the region", image.string(),
+                    "its discipline is transient: nothing in it outlives its process",
+                    "copy a region of another discipline"});
+}
+
+}  // namespace
+
+result<detail::image_facts> copy_store(const std::filesystem::path& from,
+                                       const std::filesystem::path& to, bool replace,
+                                       const detail::copy_progress& progress) {
+    if (is_same(from, to) || is_same(from, to.string() + ".partial")) {
+        return failure({errc::usage, "copy the region", from.string(),
+                        "the copy would take its place", "choose another name for the copy"});
+    }
+    auto place = detail::partial_region::prepare(to, replace);
+    if (!place) return tl::unexpected(place.error());
+    auto facts = detail::copy_image(from, place->path(), progress);
+    if (!facts) return facts;
+    if (auto ok = settle(place->path(), facts->kind); !ok) return tl::unexpected(ok.error());
+    if (auto ok = detail::renew_identity(place->path()); !ok) return tl::unexpected(ok.error());
+    if (auto ok = place->finish(); !ok) return tl::unexpected(ok.error());
+    return facts;
+}
+
+}  // namespace hf

@@ -1,0 +1,83 @@
+// large_value.hpp: putting a value that has an extent of its own.
+//
+// Purpose. Megabytes must not be copied while the barrier waits. So a put reserves an extent in one
+// operation, fills and persists it outside of any, and links it in a second.
+//
+// Persist order. V1: the value's bytes are durable before a leaf refers to them; they are on no
+// list of dirty lines, so no boundary would write them back.
+#pragma once
+
+#include <holdfast/map.hpp>
+
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "persist/persist_point.hpp"
+#include "map/engine.hpp"
+
+namespace hf {
+
+/// Told the value that is there, or nullopt; false: it stays.
+using write_condition = std::function<bool(std::optional<std::string_view>)>;
+
+/// Gives a new record back where it was not stored: on errors, refusals and exceptions of the
+/// caller's functions.
+template <class F>
+struct undo_unless_stored {
+    F undo;
+    bool stored = false;
+    explicit undo_unless_stored(F f) : undo(std::move(f)) {}
+    ~undo_unless_stored() {
+        if (!stored) undo();
+    }
+    undo_unless_stored(const undo_unless_stored&) = delete;
+    undo_unless_stored& operator=(const undo_unless_stored&) = delete;
+};
+
+/// Puts a value of more bytes than a block holds; `allowed` may be null.
+template <class D>
+result<write_outcome> store_large_value(engine<D>& machine, std::string_view key,
+                                        std::string_view value, const write_condition* allowed) {
+    masstree<D>& tree = machine.tree();
+    heap<D>& memory = machine.memory();
+    const u64 payload = masstree_detail::record_payload(key, value.size());
+    lane& l = machine.epochs().my_lane();
+    u64 fresh = 0;
+    std::optional<private_pages::hold> hold;
+    {
+        operation op(machine.epochs(), l);
+        auto reserved = memory.reserve_large(op, payload);
+        if (!reserved) return tl::unexpected(reserved.error());
+        fresh = *reserved;
+        hold.emplace(machine.file().copies(), tree.record_at(fresh), payload);
+    }
+    auto* r = tree.record_at(fresh);
+    masstree_detail::init_record(r, key, value.size());
+    std::memcpy(r->bytes(), value.data(), value.size());
+    l.med.persist(r, payload);
+    HF_PERSIST_POINT("store V1: a large value's bytes durable before it is linked");
+    operation op(machine.epochs(), l);
+    hold.reset();  // not earlier: a boundary that has copied before the line above must not drop it
+    bool committed = false;
+    undo_unless_stored undo{[&] {
+        if (committed) {
+            memory.deallocate(op, fresh, payload);  // and then there was no room for the log
+        } else {
+            memory.cancel_large(fresh, payload);
+        }
+    }};
+    auto done = tree.update(op, key, [&](const masstree_detail::record* old) {
+        const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
+        if (allowed != nullptr && !(*allowed)(view)) return decision{};
+        memory.commit_large(op, fresh, payload);
+        committed = true;
+        return decision{decision::action::store, fresh};
+    });
+    if (!done) return tl::unexpected(done.error());
+    undo.stored = done->changed;
+    return write_outcome{op.epoch(), done->changed, done->existed};
+}
+
+}  // namespace hf

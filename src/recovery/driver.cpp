@@ -1,0 +1,37 @@
+#include "recovery/driver.hpp"
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+
+#include <utility>
+
+namespace hf {
+
+void recovery_driver::add(std::string name, std::function<result<void>()> step) {
+    HF_CHECK(!ran_, "a recovery step was added after the recovery");
+    steps_.push_back({std::move(name), std::move(step)});
+}
+
+result<void> recovery_driver::run() {
+    HF_CHECK(!ran_, "a recovery runs once");
+    ran_ = true;
+    for (const named_step& step : steps_) {
+        const u64 start = now_ns();
+        auto done = step.run();
+        times_.push_back({step.name, now_ns() - start});
+        if (!done) {
+            error e = std::move(done.error());
+            e.what += " (recovery step \"" + step.name + "\")";
+            return failure(std::move(e));
+        }
+    }
+    return {};
+}
+
+u64 recovery_driver::total_ns() const noexcept {
+    u64 sum = 0;
+    for (const step_time& t : times_) sum += t.ns;
+    return sum;
+}
+
+}  // namespace hf

@@ -1,0 +1,32 @@
+// tests/map/copied.hpp: looks at copies of regions.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "index/masstree/inspection.hpp"
+#include "map/engine.hpp"
+
+namespace hf::test {
+
+/// What `holdfast check` would say of it.
+inline void expect_sound(const std::filesystem::path& path) {
+    using machine = engine<incll_discipline>;
+    const auto looked = inspection::open(path, {machine::root_name, machine::root_type});
+    ASSERT_FALSE(looked.refusal()) << looked.refusal()->to_string();
+    const auto report = looked.audit();
+    EXPECT_TRUE(report.ok()) << report.violations().front().text;
+}
+
+inline std::string uuid_of(const std::filesystem::path& path) {
+    region_options look;
+    look.mode = open_mode::inspect;
+    const auto r = region::open(path, look);
+    if (!r) return {};
+    const auto& uuid = (*r)->super().uuid;
+    return {reinterpret_cast<const char*>(uuid), sizeof uuid};
+}
+
+}  // namespace hf::test

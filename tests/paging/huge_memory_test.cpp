@@ -1,0 +1,161 @@
+// Memory that is anonymous while there is room, and the file's once it is to be given back: what is
+// read from it, before, meanwhile and afterwards.
+#include "paging/huge_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include "region/layout.hpp"
+#include "paging/private_pages.hpp"
+#include "scratch.hpp"
+
+namespace hf {
+namespace {
+
+constexpr u64 page = private_pages::page_bytes;
+constexpr u64 first = layout::page_size;  // behind the header
+constexpr u64 step = huge_memory::huge_page_bytes;
+constexpr u64 bytes = 3 * step;
+
+/// A file of which every page behind the header begins with 7, so that it can be told from memory.
+class huge_memory_test : public ::testing::Test {
+   protected:
+    huge_memory_test() {
+        fd = ::open((dir / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        EXPECT_EQ(::ftruncate(fd, bytes), 0);
+        for (u64 at = first; at < bytes; at += page) {
+            EXPECT_EQ(::pwrite(fd, "\7", 1, static_cast<off_t>(at)), 1);
+        }
+        // Aligned as a region's window is.
+        void* p = ::mmap(nullptr, bytes + step, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        reserved = static_cast<std::byte*>(p);
+        base = reserved + (align_up(reinterpret_cast<u64>(p), step) - reinterpret_cast<u64>(p));
+        EXPECT_NE(::mmap(base, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0),
+                  MAP_FAILED);
+    }
+
+   public:
+    ~huge_memory_test() override {
+        ::munmap(reserved, bytes + step);
+        ::close(fd);
+    }
+
+   protected:
+    [[nodiscard]] int at(u64 offset) const { return std::to_integer<int>(base[offset]); }
+    void mark_all() {
+        for (u64 p = first; p < bytes; p += page) base[p] = std::byte{1};
+    }
+
+    test::scratch_directory dir;
+    int fd = -1;
+    std::byte* reserved = nullptr;
+    std::byte* base = nullptr;
+};
+
+TEST_F(huge_memory_test, begins_as_zeros_and_goes_to_the_file_step_by_step) {
+    huge_memory huge(base, fd);
+    EXPECT_TRUE(huge.empty());
+    ASSERT_TRUE(huge.map_zeros(first, 2 * step));
+    ASSERT_TRUE(huge.map_zeros(2 * step, bytes));
+    for (u64 p = first; p < bytes; p += page) EXPECT_EQ(at(p), 0);
+    mark_all();
+    // Of each step every third page stays.
+    const auto keep = [](u64 p) { return p % 3 == 0; };
+    for (const u64 end : {step, 2 * step, 3 * step}) {
+        EXPECT_EQ(huge.step_end(), end) << "steps end at huge pages";
+        EXPECT_GT(huge.step_to_file(keep), (step - first) / page / 2);
+        EXPECT_EQ(huge.begin(), end);
+        for (u64 p = first; p < bytes; p += page) {
+            EXPECT_EQ(at(p), p >= end || keep(p / page) ? 1 : 7) << p / page;
+        }
+    }
+    EXPECT_TRUE(huge.empty());
+    base[first] = std::byte{9};  // a copy: the file does not change
+    char in_file = 0;
+    ASSERT_EQ(::pread(fd, &in_file, 1, first), 1);
+    EXPECT_EQ(in_file, 7);
+}
+
+TEST_F(huge_memory_test, is_one_range) {
+    huge_memory huge(base, fd);
+    ASSERT_TRUE(huge.map_zeros(first, step));
+    EXPECT_FALSE(huge.map_zeros(2 * step, bytes)) << "not next to the rest";
+    EXPECT_EQ(at(2 * step), 7);
+}
+
+TEST_F(huge_memory_test, who_reads_meanwhile_notices_nothing) {
+    huge_memory huge(base, fd);
+    ASSERT_TRUE(huge.map_zeros(first, bytes));
+    mark_all();
+    std::atomic<bool> stop{false};
+    std::atomic<u64> wrong{0};
+    std::thread reader([&] {
+        while (!stop.load()) {
+            for (u64 p = first; p < bytes; p += page) {
+                if (std::atomic_ref(base[p]).load() != std::byte{1}) ++wrong;
+            }
+        }
+    });
+    while (!huge.empty()) huge.step_to_file([](u64) { return true; });
+    stop = true;
+    reader.join();
+    EXPECT_EQ(wrong.load(), 0U);
+}
+
+/// With the rules of private_pages: what may be given back, and when.
+class huge_private_pages : public huge_memory_test {
+   protected:
+    huge_private_pages() {
+        copies.emplace(base, bytes, fd, bytes);
+        EXPECT_FALSE(copies->map_growth(first, bytes)) << "more than three quarters of the budget";
+        EXPECT_EQ(at(first), 7);
+        EXPECT_TRUE(copies->map_growth(first, 2 * step));
+        mark_all();
+        copies->begin_if_needed(bytes, 5);
+        EXPECT_FALSE(copies->map_growth(2 * step, bytes)) << "the region has outgrown its memory";
+    }
+    void apply_and_drop(u64 epoch) {
+        copies->find_droppable(bytes, epoch);
+        copies->drop();
+    }
+    void capture(u64 offset, u64 epoch) {
+        const u64 line = offset / line_size;
+        copies->captured({&line, 1}, epoch);
+    }
+    std::optional<private_pages> copies;
+};
+
+TEST_F(huge_private_pages, what_the_base_has_goes_back_to_the_file) {
+    capture(first + page, 6);
+    apply_and_drop(4);
+    EXPECT_EQ(copies->huge().begin(), first) << "nothing may go yet (M3)";
+    apply_and_drop(5);
+    EXPECT_EQ(copies->huge().begin(), step) << "then there is room again";
+    EXPECT_EQ(at(first), 7);
+    EXPECT_EQ(at(first + page), 1) << "captured in an epoch that the base has not (M1)";
+    EXPECT_EQ(at(step), 1);
+    EXPECT_GE(copies->dropped_bytes(), step - first - page);
+    for (int some_at_a_time = 0; some_at_a_time < 4; ++some_at_a_time) apply_and_drop(6);
+    EXPECT_EQ(at(first + page), 7) << "a page like any other by now";
+}
+
+TEST_F(huge_private_pages, what_is_held_stays_until_it_is_not) {
+    {
+        const private_pages::hold hold(&*copies, base + first + 100, 1);
+        apply_and_drop(5);
+        EXPECT_EQ(copies->huge().begin(), first);
+        EXPECT_EQ(at(step - page), 1) << "nothing of the step in which a page is held goes";
+    }
+    apply_and_drop(5);
+    EXPECT_EQ(copies->huge().begin(), step);
+    EXPECT_EQ(at(step - page), 7);
+}
+
+}  // namespace
+}  // namespace hf

@@ -1,0 +1,60 @@
+// The recovery driver.
+#include "recovery/driver.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hf {
+namespace {
+
+TEST(recovery, runs_the_steps_in_their_order_and_reports_each) {
+    recovery_driver driver;
+    std::string order;
+    for (const char* name : {"superblock", "log", "allocator"}) {
+        driver.add(name, [&order, name]() -> result<void> {
+            order += std::string(name) + " ";
+            return {};
+        });
+    }
+    ASSERT_TRUE(driver.run());
+    EXPECT_EQ(order, "superblock log allocator ");
+    ASSERT_EQ(driver.report().size(), 3U);
+    EXPECT_EQ(driver.report()[1].name, "log");
+    u64 sum = 0;
+    for (const step_time& t : driver.report()) sum += t.ns;
+    EXPECT_EQ(driver.total_ns(), sum);
+}
+
+TEST(recovery, stops_at_the_first_error_and_names_its_step) {
+    recovery_driver driver;
+    bool reached = false;
+    driver.add("superblock", []() -> result<void> { return {}; });
+    driver.add("log", []() -> result<void> {
+        return failure({errc::corrupt, "apply the log", "a.hf at offset 7", "torn", "restore"});
+    });
+    driver.add("allocator", [&reached]() -> result<void> {
+        reached = true;
+        return {};
+    });
+    const auto done = driver.run();
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, errc::corrupt);
+    EXPECT_EQ(done.error().to_string(),
+              "cannot apply the log (recovery step \"log\") (a.hf at offset 7): torn; restore");
+    EXPECT_FALSE(reached);
+    EXPECT_EQ(driver.report().size(), 2U);
+}
+
+TEST(recovery, without_steps_is_done) {
+    recovery_driver driver;
+    EXPECT_TRUE(driver.run());
+    EXPECT_EQ(driver.total_ns(), 0U);
+}
+
+TEST(recovery_death, runs_once) {
+    recovery_driver driver;
+    ASSERT_TRUE(driver.run());
+    EXPECT_DEATH((void)driver.run(), "runs once");
+}
+
+}  // namespace
+}  // namespace hf
