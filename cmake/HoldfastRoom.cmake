@@ -10,6 +10,12 @@ target_include_directories(hf_headers INTERFACE
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 target_link_libraries(hf_headers INTERFACE tl::expected Threads::Threads)
+# Regions lie in windows of 1 TiB; ThreadSanitizer leaves 1.5 TiB of addresses for all mappings.
+set(HF_WINDOW_BITS 40)
+if(HF_SANITIZE MATCHES "thread")
+  set(HF_WINDOW_BITS 36)
+endif()
+target_compile_definitions(hf_headers INTERFACE HF_WINDOW_BITS=${HF_WINDOW_BITS})
 
 # Adds those of the given directories (patterns are allowed) that have a CMakeLists.txt.
 macro(hf_add_directories)

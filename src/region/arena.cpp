@@ -12,6 +12,13 @@ namespace hf {
 constinit std::atomic<u64> detail::arena_begin{0};
 constinit std::atomic<u64> detail::arena_bytes{0};
 
+void detail::refuse_pointer(const void* at, const void* to) {
+    HF_CHECK(is_persistent(to), "a pointer in a region to memory outside of all regions");
+    HF_CHECK(is_persistent(at), "an offset_pointer outside of the region that it points into");
+    HF_CHECK(same_region(at, to), "a pointer from one region into another");
+    fatal("a pointer was refused that is right");
+}
+
 namespace {
 
 constexpr int reservation_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;

@@ -1,0 +1,119 @@
+// holdfast/pointer.hpp: addresses and pointers inside of regions.
+//
+// Purpose. Regions live in one arena of address space, cut into aligned windows; a region is mapped
+// at the start of a window. So three questions about an address need no table: is it persistent
+// (is_persistent), where does its region begin (window_base), do two of them lie in one region
+// (same_region). Nothing in a region may be an address, for the next opening may map it elsewhere:
+// offset_pointer is what a structure of your own links its parts with.
+//
+//    arena   | window 0           | window 1           | ...
+//            ^ aligned            ^ window_size bytes further
+//            [region, mapped][  ] [region, mapped][  ]
+//
+// On the medium. An offset_pointer is one aligned word of 8 bytes: the distance from the region's
+// first byte, 0 for null (a header lies there). A file can be copied, moved, and opened at any
+// window, by any process, beside a copy of itself.
+//
+// Concurrency. The questions are wait-free. A pointer is stored with release and loaded with
+// acquire: who reads it sees what was written behind it, and on x86-64 the medium gets two stores
+// to one cache line in their order.
+//
+// Bad use. Storing an address of another region, or of ordinary memory, ends the process with a
+// message: the next opening would follow it into nothing. So does a pointer to persistent memory
+// that itself lies outside of the region.
+//
+// Literature: Coburn et al., NV-Heaps (ASPLOS 2011), section 3.1 (relative pointers).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+/// log2 of a window's size in bytes. The build of the library sets it: a program that was compiled
+/// for another one must not use it.
+#ifndef HF_WINDOW_BITS
+#define HF_WINDOW_BITS 40
+#endif
+
+namespace hf {
+
+inline constexpr unsigned window_bits = HF_WINDOW_BITS;
+inline constexpr std::uint64_t window_size = std::uint64_t{1} << window_bits;
+inline constexpr std::uint64_t window_mask = window_size - 1;
+
+namespace detail {
+// Set once, size last; 0 before the first region.
+extern constinit std::atomic<std::uint64_t> arena_begin;
+extern constinit std::atomic<std::uint64_t> arena_bytes;
+[[noreturn]] void refuse_pointer(const void* at, const void* to);
+}  // namespace detail
+
+/// Whether p lies where regions are mapped.
+[[nodiscard]] inline bool is_persistent(const void* p) noexcept {
+    const std::uint64_t bytes = detail::arena_bytes.load(std::memory_order_acquire);
+    return reinterpret_cast<std::uint64_t>(p) -
+               detail::arena_begin.load(std::memory_order_relaxed) <
+           bytes;
+}
+
+/// The first byte of the region that holds p. p is persistent.
+[[nodiscard]] inline std::byte* window_base(const void* p) noexcept {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uint64_t>(p) & ~window_mask);
+}
+
+/// Whether two persistent addresses lie in the same region.
+[[nodiscard]] inline bool same_region(const void* a, const void* b) noexcept {
+    return (reinterpret_cast<std::uint64_t>(a) ^ reinterpret_cast<std::uint64_t>(b)) >>
+               window_bits ==
+           0;
+}
+
+/// A pointer that lies in a region and points into the same region. 8 bytes; all zeros are null. It
+/// keeps nothing alive and logs nothing: under checkpointing, change it as you change any word.
+template <class T>
+class offset_pointer {
+   public:
+    offset_pointer() noexcept = default;
+    offset_pointer(std::nullptr_t) noexcept {}  // NOLINT(google-explicit-constructor)
+    offset_pointer(T* p) { set(p); }            // NOLINT(google-explicit-constructor)
+    offset_pointer(const offset_pointer& other) { set(other.get()); }
+    offset_pointer& operator=(const offset_pointer& other) {
+        if (this != &other) set(other.get());
+        return *this;
+    }
+    offset_pointer& operator=(T* p) {
+        set(p);
+        return *this;
+    }
+    ~offset_pointer() = default;
+
+    [[nodiscard]] T* get() const noexcept {
+        const std::uint64_t offset = offset_.load(std::memory_order_acquire);
+        return offset == 0 ? nullptr : reinterpret_cast<T*>(window_base(this) + offset);
+    }
+    void set(T* p) {
+        if (p == nullptr) return offset_.store(0, std::memory_order_release);
+        if (!same_region(this, p) || !is_persistent(p)) detail::refuse_pointer(this, p);
+        offset_.store(reinterpret_cast<std::uint64_t>(p) & window_mask, std::memory_order_release);
+    }
+    /// Bytes from the region's start; 0: null.
+    [[nodiscard]] std::uint64_t offset() const noexcept {
+        return offset_.load(std::memory_order_acquire);
+    }
+
+    [[nodiscard]] std::add_lvalue_reference_t<T> operator*() const noexcept { return *get(); }
+    [[nodiscard]] T* operator->() const noexcept { return get(); }
+    [[nodiscard]] explicit operator bool() const noexcept { return offset() != 0; }
+    friend bool operator==(const offset_pointer& a, const offset_pointer& b) noexcept {
+        return a.get() == b.get();
+    }
+    friend bool operator==(const offset_pointer& a, const T* b) noexcept { return a.get() == b; }
+
+   private:
+    std::atomic<std::uint64_t> offset_{0};
+};
+
+static_assert(sizeof(offset_pointer<int>) == 8 && alignof(offset_pointer<int>) == 8);
+
+}  // namespace hf
