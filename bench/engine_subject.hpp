@@ -11,8 +11,8 @@
 #include "base/clock.hpp"
 #include "bench/processor.hpp"
 #include "bench/subject.hpp"
-#include "persist/counters.hpp"
 #include "map/engine.hpp"
+#include "persist/counters.hpp"
 #include "sync/spin_lock.hpp"
 
 namespace hf::bench {
@@ -88,7 +88,7 @@ class engine_subject final : public subject {
 template <class D>
 result<bool> engine_subject<D>::put(std::string_view key) {
     auto& tree = machine_->tree();
-    operation op(machine_->epochs());
+    operation op(machine_->checkpoint());
     auto fresh = tree.make_record(op, key, value_);
     if (!fresh) [[unlikely]]
         return tl::unexpected(fresh.error());
@@ -109,7 +109,7 @@ inline result<bool> engine_subject<D>::execute(const step& s) {
     const std::string_view key(reinterpret_cast<const char*>(&number), sizeof(number));
     auto& tree = machine_->tree();
     if (s.what() == action::put) return put(key);
-    operation op(machine_->epochs());
+    operation op(machine_->checkpoint());
     if (s.what() == action::get) {
         return tree.get(op, key, [](std::string_view value) {
             char copy[8] = {};
@@ -131,7 +131,7 @@ void engine_subject<D>::work(worker& w, const stream& steps, unsigned sample_eve
     pin_to_core(core);
     const double scale = ns_per_tick();
     const u64 mask = sample_every - 1;
-    domain& epochs = machine_->epochs();
+    epoch_manager& epochs = machine_->epochs();
     (void)epochs.my_lane();
     u64 epoch = epochs.current_epoch();
     meet(m.ready, threads);
@@ -176,7 +176,7 @@ void engine_subject<D>::work(worker& w, const stream& steps, unsigned sample_eve
 /// Notes the length of each pause, looking in far more often than epochs end.
 template <class D>
 void engine_subject<D>::watch_pauses(const meeting& m, unsigned threads, measurement& into) {
-    domain& epochs = machine_->epochs();
+    epoch_manager& epochs = machine_->epochs();
     const auto nap = std::clamp(options_.epoch / 8, std::chrono::microseconds(500),
                                 std::chrono::microseconds(8000));
     u64 seen = epochs.current_epoch();
@@ -195,7 +195,7 @@ void engine_subject<D>::watch_pauses(const meeting& m, unsigned threads, measure
 template <class D>
 result<measurement> engine_subject<D>::run(const std::vector<stream>& streams,
                                            unsigned sample_every) {
-    domain& epochs = machine_->epochs();
+    epoch_manager& epochs = machine_->epochs();
     const auto cores = usable_cores();
     const auto threads = static_cast<unsigned>(streams.size());
     meeting m;
@@ -203,8 +203,8 @@ result<measurement> engine_subject<D>::run(const std::vector<stream>& streams,
     measurement sum;
     epochs.end_epoch();
     const persist_counters before = total_persist_counters();
-    const u64 entries = epochs.log_entries();
-    const u64 bytes = epochs.log_bytes();
+    const u64 entries = machine_->checkpoint().log_entries();
+    const u64 bytes = machine_->checkpoint().log_bytes();
     (void)ns_per_tick();
     for (unsigned t = 0; t < threads; ++t) {
         workers[t].thread = std::thread([this, &w = workers[t], &steps = streams[t], sample_every,
@@ -217,8 +217,8 @@ result<measurement> engine_subject<D>::run(const std::vector<stream>& streams,
     sum.flushes = after.flushes - before.flushes;
     sum.fences = after.fences - before.fences;
     sum.flushed_bytes = after.flushed_bytes - before.flushed_bytes;
-    sum.log_entries = epochs.log_entries() - entries;
-    sum.log_bytes = epochs.log_bytes() - bytes;
+    sum.log_entries = machine_->checkpoint().log_entries() - entries;
+    sum.log_bytes = machine_->checkpoint().log_bytes() - bytes;
     u64 begin = ~u64{0};
     u64 end = 0;
     for (const worker& w : workers) {

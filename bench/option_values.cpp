@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "checkpoint/domain.hpp"
+#include "epoch/options.hpp"
 
 namespace hf::bench {
 

@@ -8,7 +8,7 @@
 #include "bench/option_values.hpp"
 #include "bench/processor.hpp"
 #include "bench/subject.hpp"
-#include "checkpoint/domain.hpp"
+#include "epoch/options.hpp"
 #include "index/masstree/record.hpp"
 #include "persist/medium.hpp"
 

@@ -36,7 +36,7 @@ template <class D>
 result<void> put(engine<D>& machine, u64 number, const std::string& value) {
     const u64 k = key_of(number);
     const std::string_view key(reinterpret_cast<const char*>(&k), sizeof(k));
-    operation op(machine.epochs());
+    operation op(machine.checkpoint());
     auto fresh = machine.tree().make_record(op, key, value);
     if (!fresh) return tl::unexpected(fresh.error());
     auto done = machine.tree().update(
@@ -52,10 +52,10 @@ result<last_words> fill(const options& o, const std::filesystem::path& file, u64
     all.file.mode = open_mode::create_new;
     all.file.initial_size = size_for(records, o.value_size);
     all.file.flush = flush_policy::always;
-    all.epochs.epoch = std::chrono::microseconds(0);
+    all.epochs.epoch = no_clock;
     auto machine = engine<D>::open(file, all);
     if (!machine) return tl::unexpected(machine.error());
-    domain& epochs = (*machine)->epochs();
+    epoch_manager& epochs = (*machine)->epochs();
     const std::string value(o.value_size, 'v');
     constexpr u64 batch = 100'000;  // records an epoch
     for (u64 r = 0; r < records; ++r) {
@@ -64,7 +64,7 @@ result<last_words> fill(const options& o, const std::filesystem::path& file, u64
     }
     epochs.end_epoch();
     last_words words;
-    const u64 before = epochs.log_entries();
+    const u64 before = (*machine)->checkpoint().log_entries();
     xoshiro256ss random(o.seed);
     // A tree with fewer nodes than that can be updated for ever.
     const u64 most = 4 * records + 100 * o.log_entries;
@@ -72,7 +72,7 @@ result<last_words> fill(const options& o, const std::filesystem::path& file, u64
         auto done = put(**machine, random.below(records), value);
         if (!done) return tl::unexpected(done.error());
         ++words.operations;
-        words.entries = epochs.log_entries() - before;
+        words.entries = (*machine)->checkpoint().log_entries() - before;
     }
     if (words.entries < o.log_entries) {
         return failure({errc::usage, "fill the log", fmt::format("{} records", records),
@@ -149,7 +149,7 @@ result<opening> open_again(const std::filesystem::path& file) {
     bool found = false;
     {
         const u64 k = key_of(0);
-        operation op((*machine)->epochs());
+        operation op((*machine)->checkpoint());
         found = (*machine)->tree().get(op, {reinterpret_cast<const char*>(&k), sizeof(k)},
                                        [](std::string_view) {});
     }
@@ -161,7 +161,7 @@ result<opening> open_again(const std::filesystem::path& file) {
     opening one;
     one.total_ms = static_cast<double>(answered - start) / 1e6;
     one.first_get_ms = static_cast<double>(answered - opened) / 1e6;
-    one.entries = (*machine)->epochs().recovered_entries();
+    one.entries = (*machine)->checkpoint().recovered_entries();
     one.steps = (*machine)->recovery_steps();
     u64 in_steps = 0;
     for (const step_time& s : one.steps) in_steps += s.ns;

@@ -35,7 +35,7 @@ struct measurement {
     double cpu_seconds = 0;         ///< of the threads that worked
     u64 preemptions = 0;            ///< how often these lost their core
     u64 epochs = 0;                 ///< boundaries passed
-    std::vector<double> pauses_us;  ///< as the domain measures them: gate closed, nobody inside
+    std::vector<double> pauses_us;  ///< as the epochs measure them: gate closed, nobody inside
     /// Of each thread and boundary, the operation that met it; if all operations are timed.
     std::vector<double> stalls_us;
     u64 log_entries = 0;

@@ -8,7 +8,7 @@
 #include <holdfast/map.hpp>
 
 #include "bench/subject.hpp"
-#include "checkpoint/domain.hpp"
+#include "epoch/options.hpp"
 
 namespace hf::bench {
 

@@ -42,7 +42,7 @@ class small_engine {
     void put(u64 number) {
         const u64 k = key_of(number);
         const std::string_view key(reinterpret_cast<const char*>(&k), sizeof(k));
-        operation op(machine_->epochs());
+        operation op(machine_->checkpoint());
         const u64 fresh = must(machine_->tree().make_record(op, key, "12345678"));
         (void)must(machine_->tree().update(
             op, key, [fresh](const auto*) { return decision{decision::action::store, fresh}; }));
@@ -64,7 +64,7 @@ template <class D>
 void enter_and_leave(benchmark::State& state) {
     small_engine<D> e;
     for ([[maybe_unused]] auto _ : state) {
-        const operation op(e->epochs());
+        const operation op(e->checkpoint());
         benchmark::DoNotOptimize(op.epoch());
     }
 }
@@ -76,7 +76,7 @@ template <class D>
 void allocate_and_free(benchmark::State& state) {
     small_engine<D> e;
     for ([[maybe_unused]] auto _ : state) {
-        operation op(e->epochs());
+        operation op(e->checkpoint());
         const auto block = e->memory().allocate(op, 16);
         HF_CHECK(block.has_value(), "no memory");
         e->memory().deallocate(op, *block, 16);
@@ -92,7 +92,7 @@ void get_cached(benchmark::State& state) {
     u64 n = 0;
     for ([[maybe_unused]] auto _ : state) {
         const u64 k = key_of(n++ % small_tree);
-        operation op(e->epochs());
+        operation op(e->checkpoint());
         bool found = e->tree().get(op, {reinterpret_cast<const char*>(&k), sizeof(k)},
                                    [](std::string_view v) { benchmark::DoNotOptimize(*v.data()); });
         benchmark::DoNotOptimize(found);

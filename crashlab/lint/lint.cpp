@@ -359,8 +359,8 @@ const lint_rules& project_rules() {
     // word are meant durably (index/masstree/version.hpp).
     static const lint_rules rules{
         {{"src/index/masstree/version.hpp", {"init", "set_leaf", "mark_deleted"}}},
-        "checkpoint O1",
-        "checkpoint E1",
+        "epoch O1",
+        "epoch E1",
         promise::at_epoch_end,
         {"src/region/layout.cpp", {"epoch_record_store"}},
         "store B1"};

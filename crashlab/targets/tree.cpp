@@ -3,8 +3,8 @@
 #include "crashlab/runtime/file.hpp"
 #include "index/masstree/audit.hpp"
 #include "index/masstree/inspection.hpp"
-#include "persist/persist_point.hpp"
 #include "map/large_value.hpp"
+#include "persist/persist_point.hpp"
 
 #include <cstring>
 
@@ -52,7 +52,7 @@ std::string tree_session::fresh_value(std::size_t size) {
 }
 
 u64 tree_session::store(const std::string& key, const std::string& value) {
-    operation op(machine_->epochs());
+    operation op(machine_->checkpoint());
     const u64 r = must(machine_->tree().make_record(op, key, value));
     const auto done = must(machine_->tree().update(
         op, key, [&](const auto*) { return decision{decision::action::store, r}; }));
@@ -61,7 +61,7 @@ u64 tree_session::store(const std::string& key, const std::string& value) {
 }
 
 u64 tree_session::erase(const std::string& key) {
-    operation op(machine_->epochs());
+    operation op(machine_->checkpoint());
     static_cast<void>(must(machine_->tree().update(op, key, [&](const auto* old) {
         return decision{old != nullptr ? decision::action::erase : decision::action::keep, 0};
     })));
@@ -131,7 +131,7 @@ void tree_session::remove(const std::string& key) {
 bool tree_session::try_to_reserve(std::size_t bytes) {
     u64 fresh = 0;
     {
-        operation op(machine_->epochs());
+        operation op(machine_->checkpoint());
         const auto reserved = machine_->memory().reserve_large(op, bytes);
         if (!reserved) return false;
         fresh = *reserved;
@@ -183,7 +183,7 @@ void tree_session::crash_at(std::string_view point,
 }
 
 std::optional<std::string> tree_session::get(const std::string& key) {
-    operation op(machine_->epochs());
+    operation op(machine_->checkpoint());
     std::optional<std::string> out;
     machine_->tree().get(op, key, [&](std::string_view v) { out = std::string(v); });
     return out;
@@ -191,8 +191,8 @@ std::optional<std::string> tree_session::get(const std::string& key) {
 
 void tree_session::adopt(u64 announced) {
     // A crashed epoch counts as over, but what it did is undone.
-    const auto& epochs = machine_->epochs();
-    const u64 end = epochs.durable_epoch() - (epochs.needs_recovery() ? 1 : 0);
+    const u64 durable = machine_->epochs().durable_epoch();
+    const u64 end = durable - (machine_->checkpoint().needs_recovery() ? 1 : 0);
     came_back_to_ = end;
     if (end < announced) {
         throw violation("epoch " + std::to_string(announced) +
@@ -227,7 +227,7 @@ void tree_session::inspect() {
     inspect_roots();
     history::state found;
     {
-        operation op(machine_->epochs());
+        operation op(machine_->checkpoint());
         machine_->tree().scan(op, "", false, [&](std::string_view k, std::string_view v) {
             found.emplace(k, v);
             return true;
@@ -240,7 +240,7 @@ void tree_session::inspect() {
     const region::root* root =
         must(machine_->file().find_root(engine<incll_discipline>::root_name));
     const auto report =
-        hf::audit<incll_discipline>(machine_->file(), machine_->epochs(), root->value.load(),
+        hf::audit<incll_discipline>(machine_->file(), machine_->checkpoint(), root->value.load(),
                                     machine_->file().offset_of(&root->value), {});
     if (!report.ok()) throw violation("the audit says: " + report.to_string());
 }

@@ -155,13 +155,13 @@ void touch_and_write(tree_session& s, unsigned thread) {
 
 using points = std::vector<std::string_view>;
 
-const points boundary{"checkpoint E1: every dirty line durable before the epoch is counted",
-                      "checkpoint E2: epoch counted before it is announced"};
+const points boundary{"epoch E1: every dirty line durable before the epoch is counted",
+                      "epoch E2: epoch counted before it is announced"};
 const points logged{"checkpoint L1: undo images durable before their objects change"};
 const points opening{
     "checkpoint R1: undo images applied and durable before the epoch is declared failed",
-    "checkpoint O1: failed set durable before the epoch record",
-    "checkpoint O2: epoch record durable before the first operation",
+    "epoch O1: session in the superblock, durable before the epoch record",
+    "epoch O2: epoch record durable before the first operation",
     "region S1: one superblock durable before the other is touched",
     "region S2: both superblocks durable before the update counts"};
 const points creation{"region C1: space allocated before the header is written",

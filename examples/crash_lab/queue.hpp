@@ -12,10 +12,10 @@
 // Item n lies at place n % capacity, each in a line of its own.
 #pragma once
 
-#include "checkpoint/domain.hpp"
 #include "checkpoint/logged_cell.hpp"
+#include "checkpoint/opening.hpp"
+#include "checkpoint/operation.hpp"
 
-#include <memory>
 #include <optional>
 
 namespace example {
@@ -26,27 +26,24 @@ class queue {
    public:
     static constexpr u64 capacity = 8;
 
-    /// Opens or creates it in the region, in this order: region, log, domain, structure.
+    /// Opens or creates it in the region, in this order: region, log, structure, session.
     static hf::result<queue> open(const char* path, const hf::region_options& options) {
-        queue q;
         auto file = hf::region::open(path, options);
         if (!file) return tl::unexpected(file.error());
-        q.region_ = std::move(*file);
-        hf::domain_options by_hand;
-        by_hand.epoch = std::chrono::microseconds(0);  // no clock: epochs end when we say so
+        hf::checkpoint_options by_hand;
+        by_hand.epoch = hf::no_clock;  // epochs end when we say so
         by_hand.recovery_threads = 1;
-        auto epochs = hf::domain::open(*q.region_, by_hand);
-        if (!epochs) return tl::unexpected(epochs.error());
-        q.epochs_ = std::move(*epochs);
-        if (auto undone = q.epochs_->recover_log(); !undone) return tl::unexpected(undone.error());
-        if (auto found = q.find_place(); !found) return tl::unexpected(found.error());
-        if (auto begun = q.epochs_->start(); !begun) return tl::unexpected(begun.error());
+        queue q;
+        q.up_ = hf::checkpointed_region(std::move(*file));
+        hf::opening up(q.up_, by_hand);
+        up.add(hf::recovery_phase::discipline, "queue", [&q] { return q.find_place(); });
+        if (auto ok = up.run(); !ok) return tl::unexpected(ok.error());
         return q;
     }
 
     /// False: it is full.
     bool push(u64 value) {
-        const hf::operation op(*epochs_);
+        const hf::operation op(up_.checkpoint());
         touch(op, there_->ends);
         const u64 pushed = there_->ends.get(0);
         if (pushed - there_->ends.get(1) == capacity) return false;
@@ -58,7 +55,7 @@ class queue {
     }
 
     std::optional<u64> pop() {
-        const hf::operation op(*epochs_);
+        const hf::operation op(up_.checkpoint());
         touch(op, there_->ends);
         const u64 popped = there_->ends.get(1);
         if (popped == there_->ends.get(0)) return std::nullopt;
@@ -69,21 +66,23 @@ class queue {
     }
 
     u64 size() {
-        const hf::operation op(*epochs_);
+        const hf::operation op(up_.checkpoint());
         touch(op, there_->ends);
         return there_->ends.get(0) - there_->ends.get(1);
     }
 
     /// The n-th from the front; n < size().
     u64 peek(u64 n) {
-        const hf::operation op(*epochs_);
+        const hf::operation op(up_.checkpoint());
         touch(op, there_->ends);
         item& i = there_->items[(there_->ends.get(1) + n) % capacity];
         touch(op, i);
         return i.get(0);
     }
 
-    hf::domain& epochs() { return *epochs_; }
+    hf::epoch_manager& epochs() { return up_.epochs(); }
+    /// Whether a crash had left an epoch half done.
+    bool was_undone() const { return up_.checkpoint().needs_recovery(); }
 
    private:
     struct alignas(hf::line_size) both_ends : hf::logged_group<2> {};
@@ -104,18 +103,17 @@ class queue {
 
     // A fresh segment reads as zeros: an empty queue.
     hf::result<void> find_place() {
-        auto all = region_->segments();
+        auto all = up_.file().segments();
         if (all.empty()) {
-            auto first = region_->grow(hf::segment_kind::heap, 1, 0);
+            auto first = up_.file().grow(hf::segment_kind::heap, 1, 0);
             if (!first) return tl::unexpected(first.error());
             all.push_back(*first);
         }
-        there_ = region_->at<contents>(all.front().offset);
+        there_ = up_.file().at<contents>(all.front().offset);
         return {};
     }
 
-    std::unique_ptr<hf::region> region_;
-    std::unique_ptr<hf::domain> epochs_;  // ends before its region does
+    hf::checkpointed_region up_;
     contents* there_ = nullptr;
 };
 

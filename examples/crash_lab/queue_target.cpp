@@ -45,8 +45,8 @@ class session {
     // Step 2. Which epoch did recovery come back to, and may it? An epoch that crashed counts as
     // over, with all that it did undone.
     void adopt(hf::u64 announced) {
-        const auto& epochs = queue_->epochs();
-        const hf::u64 end = epochs.durable_epoch() - (epochs.needs_recovery() ? 1 : 0);
+        const hf::u64 durable = queue_->epochs().durable_epoch();
+        const hf::u64 end = durable - (queue_->was_undone() ? 1 : 0);
         require(end >= announced, "an epoch that was announced as durable is lost");
         const auto after = ends_.upper_bound(end);
         now_ = after == ends_.begin() ? std::deque<hf::u64>{} : std::prev(after)->second;

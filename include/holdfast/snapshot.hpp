@@ -140,7 +140,7 @@ class snapshot {
         [[nodiscard]] ticket written_in() const noexcept { return epoch_; }
 
        private:
-        alignas(std::uint64_t) std::byte operation_[3 * sizeof(std::uint64_t)];
+        alignas(std::uint64_t) std::byte inside_[sizeof(std::uint64_t)];
         ticket epoch_;
     };
 

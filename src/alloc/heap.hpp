@@ -16,7 +16,7 @@
 //  A2  A block freed in epoch e goes to `pending` and is not handed out before e has ended:
 //  its bytes, which a
 //      crash in e brings back, stay as they were; and no reader of e can meet a reused block (the
-//      boundary is a grace period, domain.hpp B1).
+//      boundary is a grace period, gate.hpp B1).
 //  A3  A block's header changes only when it is freed, or as the last of a list that is joined to
 //  another. Handing
 //      out leaves it alone: the list heads are logged, so a rollback finds the chain as it was.
@@ -55,9 +55,9 @@ namespace hf {
 template <class D>
 class heap {
    public:
-    explicit heap(domain& d) : domain_(d), pages_(d) {}
+    explicit heap(checkpoint_state& c) : checkpoint_(c), pages_(c) {}
 
-    /// Rolls the list heads back. Before the domain starts.
+    /// Rolls the list heads back. Before the session starts.
     [[nodiscard]] result<void> recover();
 
     /// A block with room for `payload` bytes (not large). Offset of the payload, 16 bytes into a
@@ -84,10 +84,10 @@ class heap {
     void refresh(u64 older_than, const std::function<bool()>& cancelled);
 
     [[nodiscard]] page_heap& pages() noexcept { return pages_; }
-    [[nodiscard]] domain& my_domain() noexcept { return domain_; }
+    [[nodiscard]] checkpoint_state& checkpoint() noexcept { return checkpoint_; }
     /// What offsets of payloads are relative to.
     [[nodiscard]] std::byte* base() const noexcept {
-        return D::malloc_nodes ? nullptr : domain_.store().base();
+        return D::malloc_nodes ? nullptr : checkpoint_.file().base();
     }
     [[nodiscard]] class_lists& lists(u32 lane_index, u32 size_class) noexcept {
         return pages_.root().lanes[lane_index].classes[size_class];
@@ -116,11 +116,10 @@ class heap {
         return object_at<const void>(base(), payload_offset - block_header_size);
     }
     [[nodiscard]] lane_memory& memory(lane& l) noexcept {
-        if (l.allocator_state == nullptr) [[unlikely]] {
-            memories_[l.index] = std::make_unique<lane_memory>();
-            l.allocator_state = memories_[l.index].get();
-        }
-        return *static_cast<lane_memory*>(l.allocator_state);
+        auto& mine = memories_[l.index];
+        if (mine == nullptr) [[unlikely]]
+            mine = std::make_unique<lane_memory>();
+        return *mine;
     }
 
     bool begin_group(operation& op, class_lists& g);
@@ -134,7 +133,7 @@ class heap {
     [[nodiscard]] u64 take_bump(class_lists& g, u32 size_class);
     [[nodiscard]] u64 adopt_idle(operation& op, u32 size_class, class_lists& g);
 
-    domain& domain_;
+    checkpoint_state& checkpoint_;
     page_heap pages_;
     std::array<std::unique_ptr<lane_memory>, max_lanes> memories_;
     std::array<spin_lock, block_classes> shared_locks_;

@@ -10,8 +10,8 @@
 
 #include "alloc/size_class.hpp"
 #include "checkpoint/compact_cell.hpp"
-#include "checkpoint/lane.hpp"
 #include "checkpoint/logged_cell.hpp"
+#include "epoch/lane.hpp"
 
 namespace hf {
 

@@ -9,8 +9,8 @@ template <class D>
 result<void> heap<D>::recover() {
     if (auto pages = pages_.recover(); !pages) return pages;
     if constexpr (D::durable) {
-        const failed_set& failed = domain_.failed();
-        const medium& med = domain_.store().med();
+        const failed_set& failed = checkpoint_.failed();
+        const medium& med = checkpoint_.file().med();
         if (failed.empty()) return {};
         for (lane_lists& of_lane : pages_.root().lanes) {
             for (class_lists& g : of_lane.classes) {
@@ -102,7 +102,7 @@ u64 heap<D>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
             continue;
         }
         u64 block = 0;
-        domain_.with_idle_lane(i, [&] {
+        checkpoint_.epochs().with_idle_lane(i, [&] {
             // A pending list may be taken whole if it was last touched in an earlier epoch.
             const bool settled = theirs.lists.epoch.load(std::memory_order_relaxed) != op.epoch();
             begin_group(op, theirs);
@@ -175,20 +175,20 @@ void heap<D>::refresh(u64 older_than, const std::function<bool()>& cancelled) {
         if (run.use == page_use::slab) slabs.emplace_back(offset, run);
         return true;
     });
-    const u64 current = domain_.current_epoch();
+    const u64 current = checkpoint_.epochs().current_epoch();
     const auto stale = [&](const compact_cell& cell) {
-        return cell.needs_recovery(domain_.failed(), current) ||
+        return cell.needs_recovery(checkpoint_.failed(), current) ||
                compact_cell::full_epoch(cell.load().epoch, current) < older_than;
     };
     std::vector<u64> batch;
     const auto mend = [&] {
         // A header belongs to its list's owner, so it is restamped while nobody is at work. Looked
         // at again there: its owner may have written it meanwhile.
-        domain_.with_world_stopped([&](lane& l) {
+        checkpoint_.epochs().with_world_stopped([&](lane& l) {
             for (u64 block : batch) {
                 compact_cell& cell = cell_at(block);
                 if (!stale(cell)) continue;
-                cell.write(cell.read(domain_.failed(), l.epoch), domain_.failed(), l.epoch);
+                cell.write(cell.read(checkpoint_.failed(), l.epoch), checkpoint_.failed(), l.epoch);
                 l.note_once(&cell, sizeof(cell));
                 l.mark_written();
             }
@@ -204,7 +204,7 @@ void heap<D>::refresh(u64 older_than, const std::function<bool()>& cancelled) {
         }
     }
     if (!batch.empty()) mend();
-    domain_.with_world_stopped([&](lane& l) { pages_.refresh(l, older_than); });
+    checkpoint_.epochs().with_world_stopped([&](lane& l) { pages_.refresh(l, older_than); });
 }
 
 }  // namespace hf

@@ -58,7 +58,7 @@ result<void> format_heap(region& r) {
 // --------------------------------------------------------------------------------------- recovery
 
 result<void> page_heap::recover() {
-    region& r = domain_.store();
+    region& r = checkpoint_.file();
     bool flushed = false;
     for (const segment& s : r.segments()) {
         if (s.kind != segment_kind::heap) continue;
@@ -72,7 +72,7 @@ result<void> page_heap::recover() {
             return failure(corrupt(r, s.offset, "a heap segment's header is damaged"));
         }
         // Stamp 0 and not the running epoch: its first change in this session must note its line.
-        if (h->frontier.recover(domain_.failed(), 0)) {
+        if (h->frontier.recover(checkpoint_.failed(), 0)) {
             r.med().flush(h, sizeof(*h));
             flushed = true;
         }
@@ -98,7 +98,7 @@ result<void> page_heap::recover() {
 void page_heap::add_segment(const segment& s) { spans_.push_back({s.offset, s.pages}); }
 
 heap_segment& page_heap::at(const span& s) const noexcept {
-    return *domain_.store().at<heap_segment>(s.offset);
+    return *checkpoint_.file().at<heap_segment>(s.offset);
 }
 
 const page_heap::span& page_heap::span_of(u64 offset) const noexcept {
@@ -142,7 +142,7 @@ u64 page_heap::take_free_run(operation& op, u64 pages) {
     for (auto it = free_by_size_.lower_bound(pages); it != free_by_size_.end(); ++it) {
         const u64 offset = it->second;
         const u64 have = it->first;
-        if (domain_.is_pinned(offset)) continue;
+        if (checkpoint_.epochs().is_pinned(offset)) continue;
         free_by_size_.erase(it);
         free_by_offset_.erase(offset);
         // H1: the run is cut in two, durably free both, so that a walk meets the second.
@@ -174,7 +174,7 @@ u64 page_heap::take_fresh(operation& op, u64 pages) {
 }
 
 result<void> page_heap::grow(u64 pages) {
-    region& r = domain_.store();
+    region& r = checkpoint_.file();
     const u64 least = pages + descriptor_pages(pages + 64) + 1;
     u64 ask = std::clamp(r.size() / page_size / 8, min_growth_pages, max_growth_pages);
     ask = std::max(ask, least);
@@ -242,7 +242,7 @@ void page_heap::insert_free(u64 offset, u64 pages) {
 
 void page_heap::return_pending(u64 current) {
     std::erase_if(pending_, [&](const pending_run& p) {
-        if (p.freed_in >= current || domain_.is_pinned(p.offset)) return false;
+        if (p.freed_in >= current || checkpoint_.epochs().is_pinned(p.offset)) return false;
         insert_free(p.offset, p.pages);
         return true;
     });
@@ -260,7 +260,7 @@ void page_heap::build_index(const failed_set& failed, u64 current) {
             compact_cell& cell = h.descriptors()[p];
             const page_run run = page_run::unpack(cell.read(failed, current));
             const u64 stamped = compact_cell::full_epoch(cell.load().epoch, current);
-            const bool ours = stamped >= domain_.store().super().first_epoch_of_session;
+            const bool ours = stamped >= checkpoint_.file().super().first_epoch_of_session;
             if (run.use == page_use::free && !ours)
                 insert_free(s.offset + p * page_size, run.pages);
             p += run.pages;
@@ -270,13 +270,13 @@ void page_heap::build_index(const failed_set& failed, u64 current) {
 
 void page_heap::walk(const std::function<bool(u64, const page_run&)>& visit) {
     const std::lock_guard guard(mutex_);
-    const u64 current = domain_.current_epoch();
+    const u64 current = checkpoint_.epochs().current_epoch();
     for (const span& s : spans_) {
         heap_segment& h = at(s);
         const u64 end = h.frontier.get(0);
         for (u64 p = h.first_usable; p < end;) {
             const page_run run =
-                page_run::unpack(h.descriptors()[p].read(domain_.failed(), current));
+                page_run::unpack(h.descriptors()[p].read(checkpoint_.failed(), current));
             if (!visit(s.offset + p * page_size, run)) return;
             p += run.pages;
         }
@@ -285,7 +285,7 @@ void page_heap::walk(const std::function<bool(u64, const page_run&)>& visit) {
 
 void page_heap::refresh(lane& l, u64 older_than) {
     const std::lock_guard guard(mutex_);
-    const failed_set& failed = domain_.failed();
+    const failed_set& failed = checkpoint_.failed();
     // The index tells this session's runs by their epochs, so it is built before these change.
     if (!indexed_) build_index(failed, l.epoch);
     for (const span& s : spans_) {

@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "alloc/heap_layout.hpp"
-#include "checkpoint/domain.hpp"
+#include "checkpoint/operation.hpp"
 
 namespace hf {
 
@@ -38,9 +38,9 @@ namespace hf {
 
 class page_heap {
    public:
-    explicit page_heap(domain& d) : domain_(d) {}
+    explicit page_heap(checkpoint_state& c) : checkpoint_(c) {}
 
-    /// Finds the segments and rolls their frontiers back. Before the domain starts.
+    /// Finds the segments and rolls their frontiers back. Before the session starts.
     [[nodiscard]] result<void> recover();
 
     /// Finds `pages` free pages in a row and keeps them from others; durably they stay free. Offset
@@ -88,7 +88,7 @@ class page_heap {
     void return_pending(u64 current);
     void build_index(const failed_set& failed, u64 current);
 
-    domain& domain_;
+    checkpoint_state& checkpoint_;
     heap_root* root_ = nullptr;
     u64 root_offset_ = 0;
     std::mutex mutex_;

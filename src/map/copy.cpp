@@ -18,7 +18,7 @@ template <class D>
 result<void> settle(const std::filesystem::path& image) {
     engine_options options;
     options.file.mode = open_mode::open_existing;
-    options.epochs.epoch = std::chrono::microseconds(0);
+    options.epochs.epoch = no_clock;
     options.background_pass = false;
     auto opened = engine<D>::open(image, options);
     return opened ? (*opened)->close() : tl::unexpected(opened.error());
@@ -32,9 +32,9 @@ result<void> settle_snapshot(const std::filesystem::path& image) {
     file.medium = medium_kind::file;
     const auto r = region::open(image, file);
     if (!r) return tl::unexpected(r.error());
-    domain_options no_clock;
-    no_clock.epoch = std::chrono::microseconds(0);
-    const auto epochs = domain::open(**r, no_clock);
+    epoch_options by_hand;
+    by_hand.epoch = no_clock;
+    const auto epochs = epoch_manager::open(**r, by_hand);
     if (!epochs) return tl::unexpected(epochs.error());
     if (auto ok = (*epochs)->start(); !ok) return ok;
     return (*epochs)->close();

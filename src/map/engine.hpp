@@ -1,4 +1,4 @@
-// engine.hpp: a region brought up: domain, heap and one Masstree, for any discipline of the
+// engine.hpp: a region brought up: epochs, heap and one Masstree, for any discipline of the
 // checkpoint family.
 //
 // Purpose. The one place that puts the rooms together, in the order of the recovery driver:
@@ -19,15 +19,15 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "checkpoint/opening.hpp"
 #include "index/masstree/masstree.hpp"
 #include "persist/persist_point.hpp"
-#include "recovery/driver.hpp"
 
 namespace hf {
 
 struct engine_options {
     region_options file;
-    domain_options epochs;
+    checkpoint_options epochs;
     bool background_pass = true;  ///< false: only run_pass() does it
     u64 hint_memory = 0;          ///< bytes for leaf_hints; 0: none are kept
 };
@@ -54,13 +54,14 @@ class engine {
     /// Ends the last epoch and marks the region clean. Nothing else may be running.
     [[nodiscard]] result<void> close() {
         stop_pass();
-        return domain_->close();
+        return epochs().close();
     }
 
     [[nodiscard]] masstree<D>& tree() noexcept { return *tree_; }
     [[nodiscard]] heap<D>& memory() noexcept { return *heap_; }
-    [[nodiscard]] domain& epochs() noexcept { return *domain_; }
-    [[nodiscard]] region& file() noexcept { return *region_; }
+    [[nodiscard]] epoch_manager& epochs() noexcept { return up_.epochs(); }
+    [[nodiscard]] checkpoint_state& checkpoint() noexcept { return up_.checkpoint(); }
+    [[nodiscard]] region& file() noexcept { return up_.file(); }
     [[nodiscard]] u64 generation() const noexcept { return generation_; }
 
     [[nodiscard]] u64 recovery_ns() const noexcept { return recovery_ns_; }
@@ -69,19 +70,18 @@ class engine {
     /// Visits everything that may carry a failed epoch, and forgets the failed epochs. False: was
     /// stopped.
     [[nodiscard]] result<bool> run_pass();
-    [[nodiscard]] bool pass_due() const noexcept {
-        return domain_->durable() && (!domain_->failed().empty() || domain_->restamp_due());
+    [[nodiscard]] bool pass_due() noexcept {
+        return epochs().durable() && (!checkpoint().failed().empty() || checkpoint().restamp_due());
     }
 
    private:
-    engine() = default;
+    explicit engine(std::unique_ptr<region> file) : up_(std::move(file)) {}
     [[nodiscard]] result<void> bring_up(const engine_options& options);
     [[nodiscard]] result<void> find_root();
     [[nodiscard]] result<void> open_tree();
     void stop_pass();
 
-    std::unique_ptr<region> region_;
-    std::unique_ptr<domain> domain_;
+    checkpointed_region up_;
     std::unique_ptr<heap<D>> heap_;
     std::unique_ptr<masstree<D>> tree_;
     logged_cell* root_ = nullptr;
@@ -106,11 +106,10 @@ result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& 
                         "the region is of discipline " + std::string(to_string((*opened)->kind())),
                         "open it with the program that created it"});
     }
-    std::unique_ptr<engine> e(new engine);
-    e->region_ = std::move(*opened);
+    std::unique_ptr<engine> e(new engine(std::move(*opened)));
     if (auto up = e->bring_up(options); !up) return tl::unexpected(up.error());
     e->recovery_ns_ = now_ns() - start;
-    if (options.background_pass && !e->region_->read_only() && e->pass_due()) {
+    if (options.background_pass && !e->file().read_only() && e->pass_due()) {
         e->pass_ = std::thread([self = e.get()] { (void)self->run_pass(); });
     }
     return e;
@@ -122,84 +121,73 @@ result<std::unique_ptr<engine<D>>> engine<D>::open_volatile(u64 bytes, engine_op
     options.epochs.durable = false;
     auto made = region::create_volatile(bytes, options.file);
     if (!made) return tl::unexpected(made.error());
-    std::unique_ptr<engine> e(new engine);
-    e->region_ = std::move(*made);
+    std::unique_ptr<engine> e(new engine(std::move(*made)));
     if (auto up = e->bring_up(options); !up) return tl::unexpected(up.error());
     return e;
 }
 
 template <class D>
 result<void> engine<D>::bring_up(const engine_options& options) {
-    recovery_driver driver;
-    driver.add("format", [&]() -> result<void> {
+    opening up(up_, options.epochs);
+    up.add(recovery_phase::format, "format", [&]() -> result<void> {
         // A fresh region, or one whose creation was cut short before its root had a name.
-        const auto root = region_->find_root(root_name);
-        if (root || region_->read_only()) return {};
-        if (region_->super().generation != 0) {
+        const auto root = file().find_root(root_name);
+        if (root || file().read_only()) return {};
+        if (file().super().generation != 0) {
             // It was in use once: formatting it now would destroy what a damaged directory hides.
             return failure({errc::corrupt, "open the map",
-                            region_->path().string() + " in its root directory",
+                            file().path().string() + " in its root directory",
                             "the map's root is missing though the region has been used",
                             "restore the file from a copy"});
         }
-        return format_heap(*region_);
+        return format_heap(file());
     });
-    driver.add("epochs", [&]() -> result<void> {
-        auto d = domain::open(*region_, options.epochs);
-        if (!d) return tl::unexpected(d.error());
-        domain_ = std::move(*d);
-        return {};
-    });
-    driver.add("external log", [&] { return domain_->recover_log(); });
-    driver.add("allocator", [&] {
-        heap_ = std::make_unique<heap<D>>(*domain_);
+    up.add(recovery_phase::allocator, "allocator", [&] {
+        heap_ = std::make_unique<heap<D>>(checkpoint());
         return heap_->recover();
     });
-    driver.add("root", [&] { return find_root(); });
-    driver.add("session", [&] { return domain_->start(); });
-    driver.add("tree", [&]() -> result<void> {
+    up.add(recovery_phase::discipline, "root", [&] { return find_root(); });
+    up.begin_session();
+    up.add(recovery_phase::discipline, "tree", [&]() -> result<void> {
         if (auto opened = open_tree(); !opened) return opened;
         if (options.hint_memory != 0) tree_->keep_hints(options.hint_memory);
         return {};
     });
-    driver.add("sweep", [&]() -> result<void> {
-        if (region_->read_only() || !domain_->durable() || !domain_->must_sweep_first()) return {};
+    up.add(recovery_phase::verification, "sweep", [&]() -> result<void> {
+        if (file().read_only() || !epochs().durable() || !checkpoint().must_sweep_first())
+            return {};
         auto swept = run_pass();
         if (!swept) return tl::unexpected(swept.error());
         return {};
     });
-    driver.add("clock", [&]() -> result<void> {
-        domain_->start_clock();
-        return {};
-    });
-    auto done = driver.run();
-    steps_ = driver.report();
+    auto done = up.run();
+    steps_ = up.report();
     return done;
 }
 
 template <class D>
 result<void> engine<D>::find_root() {
-    auto found = region_->find_root(root_name);
+    auto found = file().find_root(root_name);
     if (!found) {
-        if (region_->read_only()) return tl::unexpected(found.error());
-        found = region_->add_root(root_name, root_type);
+        if (file().read_only()) return tl::unexpected(found.error());
+        found = file().add_root(root_name, root_type);
         if (!found) return tl::unexpected(found.error());
     }
     if ((*found)->type != root_type) {
-        return failure({errc::incompatible, "open the map", region_->path().string(),
+        return failure({errc::incompatible, "open the map", file().path().string(),
                         "its root is of another type", "open it with the program that created it"});
     }
     // The directory's entry has the shape of a logged cell (region/layout.hpp).
     root_ = reinterpret_cast<logged_cell*>(&(*found)->value);
-    if (root_->recover(domain_->failed(), 0)) region_->med().persist(root_, sizeof(*root_));
+    if (root_->recover(checkpoint().failed(), 0)) file().med().persist(root_, sizeof(*root_));
     return {};
 }
 
 template <class D>
 result<void> engine<D>::open_tree() {
-    generation_ = region_->super().generation + (region_->read_only() ? 1 : 0);
+    generation_ = file().super().generation + (file().read_only() ? 1 : 0);
     if (root_->get(0) == 0) {
-        operation op(*domain_);
+        operation op(checkpoint());
         auto made = masstree<D>::create_root(*heap_, op, generation_);
         if (!made) return tl::unexpected(made.error());
         if (root_->begin(op.epoch())) op.my_lane().note_sticky(root_, sizeof(*root_));
@@ -207,9 +195,9 @@ result<void> engine<D>::open_tree() {
         op.my_lane().mark_written();
     }
     const u64 offset = root_->get(0);
-    const u64 last = region_->size() - masstree_detail::node_payload;
+    const u64 last = file().size() - masstree_detail::node_payload;
     if (!D::malloc_nodes && (offset < layout::page_size || offset > last || offset % 16 != 0)) {
-        return failure({errc::corrupt, "open the map", region_->path().string() + " at its root",
+        return failure({errc::corrupt, "open the map", file().path().string() + " at its root",
                         "the tree's root lies outside of the region",
                         "run `holdfast check` and restore the file from a copy"});
     }
@@ -225,7 +213,7 @@ result<bool> engine<D>::run_pass() {
     bool started = false;
     for (bool done = false; !done;) {
         if (stopped()) return false;
-        operation op(*domain_);  // left after each batch: the pass must not hold the barrier
+        operation op(checkpoint());  // left after each batch: the pass must not hold the barrier
         unsigned left = records_per_operation;
         done = tree_->scan(op, last, started, [&](std::string_view key, std::string_view) {
             if (--left > 0) return true;
@@ -234,15 +222,15 @@ result<bool> engine<D>::run_pass() {
         });
         started = true;
     }
-    const u64 current = domain_->current_epoch();
+    const u64 current = epochs().current_epoch();
     constexpr u64 oldest = u64{1} << 34;  // a quarter of the range of compact epochs
     heap_->refresh(current > oldest ? current - oldest : 0, stopped);
     if (stopped()) return false;
-    if (auto ok = domain_->wait_durable(domain_->current_epoch()); !ok) {
+    if (auto ok = epochs().wait_durable(epochs().current_epoch()); !ok) {
         return tl::unexpected(ok.error());
     }
     HF_PERSIST_POINT("store B1: everything visited is durable before the failed set is emptied");
-    auto cleared = domain_->clear_failed();
+    auto cleared = checkpoint().clear_failed();
     if (!cleared) return tl::unexpected(cleared.error());
     return true;
 }

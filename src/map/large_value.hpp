@@ -14,8 +14,8 @@
 #include <optional>
 #include <string_view>
 
-#include "persist/persist_point.hpp"
 #include "map/engine.hpp"
+#include "persist/persist_point.hpp"
 
 namespace hf {
 
@@ -47,7 +47,7 @@ result<write_outcome> store_large_value(engine<D>& machine, std::string_view key
     u64 fresh = 0;
     std::optional<private_pages::hold> hold;
     {
-        operation op(machine.epochs(), l);
+        operation op(machine.checkpoint(), l);
         auto reserved = memory.reserve_large(op, payload);
         if (!reserved) return tl::unexpected(reserved.error());
         fresh = *reserved;
@@ -58,7 +58,7 @@ result<write_outcome> store_large_value(engine<D>& machine, std::string_view key
     std::memcpy(r->bytes(), value.data(), value.size());
     l.med.persist(r, payload);
     HF_PERSIST_POINT("store V1: a large value's bytes durable before it is linked");
-    operation op(machine.epochs(), l);
+    operation op(machine.checkpoint(), l);
     hold.reset();  // not earlier: a boundary that has copied before the line above must not drop it
     bool committed = false;
     undo_unless_stored undo{[&] {

@@ -9,10 +9,9 @@
 #include <cstring>
 
 #include "base/check.hpp"
-#include "checkpoint/journal_numbers.hpp"
-#include "paging/private_pages.hpp"
 #include "map/engine.hpp"
 #include "map/large_value.hpp"
+#include "paging/private_pages.hpp"
 
 namespace hf {
 
@@ -60,7 +59,8 @@ struct map::impl {
     std::unique_ptr<engine<incll_discipline>> machine;
     bool closed = false;
 
-    [[nodiscard]] domain& epochs() const { return machine->epochs(); }
+    [[nodiscard]] epoch_manager& epochs() const { return machine->epochs(); }
+    [[nodiscard]] checkpoint_state& checkpoint() const { return machine->checkpoint(); }
     [[nodiscard]] tree_type& tree() const { return machine->tree(); }
     [[nodiscard]] heap<incll_discipline>& memory() const { return machine->memory(); }
 
@@ -145,7 +145,7 @@ result<bool> map::get(std::string_view key, std::string& out) const {
     std::optional<pin> pinned;
     std::string_view value;
     {
-        operation op(impl_->epochs(), l);
+        operation op(impl_->checkpoint(), l);
         const u64 offset = impl_->tree().find(op, key);
         if (offset == 0) return false;
         const record* r = impl_->tree().record_at(offset);
@@ -230,7 +230,7 @@ result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool 
     if (auto ok = check_key(from); !ok) return tl::unexpected(ok.error());
     return deliver(std::string(from), exclusive, visit,
                    [&](const std::optional<std::string>& start, bool without, scan_batch& batch) {
-                       operation op(impl_->epochs());
+                       operation op(impl_->checkpoint());
                        return impl_->tree().scan(op, *start, without,
                                                  [&](std::string_view k, std::string_view v) {
                                                      return batch.add(op, impl_->tree(), k, v);
@@ -247,7 +247,7 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
     if (from) start = std::string(*from);
     return deliver(std::move(start), exclusive, visit,
                    [&](const std::optional<std::string>& bound, bool without, scan_batch& batch) {
-                       operation op(impl_->epochs());
+                       operation op(impl_->checkpoint());
                        std::optional<std::string_view> view;
                        if (bound) view = *bound;
                        return impl_->tree().scan_backward(
@@ -262,7 +262,7 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
 result<write_outcome> map::impl::store_small(std::string_view key, std::string_view value,
                                              const condition* allowed) const {
     tree().prefetch_hint(key);
-    operation op(epochs());
+    operation op(checkpoint());
     tree().prefetch_hinted(op, key);
     auto fresh = tree().make_record(op, key, value);
     if (!fresh) return tl::unexpected(fresh.error());
@@ -303,7 +303,7 @@ result<write_outcome> map::remove_if(std::string_view key,
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_writable(*impl_->machine); !ok) return tl::unexpected(ok.error());
     impl_->tree().prefetch_hint(key);
-    operation op(impl_->epochs());
+    operation op(impl_->checkpoint());
     auto done = impl_->tree().update(op, key, [&](const record* old) {
         const bool erase = old != nullptr && (!condition || condition(old->value()));
         return decision{erase ? decision::action::erase : decision::action::keep, 0};
@@ -321,7 +321,7 @@ result<write_outcome> map::modify(
     std::string value;
     std::optional<error> failed;
     u64 made = 0;
-    operation op(impl_->epochs());
+    operation op(impl_->checkpoint());
     auto done = impl_->tree().update(op, key, [&](const record* old) -> decision {
         const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
         const edit what = change(view, value);
@@ -357,27 +357,28 @@ std::uint64_t map::generation() const noexcept { return impl_->machine->generati
 
 statistics map::stats() const {
     statistics s;
-    const domain& d = impl_->epochs();
+    const epoch_manager& epochs = impl_->epochs();
+    const checkpoint_state& undo = impl_->checkpoint();
     const region& file = impl_->machine->file();
-    s.epoch = d.current_epoch();
-    s.durable_epoch = d.durable_epoch();
+    s.epoch = epochs.current_epoch();
+    s.durable_epoch = epochs.durable_epoch();
     {
-        operation op(impl_->epochs());  // the set changes only while nobody is inside of one
+        operation op(impl_->checkpoint());  // the set changes only while nobody is inside of one
         s.failed_epochs = op.failed().count();
     }
     s.generation = generation();
-    s.recovered = d.needs_recovery() || !file.was_clean();
+    s.recovered = undo.needs_recovery() || !file.was_clean();
     s.recovery_ns = impl_->machine->recovery_ns();
-    s.recovered_entries = d.recovered_entries();
+    s.recovered_entries = undo.recovered_entries();
     s.recovered_records = file.recovered_records();
     const persist_counters counted = total_persist_counters();
     s.flushes = counted.flushes;
     s.fences = counted.fences;
     s.flushed_bytes = counted.flushed_bytes;
-    s.log_entries = d.log_entries();
-    s.log_bytes = d.log_bytes();
-    s.pause = pause_numbers(d);
-    s.journal = journal_numbers(file, d);
+    s.log_entries = undo.log_entries();
+    s.log_bytes = undo.log_bytes();
+    s.pause = epochs.pauses();
+    s.journal = epochs.journal_numbers();
     s.region_bytes = file.size();
     for (const u64 bytes : impl_->memory().usage()) s.allocated_bytes += bytes;
     s.free_bytes = s.region_bytes - std::min(s.region_bytes, s.allocated_bytes);

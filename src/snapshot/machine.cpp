@@ -30,22 +30,22 @@ result<std::unique_ptr<snapshot_machine>> snapshot_machine::open(const std::file
         m->region_->set_journal_shape(o.journal);
         m->region_->track_pages(o.tracking);
     }
-    auto d = domain::open(*m->region_, o.epochs);
+    auto d = epoch_manager::open(*m->region_, o.epochs);
     if (!d) return tl::unexpected(d.error());
-    m->domain_ = std::move(*d);
-    if (auto ok = m->domain_->start(); !ok) return tl::unexpected(ok.error());
+    m->epochs_ = std::move(*d);
+    if (auto ok = m->epochs_->start(); !ok) return tl::unexpected(ok.error());
     const u64 bytes = m->memory().size();
     if (bytes < o.bytes && !m->region_->read_only()) {
         if (auto ok = m->grow(o.bytes - bytes); !ok) return tl::unexpected(ok.error());
     }
-    m->domain_->start_clock();
+    m->epochs_->start_clock();
     return m;
 }
 
 result<void> snapshot_machine::grow(u64 bytes) {
     const u64 pages = bytes / layout::page_size + (bytes % layout::page_size != 0 ? 1 : 0);
     if (pages == 0) return {};
-    const operation op(*domain_);  // no boundary copies a header that is being changed
+    const epoch_guard inside(*epochs_);  // no boundary copies a header that is being changed
     auto grown = region_->grow(segment_kind::heap, pages, owner);
     return grown ? result<void>{} : tl::unexpected(grown.error());
 }
@@ -55,12 +55,12 @@ result<u64> snapshot_machine::checkpoint() {
         return failure({errc::denied, "take a checkpoint", region_->path().string(),
                         "it was opened for inspection", "open it for writing"});
     }
-    domain_->wait_for_base();
-    const u64 ending = domain_->current_epoch();
+    epochs_->wait_for_base();
+    const u64 ending = epochs_->current_epoch();
     // A refusal may be over when it is asked for, and then the epoch can be ended.
-    while (domain_->current_epoch() == ending) {
-        if (auto ok = domain_->accepts_writes(); !ok) return tl::unexpected(ok.error());
-        domain_->end_epoch();
+    while (epochs_->current_epoch() == ending) {
+        if (auto ok = epochs_->accepts_writes(); !ok) return tl::unexpected(ok.error());
+        epochs_->end_epoch();
     }
     return ending;
 }

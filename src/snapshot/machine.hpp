@@ -1,7 +1,7 @@
 // snapshot/machine.hpp: a region of the discipline `snapshot` brought up: file, pages, epochs.
 //
 // Purpose. Puts together what is there: the region, whose pages behind the header are the user's; a
-//  page tracker, which finds the lines that changed (paging/page_tracker.hpp); and a domain, whose
+//  page tracker, which finds the lines that changed (paging/page_tracker.hpp); and epochs, whose
 //  boundary is the checkpoint. There is no allocator and no index, and nothing is written into the
 //  user's pages. What makes it right is said where it happens.
 //
@@ -12,7 +12,7 @@
 //              '- memory()
 #pragma once
 
-#include "checkpoint/domain.hpp"
+#include "epoch/epoch_manager.hpp"
 
 #include <span>
 
@@ -20,7 +20,7 @@ namespace hf {
 
 struct snapshot_machine_options {
     region_options file;
-    domain_options epochs;
+    epoch_options epochs;
     page_tracker::way tracking = page_tracker::way::written;
     u64 bytes = u64{64} << 20;  ///< of memory, at least
     journal::geometry journal;
@@ -33,7 +33,7 @@ class snapshot_machine {
         const std::filesystem::path& path, snapshot_machine_options options);
 
     /// Ends the last epoch and marks the region clean. Nothing else may be running.
-    [[nodiscard]] result<void> close() { return domain_->close(); }
+    [[nodiscard]] result<void> close() { return epochs_->close(); }
     [[nodiscard]] result<void> grow(u64 bytes);
     /// Ends the running epoch and returns it. Not from inside an operation.
     [[nodiscard]] result<u64> checkpoint();
@@ -41,7 +41,7 @@ class snapshot_machine {
     [[nodiscard]] std::span<std::byte> memory() const noexcept {
         return {region_->base() + layout::page_size, region_->size() - layout::page_size};
     }
-    [[nodiscard]] domain& epochs() noexcept { return *domain_; }
+    [[nodiscard]] epoch_manager& epochs() noexcept { return *epochs_; }
     [[nodiscard]] region& file() noexcept { return *region_; }
     [[nodiscard]] const region& file() const noexcept { return *region_; }
 
@@ -49,7 +49,7 @@ class snapshot_machine {
     snapshot_machine() = default;
 
     std::unique_ptr<region> region_;
-    std::unique_ptr<domain> domain_;
+    std::unique_ptr<epoch_manager> epochs_;
 };
 
 }  // namespace hf

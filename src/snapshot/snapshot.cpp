@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "checkpoint/journal_numbers.hpp"
 #include "snapshot/machine.hpp"
 
 namespace hf {
@@ -17,12 +16,11 @@ struct snapshot::impl {
         HF_CHECK(machine != nullptr, "the snapshot was closed");
         return *machine;
     }
-    [[nodiscard]] domain& epochs() const { return in_use().epochs(); }
+    [[nodiscard]] epoch_manager& epochs() const { return in_use().epochs(); }
     /// The caller's lane, which must be outside of guards: a checkpoint would wait for itself.
     [[nodiscard]] lane& lane_outside() const {
         lane& l = epochs().my_lane();
-        HF_CHECK(l.inside.load(std::memory_order_relaxed) == 0,
-                 "this thread holds a guard of the snapshot already");
+        HF_CHECK(!l.presence.is_up(), "this thread holds a guard of the snapshot already");
         return l;
     }
     void check_outside() const { (void)lane_outside(); }
@@ -114,7 +112,7 @@ bool snapshot::recovered() const noexcept { return !impl_->in_use().file().was_c
 
 snapshot_statistics snapshot::stats() const {
     const region& file = impl_->in_use().file();
-    const domain& d = impl_->epochs();
+    const epoch_manager& d = impl_->epochs();
     snapshot_statistics s;
     s.epoch = d.current_epoch();
     s.durable = d.durable_epoch();
@@ -127,21 +125,21 @@ snapshot_statistics snapshot::stats() const {
         s.lines_found = t->lines_found();
         s.last_look_ns = t->last_collect_ns();
     }
-    s.pause = pause_numbers(d);
-    s.journal = journal_numbers(file, d);
+    s.pause = d.pauses();
+    s.journal = d.journal_numbers();
     return s;
 }
 
 snapshot::guard::guard(const snapshot& s) {
-    static_assert(sizeof(operation) == sizeof operation_ && alignof(operation) <= 8);
-    domain& d = s.impl_->epochs();
+    static_assert(sizeof(epoch_guard) == sizeof inside_ && alignof(epoch_guard) <= 8);
+    epoch_manager& d = s.impl_->epochs();
     lane& mine = s.impl_->lane_outside();
     d.slow_writer();
-    const auto* inside = ::new (static_cast<void*>(operation_)) operation(d, mine);
+    const auto* inside = ::new (static_cast<void*>(inside_)) epoch_guard(d, mine);
     mine.mark_written();  // or at least it may have: the clock has nothing better to go by
     epoch_ = inside->epoch();
 }
 
-snapshot::guard::~guard() { std::launder(reinterpret_cast<operation*>(operation_))->~operation(); }
+snapshot::guard::~guard() { std::launder(reinterpret_cast<epoch_guard*>(inside_))->~epoch_guard(); }
 
 }  // namespace hf

@@ -8,6 +8,7 @@
 #include "alloc/audit.hpp"
 #include "alloc/heap.hpp"
 #include "base/random.hpp"
+#include "checkpoint/opening.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
 
@@ -28,22 +29,25 @@ class heap_audit_test : public test::on_tmpfs {
         close();
         region_options o;
         o.initial_size = u64{16} << 20;
-        region_ = must(region::open(file, o));
-        if (region_->created()) must(format_heap(*region_));
-        domain_ = must(domain::open(*region_, {.epoch = std::chrono::microseconds(0)}));
-        must(domain_->recover_log());
-        heap_ = std::make_unique<heap<incll_discipline>>(*domain_);
-        must(heap_->recover());
-        must(domain_->start());
+        up_ = checkpointed_region(must(region::open(file, o)));
+        checkpoint_options by_hand;
+        by_hand.epoch = no_clock;
+        opening up(up_, by_hand);
+        up.add(recovery_phase::format, "format",
+               [&] { return up_.file().created() ? format_heap(up_.file()) : result<void>{}; });
+        up.add(recovery_phase::allocator, "heap", [&] {
+            heap_ = std::make_unique<heap<incll_discipline>>(up_.checkpoint());
+            return heap_->recover();
+        });
+        must(up.run());
     }
     /// Without an orderly end: a crash.
     void close() {
         heap_.reset();
-        domain_.reset();
-        region_.reset();
+        up_ = {};
     }
     void allocate(u64 payload) {
-        operation op(*domain_);
+        operation op(up_.checkpoint());
         op.my_lane().mark_written();
         u64 offset = 0;
         if (is_large(payload)) {
@@ -55,7 +59,7 @@ class heap_audit_test : public test::on_tmpfs {
         mine_.push_back({offset, payload});
     }
     void release(std::size_t index) {
-        operation op(*domain_);
+        operation op(up_.checkpoint());
         op.my_lane().mark_written();
         heap_->deallocate(op, mine_[index].offset, mine_[index].payload);
         mine_[index] = mine_.back();
@@ -68,14 +72,14 @@ class heap_audit_test : public test::on_tmpfs {
             } else {
                 release(r.below(mine_.size()));
             }
-            if (r.below(200) == 0) domain_->end_epoch();
+            if (r.below(200) == 0) up_.epochs().end_epoch();
         }
     }
     /// Claims everything that this test owns.
     audit_report look() {
         audit_report report;
-        operation op(*domain_);
-        heap_audit audit(*region_, op.failed(), op.epoch(), report);
+        operation op(up_.checkpoint());
+        heap_audit audit(up_.file(), op.failed(), op.epoch(), report);
         audit.read_runs();
         audit.read_lists();
         for (const owned& o : mine_) {
@@ -98,12 +102,11 @@ class heap_audit_test : public test::on_tmpfs {
             << report.to_string();
     }
     class_lists& lists_of(u64 payload) {
-        operation op(*domain_);
+        operation op(up_.checkpoint());
         return heap_->lists(op.my_lane().index, class_of_block(payload + block_header_size));
     }
 
-    std::unique_ptr<region> region_;
-    std::unique_ptr<domain> domain_;
+    checkpointed_region up_;
     std::unique_ptr<heap<incll_discipline>> heap_;
     std::vector<owned> mine_;
 };
@@ -126,7 +129,7 @@ TEST_F(heap_audit_test, accounts_for_every_block_after_crashes) {
         const audit_report before = look();
         ASSERT_TRUE(before.ok()) << "life " << life << "\n" << before.to_string();
         use(r, static_cast<unsigned>(r.below(3000)));
-        domain_->end_epoch();
+        up_.epochs().end_epoch();
         const std::vector<owned> durable = mine_;
         for (unsigned i = 0; i < 150; ++i) {
             r.below(2) != 0 || mine_.empty() ? allocate(1 + r.below(500))
@@ -187,14 +190,15 @@ TEST_F(heap_audit_test, finds_a_list_that_bites_its_tail) {
     const u64 last = mine_[8].offset;
     release(9);
     release(8);
-    domain_->end_epoch();
+    up_.epochs().end_epoch();
     // The head of the list once more, where its end was.
     class_lists& g = lists_of(100);
     const u64 head = g.lists.get(class_lists::pending);
     EXPECT_EQ(head, last - block_header_size);
-    const u64 second = heap_->next_block(head, domain_->failed(), domain_->current_epoch());
-    region_->at<compact_cell>(second)->write(head >> 4, domain_->failed(),
-                                             domain_->current_epoch());
+    const u64 second =
+        heap_->next_block(head, up_.checkpoint().failed(), up_.epochs().current_epoch());
+    up_.file().at<compact_cell>(second)->write(head >> 4, up_.checkpoint().failed(),
+                                               up_.epochs().current_epoch());
     expect("which is in a list of free blocks already");
 }
 
@@ -247,7 +251,7 @@ TEST_F(heap_audit_test, finds_stamps_of_the_future) {
 TEST_F(heap_audit_test, finds_impossible_page_runs_and_goes_no_further) {
     open();
     allocate(100);
-    auto* h = region_->at<heap_segment>(layout::page_size);
+    auto* h = up_.file().at<heap_segment>(layout::page_size);
     compact_cell& cell = h->descriptors()[h->first_usable + heap_root_pages];
     const u64 whole = cell.now.load();
     for (const page_run& wrong :
@@ -264,7 +268,7 @@ TEST_F(heap_audit_test, finds_impossible_page_runs_and_goes_no_further) {
 TEST_F(heap_audit_test, finds_a_heap_root_whose_pages_would_be_handed_out) {
     open();
     allocate(100);
-    auto* h = region_->at<heap_segment>(layout::page_size);
+    auto* h = up_.file().at<heap_segment>(layout::page_size);
     h->descriptors()[h->first_usable].now.store(0);
     expect("not marked as its own");
 }
@@ -272,9 +276,9 @@ TEST_F(heap_audit_test, finds_a_heap_root_whose_pages_would_be_handed_out) {
 TEST_F(heap_audit_test, finds_a_damaged_segment_header) {
     open();
     allocate(100);
-    region_->at<heap_segment>(layout::page_size)->frontier.set(0, 1 << 20);
+    up_.file().at<heap_segment>(layout::page_size)->frontier.set(0, 1 << 20);
     expect("frontier");
-    region_->at<heap_segment>(layout::page_size)->magic = 1;
+    up_.file().at<heap_segment>(layout::page_size)->magic = 1;
     expect("header of a heap segment is damaged");
 }
 

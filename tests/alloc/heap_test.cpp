@@ -10,6 +10,7 @@
 
 #include "alloc/heap.hpp"
 #include "base/random.hpp"
+#include "checkpoint/opening.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
 
@@ -28,22 +29,25 @@ class heap_test : public test::on_tmpfs {
         o.initial_size = u64{16} << 20;
         o.max_size = max_size_;
         o.flush = flush_policy::always;
-        region_ = must(region::open(file, o));
-        if (region_->created()) must(format_heap(*region_));
-        domain_ = must(domain::open(*region_, {.epoch = std::chrono::microseconds(0)}));
-        must(domain_->recover_log());
-        heap_ = std::make_unique<durable_heap>(*domain_);
-        must(heap_->recover());
-        must(domain_->start());
+        up_ = checkpointed_region(must(region::open(file, o)));
+        checkpoint_options by_hand;
+        by_hand.epoch = no_clock;
+        opening up(up_, by_hand);
+        up.add(recovery_phase::format, "format",
+               [&] { return up_.file().created() ? format_heap(up_.file()) : result<void>{}; });
+        up.add(recovery_phase::allocator, "heap", [&] {
+            heap_ = std::make_unique<durable_heap>(up_.checkpoint());
+            return heap_->recover();
+        });
+        must(up.run());
     }
     /// Without an orderly end: a crash.
     void close() {
         heap_.reset();
-        domain_.reset();
-        region_.reset();
+        up_ = {};
     }
     u64 allocate(u64 payload) {
-        operation op(*domain_);
+        operation op(up_.checkpoint());
         op.my_lane().mark_written();
         if (!is_large(payload)) return must(heap_->allocate(op, payload));
         const u64 offset = must(heap_->reserve_large(op, payload));
@@ -51,7 +55,7 @@ class heap_test : public test::on_tmpfs {
         return offset;
     }
     void release(u64 offset, u64 payload) {
-        operation op(*domain_);
+        operation op(up_.checkpoint());
         op.my_lane().mark_written();
         heap_->deallocate(op, offset, payload);
     }
@@ -62,8 +66,7 @@ class heap_test : public test::on_tmpfs {
     }
 
     u64 max_size_ = 0;
-    std::unique_ptr<region> region_;
-    std::unique_ptr<domain> domain_;
+    checkpointed_region up_;
     std::unique_ptr<durable_heap> heap_;
 };
 
@@ -87,7 +90,7 @@ TEST_F(heap_test, blocks_of_whole_lines_start_on_a_line) {
         for (int i = 0; i < 20; ++i) {
             const u64 offset = allocate(block_size(c) - block_header_size);
             EXPECT_EQ(
-                (reinterpret_cast<u64>(region_->base()) + offset - block_header_size) % line_size,
+                (reinterpret_cast<u64>(up_.file().base()) + offset - block_header_size) % line_size,
                 0U);
         }
     }
@@ -98,13 +101,13 @@ TEST_F(heap_test, what_an_epoch_frees_is_not_handed_out_in_it) {
     std::set<u64> freed;
     std::vector<u64> blocks;
     for (int i = 0; i < 1000; ++i) blocks.push_back(allocate(16));
-    domain_->end_epoch();
+    up_.epochs().end_epoch();
     for (u64 b : blocks) {
         release(b, 16);
         freed.insert(b);
     }
     for (int i = 0; i < 1000; ++i) EXPECT_FALSE(freed.contains(allocate(16)));
-    domain_->end_epoch();
+    up_.epochs().end_epoch();
     unsigned again = 0;
     for (int i = 0; i < 1000; ++i) again += freed.contains(allocate(16));
     EXPECT_EQ(again, 1000U);
@@ -136,10 +139,10 @@ TEST_F(heap_test, random_use_with_crashes_keeps_exactly_what_was_durable) {
                         ASSERT_LE(std::prev(after)->first + std::prev(after)->second, offset);
                     }
                     live[offset] = payload;
-                    std::memset(region_->base() + offset, static_cast<int>(payload & 0xff),
+                    std::memset(up_.file().base() + offset, static_cast<int>(payload & 0xff),
                                 payload);
                 } else {
-                    auto it = live.lower_bound(r.below(region_->size()));
+                    auto it = live.lower_bound(r.below(up_.file().size()));
                     if (it == live.end()) it = live.begin();
                     release(it->first, it->second);
                     live.erase(it);
@@ -147,7 +150,7 @@ TEST_F(heap_test, random_use_with_crashes_keeps_exactly_what_was_durable) {
             };
             for (u64 epochs = r.below(4); epochs > 0; --epochs) {
                 for (u64 i = r.below(3000); i > 0; --i) step();
-                domain_->end_epoch();
+                up_.epochs().end_epoch();
                 durable = live;
                 durable_use = used();
             }
@@ -159,13 +162,13 @@ TEST_F(heap_test, random_use_with_crashes_keeps_exactly_what_was_durable) {
         // What is durable has kept its bytes: nothing that was rolled back had been given its
         // place.
         for (const auto& [offset, payload] : durable) {
-            const auto* p = reinterpret_cast<const unsigned char*>(region_->base() + offset);
+            const auto* p = reinterpret_cast<const unsigned char*>(up_.file().base() + offset);
             ASSERT_TRUE(std::all_of(p, p + payload,
                                     [&](unsigned char c) { return c == (payload & 0xff); }));
         }
         heap_->refresh(0, [] { return false; });
-        domain_->end_epoch();
-        must(domain_->clear_failed());
+        up_.epochs().end_epoch();
+        must(up_.checkpoint().clear_failed());
         ASSERT_EQ(used(), durable_use);
     }
 }
@@ -178,10 +181,10 @@ TEST_F(heap_test, one_thread_may_free_what_another_allocates_without_growth) {
         std::thread([&] {
             for (u64 b : blocks) release(b, 48);
         }).join();
-        domain_->end_epoch();
+        up_.epochs().end_epoch();
     }
     // 60 rounds of 1.2 MiB went through; what circulates is a few rounds' worth.
-    EXPECT_LE(region_->size(), u64{80} << 20);
+    EXPECT_LE(up_.file().size(), u64{80} << 20);
     EXPECT_EQ(used(), 0U);
 }
 
@@ -190,7 +193,7 @@ TEST_F(heap_test, a_full_region_says_so_and_stays_usable) {
     open();
     std::vector<u64> blocks;
     for (;;) {
-        operation op(*domain_);
+        operation op(up_.checkpoint());
         auto offset = heap_->allocate(op, 1000);
         if (!offset) {
             EXPECT_EQ(offset.error().code, errc::no_space);
@@ -203,7 +206,7 @@ TEST_F(heap_test, a_full_region_says_so_and_stays_usable) {
         release(blocks.back(), 1000);
         blocks.pop_back();
     }
-    domain_->end_epoch();
+    up_.epochs().end_epoch();
     for (int i = 0; i < 100; ++i) blocks.push_back(allocate(1000));
     EXPECT_EQ(std::set<u64>(blocks.begin(), blocks.end()).size(), blocks.size());
 }
@@ -212,12 +215,12 @@ TEST_F(heap_test, a_pinned_extent_is_not_reused) {
     open();
     const u64 payload = 500'000;
     const u64 offset = allocate(payload);
-    domain_->end_epoch();
-    domain_->my_lane().pinned.store(offset - block_header_size);
+    up_.epochs().end_epoch();
+    up_.epochs().my_lane().pinned.store(offset - block_header_size);
     release(offset, payload);
-    domain_->end_epoch();
+    up_.epochs().end_epoch();
     for (int i = 0; i < 20; ++i) EXPECT_NE(allocate(payload), offset);
-    domain_->my_lane().pinned.store(0);
+    up_.epochs().my_lane().pinned.store(0);
     bool again = false;
     for (int i = 0; i < 20; ++i) again = again || allocate(payload) == offset;
     EXPECT_TRUE(again);
@@ -228,11 +231,11 @@ TEST_F(heap_test, a_reservation_that_is_never_committed_is_free_after_a_crash) {
     const u64 payload = 1 << 20;
     u64 reserved = 0;
     {
-        operation op(*domain_);
+        operation op(up_.checkpoint());
         op.my_lane().mark_written();
         reserved = must(heap_->reserve_large(op, payload));
     }
-    domain_->end_epoch();
+    up_.epochs().end_epoch();
     open();
     EXPECT_EQ(used(), 0U);
     bool found = false;

@@ -10,10 +10,10 @@
 #include "header_view.hpp"
 #include "heap_view.hpp"
 #include "index/masstree/inspection.hpp"
+#include "map/engine.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
-#include "map/engine.hpp"
 #include "verb.hpp"
 
 namespace hf::tool {
@@ -83,7 +83,7 @@ json json_of(const std::string& path, const finding& f) {
     for (const violation& v : f.report->violations()) {
         j["violations"].push_back({{"offset", v.offset}, {"text", v.text}});
     }
-    j["recovered_log_entries"] = f.looked.epochs().recovered_entries();
+    j["recovered_log_entries"] = f.looked.checkpoint().recovered_entries();
     j["tree"] = tree_json(f.report->tree);
     j["blocks"] = blocks_json(f.report->heap);
     j["heap"] = heap_json(f.report->heap);
@@ -134,9 +134,9 @@ std::string text_of(const std::string& path, const finding& f) {
         sheet s;
         add_tree(s, r.tree);
         add_blocks(s, r.heap);
-        if (f.looked.epochs().needs_recovery()) {
+        if (f.looked.checkpoint().needs_recovery()) {
             s.title("recovery (in memory; the file is as it was)");
-            s.line("log entries", human_count(f.looked.epochs().recovered_entries()));
+            s.line("log entries", human_count(f.looked.checkpoint().recovered_entries()));
             s.line("leaves", human_count(r.tree.recovered_leaves));
         }
         text += s.text() + "\n";
@@ -158,9 +158,9 @@ int check_snapshot(const std::string& path, bool as_json) {
     region_options look;
     look.mode = open_mode::inspect;
     const auto file = region::open(path, look);
-    domain_options no_clock;
-    no_clock.epoch = std::chrono::microseconds(0);
-    const auto epochs = file ? domain::open(**file, no_clock) : tl::unexpected(file.error());
+    epoch_options by_hand;
+    by_hand.epoch = no_clock;
+    const auto epochs = file ? epoch_manager::open(**file, by_hand) : tl::unexpected(file.error());
     const int code = epochs ? 0 : epochs.error().exit_code();
     if (as_json) {
         json j{{"file", path}, {"verdict", epochs ? "sound" : to_string(epochs.error().code)}};

@@ -2,26 +2,21 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/domain.hpp"
+#include "checkpoint/opening.hpp"
 #include "quantity.hpp"
 
 namespace hf::tool {
 
 result<heap_view> heap_view::read(const std::filesystem::path& path) {
-    region_options options;
-    options.mode = open_mode::inspect;
-    const auto file = region::open(path, options);
-    if (!file) return tl::unexpected(file.error());
-    domain_options no_clock;
-    no_clock.epoch = std::chrono::microseconds(0);
-    const auto epochs = domain::open(**file, no_clock);
-    if (!epochs) return tl::unexpected(epochs.error());
+    const auto seen = checkpointed_region::look_at(path);
+    if (!seen) return tl::unexpected(seen.error());
     heap_view v;
-    v.is_snapshot_ = (*file)->kind() == discipline::snapshot;
+    v.is_snapshot_ = seen->file().kind() == discipline::snapshot;
     if (v.is_snapshot_) return v;
-    v.fresh_ = (*file)->super().generation == 0;
+    v.fresh_ = seen->file().super().generation == 0;
     if (v.fresh_) return v;
-    heap_audit heap(**file, (*epochs)->failed(), (*epochs)->current_epoch(), v.report_);
+    heap_audit heap(seen->file(), seen->checkpoint().failed(), seen->epochs().current_epoch(),
+                    v.report_);
     heap.read_runs();
     heap.read_counters();
     return v;

@@ -17,10 +17,11 @@
 #include <holdfast/store.hpp>
 
 #include "base/os_error.hpp"
-#include "checkpoint/domain.hpp"
+#include "epoch/options.hpp"
 #include "option_checks.hpp"
 #include "output.hpp"
 #include "quantity.hpp"
+#include "region/arena.hpp"
 #include "server/server.hpp"
 #include "survival.hpp"
 #include "verb.hpp"

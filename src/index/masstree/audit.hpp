@@ -409,10 +409,10 @@ void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u6
 
 /// Checks heap and tree of a region. `root` is the tree's, found at `from`; 0: there is no tree.
 template <class D>
-audit_report audit(region& r, domain& epochs, u64 root, u64 from,
+audit_report audit(region& r, checkpoint_state& checkpoint, u64 root, u64 from,
                    const audit_progress& progress = {}) {
     audit_report report;
-    operation op(epochs);
+    operation op(checkpoint);
     heap_audit memory(r, op.failed(), op.epoch(), report);
     memory.read_runs();
     memory.read_lists();
@@ -424,11 +424,11 @@ audit_report audit(region& r, domain& epochs, u64 root, u64 from,
 namespace detail {
 template <class D, class Engine>
 audit_report audit_engine(Engine& e, masstree<D>& tree) {
-    return audit<D>(e.file(), e.epochs(), tree.root(), 0);
+    return audit<D>(e.file(), e.checkpoint(), tree.root(), 0);
 }
 }  // namespace detail
 
-/// Checks whatever has file(), epochs() and tree(); nobody else may be at work on it.
+/// Checks whatever has file(), checkpoint() and tree(); nobody else may be at work on it.
 template <class Engine>
 audit_report audit(Engine& e) {
     return detail::audit_engine(e, e.tree());

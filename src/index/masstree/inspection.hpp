@@ -8,10 +8,10 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 
+#include "checkpoint/opening.hpp"
 #include "index/masstree/audit.hpp"
 
 namespace hf {
@@ -29,10 +29,10 @@ class inspection {
 
     /// Why an opening for use would fail; nullopt: it would not.
     [[nodiscard]] const std::optional<error>& refusal() const noexcept { return refusal_; }
-    /// Whether the file could be mapped: file() and epochs() are there.
-    [[nodiscard]] bool is_open() const noexcept { return epochs_ != nullptr; }
-    [[nodiscard]] region& file() const noexcept { return *file_; }
-    [[nodiscard]] domain& epochs() const noexcept { return *epochs_; }
+    /// Whether the file could be mapped: file() and checkpoint() are there.
+    [[nodiscard]] bool is_open() const noexcept { return seen_.is_open(); }
+    [[nodiscard]] region& file() const noexcept { return seen_.file(); }
+    [[nodiscard]] checkpoint_state& checkpoint() const noexcept { return seen_.checkpoint(); }
     /// Whether the region has never been used since it was made.
     [[nodiscard]] bool is_fresh() const noexcept { return fresh_; }
     /// Offset of the tree's root; 0: there is no tree.
@@ -47,8 +47,7 @@ class inspection {
     void recover(const root_name& tree);
     void find_root(const root_name& tree);
 
-    std::unique_ptr<region> file_;
-    std::unique_ptr<domain> epochs_;
+    checkpointed_region seen_;
     std::optional<error> refusal_;
     bool fresh_ = false;
     u64 root_ = 0;

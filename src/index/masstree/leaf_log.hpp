@@ -54,7 +54,7 @@
 // recover() neither holds the leaf's lock nor marks the leaf: nobody has got past settle() before.
 #pragma once
 
-#include "checkpoint/domain.hpp"
+#include "checkpoint/operation.hpp"
 #include "index/masstree/node.hpp"
 #include "index/masstree/record.hpp"
 

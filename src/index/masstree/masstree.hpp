@@ -28,7 +28,7 @@
 //
 // Concurrency. Readers: version.hpp; never write, but for lazy recovery. Writers lock from child to
 // parent; within a level and downwards only by try_lock, giving everything back on failure
-// (removals). An operation is inside of one epoch (domain.hpp), so nothing it can reach is reused
+// (removals). An operation is inside of one epoch (gate.hpp), so nothing it can reach is reused
 // under it.
 //
 // Recovery. Interior nodes: external log, before the first operation. Leaves: lazily (R1 of
@@ -185,7 +185,7 @@ class masstree {
 
     // --- hinted.hpp: ways that hints shorten ---
     void cover_region() noexcept {
-        if (hints_ != nullptr) hints_->cover(heap_.my_domain().store().size());
+        if (hints_ != nullptr) hints_->cover(heap_.checkpoint().file().size());
     }
     [[nodiscard]] leaf* hinted_leaf(u64 slice) const noexcept;
     [[nodiscard]] u64 find_hinted(operation& op, const key_cursor& key) const;

@@ -72,8 +72,7 @@ result<void> masstree<D>::log_nodes([[maybe_unused]] operation& op,
             fresh[n++] = nodes[i];
         }
         if (n == 0) return {};
-        if (auto logged = op.my_lane().log.append(std::span(objects.data(), n), op.epoch());
-            !logged) {
+        if (auto logged = op.log().append(std::span(objects.data(), n), op.epoch()); !logged) {
             return logged;
         }
         for (std::size_t i = 0; i < n; ++i) mark_logged(op, fresh[i]);

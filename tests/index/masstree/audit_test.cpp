@@ -53,7 +53,7 @@ void change_things(test_engine<D>& e, xoshiro256ss& r, unsigned count, unsigned 
 
 void put_large(engine<incll_discipline>& e, std::string_view key, u64 size) {
     const u64 payload = masstree_detail::record_payload(key, size);
-    operation op(e.epochs());
+    operation op(e.checkpoint());
     const u64 at = must(e.memory().reserve_large(op, payload));
     masstree_detail::init_record(e.tree().record_at(at), key, size);
     e.memory().commit_large(op, at, payload);
@@ -291,7 +291,7 @@ TEST_F(damaged_tree, with_a_record_under_another_key) {
     // "shared__<n>" lies in the second layer, under what follows its first eight bytes.
     u64 found = 0;
     {
-        operation op(e.epochs());
+        operation op(e.checkpoint());
         found = e.tree().find(op, "shared__77");
     }
     auto& r = at<masstree_detail::record>(found);
@@ -309,7 +309,7 @@ TEST_F(damaged_tree, with_a_stamp_of_the_future) {
 }
 TEST_F(damaged_tree, with_a_lost_record) {
     {
-        operation op(e.epochs());
+        operation op(e.checkpoint());
         (void)must(e.tree().make_record(op, "nowhere", std::string(50, 'v')));
     }
     expect("neither free nor referred to");
@@ -317,7 +317,7 @@ TEST_F(damaged_tree, with_a_lost_record) {
 TEST_F(damaged_tree, with_a_freed_record_that_is_still_there) {
     u64 found = 0;
     {
-        operation op(e.epochs());
+        operation op(e.checkpoint());
         found = e.tree().find(op, "shared__77");
         e.tree().drop_record(op, found);
     }

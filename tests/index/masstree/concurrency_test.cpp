@@ -80,7 +80,7 @@ TYPED_TEST(tree_threads, every_writer_sees_its_own_writes_and_scans_are_ordered)
     std::thread scanner([&] {
         xoshiro256ss r(99);
         while (!stop.load()) {
-            operation op(e.epochs());
+            operation op(e.checkpoint());
             std::string last;
             bool first = true;
             unsigned left = 200;
@@ -124,7 +124,7 @@ TYPED_TEST(tree_threads, one_key_is_handed_from_writer_to_writer_without_a_loss)
     for (unsigned w = 0; w < writers; ++w) {
         threads.emplace_back([&] {
             for (unsigned i = 0; i < each; ++i) {
-                operation op(e.epochs());
+                operation op(e.checkpoint());
                 u64 made = 0;
                 auto done = e.tree().update(op, "counter", [&](const auto* old) {
                     const u64 n = old != nullptr ? std::stoull(std::string(old->value())) : 0;

@@ -245,7 +245,7 @@ TYPED_TEST(hinted_tree, a_record_where_a_leaf_was_is_not_taken_for_one) {
     const u64 lost = lose_the_leaf_of_victim(e);
     e.put("decoy", "a wrong value");
     const auto at_of = [&](std::string_view key) {
-        operation op(e.epochs());
+        operation op(e.checkpoint());
         return e.tree().find(op, key);
     };
     const std::string mimic = mimic_of_leaf<leaf>(victim, at_of("decoy"));

@@ -85,7 +85,7 @@ void expect_equal(test_engine<D>& e, const model& m) {
         ++it;
     }
     std::vector<std::pair<std::string, std::string>> down;
-    operation op(e.epochs());
+    operation op(e.checkpoint());
     e.tree().scan_backward(op, std::nullopt, false, [&](std::string_view k, std::string_view v) {
         down.emplace_back(k, v);
         return true;

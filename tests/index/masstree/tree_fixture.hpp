@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "must.hpp"
 #include "map/engine.hpp"
+#include "must.hpp"
 
 namespace hf::test {
 
@@ -57,17 +57,18 @@ class test_engine {
 
     engine<D>& machine() { return *machine_; }
     masstree<D>& tree() { return machine_->tree(); }
-    domain& epochs() { return machine_->epochs(); }
+    epoch_manager& epochs() { return machine_->epochs(); }
+    checkpoint_state& checkpoint() { return machine_->checkpoint(); }
 
     bool put(std::string_view key, std::string_view value) {
-        operation op(epochs());
+        operation op(checkpoint());
         const u64 r = must(tree().make_record(op, key, value));
         const auto done = must(tree().update(
             op, key, [&](const auto*) { return decision{decision::action::store, r}; }));
         return done.existed;
     }
     bool remove(std::string_view key) {
-        operation op(epochs());
+        operation op(checkpoint());
         return must(tree().update(op, key,
                                   [&](const auto* old) {
                                       return decision{
@@ -77,14 +78,14 @@ class test_engine {
             .changed;
     }
     std::optional<std::string> get(std::string_view key) {
-        operation op(epochs());
+        operation op(checkpoint());
         std::optional<std::string> out;
         tree().get(op, key, [&](std::string_view v) { out = std::string(v); });
         return out;
     }
     /// All records, forward.
     std::vector<std::pair<std::string, std::string>> all() {
-        operation op(epochs());
+        operation op(checkpoint());
         std::vector<std::pair<std::string, std::string>> out;
         tree().scan(op, "", false, [&](std::string_view k, std::string_view v) {
             out.emplace_back(k, v);

@@ -1,5 +1,5 @@
 // Who waits for an epoch, who ends it, and that nobody sleeps through it.
-#include "checkpoint/group_commit.hpp"
+#include "epoch/group_commit.hpp"
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST(group_commit, an_epoch_is_durable_before_its_room_is_called) {
     EXPECT_EQ(g.calls(2), 0U) << "others sleep on";
 }
 
-// The waiting loop of a domain, with a disk that refuses now and then; no clock helps out.
+// The waiting loop of an epoch manager, with a disk that refuses now and then; no clock helps out.
 TEST(group_commit, nobody_sleeps_for_ever) {
     constexpr u64 waiters = 16;
     constexpr u64 waits = 2000;

@@ -1,4 +1,4 @@
-#include "checkpoint/group_commit.hpp"
+#include "epoch/group_commit.hpp"
 
 namespace hf {
 

@@ -1,30 +1,29 @@
-// lane.hpp: what one thread brings along into an epoch: its place at the gate, its dirty lines, its
-// log.
+// lane.hpp: what one thread brings along into an epoch: its flag at the gate, and its dirty lines.
 //
-// Purpose. A lane is owned by one thread at a time and outlives it: the next thread takes it over.
-// It lists the cache lines that the thread has dirtied in the running epoch; exactly these are
-// written back at the epoch's end (user space cannot wbinvd, paper 000 section 4, so the first
-// touch, which passes through the log check anyway, notes the line).
+// Purpose. A lane is owned by one thread at a time and outlives it: the next thread takes it over
+// (sync/thread_slots.hpp). It lists the cache lines that the thread has dirtied in the running
+// epoch; exactly these are made durable at the epoch's end. User space cannot flush the whole cache
+// as the checkpointing paper does (section 4); so the first touch of a line, which every discipline
+// has to notice anyway, notes it here. What else a room keeps for each thread it keeps in an array
+// of its own, by the lane's index.
 //
 // Two kinds of lines, because they are flushed at different times:
 //  once    lines whose every write is noted (value records, block headers). They may be written
-//  back at any
-//          time after the write; the owner does so by the batch, long before the barrier, with one
-//          fence each.
+//          back at any time after the write; the owner does so by the batch, long before the
+//          boundary, with one fence each.
 //  sticky  lines of which only the first touch in an epoch is noted (nodes, logged cells). A line
-//  may be
-//          dirtied again at any moment until the barrier, so it is written back inside it.
+//          may be dirtied again at any moment until the boundary, so it is written back inside it.
 //
 // When to write back early. On the processors measured, clwb takes the line out of the cache (a
 // reload costs a hundred nanoseconds), so early is not free for lines that are still in use. `once`
 // batches are large, and sticky lines are written back ahead only when there are so many that the
-// barrier would take long.
+// boundary would take long.
 //
 // Invariants.
 //  L1  A line that was stored to in the running epoch is in a list of some lane, or was written
-//  back and
-//      fenced after its last store.
-//  L2  Only the owner appends; the lists are read by others only while the gate is closed.
+//      back and fenced after its last store.
+//  L2  Only the owner appends; the lists are read by others, and emptied, only while the gate is
+//      closed and all flags are down.
 #pragma once
 
 #include <array>
@@ -34,9 +33,11 @@
 #include <vector>
 
 #include "base/bits.hpp"
-#include "checkpoint/external_log.hpp"
+#include "base/check.hpp"
 #include "persist/medium.hpp"
 #include "persist/trace.hpp"
+#include "sync/quiescence.hpp"
+#include "sync/thread_slots.hpp"
 
 namespace hf {
 
@@ -44,22 +45,19 @@ inline constexpr u32 max_lanes = 256;
 
 class alignas(64) lane {
    public:
-    /// Nonzero while its owner is inside an operation. In a line of its own: the gate's leader
-    /// polls it.
-    alignas(64) std::atomic<u32> inside{0};
+    /// Up while its owner is inside an epoch: gate.hpp.
+    presence_flag presence;
 
     /// Offset of a large value that the owner reads outside of an operation; 0: none. Its space is
     /// not reused.
     alignas(64) std::atomic<u64> pinned{0};
 
     alignas(64) u32 index = 0;
-    bool track =
-        false;  ///< whether dirty lines are noted at all (durable discipline, medium that flushes)
-    u64 epoch = 0;  ///< epoch of the running operation
+    /// Whether dirty lines are noted at all: something is to survive, and the medium flushes.
+    bool track = false;
+    u64 epoch = 0;  ///< that the owner is inside of
     std::byte* base = nullptr;
     medium med;
-    log_writer log;
-    void* allocator_state = nullptr;  ///< of alloc/, volatile
 
     /// Anything written in this epoch by this lane? Set by the owner, cleared at the epoch's end.
     std::atomic<bool> wrote{false};
@@ -103,8 +101,9 @@ class alignas(64) lane {
 
     [[nodiscard]] const std::vector<u64>& sticky() const noexcept { return sticky_; }
     [[nodiscard]] std::span<const u64> once() const noexcept { return {once_.data(), once_count_}; }
-    /// The lists are empty again; the gate is closed.
+    /// The lists are empty again (L2).
     void reset_lists() noexcept {
+        HF_ASSERT(!presence.is_up(), "L2: lines are forgotten while their lane's owner is inside");
         sticky_.clear();
         preflushed_ = 0;
         once_count_ = 0;
@@ -132,5 +131,20 @@ class alignas(64) lane {
     std::vector<u64> sticky_;
     std::array<u64, once_capacity> once_{};
 };
+
+using lanes = thread_slots<lane>;
+
+/// A piece of some lane's list.
+struct line_chunk {
+    const u64* lines;
+    std::size_t count;
+};
+/// Lines to a chunk, at most: what one thread takes at a time.
+inline constexpr std::size_t lines_per_chunk = 2048;
+
+/// The lists of all lanes; the gate is closed.
+void gather(const lanes& all, std::vector<line_chunk>& into);
+/// The same lines, cut into chunks.
+void cut(std::span<const u64> lines, std::vector<line_chunk>& into);
 
 }  // namespace hf

@@ -23,6 +23,7 @@
 #pragma once
 
 #include "base/bits.hpp"
+#include "base/check.hpp"
 
 #include <array>
 #include <atomic>
@@ -37,7 +38,10 @@ class group_commit {
     void start(u64 durable) noexcept { durable_.store(durable, std::memory_order_relaxed); }
 
     /// The next epoch is durable, too. By one thread at a time; call() must follow.
-    void announce(u64 epoch) noexcept { durable_.store(epoch, std::memory_order_release); }
+    void announce(u64 epoch) noexcept {
+        HF_ASSERT(epoch == durable() + 1, "G4: an epoch is announced out of order");
+        durable_.store(epoch, std::memory_order_release);
+    }
     /// Wakes those who wait for an epoch that has been announced.
     void call(u64 epoch) noexcept { call(rooms_[epoch % room_count]); }
     /// Everybody is to look again: there is an error, or no longer one.

@@ -1,0 +1,95 @@
+#include "checkpoint/checkpoint_state.hpp"
+
+#include "base/check.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace hf {
+
+checkpoint_state::checkpoint_state(epoch_manager& epochs)
+    : epochs_(epochs), logs_(std::make_unique<lane_log[]>(max_lanes)) {
+    if (!epochs.durable()) return;
+    const layout::superblock& super = file().super();
+    for (u32 i = 0; i < super.failed_count; ++i) {
+        failed_.add_range(super.failed[i].first, super.failed[i].last);
+    }
+    if (needs_recovery()) failed_.add(*epochs.interrupted_epoch());
+    horizon_ = failed_.horizon();
+}
+
+result<void> checkpoint_state::recover_log(unsigned threads) {
+    log_applied_ = true;
+    if (!needs_recovery()) return {};
+    if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+    auto applied = apply_log(file(), *epochs_.interrupted_epoch(), threads);
+    if (!applied) return tl::unexpected(applied.error());
+    recovered_entries_ = applied->entries;
+    return {};
+}
+
+bool checkpoint_state::must_sweep_first() const noexcept {
+    return 2 * failed_.ranges().size() >= layout::max_failed_ranges;
+}
+
+result<void> checkpoint_state::start() {
+    HF_CHECK(log_applied_, "R1: a session begins before the external log was applied");
+    if (failed_.ranges().size() > layout::max_failed_ranges) {
+        return failure({errc::corrupt, "open the map", file().path().string(),
+                        "it has crashed in more epochs than can be remembered, without ever being "
+                        "up for long enough to undo them",
+                        "open it with nothing else running until the first opening has succeeded"});
+    }
+    return epochs_.start([this](layout::superblock& s) {
+        s.failed_count = static_cast<u32>(failed_.ranges().size());
+        for (u32 i = 0; i < s.failed_count; ++i) {
+            s.failed[i] = {failed_.ranges()[i].first, failed_.ranges()[i].last};
+        }
+    });
+}
+
+result<void> checkpoint_state::clear_failed() {
+    const u64 now = epochs_.current_epoch();
+    auto written = epochs_.update_super([&](layout::superblock& s) {
+        s.failed_count = 0;
+        s.last_pass_epoch = now;
+    });
+    if (!written) return written;
+    // Readers that still hold the old horizon look into the old set, so it changes with the world
+    // stopped.
+    epochs_.with_world_stopped([this](lane&) {
+        failed_.clear();
+        horizon_ = 0;
+    });
+    return {};
+}
+
+bool checkpoint_state::restamp_due() const noexcept {
+    constexpr unsigned shift = 33;  // an eighth of the range of compact epochs
+    return epochs_.durable() &&
+           (epochs_.current_epoch() >> shift) != (epochs_.file().super().last_pass_epoch >> shift);
+}
+
+log_writer& checkpoint_state::log_of(const lane& l) {
+    HF_ASSERT(epochs_.durable(), "an undo log where nothing is to survive");
+    lane_log& mine = logs_[l.index];
+    if (!mine.attached) [[unlikely]] {
+        mine.writer.attach(file(), static_cast<u16>(l.index));
+        mine.attached = true;
+    }
+    return mine.writer;
+}
+
+u64 checkpoint_state::log_entries() const noexcept {
+    u64 n = 0;
+    for (u32 i = 0; i < max_lanes; ++i) n += logs_[i].writer.entries();
+    return n;
+}
+
+u64 checkpoint_state::log_bytes() const noexcept {
+    u64 n = 0;
+    for (u32 i = 0; i < max_lanes; ++i) n += logs_[i].writer.bytes();
+    return n;
+}
+
+}  // namespace hf

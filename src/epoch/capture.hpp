@@ -1,0 +1,86 @@
+// capture.hpp: the end of an epoch on an ordinary disk (medium `file`).
+//
+// Purpose. Memory is private there, and an epoch reaches the disk whole or not at all. The boundary
+// copies the lines of e, the epoch record e + 1 among them, and opens the gate; e is announced when
+// the journal has made the copies durable (journal/core.hpp, J1). There is nothing to undo: a
+// discipline needs no undo log for the sake of crashes, and a crash leaves no failed epoch. Its
+// number and those of the epochs on their way to the disk are used up all the same: tickets are
+// out.
+//
+// Which lines. Those that were named: in the lanes' lists, and in the region's dirty set, where all
+// goes that is written back early. In a region that tracks pages also those that the tracker finds
+// (paging/page_tracker.hpp).
+//
+// Invariants.
+//  K1  A capture is begun and submitted behind one closed gate: one at a time, in the epochs'
+//  order. K2  The session's first capture holds the epoch record and is applied before any
+//  operation
+//      comes: from then on the base says that it needs its journal.
+//
+// Memory. What is captured, and the pages that are the process's own, take memory until the base
+// has them. A little beyond the budget writers are slowed, so that readers and they get on
+// together; far beyond, and with an epoch that is far too large, they stop. Pages are given back at
+// boundaries.
+//
+// Full disk. The journal refuses (errc::no_space), epochs are not ended, nothing is lost; it goes
+// on by itself once there is room.
+#pragma once
+
+#include "epoch/boundary.hpp"
+#include "epoch/lane.hpp"
+#include "epoch/shared_work.hpp"
+
+#include <vector>
+
+namespace hf {
+
+class capture final : public boundary {
+   public:
+    /// Whether the region needs this boundary.
+    [[nodiscard]] static bool is_for(const region& file) noexcept;
+    /// The most epochs that a crash can take from a region of this medium, besides the running one.
+    [[nodiscard]] static u64 most_under_way() noexcept;
+    /// Removes what an earlier session on the medium `file` has left beside a region that is now on
+    /// another one.
+    [[nodiscard]] static result<void> drop_old_journal(region& file);
+
+    capture(region& file, const lanes& all) noexcept : region_(file), lanes_(all) {}
+    ~capture() override;
+
+    [[nodiscard]] result<void> start(u64 durable, announcer tell) override;
+    [[nodiscard]] result<void> settle() override;
+    [[nodiscard]] result<void> finish() override;
+    [[nodiscard]] bool captures() const noexcept override;
+    void end_epoch(u64 ending) override;
+    void submit() override;
+    void help() override { work_.help(); }
+
+    [[nodiscard]] bool is_ready() const override;
+    [[nodiscard]] bool wait_ready() override;
+    void let_gather(const std::function<bool()>& enough, std::chrono::nanoseconds since) override;
+    [[nodiscard]] bool is_refusing() const noexcept override;
+    [[nodiscard]] result<void> accepts_writes() const override;
+    [[nodiscard]] bool has_work() const override;
+    [[nodiscard]] bool wants_early_end(std::chrono::microseconds age) const override;
+    [[nodiscard]] std::optional<std::chrono::microseconds> longest_nap() const override;
+    void look() override;
+    [[nodiscard]] bool must_settle_first(u64 current) const override;
+    [[nodiscard]] bool bounds_writers() const noexcept override { return true; }
+    [[nodiscard]] bool writers_are_ahead() const noexcept override;
+    void hold_writer() const override;
+    [[nodiscard]] journal_statistics numbers() const override;
+
+   private:
+    [[nodiscard]] bool is_overfull() const noexcept;
+    void collect_lines();
+    void give_memory_back();
+
+    region& region_;
+    const lanes& lanes_;
+    std::vector<line_chunk> chunks_;
+    shared_work work_;
+    bool begun_ = false;    ///< K1: between end_epoch() and submit()
+    u64 next_look_ns_ = 0;  ///< at the pages written to; the clock's
+};
+
+}  // namespace hf

@@ -1,0 +1,199 @@
+// epoch_manager.hpp: the epochs of one region, for any discipline.
+//
+// Purpose. Execution is cut into epochs (Cohen et al., ASPLOS 2019, sections 3 and 4). Whatever
+// changes the region passes the gate and belongs to one epoch. At an epoch's end the gate closes,
+// those inside finish, the epoch's lines are written back or captured (boundary.hpp), and the gate
+// opens for the next one. So every discipline has a cut between its operations, tickets and group
+// commit; one that undoes (checkpoint/) and one that doesn't need to (snapshot/, or any on the
+// medium `file`) alike. The same boundary is the grace period for memory: what was unlinked in
+// epoch e has no reader left in e + 1.
+//
+// The parts: gate.hpp (who is inside), lane.hpp (dirty lines by thread), boundary.hpp with
+// write_back.hpp and capture.hpp (making an epoch durable), group_commit.hpp (those who wait),
+// clock.hpp (when nobody else ends an epoch). This class leads from one to the other.
+//
+// Life of a region's epochs:
+//
+//     open() ------> start() ------> start_clock() -------> close()
+//       '- read only:  O1, O2,         epochs end by          the last epoch,
+//          what did a  first capture   themselves             then clean
+//          crash leave?
+//
+// Invariants.
+//  N1  An epoch's number only grows, and is never used twice, crashes included.
+//  N2  durable < current. Epochs become durable, and are announced, one by one in their order (G4).
+//
+// Persist order of a boundary: E1 to E3 in write_back.hpp; the journal's on the medium `file`.
+//
+// Persist order of an opening, after whatever undoes a crashed epoch has been applied durably:
+//  O1  superblock := {generation + 1, dirty, first epoch F, and what the discipline adds: its
+//  failed
+//      set};
+//  O2  then epoch_record := F. Cut short between the two, the next opening takes the greater of the
+//      record and the superblock's first epoch for the interrupted one: nothing happened in it.
+//
+// Recovery. On persistent memory a crash interrupts the epoch that the record names: what has been
+// written in it may be there or not, and that is for the discipline to undo (interrupted_epoch()).
+// On the medium `file` nothing of it is there.
+//
+// A long piece of work (a scan, a large value) leaves and enters again, so it doesn't hold the
+// boundary up.
+//
+// Literature: Cohen et al., Fine-Grain Checkpointing with In-Cache-Line Logging (ASPLOS 2019); Mao
+// et al., Masstree (EuroSys 2012) for epochs as grace periods.
+#pragma once
+
+#include "base/histogram.hpp"
+#include "epoch/boundary.hpp"
+#include "epoch/clock.hpp"
+#include "epoch/gate.hpp"
+#include "epoch/group_commit.hpp"
+#include "epoch/lane.hpp"
+#include "epoch/options.hpp"
+#include "region/region.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace hf {
+
+class epoch_manager {
+   public:
+    /// What a discipline adds to an update of the superblock.
+    using super_change = std::function<void(layout::superblock&)>;
+
+    /// Reads the superblock and the epoch record; changes nothing yet.
+    [[nodiscard]] static result<std::unique_ptr<epoch_manager>> open(region& file,
+                                                                     const epoch_options& options);
+    /// Stops the clock. Ends no epoch: see close().
+    ~epoch_manager();
+    epoch_manager(const epoch_manager&) = delete;
+    epoch_manager& operator=(const epoch_manager&) = delete;
+
+    // --- a session ---
+    /// The epoch that a crash has left half done; nullopt: there is none, or nothing of it is left.
+    [[nodiscard]] std::optional<u64> interrupted_epoch() const noexcept { return interrupted_; }
+    /// Begins the session (O1, O2) and lets operations in.
+    [[nodiscard]] result<void> start(const super_change& add = {});
+    /// From here on epochs end by themselves.
+    void start_clock();
+    /// Ends the epoch for good and marks the region clean. No operation may be running or follow.
+    [[nodiscard]] result<void> close();
+
+    // --- epochs ---
+    [[nodiscard]] u64 current_epoch() const noexcept {
+        return current_.load(std::memory_order_acquire);
+    }
+    [[nodiscard]] u64 durable_epoch() const noexcept { return commits_.durable(); }
+    /// Ends the running epoch now, unless the medium refuses. Not from inside an operation.
+    void end_epoch();
+    /// Returns once epoch `t` is durable; ends it early (group commit). Not from inside an
+    /// operation. errc::no_space: the medium refuses; it may become durable later.
+    [[nodiscard]] result<void> wait_durable(u64 t);
+    /// errc::no_space while the medium has no room to make anything durable. What is written in
+    /// such a time would only pile up in memory.
+    [[nodiscard]] result<void> accepts_writes() const { return boundary_->accepts_writes(); }
+    /// To be called before a write, outside of an operation: waits while the disk is so far behind
+    /// that what is written would take more memory than it may. Not while the medium refuses, nor
+    /// without a clock: then the writer may be the one who would end the epoch.
+    void slow_writer() const {
+        if (bounds_writers_ && boundary_->writers_are_ahead()) [[unlikely]] {
+            if (options_.epoch != no_clock) boundary_->hold_writer();
+        }
+    }
+    /// To be called before an epoch is ended by hand in a region that tracks pages: waits until the
+    /// base has so much that the epoch's lines are not those of all epochs before
+    /// (page_tracker.hpp, the ways that name more pages than were written to). Not while the medium
+    /// refuses.
+    void wait_for_base() const;
+    /// Runs `work` with no operation inside, in the running epoch; `work` may note lines in the
+    /// lane.
+    void with_world_stopped(const std::function<void(lane&)>& work);
+    /// Changes the superblock in the midst of a session.
+    [[nodiscard]] result<void> update_super(const super_change& change);
+
+    // --- lanes ---
+    [[nodiscard]] lane& my_lane() { return lanes_.mine(); }
+    /// Runs `work` if lane `index` belongs to no thread; the lane can't be taken meanwhile.
+    bool with_idle_lane(u32 index, const std::function<void()>& work) {
+        return lanes_.with_idle(index, work);
+    }
+    [[nodiscard]] bool is_pinned(u64 offset) const noexcept;
+    [[nodiscard]] u32 lanes_used() const noexcept { return lanes_.used(); }
+
+    [[nodiscard]] region& file() noexcept { return region_; }
+    /// Whether anything is to survive.
+    [[nodiscard]] bool durable() const noexcept { return options_.durable; }
+
+    // --- numbers ---
+    [[nodiscard]] pause_statistics pauses() const;
+    [[nodiscard]] u64 last_pause_ns() const noexcept {
+        return last_pause_.load(std::memory_order_relaxed);
+    }
+    /// All zero on media without a journal.
+    [[nodiscard]] journal_statistics journal_numbers() const;
+
+   private:
+    friend class epoch_guard;
+
+    epoch_manager(region& file, const epoch_options& options);
+    [[nodiscard]] result<void> read_epochs();
+    [[nodiscard]] result<void> write_session(u64 first, const super_change& add);
+
+    void enter(lane& l) noexcept {
+        while (!gate_.try_enter(l)) [[unlikely]]
+            wait_at_gate();
+        l.epoch = current_.load(std::memory_order_relaxed);
+    }
+    void wait_at_gate();
+    void lead_boundary();
+    void announce(u64 epoch);
+    void end_as_promised(u64 t);
+    void end_epoch(u64 ending);
+    [[nodiscard]] result<void> end_epoch_for_sure();
+    [[nodiscard]] std::chrono::nanoseconds tick();
+    void end_due_epoch();
+    [[nodiscard]] std::chrono::nanoseconds since_boundary() const noexcept;
+    [[nodiscard]] bool anything_written() const;
+
+    region& region_;
+    const epoch_options options_;
+    bool started_ = false;
+    std::optional<u64> interrupted_;
+
+    lanes lanes_;
+    gate gate_;
+    alignas(64) std::atomic<u64> current_{0};
+    group_commit commits_;
+    std::unique_ptr<boundary> boundary_;
+    bool bounds_writers_ = false;
+
+    std::atomic<u64> last_boundary_ns_{0};
+    std::atomic<u64> last_pause_{0};
+    std::atomic<u64> late_ns_{0};  ///< for how long epochs waited for the disk, though due
+    mutable std::mutex pause_mutex_;
+    histogram pauses_;
+
+    epoch_clock clock_;
+};
+
+/// Inside an epoch from construction to destruction. They don't nest.
+class epoch_guard {
+   public:
+    explicit epoch_guard(epoch_manager& epochs) : epoch_guard(epochs, epochs.my_lane()) {}
+    epoch_guard(epoch_manager& epochs, lane& mine) noexcept : lane_(mine) { epochs.enter(mine); }
+    ~epoch_guard() { gate::leave(lane_); }
+    epoch_guard(const epoch_guard&) = delete;
+    epoch_guard& operator=(const epoch_guard&) = delete;
+
+    [[nodiscard]] u64 epoch() const noexcept { return lane_.epoch; }
+    [[nodiscard]] lane& my_lane() const noexcept { return lane_; }
+
+   private:
+    lane& lane_;
+};
+
+}  // namespace hf

@@ -1,0 +1,110 @@
+#include "sync/thread_slots.hpp"
+
+#include <unordered_map>
+
+namespace hf::detail {
+
+namespace {
+
+struct table_registry {
+    std::mutex mutex;
+    std::unordered_map<u64, slot_table*> living;
+    u64 next_id = 1;
+};
+
+table_registry& registry() {
+    static auto* r = new table_registry;  // never destroyed: threads may end after main() has
+    return *r;
+}
+
+}  // namespace
+
+/// The slots of the calling thread.
+struct slots_of_thread {
+    struct binding {
+        u64 owner;
+        u32 index;
+        void* slot;
+    };
+    std::vector<binding> bindings;
+
+    slots_of_thread() = default;
+    slots_of_thread(const slots_of_thread&) = delete;
+    slots_of_thread& operator=(const slots_of_thread&) = delete;
+    ~slots_of_thread() {
+        const std::lock_guard guard(registry().mutex);
+        for (const binding& b : bindings) {
+            auto it = registry().living.find(b.owner);
+            if (it != registry().living.end()) it->second->release(b.index);
+        }
+        my_slot_cache = {};
+    }
+
+    /// Forgets objects that are gone.
+    void prune() {
+        const std::lock_guard guard(registry().mutex);
+        std::erase_if(bindings,
+                      [](const binding& b) { return !registry().living.contains(b.owner); });
+    }
+};
+
+namespace {
+thread_local slots_of_thread my_slots;
+}
+
+slot_table::slot_table(u32 first, u32 end) : first_(first), used_(first), owned_(end) {
+    HF_CHECK(first < end, "an object without slots for threads");
+    const std::lock_guard guard(registry().mutex);
+    id_ = registry().next_id++;
+    registry().living.emplace(id_, this);
+}
+
+slot_table::~slot_table() {
+    const std::lock_guard guard(registry().mutex);
+    registry().living.erase(id_);
+}
+
+void* slot_table::bind() {
+    for (const auto& b : my_slots.bindings) {
+        if (b.owner == id_) {
+            my_slot_cache = {id_, b.slot};
+            return b.slot;
+        }
+    }
+    my_slots.prune();
+    std::unique_lock lock(mutex_);
+    u32 index = 0;
+    freed_.wait(lock, [&] {
+        for (index = first_; index < owned_.size(); ++index) {
+            if (!owned_[index]) return true;
+        }
+        return false;
+    });
+    owned_[index] = true;
+    void* const slot = make(index);
+    if (index >= used_.load(std::memory_order_relaxed)) {
+        HF_ASSERT(index == used_.load(std::memory_order_relaxed), "T2: a slot was skipped");
+        used_.store(index + 1, std::memory_order_seq_cst);
+    }
+    my_slots.bindings.push_back({id_, index, slot});
+    my_slot_cache = {id_, slot};
+    return slot;
+}
+
+void slot_table::release(u32 index) {
+    {
+        const std::lock_guard guard(mutex_);
+        HF_ASSERT(owned_[index], "T1: a slot that nobody owns was given back");
+        owned_[index] = false;
+    }
+    freed_.notify_one();
+}
+
+bool slot_table::with_idle(u32 index, const std::function<void()>& work) {
+    const std::lock_guard guard(mutex_);
+    if (owned_[index]) return false;
+    work();
+    return true;
+}
+
+}  // namespace hf::detail

@@ -1,0 +1,191 @@
+// Epochs without any undo: boundary, tickets, lanes, and the cut on an ordinary disk.
+#include "epoch/epoch_manager.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "must.hpp"
+#include "scratch.hpp"
+
+namespace hf {
+namespace {
+
+using test::must;
+
+class epoch_test : public test::on_tmpfs {
+   protected:
+    void open(std::chrono::microseconds epoch = no_clock, medium_kind medium = medium_kind::shm) {
+        crash();
+        region_options o;
+        o.initial_size = u64{1} << 20;
+        o.flush = flush_policy::always;
+        o.medium = medium;
+        region_ = must(region::open(file, o));
+        epochs_ = must(epoch_manager::open(*region_, {.epoch = epoch}));
+        must(epochs_->start());
+        epochs_->start_clock();
+    }
+    void crash() {
+        epochs_.reset();
+        region_.reset();
+    }
+    /// A place for test data: the first heap segment.
+    char* bytes(u64 at = 0) { return region_->at<char>(layout::page_size + at); }
+    /// Returns the epoch of the change.
+    u64 write(u64 at, char what) {
+        const epoch_guard inside(*epochs_);
+        *bytes(at) = what;
+        inside.my_lane().note_once(bytes(at), 1);
+        inside.my_lane().mark_written();
+        return inside.epoch();
+    }
+
+    std::unique_ptr<region> region_;
+    std::unique_ptr<epoch_manager> epochs_;
+};
+
+TEST_F(epoch_test, epochs_count_up_durably_and_survive_a_clean_close) {
+    open();
+    const u64 first = epochs_->current_epoch();
+    epochs_->end_epoch();
+    epochs_->end_epoch();
+    EXPECT_EQ(epochs_->current_epoch(), first + 2);
+    EXPECT_EQ(epochs_->durable_epoch(), first + 1);
+    must(epochs_->close());
+    open();
+    EXPECT_FALSE(epochs_->interrupted_epoch());
+    EXPECT_EQ(epochs_->current_epoch(), first + 3);
+}
+
+TEST_F(epoch_test, a_crash_interrupts_one_epoch_and_its_number_is_not_used_again) {
+    open();
+    for (int i = 0; i < 5; ++i) {
+        epochs_->end_epoch();
+        const u64 running = epochs_->current_epoch();
+        open();
+        EXPECT_EQ(epochs_->interrupted_epoch(), running);
+        EXPECT_EQ(epochs_->current_epoch(), running + 1);
+        EXPECT_EQ(epochs_->durable_epoch(), running);
+    }
+}
+
+TEST_F(epoch_test, what_a_discipline_adds_is_in_the_superblock_when_the_session_begins) {
+    open();
+    crash();
+    region_ = test::must_open(file);
+    const u64 generation = region_->super().generation;
+    epochs_ = must(epoch_manager::open(*region_, {.epoch = no_clock}));
+    must(epochs_->start([](layout::superblock& s) { s.last_pass_epoch = 77; }));
+    EXPECT_EQ(region_->super().last_pass_epoch, 77U);
+    EXPECT_EQ(region_->super().generation, generation + 1);
+}
+
+TEST_F(epoch_test, on_a_disk_a_cut_is_there_whole_without_any_undo) {
+    open(no_clock, medium_kind::file);
+    const u64 first = write(0, 'a');
+    write(5000, 'a');
+    must(epochs_->wait_durable(first));
+    write(0, 'b');  // never in a cut
+    open(no_clock, medium_kind::file);
+    EXPECT_FALSE(epochs_->interrupted_epoch()) << "nothing of an epoch outlives a crash there";
+    EXPECT_EQ(*bytes(0), 'a');
+    EXPECT_EQ(*bytes(5000), 'a');
+    EXPECT_GT(epochs_->current_epoch(), first + 1) << "a number that a ticket may bear";
+    EXPECT_GT(epochs_->journal_numbers().records, 0U);
+    write(0, 'c');
+    must(epochs_->close());
+    open();  // closed in order it is whole without its journal, on any medium
+    EXPECT_EQ(*bytes(0), 'c');
+    EXPECT_EQ(epochs_->journal_numbers().records, 0U);
+}
+
+TEST_F(epoch_test, a_region_of_which_nothing_survives_has_epochs_for_its_grace_periods) {
+    region_options o;
+    o.initial_size = u64{1} << 20;
+    o.flush = flush_policy::always;
+    region_ = must(region::open(file, o));
+    epochs_ = must(epoch_manager::open(*region_, {.epoch = no_clock, .durable = false}));
+    must(epochs_->start());
+    const auto before = total_persist_counters();
+    const u64 e = write(0, 'a');
+    must(epochs_->wait_durable(e));
+    EXPECT_EQ(epochs_->current_epoch(), e + 1);
+    must(epochs_->close());
+    EXPECT_EQ(total_persist_counters().flushes, before.flushes);
+}
+
+TEST_F(epoch_test, a_boundary_writes_back_exactly_the_noted_lines) {
+    open();
+    (void)epochs_->my_lane();
+    const auto before = total_persist_counters();
+    {
+        const epoch_guard op(*epochs_);
+        op.my_lane().mark_written();
+        op.my_lane().note_sticky(bytes(), 3 * line_size);
+        op.my_lane().note_once(bytes(4096), 1);
+    }
+    epochs_->end_epoch();
+    const auto after = total_persist_counters();
+    EXPECT_EQ(after.flushes - before.flushes, 3U + 1U + 1U);  // and the epoch record
+}
+
+TEST_F(epoch_test, no_operation_straddles_a_boundary) {
+    open(std::chrono::milliseconds(1));
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) {
+        threads.emplace_back([&] {
+            while (!stop) {
+                const epoch_guard op(*epochs_);
+                op.my_lane().mark_written();
+                const u64 epoch = op.epoch();
+                for (int i = 0; i < 50; ++i) cpu_relax();
+                ASSERT_EQ(epochs_->current_epoch(), epoch);
+                ASSERT_LT(epochs_->durable_epoch(), epoch);
+            }
+        });
+    }
+    const u64 start = epochs_->current_epoch();
+    while (epochs_->current_epoch() < start + 30) std::this_thread::yield();
+    stop = true;
+    for (auto& t : threads) t.join();
+}
+
+TEST_F(epoch_test, waiting_for_a_ticket_ends_its_epoch) {
+    open(std::chrono::seconds(10));
+    u64 ticket = 0;
+    {
+        const epoch_guard op(*epochs_);
+        op.my_lane().mark_written();
+        ticket = op.epoch();
+    }
+    EXPECT_LT(epochs_->durable_epoch(), ticket);
+    must(epochs_->wait_durable(ticket));
+    EXPECT_GE(epochs_->durable_epoch(), ticket);
+}
+
+TEST_F(epoch_test, lanes_are_taken_over_by_later_threads) {
+    open();
+    for (int i = 0; i < 1000; ++i) {
+        std::thread([&] { const epoch_guard op(*epochs_); }).join();
+    }
+    EXPECT_LE(epochs_->lanes_used(), 4U);
+}
+
+TEST_F(epoch_test, refuses_epochs_outside_of_1_ms_to_10_s) {
+    region_options o;
+    o.initial_size = u64{1} << 20;
+    region_ = must(region::open(file, o));
+    for (const auto epoch : {std::chrono::microseconds(999), std::chrono::microseconds(10'000'001),
+                             std::chrono::microseconds(-5)}) {
+        const auto refused = epoch_manager::open(*region_, {.epoch = epoch});
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code, errc::usage);
+    }
+}
+
+}  // namespace
+}  // namespace hf

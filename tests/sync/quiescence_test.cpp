@@ -1,0 +1,98 @@
+// Who goes in and out, and who empties: nobody is ever met inside (quiescence.hpp, Q1 and Q2).
+#include "sync/quiescence.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace hf {
+namespace {
+
+constexpr u32 participants = 4;
+
+/// Something that is only right while nobody changes it: plain words, so that a race is one.
+struct place {
+    std::array<presence_flag, participants> flags;
+    std::atomic<u32> count{0};
+    std::atomic<bool> closed{false};
+    u64 first = 0, second = 0;
+    std::array<u64, participants> visits{};
+
+    void go_in(presence_flag& flag) {
+        for (;;) {
+            flag.enter();
+            if (!closed.load(std::memory_order_acquire)) return;
+            flag.leave();
+            while (closed.load(std::memory_order_acquire)) ::sched_yield();
+        }
+    }
+    template <class Work>
+    void empty(Work&& work) {
+        closed.store(true);
+        drain([&] { return count.load(std::memory_order_acquire); },
+              [&](u32 i) -> const presence_flag& { return flags[i]; });
+        work();
+        closed.store(false, std::memory_order_release);
+    }
+};
+
+TEST(quiescence, nobody_is_inside_after_a_drain_and_both_sides_see_each_others_stores) {
+    constexpr u64 rounds = 3000;
+    const auto p = std::make_unique<place>();
+    std::atomic<bool> done{false};
+    std::vector<std::thread> threads;
+    for (u32 i = 0; i < participants; ++i) {
+        threads.emplace_back([&, i] {
+            p->count.fetch_add(1);  // a flag is counted before it is raised
+            while (!done.load(std::memory_order_relaxed)) {
+                p->go_in(p->flags[i]);
+                ++p->visits[i];
+                EXPECT_EQ(p->first, p->second) << "inside while somebody had emptied the place";
+                p->flags[i].leave();
+            }
+        });
+    }
+    u64 seen = 0;
+    for (u64 n = 1; n <= rounds; ++n) {
+        p->empty([&] {
+            p->first = n;
+            u64 sum = 0;
+            for (u64 v : p->visits) sum += v;
+            EXPECT_GE(sum, seen);
+            seen = sum;
+            for (u64 v : p->visits) sum -= v;
+            EXPECT_EQ(sum, 0U) << "somebody was inside";
+            p->second = n;
+        });
+    }
+    while (seen == 0) {
+        p->empty([&] {
+            for (u64 v : p->visits) seen += v;
+        });
+    }
+    done = true;
+    for (std::thread& t : threads) t.join();
+}
+
+TEST(quiescence, a_drain_waits_for_who_is_inside_and_for_no_one_else) {
+    const auto p = std::make_unique<place>();
+    p->count = 2;
+    p->go_in(p->flags[1]);
+    std::atomic<bool> emptied{false};
+    std::thread other([&] { p->empty([&] { emptied = true; }); });
+    while (!p->closed.load()) ::sched_yield();
+    for (int i = 0; i < 1000; ++i) {
+        ASSERT_FALSE(emptied.load());
+        ::sched_yield();
+    }
+    p->flags[1].leave();
+    other.join();
+    EXPECT_TRUE(emptied.load());
+    EXPECT_FALSE(p->flags[0].is_up() || p->flags[1].is_up());
+}
+
+}  // namespace
+}  // namespace hf

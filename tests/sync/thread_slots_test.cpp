@@ -1,0 +1,149 @@
+// Slots that outlive their threads, and threads that outlive their objects (thread_slots.hpp).
+#include "sync/thread_slots.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace hf {
+namespace {
+
+struct note {
+    u32 index;
+    u64 text = 0;  // plain: the next owner must see it without further ado
+};
+using notes = thread_slots<note>;
+
+notes::maker maker() {
+    return [](u32 index) { return std::make_unique<note>(note{index}); };
+}
+
+template <class Work>
+void in_a_thread(Work&& work) {
+    std::thread(work).join();
+}
+
+TEST(thread_slots, the_next_thread_takes_the_slot_over_with_what_is_in_it) {
+    notes n(1, 8, maker());
+    for (u64 i = 0; i < 50; ++i) {
+        in_a_thread([&] {
+            EXPECT_EQ(n.mine().index, 1U);
+            EXPECT_EQ(n.mine().text, i);
+            n.mine().text = i + 1;
+        });
+    }
+    EXPECT_EQ(n.used(), 2U);
+    EXPECT_EQ(n.at(1).text, 50U);
+}
+
+TEST(thread_slots, slots_below_the_first_are_there_and_belong_to_no_thread) {
+    notes n(2, 4, maker());
+    EXPECT_EQ(n.used(), 2U);
+    EXPECT_EQ(n.at(0).index, 0U);
+    EXPECT_EQ(n.at(1).index, 1U);
+    in_a_thread([&] { EXPECT_EQ(n.mine().index, 2U); });
+}
+
+TEST(thread_slots, a_thread_has_one_slot_in_each_of_several_objects) {
+    notes a(0, 4, maker()), b(1, 4, maker());
+    in_a_thread([&] {
+        note* const in_a = &a.mine();
+        note* const in_b = &b.mine();
+        EXPECT_NE(in_a, in_b);
+        for (int i = 0; i < 10; ++i) {
+            EXPECT_EQ(&a.mine(), in_a);
+            EXPECT_EQ(&b.mine(), in_b);
+        }
+    });
+    EXPECT_EQ(a.used(), 1U);
+    EXPECT_EQ(b.used(), 2U);
+}
+
+TEST(thread_slots, a_new_object_at_the_place_of_one_that_is_gone_is_not_taken_for_it) {
+    std::optional<notes> n;
+    for (u64 i = 0; i < 20; ++i) {
+        n.emplace(0, 4, maker());
+        EXPECT_EQ(n->mine().text, 0U) << "a slot of an object that is gone";
+        n->mine().text = i + 1;
+    }
+}
+
+TEST(thread_slots, a_thread_may_end_after_its_object) {
+    auto n = std::make_unique<notes>(0, 4, maker());
+    std::atomic<int> step{0};
+    std::thread t([&] {
+        n->mine().text = 1;
+        step = 1;
+        while (step != 2) ::sched_yield();
+    });
+    while (step != 1) ::sched_yield();
+    n.reset();
+    step = 2;
+    t.join();
+}
+
+TEST(thread_slots, with_all_slots_taken_a_thread_waits_for_one_that_ends) {
+    notes n(0, 2, maker());
+    std::atomic<bool> may_end{false};
+    std::atomic<u32> in{0}, late{0};
+    std::vector<std::thread> first;
+    for (int i = 0; i < 2; ++i) {
+        first.emplace_back([&] {
+            (void)n.mine();
+            ++in;
+            while (!may_end) ::sched_yield();
+        });
+    }
+    while (in != 2) ::sched_yield();
+    std::thread third([&] {
+        (void)n.mine();
+        late = 1;
+    });
+    for (int i = 0; i < 1000; ++i) {
+        ASSERT_EQ(late, 0U);
+        ::sched_yield();
+    }
+    may_end = true;
+    for (std::thread& t : first) t.join();
+    third.join();
+    EXPECT_EQ(late, 1U);
+    EXPECT_EQ(n.used(), 2U);
+}
+
+TEST(thread_slots, work_on_an_idle_slot_is_done_only_while_nobody_owns_it) {
+    notes n(0, 2, maker());
+    bool done = false;
+    EXPECT_TRUE(n.with_idle(0, [&] { done = true; })) << "not made yet, so nobody's";
+    EXPECT_TRUE(done);
+    in_a_thread([&] {
+        (void)n.mine();
+        EXPECT_FALSE(n.with_idle(0, [] { FAIL() << "it has an owner"; }));
+    });
+    EXPECT_TRUE(n.with_idle(0, [&] { n.at(0).text = 7; }));
+    in_a_thread([&] { EXPECT_EQ(n.mine().text, 7U); });
+}
+
+TEST(thread_slots, crowds_of_short_lived_threads_share_few_slots_one_owner_at_a_time) {
+    constexpr u32 at_a_time = 6, waves = 60;
+    notes n(1, at_a_time, maker());  // one slot too few for all
+    for (u32 w = 0; w < waves; ++w) {
+        std::vector<std::thread> crowd;
+        for (u32 i = 0; i < at_a_time; ++i) {
+            crowd.emplace_back([&] {
+                for (int k = 0; k < 10; ++k) ++n.mine().text;
+            });
+        }
+        for (std::thread& t : crowd) t.join();
+    }
+    u64 sum = 0;
+    for (u32 i = 1; i < n.used(); ++i) sum += n.at(i).text;
+    EXPECT_EQ(sum, u64{10} * at_a_time * waves);
+    EXPECT_LE(n.used(), at_a_time);
+}
+
+}  // namespace
+}  // namespace hf
