@@ -19,7 +19,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "index/masstree/masstree.hpp"
+#include "index/masstree/adapters.hpp"
 #include "persist/persist_point.hpp"
 #include "recovery/driver.hpp"
 
@@ -32,7 +32,7 @@ struct engine_options {
     u64 hint_memory = 0;          ///< bytes for leaf_hints; 0: none are kept
 };
 
-template <class D>
+template <any_discipline D>
 class engine {
    public:
     static constexpr const char* root_name = "map";
@@ -58,7 +58,7 @@ class engine {
     }
 
     [[nodiscard]] masstree<D>& tree() noexcept { return *tree_; }
-    [[nodiscard]] heap<D>& memory() noexcept { return *heap_; }
+    [[nodiscard]] typename D::memory& memory() noexcept { return *heap_; }
     [[nodiscard]] domain& epochs() noexcept { return *domain_; }
     [[nodiscard]] region& file() noexcept { return *region_; }
     [[nodiscard]] u64 generation() const noexcept { return generation_; }
@@ -82,7 +82,7 @@ class engine {
 
     std::unique_ptr<region> region_;
     std::unique_ptr<domain> domain_;
-    std::unique_ptr<heap<D>> heap_;
+    std::unique_ptr<typename D::memory> heap_;
     std::unique_ptr<masstree<D>> tree_;
     logged_cell* root_ = nullptr;
     u64 generation_ = 0;
@@ -92,7 +92,7 @@ class engine {
     std::thread pass_;
 };
 
-template <class D>
+template <any_discipline D>
 result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& path,
                                                    engine_options options) {
     const u64 start = now_ns();
@@ -116,7 +116,7 @@ result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& 
     return e;
 }
 
-template <class D>
+template <any_discipline D>
 result<std::unique_ptr<engine<D>>> engine<D>::open_volatile(u64 bytes, engine_options options) {
     options.file.kind = D::kind;
     options.epochs.durable = false;
@@ -128,7 +128,7 @@ result<std::unique_ptr<engine<D>>> engine<D>::open_volatile(u64 bytes, engine_op
     return e;
 }
 
-template <class D>
+template <any_discipline D>
 result<void> engine<D>::bring_up(const engine_options& options) {
     recovery_driver driver;
     driver.add("format", [&]() -> result<void> {
@@ -152,7 +152,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
     });
     driver.add("external log", [&] { return domain_->recover_log(); });
     driver.add("allocator", [&] {
-        heap_ = std::make_unique<heap<D>>(*domain_);
+        heap_ = std::make_unique<typename D::memory>(*domain_);
         return heap_->recover();
     });
     driver.add("root", [&] { return find_root(); });
@@ -177,7 +177,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
     return done;
 }
 
-template <class D>
+template <any_discipline D>
 result<void> engine<D>::find_root() {
     auto found = region_->find_root(root_name);
     if (!found) {
@@ -195,7 +195,7 @@ result<void> engine<D>::find_root() {
     return {};
 }
 
-template <class D>
+template <any_discipline D>
 result<void> engine<D>::open_tree() {
     generation_ = region_->super().generation + (region_->read_only() ? 1 : 0);
     if (root_->get(0) == 0) {
@@ -208,7 +208,8 @@ result<void> engine<D>::open_tree() {
     }
     const u64 offset = root_->get(0);
     const u64 last = region_->size() - masstree_detail::node_payload;
-    if (!D::malloc_nodes && (offset < layout::page_size || offset > last || offset % 16 != 0)) {
+    const bool in_region = heap_->base() != nullptr;  // else offsets are addresses
+    if (in_region && (offset < layout::page_size || offset > last || offset % 16 != 0)) {
         return failure({errc::corrupt, "open the map", region_->path().string() + " at its root",
                         "the tree's root lies outside of the region",
                         "run `holdfast check` and restore the file from a copy"});
@@ -217,7 +218,7 @@ result<void> engine<D>::open_tree() {
     return {};
 }
 
-template <class D>
+template <any_discipline D>
 result<bool> engine<D>::run_pass() {
     constexpr unsigned records_per_operation = 256;
     const auto stopped = [this] { return stopping_.load(std::memory_order_relaxed); };
@@ -247,7 +248,7 @@ result<bool> engine<D>::run_pass() {
     return true;
 }
 
-template <class D>
+template <any_discipline D>
 void engine<D>::stop_pass() {
     stopping_.store(true, std::memory_order_relaxed);
     if (pass_.joinable()) pass_.join();

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "index/masstree/adapters.hpp"
 #include "index/masstree/audit.hpp"
 
 namespace hf {
