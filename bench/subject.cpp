@@ -15,7 +15,6 @@ result<std::unique_ptr<subject>> open_subject(const scratch_space& space,
     all.file.flush = options.flush;
     all.file.fence_latency_ns = options.fence_latency_ns;
     all.epochs.epoch = options.epoch;
-    if constexpr (D::malloc_nodes) all.file.initial_size = engine<D>::least_size;
     static unsigned made = 0;
     const auto file = space.file(D::name + ("-" + std::to_string(made++)));
     auto machine = engine<D>::open(file, all);
@@ -39,7 +38,11 @@ result<std::unique_ptr<subject>> make_subject(std::string_view name, const scrat
     if (name == yardstick) return open_subject<transient_discipline>(space, options);
     if (name == "logged") return open_subject<logged_discipline>(space, options);
     if (name == "incll") return open_subject<incll_discipline>(space, options);
-    if (name == "malloc") return open_subject<malloc_discipline>(space, options);
+    if (name == "malloc") {
+        subject_options heap_pages_only = options;
+        heap_pages_only.initial_size = engine<malloc_discipline>::least_size;
+        return open_subject<malloc_discipline>(space, heap_pages_only);
+    }
     return failure({errc::usage, "make a tree", std::string(name), "no such discipline",
                     "choose transient, logged, incll or malloc"});
 }

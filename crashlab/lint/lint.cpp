@@ -355,10 +355,10 @@ std::string_view meaning_of(rule r) noexcept {
 }
 
 const lint_rules& project_rules() {
-    // A lock is nobody's after a crash, whatever its word says; `leaf` and `deleted` in the same
-    // word are meant durably (index/masstree/version.hpp).
+    // A lock is nobody's after a crash, whatever its word says; its user's flags in the same word
+    // are meant durably (sync/version_lock.hpp).
     static const lint_rules rules{
-        {{"src/index/masstree/version.hpp", {"init", "set_leaf", "mark_deleted"}}},
+        {{"src/sync/version_lock.hpp", {"init", "set_flags", "mark_splitting_with"}}},
         "epoch O1",
         "epoch E1",
         promise::at_epoch_end,

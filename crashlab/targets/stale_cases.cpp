@@ -2,7 +2,7 @@
 // nobody cleared, lines that recovery restored.
 #include "crashlab/targets/tree.hpp"
 
-#include "index/masstree/leaf_log.hpp"
+#include "index/masstree/incll/leaf_log.hpp"
 
 #include <cstring>
 #include <thread>

@@ -1,36 +1,45 @@
-// discipline.hpp: the disciplines of the checkpoint family, as template arguments of alloc/ and of
-// the indexes.
+// checkpoint/discipline.hpp: the disciplines of the checkpoint family: discipline/discipline.hpp
+// says what that means.
 //
-// A structure that takes a discipline D asks it at compile time what to do before a first change.
-// The code of the structure is the same for all; `transient` compiles every hook away and is the
-// yardstick of every overhead (the paper's MT+, section 6).
+// `transient` does nothing and is the yardstick of every overhead (MT+ in Cohen et al., ASPLOS 2019,
+// section 6).
 #pragma once
 
-#include <holdfast/options.hpp>
+#include "discipline/discipline.hpp"
 
 namespace hf {
+
+class operation;
+template <class D>
+class heap;
 
 /// Nothing survives. Memory comes from the region, epochs are only a grace period (the paper's
 /// MT+).
 struct transient_discipline {
+    using operation = hf::operation;
+    using memory = heap<transient_discipline>;
     static constexpr discipline kind = discipline::transient;
-    static constexpr bool durable = false;       ///< logs, dirty lines, recovery
-    static constexpr bool incll = false;         ///< in-cache-line logs in leaves
-    static constexpr bool malloc_nodes = false;  ///< memory from malloc instead of the region
+    static constexpr bool durable = false;
+    static constexpr bool malloc_nodes = false;  ///< asked by heap: memory from malloc
     static constexpr const char* name = "transient";
 };
 
 /// As transient, with malloc'ed nodes (the paper's MT).
-struct malloc_discipline : transient_discipline {
+struct malloc_discipline {
+    using operation = hf::operation;
+    using memory = heap<malloc_discipline>;
+    static constexpr discipline kind = discipline::transient;
+    static constexpr bool durable = false;
     static constexpr bool malloc_nodes = true;
     static constexpr const char* name = "transient-malloc";
 };
 
 /// Checkpointing with the external log alone (the paper's LOGGING).
 struct logged_discipline {
+    using operation = hf::operation;
+    using memory = heap<logged_discipline>;
     static constexpr discipline kind = discipline::logged;
     static constexpr bool durable = true;
-    static constexpr bool incll = false;
     static constexpr bool malloc_nodes = false;
     static constexpr const char* name = "logged";
 };
@@ -38,11 +47,15 @@ struct logged_discipline {
 /// Checkpointing with in-cache-line logs, external log where they don't suffice (the paper's
 /// INCLL).
 struct incll_discipline {
+    using operation = hf::operation;
+    using memory = heap<incll_discipline>;
     static constexpr discipline kind = discipline::incll;
     static constexpr bool durable = true;
-    static constexpr bool incll = true;
     static constexpr bool malloc_nodes = false;
     static constexpr const char* name = "incll";
 };
+
+static_assert(any_discipline<transient_discipline> && any_discipline<malloc_discipline> &&
+              any_discipline<logged_discipline> && any_discipline<incll_discipline>);
 
 }  // namespace hf

@@ -20,7 +20,7 @@
 
 #include "base/clock.hpp"
 #include "checkpoint/opening.hpp"
-#include "index/masstree/masstree.hpp"
+#include "index/masstree/adapters.hpp"
 #include "persist/persist_point.hpp"
 
 namespace hf {
@@ -32,7 +32,7 @@ struct engine_options {
     u64 hint_memory = 0;          ///< bytes for leaf_hints; 0: none are kept
 };
 
-template <class D>
+template <any_discipline D>
 class engine {
    public:
     static constexpr const char* root_name = "map";
@@ -58,7 +58,7 @@ class engine {
     }
 
     [[nodiscard]] masstree<D>& tree() noexcept { return *tree_; }
-    [[nodiscard]] heap<D>& memory() noexcept { return *heap_; }
+    [[nodiscard]] typename D::memory& memory() noexcept { return *heap_; }
     [[nodiscard]] epoch_manager& epochs() noexcept { return up_.epochs(); }
     [[nodiscard]] checkpoint_state& checkpoint() noexcept { return up_.checkpoint(); }
     [[nodiscard]] region& file() noexcept { return up_.file(); }
@@ -82,7 +82,7 @@ class engine {
     void stop_pass();
 
     checkpointed_region up_;
-    std::unique_ptr<heap<D>> heap_;
+    std::unique_ptr<typename D::memory> heap_;
     std::unique_ptr<masstree<D>> tree_;
     logged_cell* root_ = nullptr;
     u64 generation_ = 0;
@@ -92,7 +92,7 @@ class engine {
     std::thread pass_;
 };
 
-template <class D>
+template <any_discipline D>
 result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& path,
                                                    engine_options options) {
     const u64 start = now_ns();
@@ -115,7 +115,7 @@ result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& 
     return e;
 }
 
-template <class D>
+template <any_discipline D>
 result<std::unique_ptr<engine<D>>> engine<D>::open_volatile(u64 bytes, engine_options options) {
     options.file.kind = D::kind;
     options.epochs.durable = false;
@@ -126,7 +126,7 @@ result<std::unique_ptr<engine<D>>> engine<D>::open_volatile(u64 bytes, engine_op
     return e;
 }
 
-template <class D>
+template <any_discipline D>
 result<void> engine<D>::bring_up(const engine_options& options) {
     opening up(up_, options.epochs);
     up.add(recovery_phase::format, "format", [&]() -> result<void> {
@@ -143,7 +143,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         return format_heap(file());
     });
     up.add(recovery_phase::allocator, "allocator", [&] {
-        heap_ = std::make_unique<heap<D>>(checkpoint());
+        heap_ = std::make_unique<typename D::memory>(checkpoint());
         return heap_->recover();
     });
     up.add(recovery_phase::discipline, "root", [&] { return find_root(); });
@@ -165,7 +165,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
     return done;
 }
 
-template <class D>
+template <any_discipline D>
 result<void> engine<D>::find_root() {
     auto found = file().find_root(root_name);
     if (!found) {
@@ -183,7 +183,7 @@ result<void> engine<D>::find_root() {
     return {};
 }
 
-template <class D>
+template <any_discipline D>
 result<void> engine<D>::open_tree() {
     generation_ = file().super().generation + (file().read_only() ? 1 : 0);
     if (root_->get(0) == 0) {
@@ -196,7 +196,8 @@ result<void> engine<D>::open_tree() {
     }
     const u64 offset = root_->get(0);
     const u64 last = file().size() - masstree_detail::node_payload;
-    if (!D::malloc_nodes && (offset < layout::page_size || offset > last || offset % 16 != 0)) {
+    const bool in_region = heap_->base() != nullptr;  // else offsets are addresses
+    if (in_region && (offset < layout::page_size || offset > last || offset % 16 != 0)) {
         return failure({errc::corrupt, "open the map", file().path().string() + " at its root",
                         "the tree's root lies outside of the region",
                         "run `holdfast check` and restore the file from a copy"});
@@ -205,7 +206,7 @@ result<void> engine<D>::open_tree() {
     return {};
 }
 
-template <class D>
+template <any_discipline D>
 result<bool> engine<D>::run_pass() {
     constexpr unsigned records_per_operation = 256;
     const auto stopped = [this] { return stopping_.load(std::memory_order_relaxed); };
@@ -235,7 +236,7 @@ result<bool> engine<D>::run_pass() {
     return true;
 }
 
-template <class D>
+template <any_discipline D>
 void engine<D>::stop_pass() {
     stopping_.store(true, std::memory_order_relaxed);
     if (pass_.joinable()) pass_.join();

@@ -25,7 +25,7 @@ source_places places() {
     p.add(1, {{"link", "src/a.cpp", 10}});
     p.add(3, {{"persist", "src/a.cpp", 30}});
     p.add(6, {{"find", "src/a.cpp", 60}});
-    p.add(lock_pc, {{"unlock", "src/index/masstree/version.hpp", 102}});
+    p.add(lock_pc, {{"unlock", "src/sync/version_lock.hpp", 102}});
     p.add(record_pc, {{"hf::layout::epoch_record_store(u64)", "src/region/layout.cpp", 51}});
     return p;
 }

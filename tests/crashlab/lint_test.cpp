@@ -13,13 +13,13 @@ constexpr u64 mark_pc = 78;
 
 source_places places() {
     source_places p;
-    const std::string version = "src/index/masstree/version.hpp";
+    const std::string version = "src/sync/version_lock.hpp";
     p.add(lock_pc, {{"store", "/usr/include/c++/12/bits/atomic_base.h", 464},
                     {"unlock", version, 102},
                     {"put", "src/index/masstree/update.hpp", 9}});
     p.add(mark_pc, {{"store", "/usr/include/c++/12/bits/atomic_base.h", 464},
                     {"set", version, 107},
-                    {"hf::masstree_detail::version_word::mark_deleted()", version, 90}});
+                    {"hf::version_lock::mark_splitting_with(unsigned long)", version, 90}});
     p.add(1, {{"put", "src/index/masstree/update.hpp", 25}});
     return p;
 }

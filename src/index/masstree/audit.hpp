@@ -1,21 +1,20 @@
 // masstree/audit.hpp: walks a whole tree that may be damaged, and claims its memory from
 // heap_audit.
 //
-// Purpose. The checks of `holdfast check` and of tests. Nothing in the tree is trusted: an offset
-// is
+// Purpose. The checks of `holdfast check` and of tests. Nothing in the tree is trusted: an offset is
 //  followed only if it is that of a block of a fitting size that no other node has claimed, so the
-//  walk ends on any bytes. Violations are collected, never repaired.
+//  walk ends on any bytes. Violations are collected, never repaired. Not for trees in malloc's
+//  memory, which keeps no books that could be checked.
 //
 // Checks, by the numbers of masstree.hpp:
 //  M1  a layer's root is a node, not deleted; layers lie only below slots whose keys go on;
 //  M2  the leaves of a layer are linked in the order in which the interior nodes have them; low
-//  keys
-//      are the separators above; entries ascend and lie in their leaf's range;
+//      keys are the separators above; entries ascend and lie in their leaf's range;
 //  M3  interior nodes have ascending keys inside of their own range, and one more child;
 //  M4  nothing reachable is marked deleted;
-//  also: permutations are permutations, value words and in-line logs have a known form, no stamp is
-//  of an epoch to come, a record has the size of its block, and its tail repeats the slices above
-//  it.
+//  also: permutations are permutations, value words have a known form, a record has the size of its
+//  block, and its tail repeats the slices above it; the discipline's words have a known form, and
+//  are of no epoch to come (audit_leaf and audit_interior of its adapter).
 //
 // Recovery. Leaves with traces of failed epochs are rolled back first, by the code that a reader
 //  would run; on a region opened with open_mode::inspect that changes a private copy only.
@@ -41,13 +40,14 @@ namespace hf {
 /// Told from time to time how many of how many blocks have been found. The total is an estimate.
 using audit_progress = std::function<void(u64 done, u64 total)>;
 
-template <class D>
+template <any_discipline D>
 class masstree_audit {
-    static_assert(!D::malloc_nodes, "malloc keeps no books that could be checked");
+    using adapter = typename masstree_detail::adapter_of<D>::type;
 
    public:
+    using operation = typename D::operation;
     using leaf = typename masstree<D>::leaf;
-    using interior = masstree_detail::interior;
+    using interior = typename masstree<D>::interior;
     using record = masstree_detail::record;
 
     masstree_audit(region& r, operation& op, heap_audit& memory, audit_report& report)
@@ -81,6 +81,21 @@ class masstree_audit {
         u64 at;  ///< offset of the value word
     };
 
+    /// What the adapter is given to say what it finds in the words of a node.
+    struct word_check {
+        masstree_audit& audit;
+        u64 node;
+
+        void epoch(const char* what, u64 epoch) { audit.check_epoch(node, what, epoch); }
+        void epoch(const masstree_detail::word* where, const char* what, u64 epoch) {
+            audit.check_epoch(audit.offset_of(where), what, epoch);
+        }
+        void bad(const masstree_detail::word* where, const char* text) {
+            audit.bad(audit.offset_of(where), text);
+        }
+        [[nodiscard]] u64 running() const { return audit.op_.epoch(); }
+    };
+
     static constexpr unsigned most_height = 32;
 
     template <class T>
@@ -99,7 +114,6 @@ class masstree_audit {
     void read_interior(layer& in, const branch& b);
     void read_leaf(layer& in, const branch& b);
     void check_links(layer& in, const branch& b, const leaf& n);
-    void check_logs(u64 offset, const leaf& n);
     [[nodiscard]] bool check_permutation(u64 offset, u64 word);
     void check_epoch(u64 offset, const char* what, u64 epoch);
     void read_slot(const std::string& prefix, const slot& s, std::vector<layer>& below);
@@ -118,7 +132,7 @@ class masstree_audit {
 
 // -------------------------------------------------------------------------------------------- walk
 
-template <class D>
+template <any_discipline D>
 void masstree_audit<D>::walk(u64 root, u64 from, const audit_progress& progress) {
     progress_ = progress ? &progress : nullptr;
     for (const auto& c : report_.heap.classes) total_ += c.handed_out;
@@ -127,14 +141,14 @@ void masstree_audit<D>::walk(u64 root, u64 from, const audit_progress& progress)
     if (progress_ != nullptr) (*progress_)(done_, std::max(done_, total_));
 }
 
-template <class D>
+template <any_discipline D>
 void masstree_audit<D>::tick() {
     ++done_;
     if (progress_ != nullptr && done_ % 4096 == 0) (*progress_)(done_, std::max(done_, total_));
 }
 
 /// One node.
-template <class D>
+template <any_discipline D>
 void masstree_audit<D>::step() {
     layer& in = layers_.back();
     if (in.to_do.empty()) {
@@ -160,7 +174,7 @@ void masstree_audit<D>::step() {
     }
 }
 
-template <class D>
+template <any_discipline D>
 void masstree_audit<D>::end_layer() {
     const layer& in = layers_.back();
     if (!in.gap && !in.first && in.previous_next != 0) {
@@ -171,13 +185,13 @@ void masstree_audit<D>::end_layer() {
 }
 
 /// What `from` leads to can't be walked.
-template <class D>
+template <any_discipline D>
 void masstree_audit<D>::lose(u64 from, const std::string& why) {
     bad(from, why);
     report_.mark_incomplete();
 }
 
-template <class D>
+template <any_discipline D>
 bool masstree_audit<D>::enter_node(const branch& b) {
     const auto p = memory_.locate(b.offset);
     if (!p || !memory_.fits(*p, masstree_detail::node_payload)) {
@@ -204,7 +218,7 @@ bool masstree_audit<D>::enter_node(const branch& b) {
     return true;
 }
 
-template <class D>
+template <any_discipline D>
 void masstree_audit<D>::check_epoch(u64 offset, const char* what, u64 epoch) {
     if (epoch <= op_.epoch()) return;
     bad(offset, std::string(what) + " is stamped with epoch " + std::to_string(epoch) +
@@ -213,11 +227,12 @@ void masstree_audit<D>::check_epoch(u64 offset, const char* what, u64 epoch) {
 
 // -------------------------------------------------------------------------------------- interiors
 
-template <class D>
+template <any_discipline D>
 void masstree_audit<D>::read_interior(layer& in, const branch& b) {
     const auto& n = at<interior>(b.offset);
     ++figures_.interiors;
-    if constexpr (D::durable) check_epoch(b.offset, "an interior node", load(n.log_epoch));
+    word_check words{*this, b.offset};
+    adapter::audit_interior(n, words);
     const u64 count = load(n.count);
     if (count > interior::width) {
         in.gap = true;
@@ -243,35 +258,15 @@ void masstree_audit<D>::read_interior(layer& in, const branch& b) {
 
 // ------------------------------------------------------------------------------------------ leaves
 
-template <class D>
+template <any_discipline D>
 bool masstree_audit<D>::check_permutation(u64 offset, u64 word) {
     const masstree_detail::permutation<leaf::width> p(word);
-    unsigned seen = 0;
-    for (unsigned r = 0; r < leaf::width; ++r) seen |= 1U << p.slot(r);
-    if (p.size() <= leaf::width && seen == (1U << leaf::width) - 1) return true;
+    if (p.is_valid()) return true;
     bad(offset, "a leaf's permutation is none");
     return false;
 }
 
-template <class D>
-void masstree_audit<D>::check_logs(u64 offset, const leaf& n) {
-    if constexpr (D::durable) {
-        namespace log_word = masstree_detail::log_word;
-        const u64 node_epoch = load(n.node_epoch);
-        check_epoch(offset, "a leaf", node_epoch);
-        check_epoch(offset, "a leaf", load(n.log_epoch));
-        for (const masstree_detail::word* w : {&n.value_log_0, &n.value_log_1}) {
-            const u64 log = load(*w);
-            if ((log & 0xf) > log_word::cleared) {
-                bad(offset_of(w), "a leaf's value log has an unknown form");
-            } else if (node_epoch <= op_.epoch()) {
-                check_epoch(offset_of(w), "a leaf's value log", log_word::epoch(log, node_epoch));
-            }
-        }
-    }
-}
-
-template <class D>
+template <any_discipline D>
 void masstree_audit<D>::check_links(layer& in, const branch& b, const leaf& n) {
     if (!in.first && !in.gap && in.previous_next != b.offset) {
         bad(in.previous, "a leaf's right neighbour is at offset " + std::to_string(b.offset) +
@@ -286,18 +281,13 @@ void masstree_audit<D>::check_links(layer& in, const branch& b, const leaf& n) {
     in.previous_next = load(n.next);
 }
 
-template <class D>
+template <any_discipline D>
 void masstree_audit<D>::read_leaf(layer& in, const branch& b) {
     auto& n = at<leaf>(b.offset);
     ++figures_.leaves;
-    if constexpr (D::incll) {
-        if (load(n.node_epoch) < op_.horizon() &&
-            masstree_detail::needs_recovery(n, op_.failed())) {
-            masstree_detail::recover(n, op_.my_lane(), op_.failed(), op_.epoch());
-            ++figures_.recovered_leaves;
-        }
-    }
-    check_logs(b.offset, n);
+    if (adapter::recover_for_audit(op_, n)) ++figures_.recovered_leaves;
+    word_check words{*this, b.offset};
+    adapter::audit_leaf(n, words);
     check_links(in, b, n);
     const u64 word = load(n.order);
     if (!check_permutation(offset_of(&n.order), word)) {
@@ -332,7 +322,7 @@ void masstree_audit<D>::read_leaf(layer& in, const branch& b) {
 
 // ------------------------------------------------------------------------------------------- slots
 
-template <class D>
+template <any_discipline D>
 void masstree_audit<D>::read_slot(const std::string& prefix, const slot& s,
                                   std::vector<layer>& below) {
     namespace value_word = masstree_detail::value_word;
@@ -367,7 +357,7 @@ void masstree_audit<D>::read_slot(const std::string& prefix, const slot& s,
     below.push_back(std::move(next));
 }
 
-template <class D>
+template <any_discipline D>
 void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u64 offset) {
     using masstree_detail::longer;
     using masstree_detail::slice_size;
@@ -408,7 +398,7 @@ void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u6
 // --------------------------------------------------------------------------------------- the whole
 
 /// Checks heap and tree of a region. `root` is the tree's, found at `from`; 0: there is no tree.
-template <class D>
+template <any_discipline D>
 audit_report audit(region& r, checkpoint_state& checkpoint, u64 root, u64 from,
                    const audit_progress& progress = {}) {
     audit_report report;
@@ -422,7 +412,7 @@ audit_report audit(region& r, checkpoint_state& checkpoint, u64 root, u64 from,
 }
 
 namespace detail {
-template <class D, class Engine>
+template <any_discipline D, class Engine>
 audit_report audit_engine(Engine& e, masstree<D>& tree) {
     return audit<D>(e.file(), e.checkpoint(), tree.root(), 0);
 }

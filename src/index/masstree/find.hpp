@@ -12,7 +12,7 @@ namespace hf {
 
 /// The leaf whose range held `slice` at the moment when `version` was its version; nullptr: the
 /// layer is gone.
-template <class D>
+template <any_discipline D>
 inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version,
                                     descent* path) const noexcept -> leaf* {
     for (;;) {
@@ -51,7 +51,7 @@ inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version,
 
 /// Moves right to the leaf that has `slice`, after n has been split. False: n is gone, start the
 /// layer over.
-template <class D>
+template <any_discipline D>
 inline bool masstree<D>::follow_right(leaf*& n, u64& version, u64 slice) const noexcept {
     for (;;) {
         if (is_deleted(version) || !is_leaf(version)) return false;
@@ -68,18 +68,7 @@ inline bool masstree<D>::follow_right(leaf*& n, u64& version, u64 slice) const n
     }
 }
 
-/// Every reader of a leaf comes through here, after it has taken the leaf's version and before it
-/// reads.
-template <class D>
-inline void masstree<D>::arrive([[maybe_unused]] operation& op, [[maybe_unused]] leaf* n) const {
-    if constexpr (D::incll) {
-        if (load(n->node_epoch) < op.horizon()) [[unlikely]] {
-            masstree_detail::settle(*n, op.my_lane(), op.failed(), op.epoch());
-        }
-    }
-}
-
-template <class D>
+template <any_discipline D>
 inline int masstree<D>::find_slot(const leaf& n, perm p, u64 slice,
                                   unsigned length_class) noexcept {
     const u64 lengths = load(n.lengths);
@@ -98,7 +87,7 @@ inline int masstree<D>::find_slot(const leaf& n, perm p, u64 slice,
 }
 
 /// Rank of the first entry that is not less.
-template <class D>
+template <any_discipline D>
 inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice,
                                         unsigned length_class) noexcept {
     const u64 lengths = load(n.lengths);
@@ -114,19 +103,20 @@ inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice,
 
 /// The value word of the key's entry in the layer below `root`, 0 if it has none; nullopt: the
 /// layer or the leaf is gone.
-template <class D>
+template <any_discipline D>
 inline std::optional<u64> masstree<D>::find_in_layer(operation& op, node* root,
                                                      const key_cursor& key) {
     u64 v = 0;
     leaf* n = reach_leaf(root, key.slice(), v, nullptr);
     while (n != nullptr) {
-        arrive(op, n);
+        adapter_.arrive(op, *n);
         const bool hints = hints_ != nullptr && key.depth() == 0;
         const u32 count = hints ? hints_->count(offset_of(n)) : 0;  // H4: before the version
         const int slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
         const u64 value = slot < 0 ? 0 : load(n->values[static_cast<unsigned>(slot)]);
         if (!n->version.changed(v)) [[likely]] {
             if (hints && slot >= 0) leave_hint(key.slice(), *n, count, value);
+            adapter_.observed(op, *n);
             return value;
         }
         const u64 now = stable(n);
@@ -137,7 +127,7 @@ inline std::optional<u64> masstree<D>::find_in_layer(operation& op, node* root,
     return std::nullopt;
 }
 
-template <class D>
+template <any_discipline D>
 inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
     key_cursor key(key_bytes);
     node* root = at<node>(root_);
@@ -166,7 +156,7 @@ inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
     }
 }
 
-template <class D>
+template <any_discipline D>
 template <class F>
 inline bool masstree<D>::get(operation& op, std::string_view key, F&& found) {
     const u64 offset = find(op, key);
@@ -176,25 +166,25 @@ inline bool masstree<D>::get(operation& op, std::string_view key, F&& found) {
 }
 
 /// The leaf for `slice`, locked and recovered; nullptr: the layer is gone.
-template <class D>
-inline auto masstree<D>::lock_leaf([[maybe_unused]] operation& op, node* root, u64 slice,
+template <any_discipline D>
+inline auto masstree<D>::lock_leaf(operation& op, node* root, u64 slice,
                                    descent& path) const -> leaf* {
     for (;;) {
         u64 v = 0;
         leaf* n = reach_leaf(root, slice, v, &path);
         if (n == nullptr) return nullptr;
         for (;;) {
-            n->version.lock(generation_);
+            const bool taken_over = n->version.lock(generation_);
             const u64 now = n->version.load();
             if (!version_word::split_since(v, now)) [[likely]] {
-                arrive(op, n);
+                arrive_locked(op, *n, taken_over);
                 return n;
             }
             const bool gone = is_deleted(now) || !is_leaf(now);
             const u64 next = gone ? 0 : load(n->next);
             const bool right = next != 0 && slice >= load(at<leaf>(next)->low_key);
             if (!gone && !right) {
-                arrive(op, n);
+                arrive_locked(op, *n, taken_over);
                 return n;
             }
             n->version.unlock();

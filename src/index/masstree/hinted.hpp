@@ -10,7 +10,7 @@
 namespace hf {
 
 /// Starts loading the leaf and the record of the hint for `slice`. nullptr: there is none.
-template <class D>
+template <any_discipline D>
 inline auto masstree<D>::hinted_leaf(u64 slice) const noexcept -> leaf* {
     const auto hint = hints_->find(slice);
     if (hint.leaf == 0) return nullptr;
@@ -23,29 +23,31 @@ inline auto masstree<D>::hinted_leaf(u64 slice) const noexcept -> leaf* {
 }
 
 /// The key's value word, if a hint leads to it; 0: it is to be looked for from the root.
-template <class D>
+template <any_discipline D>
 inline u64 masstree<D>::find_hinted(operation& op, const key_cursor& key) const {
     leaf* n = hinted_leaf(key.slice());
     if (n == nullptr) return 0;
     const u64 v = stable(n);
     if (is_deleted(v) || !is_leaf(v)) return 0;
-    arrive(op, n);
+    adapter_.arrive(op, *n);
     const int slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
     if (slot < 0) return 0;
     const u64 value = load(n->values[static_cast<unsigned>(slot)]);
-    return n->version.changed(v) ? 0 : value;
+    if (n->version.changed(v)) return 0;
+    adapter_.observed(op, *n);
+    return value;
 }
 
 /// The leaf that has the key, locked and recovered, and the key's slot, if a hint leads there.
-template <class D>
+template <any_discipline D>
 inline auto masstree<D>::lock_hinted(operation& op, const key_cursor& key, int& slot) const
     -> leaf* {
     leaf* n = hinted_leaf(key.slice());
     if (n == nullptr) return nullptr;
-    n->version.lock(generation_);
+    const bool taken_over = n->version.lock(generation_);
     const u64 v = n->version.load();
     if (!is_deleted(v) && is_leaf(v)) {
-        arrive(op, n);
+        arrive_locked(op, *n, taken_over);
         slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
         if (slot >= 0) return n;
     }
@@ -54,20 +56,20 @@ inline auto masstree<D>::lock_hinted(operation& op, const key_cursor& key, int& 
 }
 
 /// The entry was found in n, whose count had been taken before that was certain (H4).
-template <class D>
+template <any_discipline D>
 inline void masstree<D>::leave_hint(u64 slice, const leaf& n, u32 count, u64 value) noexcept {
     hints_->note(slice, offset_of(&n), count, masstree_detail::value_word::offset(value));
 }
 
 /// n, locked, has the key with this value word.
-template <class D>
+template <any_discipline D>
 inline void masstree<D>::leave_hint(const key_cursor& key, const leaf& n, u64 value) noexcept {
     if (hints_ == nullptr || key.depth() != 0) return;
     leave_hint(key.slice(), n, hints_->count(offset_of(&n)), value);
 }
 
 /// After a split, with its nodes still locked: what has moved, and what it was for.
-template <class D>
+template <any_discipline D>
 void masstree<D>::leave_hints(const split_plan& plan, const node* root, const entry& e) noexcept {
     if (hints_ == nullptr || root != at<node>(root_)) return;
     const auto& divided = *static_cast<const leaf*>(plan.locked[0]);

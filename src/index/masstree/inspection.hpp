@@ -12,6 +12,7 @@
 #include <string>
 
 #include "checkpoint/opening.hpp"
+#include "index/masstree/adapters.hpp"
 #include "index/masstree/audit.hpp"
 
 namespace hf {

@@ -1,38 +1,36 @@
 // masstree.hpp: a concurrent, ordered, durable index (Mao, Kohler, Morris: "Cache craftiness for
-// fast multicore key-value storage", EuroSys 2012; made durable as in paper 000, section 4).
+// fast multicore key-value storage", EuroSys 2012; made durable as in Cohen et al., ASPLOS 2019,
+// section 4).
 //
 // Purpose. A trie of B+ trees: each layer is a B+ tree over one 8-byte slice of the key; keys that
-// share a slice and go on share the next layer. One template, the disciplines of
-// checkpoint/discipline.hpp.
+// share a slice and go on share the next layer. One template for all disciplines; what they differ
+// in is in their adapters (adapter.hpp), one of which the user of the tree includes.
 //
-// On the medium: node.hpp (nodes), record.hpp (values and key tails), leaf_log.hpp (in-cache-line
-// logs).
+// On the medium: node.hpp and checkpoint/leaf.hpp (nodes), record.hpp (values and key tails),
+// incll/leaf_log.hpp (in-cache-line logs).
 //
 // Invariants.
 //  M1  Layers have permanent root nodes. A root that overflows hands its contents to two new nodes
-//  and becomes their
-//      parent where it stands; a layer that has run empty becomes an empty leaf again, which its
-//      upper layer's leaf can then drop. So no pointer to a root ever changes.
+//      and becomes their parent where it stands; a layer that has run empty becomes an empty leaf
+//      again, which its upper layer's leaf can then drop. So no pointer to a root ever changes.
 //  M2  Leaves of a layer form a list by `next`, in order; low keys ascend; a leaf's range ends at
-//  its right
-//      neighbour's low key. Equal slices lie in one leaf.
-//  M3  An interior node with n keys has n + 1 children; child i holds slices in [keys[i-1],
-//  keys[i]).
-//  M4  A node that is marked deleted is in no list and has no parent; its memory is
-//  reused only in a later epoch.
-//  M5  Before a node's first change in an epoch it is in the external
-//  log, or the change is covered by leaf_log.hpp,
-//      or the node was made in this epoch (log_epoch says which). All nodes that a split or a
-//      removal changes are logged together behind one fence, after all locks and all memory have
-//      been got.
+//      its right neighbour's low key. Equal slices lie in one leaf.
+//  M3  An interior node with n keys has n + 1 children; child i holds slices in
+//      [keys[i-1], keys[i]).
+//  M4  A node that is marked deleted is in no list and has no parent; its memory is reused only in a
+//      later epoch.
+//  M5  Before a node's first change in an epoch it is in the external log, or the change is covered
+//      by incll/leaf_log.hpp, or the node was made in this epoch (log_epoch says which). All nodes
+//      that a split or a removal changes are logged together behind one fence, after all locks and
+//      all memory have been got.
 //
-// Concurrency. Readers: version.hpp; never write, but for lazy recovery. Writers lock from child to
-// parent; within a level and downwards only by try_lock, giving everything back on failure
+// Concurrency. Readers: sync/version_lock.hpp; never write, but for lazy recovery. Writers lock from
+// child to parent; within a level and downwards only by try_lock, giving everything back on failure
 // (removals). An operation is inside of one epoch (gate.hpp), so nothing it can reach is reused
 // under it.
 //
 // Recovery. Interior nodes: external log, before the first operation. Leaves: lazily (R1 of
-// leaf_log.hpp); every way to a leaf's contents passes `arrive` (readers) or `lock_leaf` (writers).
+// leaf_log.hpp); every way to a leaf's contents passes the adapter's `arrive`.
 //
 // Full region. Operations get all memory and log space before the first store; on error nothing has
 // changed.
@@ -48,9 +46,11 @@
 #include <vector>
 
 #include "alloc/heap.hpp"
+#include "base/check.hpp"
+#include "discipline/discipline.hpp"
+#include "index/masstree/adapter.hpp"
 #include "index/masstree/key.hpp"
 #include "index/masstree/leaf_hints.hpp"
-#include "index/masstree/leaf_log.hpp"
 #include "index/masstree/node.hpp"
 #include "index/masstree/record.hpp"
 
@@ -63,21 +63,27 @@ struct decision {
     u64 record = 0;  ///< store: offset of a filled record, from make_record()
 };
 
-template <class D>
+template <any_discipline D>
 class masstree {
+    using adapter = typename masstree_detail::adapter_of<D>::type;
+    static_assert(masstree_detail::is_adapter<adapter, typename D::memory>());
+
    public:
-    using leaf = std::conditional_t<D::durable, masstree_detail::durable_leaf,
-                                    masstree_detail::transient_leaf>;
+    using operation = typename D::operation;
+    using memory = typename D::memory;
+    using leaf = typename adapter::leaf;
+    using interior = typename adapter::interior;
     using record = masstree_detail::record;
     using node = masstree_detail::node;
 
     /// Makes the root of an empty tree.
-    [[nodiscard]] static result<u64> create_root(heap<D>& memory, operation& op, u64 generation);
+    [[nodiscard]] static result<u64> create_root(memory& blocks, operation& op, u64 generation);
 
     /// The tree whose root is at `root`; `generation` as of this opening of the region.
-    masstree(heap<D>& memory, u64 root, u64 generation) noexcept
-        : heap_(memory),
-          base_(memory.base()),
+    masstree(memory& blocks, u64 root, u64 generation) noexcept
+        : heap_(blocks),
+          adapter_(blocks),
+          base_(blocks.base()),
           root_(root),
           generation_(masstree_detail::version_word::generation_bits(generation)) {}
 
@@ -140,15 +146,13 @@ class masstree {
     [[nodiscard]] std::byte* base() const noexcept { return base_; }
 
    private:
-    template <class>
-    friend class masstree_audit;
+    friend typename adapter::shape;
 
     using version_word = masstree_detail::version_word;
-    using interior = masstree_detail::interior;
     using key_cursor = masstree_detail::key_cursor;
     using perm = masstree_detail::permutation<leaf::width>;
     static constexpr unsigned interior_width = interior::width;
-    static constexpr unsigned max_height = 32;
+    static constexpr unsigned max_height = masstree_detail::max_height;
 
     /// Interior nodes above a leaf, from its layer's root down. A hint: they may have changed
     /// since.
@@ -183,6 +187,11 @@ class masstree {
 
     struct split_plan;
 
+    /// M5, for assertions.
+    [[nodiscard]] bool may_change(operation& op, const node& n) const noexcept {
+        return n.version.is_held(generation_) && adapter_.is_logged(op, n);
+    }
+
     // --- hinted.hpp: ways that hints shorten ---
     void cover_region() noexcept {
         if (hints_ != nullptr) hints_->cover(heap_.checkpoint().file().size());
@@ -203,7 +212,13 @@ class masstree {
     [[nodiscard]] std::optional<u64> find_in_layer(operation& op, node* root,
                                                    const key_cursor& key);
     [[nodiscard]] bool follow_right(leaf*& n, u64& version, u64 slice) const noexcept;
-    void arrive(operation& op, leaf* n) const;
+    void arrive_locked(operation& op, leaf& n, bool taken_over) const {
+        if (taken_over) [[unlikely]] {
+            adapter_.arrive_taken_over(op, n);
+        } else {
+            adapter_.arrive(op, n);
+        }
+    }
     [[nodiscard]] leaf* lock_leaf(operation& op, node* root, u64 slice, descent& path) const;
     [[nodiscard]] static int find_slot(const leaf& n, perm p, u64 slice,
                                        unsigned length_class) noexcept;
@@ -221,13 +236,6 @@ class masstree {
             throw;
         }
     }
-    [[nodiscard]] result<void> log_nodes(operation& op, std::initializer_list<node*> nodes);
-    [[nodiscard]] result<void> log_nodes(operation& op, node* const* nodes, std::size_t count);
-    [[nodiscard]] bool is_logged(operation& op, node* n) const noexcept;
-    void mark_logged(operation& op, node* n) noexcept;
-    [[nodiscard]] result<void> prepare_value(operation& op, leaf& n, unsigned slot);
-    [[nodiscard]] result<void> prepare_removal(operation& op, leaf& n);
-    [[nodiscard]] result<unsigned> prepare_insert(operation& op, leaf& n, perm p);
     [[nodiscard]] result<void> insert(operation& op, leaf& n, node* root, descent& path,
                                       const entry& e);
     [[nodiscard]] result<void> make_layer(operation& op, leaf& n, unsigned slot, const record& old,
@@ -241,8 +249,8 @@ class masstree {
 
     // --- split.hpp: a full leaf ---
     [[nodiscard]] interior* lock_parent(node* root, node* child, u64 slice, descent& path) const;
-    [[nodiscard]] result<void> split_insert(operation& op, leaf& n, node* root, descent& path,
-                                            const entry& e);
+    [[nodiscard]] result<void> split_in_place(operation& op, leaf& n, node* root, descent& path,
+                                              const entry& e);
     [[nodiscard]] result<void> lock_path_up(split_plan& plan, node* root, u64 slice,
                                             descent& path) const;
     [[nodiscard]] result<void> get_nodes(operation& op, split_plan& plan);
@@ -252,15 +260,16 @@ class masstree {
     void divide_root_leaf(operation& op, split_plan& plan, leaf& n, const entry& e);
     void insert_child(interior& p, u64 separator, node* child) noexcept;
     void divide_interior(split_plan& plan, interior& p, bool is_root, u64& separator, node*& child);
-    void become_parent(node& root, u64 separator, node* left, node* right, u64 epoch) noexcept;
+    void become_parent(operation& op, node& root, u64 separator, node* left, node* right);
     static void set_interior(interior& n, const u64* keys, const u64* children,
                              unsigned count) noexcept;
 
     // --- remove.hpp: empty nodes and layers ---
     struct removal;
-    void remove_empty(operation& op, key_cursor key, leaf* n, node* root, descent& path);
+    void remove_in_place(operation& op, key_cursor key, leaf* n, node* root, descent& path);
     [[nodiscard]] bool unlink_leaf(operation& op, leaf& n, node* root, descent& path);
     [[nodiscard]] bool gather_removal(operation& op, removal& r, node* root, descent& path) const;
+    void assert_may_change(operation& op, const removal& r) const;
     void apply_removal(operation& op, removal& r);
     [[nodiscard]] leaf* drop_layer(operation& op, key_cursor key, node*& root, descent& path);
 
@@ -281,7 +290,8 @@ class masstree {
     };
     [[nodiscard]] bool take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const;
 
-    heap<D>& heap_;
+    memory& heap_;
+    [[no_unique_address]] adapter adapter_;
     std::byte* base_;
     u64 root_;
     u64 generation_;

@@ -37,6 +37,13 @@ class permutation {
         return static_cast<unsigned>((word_ >> (4 * rank + 4)) & 15);
     }
 
+    /// Whether each slot is named once, and no more are used than there are.
+    [[nodiscard]] constexpr bool is_valid() const noexcept {
+        unsigned named = 0;
+        for (unsigned r = 0; r < Width; ++r) named |= 1U << slot(r);
+        return size() <= Width && named == (1U << Width) - 1;
+    }
+
     /// One bit for each used slot.
     [[nodiscard]] constexpr unsigned used() const noexcept {
         unsigned mask = 0;

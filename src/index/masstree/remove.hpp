@@ -12,11 +12,12 @@
 // again and again, n stays where it is, empty: harmless, and found again by the next removal in it.
 #pragma once
 
+#include "index/masstree/asserted.hpp"
 #include "index/masstree/masstree.hpp"
 
 namespace hf {
 
-template <class D>
+template <any_discipline D>
 struct masstree<D>::removal {
     leaf* empty = nullptr;
     std::array<interior*, max_height> between;  ///< single-child nodes, bottom up
@@ -43,8 +44,9 @@ struct masstree<D>::removal {
 };
 
 /// n, locked, has just become empty. Unlocks it.
-template <class D>
-void masstree<D>::remove_empty(operation& op, key_cursor key, leaf* n, node* root, descent& path) {
+template <any_discipline D>
+void masstree<D>::remove_in_place(operation& op, key_cursor key, leaf* n, node* root,
+                                  descent& path) {
     for (;;) {
         bool layer_is_empty = n == root;
         if (layer_is_empty) {
@@ -61,7 +63,7 @@ void masstree<D>::remove_empty(operation& op, key_cursor key, leaf* n, node* roo
 
 /// Locks what the removal of r.empty changes. False: someone else is at work there; what was locked
 /// is unlocked.
-template <class D>
+template <any_discipline D>
 bool masstree<D>::gather_removal(operation& op, removal& r, node* root, descent& path) const {
     leaf& n = *r.empty;
     const u64 low = load(n.low_key);
@@ -83,7 +85,7 @@ bool masstree<D>::gather_removal(operation& op, removal& r, node* root, descent&
             other->version.unlock();
             return false;
         }
-        arrive(op, other);
+        adapter_.arrive(op, *other);
         return true;
     };
     if (low > 0) {
@@ -111,9 +113,22 @@ bool masstree<D>::gather_removal(operation& op, removal& r, node* root, descent&
     return true;
 }
 
-template <class D>
+template <any_discipline D>
+void masstree<D>::assert_may_change([[maybe_unused]] operation& op,
+                                    [[maybe_unused]] const removal& r) const {
+#ifndef NDEBUG
+    std::array<node*, max_height + 4> nodes;
+    for (unsigned n = r.all(nodes); n > 0; --n) {
+        HF_ASSERT(may_change(op, *nodes[n - 1]), "M5: a node that changes is locked and logged");
+    }
+    HF_ASSERT(perm(load(r.empty->order)).size() == 0, "only an empty leaf is removed");
+#endif
+}
+
+template <any_discipline D>
 void masstree<D>::apply_removal(operation& op, removal& r) {
     leaf& n = *r.empty;
+    assert_may_change(op, r);
     n.version.mark_deleted();
     const unsigned gone = r.fork != nullptr ? r.between_count : r.between_count - 1;
     for (unsigned i = 0; i < gone; ++i) r.between[i]->version.mark_deleted();
@@ -126,6 +141,7 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
         }
         for (unsigned k = r.branch; k < count; ++k) store(f.children[k], load(f.children[k + 1]));
         store(f.count, count - 1);
+        HF_ASSERT(masstree_detail::is_in_order(f), "M3: an interior node's keys ascend");
         if (r.right != nullptr) {
             r.right->version.mark_splitting();
             store(r.right->low_key, load(n.low_key));
@@ -139,7 +155,7 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
         store(l.order, perm::empty().word());
         store(l.next, 0);
         store(l.low_key, 0);
-        mark_logged(op, root);  // the leaf's log epoch is at another place than the interior node's
+        adapter_.turned_leaf(op, l);
     }
     r.unlock_all_but_empty();
     n.version.unlock();
@@ -149,7 +165,7 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
 }
 
 /// Takes n out of its layer and unlocks it. True: the layer is now empty.
-template <class D>
+template <any_discipline D>
 bool masstree<D>::unlink_leaf(operation& op, leaf& n, node* root, descent& path) {
     constexpr unsigned most_tries = 8;
     for (unsigned tries = 0; tries < most_tries; ++tries) {
@@ -162,7 +178,7 @@ bool masstree<D>::unlink_leaf(operation& op, leaf& n, node* root, descent& path)
         }
         std::array<node*, max_height + 4> nodes;
         const unsigned count = r.all(nodes);
-        if (!log_nodes(op, nodes.data(), count)) {
+        if (!adapter_.log_nodes(op, {nodes.data(), count})) {
             r.unlock_all_but_empty();  // no room for the log: the leaf stays, empty
             break;
         }
@@ -176,7 +192,7 @@ bool masstree<D>::unlink_leaf(operation& op, leaf& n, node* root, descent& path)
 /// The layer below `key` (whose depth is that of the layer above) has run empty: takes it out of
 /// the leaf above. Returns that leaf, locked, if it is now empty too, with `root` as its layer's
 /// root.
-template <class D>
+template <any_discipline D>
 auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent& path) -> leaf* {
     using masstree_detail::longer;
     namespace value_word = masstree_detail::value_word;
@@ -207,10 +223,12 @@ auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent
         const u64 v = below->version.load();
         bool drop = is_leaf(v) && !is_deleted(v);
         if (drop) {
-            arrive(op, below);
+            adapter_.arrive(op, *below);
             drop = perm(load(below->order)).size() == 0;
         }
-        drop = drop && log_nodes(op, {below}).has_value() && prepare_removal(op, *u).has_value();
+        node* const dropped = below;
+        drop = drop && adapter_.log_nodes(op, {&dropped, 1}).has_value() &&
+               adapter_.before_removal(op, *u).has_value();
         if (!drop) {
             below->version.unlock();
             u->version.unlock();
@@ -219,8 +237,10 @@ auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent
         unsigned rank = 0;
         while (p.slot(rank) != static_cast<unsigned>(slot)) ++rank;
         const perm left = p.removed(rank);
+        HF_ASSERT(left.is_valid(), "a permutation is one");
+        HF_ASSERT(u->version.is_held(generation_), "a leaf that changes is locked");
         below->version.mark_deleted();
-        store(u->order, left.word());
+        adapter_.publish(op, u->order, left.word());
         below->version.unlock();
         drop_node(op, below);
         root = above;

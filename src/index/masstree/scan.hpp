@@ -11,7 +11,7 @@
 
 namespace hf {
 
-template <class D>
+template <any_discipline D>
 struct masstree<D>::scan_state {
     std::string key;         ///< prefix of the layer at work; whole key during a visit
     std::string last;        ///< last visited key
@@ -20,9 +20,9 @@ struct masstree<D>::scan_state {
 };
 
 /// False: the leaf has changed since `version`.
-template <class D>
+template <any_discipline D>
 inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const {
-    arrive(op, n);
+    adapter_.arrive(op, *n);
     const perm p(load(n->order));
     const u64 lengths = load(n->lengths);
     s.count = std::min(p.size(), leaf::width);
@@ -33,10 +33,12 @@ inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snap
     }
     s.next = load(n->next);
     s.low_key = load(n->low_key);
-    return !n->version.changed(version);
+    if (n->version.changed(version)) return false;
+    adapter_.observed(op, *n);
+    return true;
 }
 
-template <class D>
+template <any_discipline D>
 template <class F>
 auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
                              std::optional<std::string_view> bound, F& visit) -> walk {
@@ -116,7 +118,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
     }
 }
 
-template <class D>
+template <any_discipline D>
 template <class F>
 bool masstree<D>::scan(operation& op, std::string_view from, bool exclusive, F&& visit) {
     scan_state s;
@@ -134,7 +136,7 @@ bool masstree<D>::scan(operation& op, std::string_view from, bool exclusive, F&&
     }
 }
 
-template <class D>
+template <any_discipline D>
 template <class F>
 auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, bool bounded,
                                       std::string_view bound, F& visit) -> walk {
@@ -197,7 +199,7 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
     }
 }
 
-template <class D>
+template <any_discipline D>
 template <class F>
 bool masstree<D>::scan_backward(operation& op, std::optional<std::string_view> from, bool exclusive,
                                 F&& visit) {

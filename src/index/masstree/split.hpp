@@ -6,11 +6,12 @@
 // can't.
 #pragma once
 
+#include "index/masstree/asserted.hpp"
 #include "index/masstree/masstree.hpp"
 
 namespace hf {
 
-template <class D>
+template <any_discipline D>
 struct masstree<D>::split_plan {
     std::array<node*, max_height + 1> locked;  ///< leaf first, then upwards
     unsigned count = 0;
@@ -25,7 +26,7 @@ struct masstree<D>::split_plan {
 
 /// Locks the parent of `child`, a locked node that isn't its layer's root and to whose range
 /// `slice` belongs.
-template <class D>
+template <any_discipline D>
 auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path) const
     -> interior* {
     for (;;) {
@@ -61,7 +62,7 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
 }
 
 /// Step 1.
-template <class D>
+template <any_discipline D>
 result<void> masstree<D>::lock_path_up(split_plan& plan, node* root, u64 slice,
                                        descent& path) const {
     node* n = plan.locked[0];
@@ -78,7 +79,7 @@ result<void> masstree<D>::lock_path_up(split_plan& plan, node* root, u64 slice,
 }
 
 /// Step 2: one new node for each full one, two for a full root.
-template <class D>
+template <any_discipline D>
 result<void> masstree<D>::get_nodes(operation& op, split_plan& plan) {
     const unsigned full = plan.top_is_root_and_full ? plan.count : plan.count - 1;
     for (unsigned i = 0; i < full; ++i) {
@@ -109,22 +110,22 @@ result<void> masstree<D>::get_nodes(operation& op, split_plan& plan) {
     return {};
 }
 
-template <class D>
+template <any_discipline D>
 void masstree<D>::unlock_all(split_plan& plan) noexcept {
     // From the top: whoever then reads a child finds its parent settled.
     for (unsigned i = plan.count; i > 0; --i) plan.locked[i - 1]->version.unlock();
 }
 
 /// On success all nodes, n included, are unlocked; on error n alone is still locked.
-template <class D>
-result<void> masstree<D>::split_insert(operation& op, leaf& n, node* root, descent& path,
-                                       const entry& e) {
+template <any_discipline D>
+result<void> masstree<D>::split_in_place(operation& op, leaf& n, node* root, descent& path,
+                                         const entry& e) {
     split_plan plan;
     plan.locked[plan.count++] = &n;
     if (auto up = lock_path_up(plan, root, e.slice, path); !up) return up;
     auto ready = get_nodes(op, plan);
     if (ready) {
-        ready = log_nodes(op, plan.locked.data(), plan.count);
+        ready = adapter_.log_nodes(op, {plan.locked.data(), plan.count});
         if (!ready) {
             while (plan.fresh_count > 0) drop_node(op, plan.fresh[--plan.fresh_count]);
         }
@@ -133,7 +134,10 @@ result<void> masstree<D>::split_insert(operation& op, leaf& n, node* root, desce
         for (unsigned i = plan.count; i > 1; --i) plan.locked[i - 1]->version.unlock();
         return ready;
     }
-    for (unsigned i = 0; i < plan.count; ++i) plan.locked[i]->version.mark_splitting();
+    for (unsigned i = 0; i < plan.count; ++i) {
+        HF_ASSERT(may_change(op, *plan.locked[i]), "M5: a node that changes is locked and logged");
+        plan.locked[i]->version.mark_splitting();
+    }
     if (plan.count == 1) {
         divide_root_leaf(op, plan, n, e);
     } else {
@@ -159,7 +163,7 @@ result<void> masstree<D>::split_insert(operation& op, leaf& n, node* root, desce
                     for (unsigned j = 0; j < k; ++j) keys[j] = load(p.keys[j]);
                     for (unsigned j = 0; j <= k; ++j) children[j] = load(p.children[j]);
                     set_interior(*l, keys, children, k);
-                    become_parent(p, up, left, new_right, op.epoch());
+                    become_parent(op, p, up, left, new_right);
                 } else {
                     divide_interior(plan, p, false, separator, right);
                 }
@@ -192,7 +196,7 @@ template <class Entry>
 
 }  // namespace masstree_detail
 
-template <class D>
+template <any_discipline D>
 void masstree<D>::divide_leaf(operation& op, split_plan& plan, leaf& n, const entry& e,
                               u64& separator, node*& right) {
     (void)op;
@@ -218,12 +222,13 @@ void masstree<D>::divide_leaf(operation& op, split_plan& plan, leaf& n, const en
     // n is logged and marked: its slots may be laid out anew.
     fill_leaf(n, all.data(), cut);
     store(n.next, offset_of(fresh));
+    HF_ASSERT(load(n.low_key) < all[cut].slice, "M2: low keys ascend");
     separator = all[cut].slice;
     right = fresh;
 }
 
 /// M1: the root leaf's entries go to two new leaves, and it becomes their parent.
-template <class D>
+template <any_discipline D>
 void masstree<D>::divide_root_leaf(operation& op, split_plan& plan, leaf& n, const entry& e) {
     auto* left = static_cast<leaf*>(plan.take());
     // The left leaf takes the root's place in the list; then it is divided like any other.
@@ -238,29 +243,30 @@ void masstree<D>::divide_root_leaf(operation& op, split_plan& plan, leaf& n, con
     u64 separator = 0;
     node* right = nullptr;
     divide_leaf(op, plan, *left, e, separator, right);
-    become_parent(n, separator, left, right, op.epoch());
+    become_parent(op, n, separator, left, right);
 }
 
-template <class D>
-void masstree<D>::become_parent(node& root, u64 separator, node* left, node* right,
-                                u64 epoch) noexcept {
+template <any_discipline D>
+void masstree<D>::become_parent(operation& op, node& root, u64 separator, node* left,
+                                node* right) {
     root.version.set_leaf(false);
     auto& in = static_cast<interior&>(root);
-    store(in.log_epoch, epoch);  // the leaf's was at another place
+    adapter_.turned_interior(op, in);
     const u64 children[2] = {offset_of(left), offset_of(right)};
     set_interior(in, &separator, children, 1);
 }
 
-template <class D>
+template <any_discipline D>
 void masstree<D>::set_interior(interior& n, const u64* keys, const u64* children,
                                unsigned count) noexcept {
     for (unsigned i = 0; i < count; ++i) store(n.keys[i], keys[i]);
     for (unsigned i = 0; i <= count; ++i) store(n.children[i], children[i]);
     store(n.count, count);
+    HF_ASSERT(masstree_detail::is_in_order(n), "M3: an interior node's keys ascend");
 }
 
 /// Puts `child` to the right of the child whose range held `separator`. There is room.
-template <class D>
+template <any_discipline D>
 void masstree<D>::insert_child(interior& p, u64 separator, node* child) noexcept {
     const unsigned n = p.key_count();
     const unsigned i = p.child_index(separator);
@@ -271,11 +277,12 @@ void masstree<D>::insert_child(interior& p, u64 separator, node* child) noexcept
     store(p.keys[i], separator);
     store(p.children[i + 1], offset_of(child));
     store(p.count, n + 1);
+    HF_ASSERT(masstree_detail::is_in_order(p), "M3: an interior node's keys ascend");
 }
 
 /// Divides a full interior node and puts (separator, child) into the right half of it. On return
 /// they are what is to be put into the node above.
-template <class D>
+template <any_discipline D>
 void masstree<D>::divide_interior(split_plan& plan, interior& p, bool is_root, u64& separator,
                                   node*& child) {
     (void)is_root;

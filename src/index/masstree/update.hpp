@@ -1,19 +1,20 @@
-// update.hpp: changes inside of one leaf, and what they ask of the logs (part of masstree.hpp).
+// update.hpp: changes inside of one leaf (part of masstree.hpp).
 #pragma once
 
+#include "index/masstree/asserted.hpp"
 #include "index/masstree/masstree.hpp"
 
 namespace hf {
 
-template <class D>
-result<u64> masstree<D>::create_root(heap<D>& memory, operation& op, u64 generation) {
-    masstree tree(memory, 0, generation);
+template <any_discipline D>
+result<u64> masstree<D>::create_root(memory& blocks, operation& op, u64 generation) {
+    masstree tree(blocks, 0, generation);
     auto made = tree.new_leaf(op, 0);
     if (!made) return tl::unexpected(made.error());
     return tree.offset_of(*made);
 }
 
-template <class D>
+template <any_discipline D>
 inline result<u64> masstree<D>::make_record(operation& op, std::string_view key,
                                             std::string_view value) {
     const u64 payload = masstree_detail::record_payload(key, value.size());
@@ -23,155 +24,40 @@ inline result<u64> masstree<D>::make_record(operation& op, std::string_view key,
     record* r = record_at(*offset);
     masstree_detail::init_record(r, key, value.size());
     std::memcpy(r->bytes(), value.data(), value.size());
-    if constexpr (D::durable) op.my_lane().note_once(r, payload);
+    adapter_.filled(op, r, payload);
     return offset;
-}
-
-// ---------------------------------------------------------------------------------- logging nodes
-
-template <class D>
-inline bool masstree<D>::is_logged(operation& op, node* n) const noexcept {
-    if constexpr (!D::durable) {
-        return true;
-    } else {
-        const bool leaf_now = is_leaf(n->version.load());
-        const auto& word =
-            leaf_now ? static_cast<leaf*>(n)->log_epoch : static_cast<interior*>(n)->log_epoch;
-        return load(word) == op.epoch();
-    }
-}
-
-/// The node may be changed at will for the rest of the epoch.
-template <class D>
-inline void masstree<D>::mark_logged(operation& op, node* n) noexcept {
-    if constexpr (D::durable) {
-        if (is_leaf(n->version.load())) {
-            masstree_detail::restamp(*static_cast<leaf*>(n), op.epoch());
-        } else {
-            store(static_cast<interior*>(n)->log_epoch, op.epoch());
-        }
-        masstree_detail::note_node(op.my_lane(), n);
-    }
-}
-
-/// Brings the locked nodes, those that are not yet there, into the external log behind one fence
-/// (M5).
-template <class D>
-result<void> masstree<D>::log_nodes([[maybe_unused]] operation& op,
-                                    [[maybe_unused]] node* const* nodes,
-                                    [[maybe_unused]] std::size_t count) {
-    if constexpr (D::durable) {
-        constexpr std::size_t most = 2 * max_height + 4;
-        std::array<log_object, most> objects;
-        std::array<node*, most> fresh;
-        std::size_t n = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            if (is_logged(op, nodes[i])) continue;
-            HF_CHECK(n < most, "too many nodes in one change");
-            objects[n] = {offset_of(nodes[i]), static_cast<u32>(masstree_detail::node_payload)};
-            fresh[n++] = nodes[i];
-        }
-        if (n == 0) return {};
-        if (auto logged = op.log().append(std::span(objects.data(), n), op.epoch()); !logged) {
-            return logged;
-        }
-        for (std::size_t i = 0; i < n; ++i) mark_logged(op, fresh[i]);
-    }
-    return {};
-}
-
-template <class D>
-inline result<void> masstree<D>::log_nodes(operation& op, std::initializer_list<node*> nodes) {
-    return log_nodes(op, nodes.begin(), nodes.size());
-}
-
-/// Before the value of an occupied slot changes.
-template <class D>
-inline result<void> masstree<D>::prepare_value([[maybe_unused]] operation& op,
-                                               [[maybe_unused]] leaf& n,
-                                               [[maybe_unused]] unsigned slot) {
-    if constexpr (D::durable) {
-        if (load(n.log_epoch) == op.epoch()) return {};
-        if constexpr (D::incll) {
-            if (masstree_detail::same_upper(load(n.node_epoch), op.epoch()) &&
-                masstree_detail::log_value(n, op.my_lane(), op.epoch(), slot)) [[likely]] {
-                return {};
-            }
-        }
-        return log_nodes(op, {&n});
-    }
-    return {};
-}
-
-/// Before a slot leaves the permutation.
-template <class D>
-inline result<void> masstree<D>::prepare_removal([[maybe_unused]] operation& op,
-                                                 [[maybe_unused]] leaf& n) {
-    if constexpr (D::durable) {
-        if (load(n.log_epoch) == op.epoch()) return {};
-        if constexpr (D::incll) {
-            if (masstree_detail::same_upper(load(n.node_epoch), op.epoch())) [[likely]] {
-                masstree_detail::begin_permutation(n, op.my_lane(), op.epoch());
-                return {};
-            }
-        }
-        return log_nodes(op, {&n});
-    }
-    return {};
-}
-
-/// Chooses the slot for a new entry and does what must come before it is filled.
-template <class D>
-inline result<unsigned> masstree<D>::prepare_insert([[maybe_unused]] operation& op,
-                                                    [[maybe_unused]] leaf& n, perm p) {
-    if constexpr (D::durable) {
-        if (load(n.log_epoch) == op.epoch()) return p.slot(p.size());
-        if constexpr (D::incll) {
-            if (masstree_detail::same_upper(load(n.node_epoch), op.epoch())) [[likely]] {
-                for (unsigned r = p.size(); r < leaf::width; ++r) {
-                    const unsigned s = p.slot(r);
-                    if (!masstree_detail::may_fill(n, op.epoch(), s)) continue;
-                    masstree_detail::begin_permutation(n, op.my_lane(), op.epoch());
-                    masstree_detail::begin_value_line(n, op.my_lane(), op.epoch(), s);
-                    return s;
-                }
-            }
-        }
-        if (auto logged = log_nodes(op, {&n}); !logged) return tl::unexpected(logged.error());
-    }
-    return p.slot(p.size());
 }
 
 // -------------------------------------------------------------------------------------- new nodes
 
-template <class D>
+template <any_discipline D>
 auto masstree<D>::new_leaf(operation& op, u64 low_key) -> result<leaf*> {
     auto offset = heap_.allocate(op, masstree_detail::node_payload);
     if (!offset) return tl::unexpected(offset.error());
     leaf* n = at<leaf>(*offset);
     cover_region();
     n->version.init(true, generation_);
-    // Free slots may hold anything but logs, which mark_logged() clears.
+    // Free slots may hold anything but logs, which the adapter clears.
     store(n->order, perm::empty().word());
     store(n->next, 0);
     store(n->low_key, low_key);
-    mark_logged(op, n);
+    adapter_.fresh_leaf(op, *n);
     return n;
 }
 
-template <class D>
+template <any_discipline D>
 auto masstree<D>::new_interior(operation& op) -> result<interior*> {
     auto offset = heap_.allocate(op, masstree_detail::node_payload);
     if (!offset) return tl::unexpected(offset.error());
     auto* n = at<interior>(*offset);
     n->version.init(false, generation_);
-    mark_logged(op, n);
+    adapter_.fresh_interior(op, *n);
     return n;
 }
 
 /// Gives a leaf these entries, in order, and no others. The leaf is new, or marked as splitting and
 /// logged.
-template <class D>
+template <any_discipline D>
 void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexcept {
     u64 lengths = 0;
     for (unsigned s = 0; s < count; ++s) {
@@ -181,31 +67,35 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
     }
     store(n.lengths, lengths);
     store(n.order, perm::sorted(count).word());
+    HF_ASSERT(masstree_detail::is_in_order(n), "M2: a leaf's entries ascend");
 }
 
 // ---------------------------------------------------------------------------------------- changes
 
-template <class D>
+template <any_discipline D>
 inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, descent& path,
                                         const entry& e) {
+    HF_ASSERT(n.version.is_held(generation_), "a leaf that changes is locked");
     const perm p(load(n.order));
     if (p.full()) [[unlikely]]
-        return split_insert(op, n, root, path, e);
-    auto slot = prepare_insert(op, n, p);
+        return adapter::shape::split_insert(*this, op, n, root, path, e);
+    auto slot = adapter_.choose_slot_for_insert(op, n, p);
     if (!slot) [[unlikely]]
         return tl::unexpected(slot.error());
+    HF_ASSERT((p.used() >> *slot & 1) == 0, "only a free slot is filled");
     n.version.mark_inserting();
     store(n.keys[*slot], e.slice);
     store(n.lengths, masstree_detail::with_length_class(load(n.lengths), *slot, e.length_class));
     store(n.values[*slot], e.value);
     const unsigned rank = lower_rank(n, p, e.slice, e.length_class);
-    store(n.order, p.inserted(rank, *slot).word());
+    adapter_.publish(op, n.order, p.inserted(rank, *slot).word());
+    HF_ASSERT(masstree_detail::is_in_order(n), "M2: a leaf's entries ascend");
     return {};
 }
 
 /// Two different keys share the slice of `slot` and go on: puts both into new layers below it. The
 /// slot's value word turns from a record into a layer in one store, logged like any value.
-template <class D>
+template <any_discipline D>
 result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, const record& old,
                                      key_cursor key, u64 fresh) {
     const u64 old_word = load(n.values[slot]);
@@ -231,7 +121,7 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, cons
         of_new = {key.slice(), key.length_class(), masstree_detail::value_word::of_record(fresh)};
         if (of_old.slice != of_new.slice || of_old.length_class != of_new.length_class) break;
     }
-    if (auto ready = prepare_value(op, n, slot); !ready) {
+    if (auto ready = adapter_.before_value_change(op, n, slot); !ready) {
         drop_all();
         return ready;
     }
@@ -247,16 +137,17 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, cons
                          masstree_detail::value_word::of_layer(offset_of(made[i]))};
         fill_leaf(*made[i - 1], &link, 1);
     }
-    store(n.values[slot], masstree_detail::value_word::of_layer(offset_of(made[0])));
+    adapter_.publish(op, n.values[slot],
+                     masstree_detail::value_word::of_layer(offset_of(made[0])));
     return {};
 }
 
-template <class D>
+template <any_discipline D>
 template <class F>
 inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& decide)
     -> result<outcome> {
     using masstree_detail::longer;
-    op.my_lane().mark_written();
+    adapter_.begin_update(op);
     key_cursor key(key_bytes);
     node* root = at<node>(root_);
     descent path;
@@ -316,22 +207,25 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             return outcome{true, false};
         }
         const bool erase = d.what == decision::action::erase;
-        auto ready = erase ? prepare_removal(op, *n) : prepare_value(op, *n, slot);
+        HF_ASSERT(n->version.is_held(generation_), "a leaf that changes is locked");
+        auto ready = erase ? adapter_.before_removal(op, *n)
+                           : adapter_.before_value_change(op, *n, slot);
         if (!ready) [[unlikely]] {
             n->version.unlock();
             return tl::unexpected(ready.error());
         }
         if (!erase) {
-            store(n->values[slot], masstree_detail::value_word::of_record(d.record));
+            adapter_.publish(op, n->values[slot], masstree_detail::value_word::of_record(d.record));
             leave_hint(key, *n, d.record);
             n->version.unlock();
         } else {
             unsigned rank = 0;
             while (p.slot(rank) != slot) ++rank;
             const perm left = p.removed(rank);
-            store(n->order, left.word());
+            HF_ASSERT(left.is_valid(), "a permutation is one");
+            adapter_.publish(op, n->order, left.word());
             if (left.size() == 0) {
-                remove_empty(op, key, n, root, path);
+                adapter::shape::remove_empty(*this, op, key, n, root, path);
             } else {
                 n->version.unlock();
             }

@@ -48,11 +48,8 @@ template <class D>
 class test_engine {
    public:
     explicit test_engine(const std::string& path, const engine_options& options = {}) {
-        if constexpr (D::durable) {
-            machine_ = must(engine<D>::open(path, options));
-        } else {
-            machine_ = must(engine<D>::open_volatile(u64{64} << 20, options));
-        }
+        machine_ = must(D::durable ? engine<D>::open(path, options)
+                                   : engine<D>::open_volatile(u64{64} << 20, options));
     }
 
     engine<D>& machine() { return *machine_; }

@@ -1,44 +1,42 @@
-// leaf_log.hpp: the in-cache-line logs of a leaf (paper 000, sections 4.1 and 4.3).
+// masstree/incll/leaf_log.hpp: the in-cache-line logs of a leaf (Cohen et al., ASPLOS 2019,
+// sections 4.1 and 4.3).
 //
 // Purpose. Undo a leaf's changes of a failed epoch with what lies in the changed lines themselves.
 // Two kinds of log:
 //
 //   line 0      permutation log + node epoch: the permutation at the start of epoch node_epoch
-//   lines 3, 4  value logs: words of the form
+//   lines 3, 4  value logs, words of the form
 //
-//       63         48 47                              4 3        1   0
-//      | epoch 15..0 | old record or layer, bits 47..4 | slot in line | old kind |       slot in
-//      line: 0-6
+//        63        48 47                              4 3              1   0
+//       | epoch 15..0 | old record or layer, bits 47..4 | slot in line | old kind |
 //
-//     value_log_0 and value_log_1 are always there; beyond the paper, a value word whose slot is
-//     free serves as a further log of its line. Value words have 14 or 15 in the low four bits,
-//     logs 0 to 13.
+//     The slot in its line is 0 to 6. value_log_0 and value_log_1 are always there; beyond the
+//     paper, a value word whose slot is free serves as a further log of its line. Value words have
+//     14 or 15 in the low four bits, logs 0 to 13.
 //
 // Invariants.
 //  V1  A value changes only after its line holds a log of it stamped with the running epoch, or the
-//  leaf is in the
-//      external log. Log and value lie in one line and are written in this order by release stores.
-//  V2  The permutation changes only after line 0 has been stamped: permutation log, then node
-//  epoch, then
-//      permutation, in one line. Every stamp of node_epoch refreshes the permutation log.
+//      leaf is in the external log. Log and value lie in one line and are written in this order by
+//      release stores.
+//  V2  The permutation changes only after line 0 has been stamped: permutation log, then node epoch,
+//      then permutation, in one line. Every stamp of node_epoch refreshes the permutation log.
 //  V3  All log words of a leaf have the same upper 48 epoch bits as its node_epoch, on the medium
-//  too. A first
-//      touch that would break this (the upper bits have moved on, once in 2^16 epochs) goes to the
-//      external log, which restores the whole leaf; then all logs are restamped. A recovery that
-//      would break it makes the value lines durable before line 0, and line 0 before anything else
-//      (persist points U1 and U2).
+//      too. A first touch that would break this (the upper bits have moved on, once in 2^16 epochs)
+//      goes to the external log, which restores the whole leaf; then all logs are restamped. A
+//      recovery that would break it makes the value lines durable before line 0, and line 0 before
+//      anything else (persist points U1 and U2).
 //  V4  Value updates leave line 0 alone. A leaf's newest log can thus be newer than node_epoch,
-//  never its upper bits.
-//  V5  A slot is filled only if it was free when the epoch began, and holds
-//  no log of it (paper's insAllowed,
-//      decided slot by slot); else the leaf goes to the external log first.
+//      never its upper bits.
+//  V5  A slot is filled only if it was free when the epoch began, and holds no log of it (paper's
+//      insAllowed, decided slot by slot); else the leaf goes to the external log first.
 //
 // Lines old and new on the medium, for a crash in epoch e of a leaf with node_epoch f < e, same
 // upper bits:
 //   line 0 old, value line old    nothing to undo
 //   line 0 old, value line new    log stamped upper(f) | e's low bits = e, failed: value restored
-//   line 0 new, value line old    permutation restored; the value log's epoch is older than e: not
-//   used both new                      both restored, independently of one another
+//   line 0 new, value line old    permutation restored; the value log's epoch is older than e, so it
+//                                 is not used
+//   both new                      both restored, independently of one another
 // Key lines need no log: they change only in slots that the restored permutation does not name.
 //
 // Recovery (R1). recover() in epoch c restores values, then clears their logs, line by line; then
@@ -54,8 +52,9 @@
 // recover() neither holds the leaf's lock nor marks the leaf: nobody has got past settle() before.
 #pragma once
 
+#include "base/check.hpp"
 #include "checkpoint/operation.hpp"
-#include "index/masstree/node.hpp"
+#include "index/masstree/checkpoint/external_adapter.hpp"
 #include "index/masstree/record.hpp"
 
 namespace hf::masstree_detail {
@@ -89,15 +88,8 @@ inline constexpr unsigned slots_per_line = 7;
 
 [[nodiscard]] inline bool same_upper(u64 a, u64 b) noexcept { return (a >> 16) == (b >> 16); }
 
-using leaf_permutation = permutation<durable_leaf::width>;
-
 [[nodiscard]] inline word& value_log(durable_leaf& n, unsigned line) noexcept {
     return line == 0 ? n.value_log_0 : n.value_log_1;
-}
-
-/// Notes all five lines of a node.
-inline void note_node(lane& l, const void* n) {
-    l.note_sticky(static_cast<const char*>(n), node_payload);
 }
 
 inline void note_value_line(lane& l, const durable_leaf& n, unsigned line) {
@@ -106,6 +98,7 @@ inline void note_value_line(lane& l, const durable_leaf& n, unsigned line) {
 
 /// Stamps line 0 for the running epoch (V2). The leaf is locked, recovered, and same_upper.
 inline void begin_permutation(durable_leaf& n, lane& l, u64 epoch) {
+    HF_ASSERT(same_upper(load(n.node_epoch), epoch), "V3: line 0 may get the epoch's upper bits");
     if (load(n.node_epoch) == epoch) return;
     store(n.permutation_log, load(n.order));
 #if !defined(HF_MUTATION_leaf_epoch)  // a seeded bug, for the tests of the tests
@@ -120,8 +113,26 @@ inline void begin_permutation(durable_leaf& n, lane& l, u64 epoch) {
     return ~leaf_permutation(word_at_start).used() & ((1U << durable_leaf::width) - 1);
 }
 
+/// Whether a rollback to the start of `epoch` would restore the value of `slot`, or leave the slot
+/// unused (V1).
+[[nodiscard]] inline bool is_covered(const durable_leaf& n, u64 epoch, unsigned slot) noexcept {
+    const auto logs_it = [&](u64 w) {
+        return log_word::is_log(w) && log_word::low_epoch(w) == (epoch & 0xffff) &&
+               log_word::slot_in_line(w) == slot % slots_per_line;
+    };
+    const unsigned spare = free_at_start(n, epoch);
+    if ((spare >> slot & 1) != 0) return true;
+    const unsigned line = slot / slots_per_line;
+    if (logs_it(load(line == 0 ? n.value_log_0 : n.value_log_1))) return true;
+    for (unsigned s = line * slots_per_line; s < (line + 1) * slots_per_line; ++s) {
+        if ((spare >> s & 1) != 0 && logs_it(load(n.values[s]))) return true;
+    }
+    return false;
+}
+
 /// Logs the value of `slot` in its line (V1). False: no room, the leaf must go to the external log.
 [[nodiscard]] inline bool log_value(durable_leaf& n, lane& l, u64 epoch, unsigned slot) {
+    HF_ASSERT(same_upper(load(n.node_epoch), epoch), "V3: logs have the upper bits of line 0");
     const unsigned line = slot / slots_per_line;
     const unsigned in_line = slot % slots_per_line;
     const u64 low = epoch & 0xffff;

@@ -1,4 +1,4 @@
-#include "index/masstree/leaf_log.hpp"
+#include "index/masstree/incll/leaf_log.hpp"
 
 #include <array>
 #include <mutex>
@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t stripes = 1024;
 
-// Volatile locks: a lock inside of the leaf is garbage after a crash (paper 000, section 4.3).
+// Volatile locks: a lock inside of the leaf is garbage after a crash (Cohen et al., ASPLOS 2019,
+// section 4.3).
 spin_lock& recovery_lock(const durable_leaf& n) noexcept {
     static std::array<spin_lock, stripes> locks;
     return locks[(reinterpret_cast<u64>(&n) / node_block) % stripes];
@@ -87,6 +88,7 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
         HF_PERSIST_POINT("masstree U2: line 0 durable before a value line is logged with its bits");
     }
     note_node(l, &n);
+    HF_ASSERT(!needs_recovery(n, failed), "R1: nothing is left to undo");
 }
 
 void settle(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {

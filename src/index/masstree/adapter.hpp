@@ -1,0 +1,160 @@
+// masstree/adapter.hpp: what the tree wants of a discipline's adapter.
+//
+// Purpose. The tree's code is written once; which words a leaf has for its discipline, and what
+// happens to them at which moment, is the adapter's (discipline/discipline.hpp says which moments
+// there are). masstree<D> finds it by adapter_of<D>, which each adapter specialises beside itself;
+// a user of the tree includes the adapters that she uses, or adapters.hpp with all of them.
+//
+// The hooks, in the order in which an operation meets them. `n` is locked where it is changed.
+//
+//   begin_update(op)                       an operation that may change something begins
+//   arrive(op, n)                          before a leaf is read or changed: its version has been
+//                                          taken, or its lock. Rolls back what a crash has left.
+//   arrive_taken_over(op, n)               the same for a writer whose lock was a dead one's
+//   observed(op, n)                        a reader has what it came for, validated, and goes
+//   filled(op, record, bytes)              a record has been written that nobody can reach yet
+//   fresh_leaf(op, n), fresh_interior      a new node: order, next, low key (of a leaf) are set
+//   before_value_change(op, n, slot)       may fail; then the value of a used slot changes
+//   before_removal(op, n)                  may fail; then the permutation loses slots
+//   choose_slot_for_insert(op, n, p)       may fail; a free slot, which may be filled now
+//   log_nodes(op, nodes)                   may fail; then all of them may be changed at will
+//   is_logged(op, n)                       whether they may (for assertions; true: always)
+//   publish(op, word, value)               the one store that makes a change visible
+//   turned_leaf(op, n), turned_interior    a root has become the other thing, where it stands
+//   audit_leaf(n, check), audit_interior   the words of the discipline, for holdfast check
+//   recover_for_audit(op, n)               rolls back; whether there was anything to
+//
+// Shape. How a full leaf splits and an empty one goes is `shape`. in_place_shape is that of split.hpp
+// and remove.hpp: several nodes change behind one log_nodes(), none of the states between them need
+// be sound after a crash. A discipline without logs brings a shape of its own, in which every store
+// leaves a sound tree.
+//
+// Leaves may have any layout behind these names; keys[i] and values[i] may be views.
+#pragma once
+
+#include <concepts>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <holdfast/result.hpp>
+
+#include "index/masstree/node.hpp"
+
+namespace hf::masstree_detail {
+
+/// adapter_of<D>::type is the tree's adapter of discipline D.
+template <class D>
+struct adapter_of {
+    static_assert(sizeof(D) == 0,
+                  "no adapter of this discipline is known: include index/masstree/<it>/adapter.hpp");
+};
+
+inline constexpr unsigned max_height = 32;
+/// Nodes that one change concerns, at most.
+inline constexpr std::size_t most_nodes = 2 * max_height + 4;
+
+/// Splits and removals under logs that undo them: what split.hpp and remove.hpp do.
+struct in_place_shape {
+    template <class Tree, class... Arguments>
+    static auto split_insert(Tree& tree, Arguments&&... arguments) {
+        return tree.split_in_place(std::forward<Arguments>(arguments)...);
+    }
+    template <class Tree, class... Arguments>
+    static void remove_empty(Tree& tree, Arguments&&... arguments) {
+        tree.remove_in_place(std::forward<Arguments>(arguments)...);
+    }
+};
+
+/// What audit hooks are given, as far as the concept is concerned.
+struct any_check {
+    void epoch(const char* what, u64 epoch);
+    void epoch(const word* where, const char* what, u64 epoch);
+    void bad(const word* where, const char* text);
+    [[nodiscard]] u64 running() const;
+};
+
+template <class L>
+concept leaf_layout =
+    std::derived_from<L, node> && sizeof(L) <= node_payload && L::width <= 15 &&
+    requires(L& n, unsigned i) {
+        { n.order } -> std::same_as<word&>;
+        { n.next } -> std::same_as<word&>;
+        { n.lengths } -> std::same_as<word&>;
+        { n.low_key } -> std::same_as<word&>;
+        { n.keys[i] } -> std::same_as<word&>;
+        { n.values[i] } -> std::same_as<word&>;
+    };
+
+template <class I>
+concept interior_layout =
+    std::derived_from<I, node> && sizeof(I) <= node_payload &&
+    requires(I& n, const I& seen, unsigned i, u64 slice) {
+        { seen.child_index(slice) } -> std::same_as<unsigned>;
+        { seen.key_count() } -> std::same_as<unsigned>;
+        { n.keys[i] } -> std::same_as<word&>;
+        { n.children[i] } -> std::same_as<word&>;
+    };
+
+template <class A>
+concept adapter_with_hooks_of_readers =
+    requires(const A& a, typename A::operation& op, typename A::leaf& n) {
+        { a.arrive(op, n) } -> std::same_as<void>;
+        { a.arrive_taken_over(op, n) } -> std::same_as<void>;
+        { a.observed(op, n) } -> std::same_as<void>;
+    };
+
+template <class A>
+concept adapter_with_hooks_of_writers =
+    requires(const A& a, typename A::operation& op, typename A::leaf& n, word& w, unsigned slot,
+             permutation<A::leaf::width> p, std::span<node* const> nodes) {
+        { a.begin_update(op) } -> std::same_as<void>;
+        { a.before_value_change(op, n, slot) } -> std::same_as<result<void>>;
+        { a.before_removal(op, n) } -> std::same_as<result<void>>;
+        { a.choose_slot_for_insert(op, n, p) } -> std::same_as<result<unsigned>>;
+        { a.log_nodes(op, nodes) } -> std::same_as<result<void>>;
+        { a.is_logged(op, n) } -> std::same_as<bool>;
+        { a.publish(op, w, u64{}) } -> std::same_as<void>;
+    };
+
+template <class A>
+concept adapter_with_hooks_of_fresh_memory =
+    requires(const A& a, typename A::operation& op, typename A::leaf& n, typename A::interior& in,
+             const void* record) {
+        { a.filled(op, record, u64{}) } -> std::same_as<void>;
+        { a.fresh_leaf(op, n) } -> std::same_as<void>;
+        { a.fresh_interior(op, in) } -> std::same_as<void>;
+        { a.turned_leaf(op, n) } -> std::same_as<void>;
+        { a.turned_interior(op, in) } -> std::same_as<void>;
+    };
+
+template <class A>
+concept adapter_with_hooks_of_audits =
+    requires(const A& a, typename A::operation& op, typename A::leaf& n,
+             const typename A::interior& in, any_check& check) {
+        { a.recover_for_audit(op, n) } -> std::same_as<bool>;
+        { a.audit_leaf(n, check) } -> std::same_as<void>;
+        { a.audit_interior(in, check) } -> std::same_as<void>;
+    };
+
+/// Says what is missing; adapters and the tree ask it.
+template <class A, class Memory>
+consteval bool is_adapter() {
+    static_assert(leaf_layout<typename A::leaf>, "the adapter's leaf lacks a field, or is too big");
+    static_assert(interior_layout<typename A::interior>,
+                  "the adapter's interior node lacks a field, or is too big");
+    static_assert(std::constructible_from<A, Memory&>, "an adapter is made from the tree's heap");
+    static_assert(adapter_with_hooks_of_readers<A>,
+                  "the adapter lacks arrive, arrive_taken_over or observed");
+    static_assert(adapter_with_hooks_of_writers<A>,
+                  "the adapter lacks a hook of writers: begin_update, before_value_change, "
+                  "before_removal, choose_slot_for_insert, log_nodes, is_logged or publish");
+    static_assert(adapter_with_hooks_of_fresh_memory<A>,
+                  "the adapter lacks filled, fresh_leaf, fresh_interior, turned_leaf or "
+                  "turned_interior");
+    static_assert(adapter_with_hooks_of_audits<A>,
+                  "the adapter lacks recover_for_audit, audit_leaf or audit_interior");
+    return true;
+}
+
+}  // namespace hf::masstree_detail

@@ -1,0 +1,111 @@
+// masstree/checkpoint/external_adapter.hpp: what the adapters of all checkpointing disciplines share:
+// the external log, and the lines that the boundary writes back.
+//
+// A node that is in the external log of the running epoch, or was made in it, may be changed at will
+// until the epoch ends (M5 of masstree.hpp). log_epoch says so. What is to be done to a leaf besides,
+// when it has come to that, is LeafStamp's: a function object (durable_leaf&, epoch) that sets
+// log_epoch and whatever else must then be so.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "base/check.hpp"
+#include "checkpoint/operation.hpp"
+#include "index/masstree/adapter.hpp"
+#include "index/masstree/checkpoint/leaf.hpp"
+
+namespace hf::masstree_detail {
+
+/// Notes all five lines of a node.
+inline void note_node(lane& l, const void* n) {
+    l.note_sticky(static_cast<const char*>(n), node_payload);
+}
+
+template <class LeafStamp>
+class external_adapter {
+   public:
+    using operation = hf::operation;
+    using leaf = durable_leaf;
+    using interior = masstree_detail::interior;
+    using shape = in_place_shape;
+
+    template <class Memory>
+    explicit external_adapter(const Memory& memory) noexcept : base_(memory.base()) {}
+
+    static void begin_update(operation& op) noexcept { op.my_lane().mark_written(); }
+    static void observed(operation& /*op*/, const node& /*n*/) noexcept {}
+
+    static void publish(operation& /*op*/, word& w, u64 value) noexcept { store(w, value); }
+    static void filled(operation& op, const void* record, u64 bytes) noexcept {
+        op.my_lane().note_once(record, bytes);
+    }
+
+    // A fresh node is like one that has been logged: there is nothing to undo.
+    static void fresh_leaf(operation& op, leaf& n) { mark_logged(op, n); }
+    static void fresh_interior(operation& op, interior& n) { mark_logged(op, n); }
+    // A logged root's log epoch lies elsewhere now.
+    static void turned_leaf(operation& op, leaf& n) { mark_logged(op, n); }
+    static void turned_interior(operation& op, interior& n) noexcept {
+        store(n.log_epoch, op.epoch());
+    }
+
+    [[nodiscard]] static bool is_logged(operation& op, const node& n) noexcept {
+        const bool leaf_now = (n.version.load() & version_word::leaf) != 0;
+        const word& logged_in = leaf_now ? static_cast<const leaf&>(n).log_epoch
+                                         : static_cast<const interior&>(n).log_epoch;
+        return load(logged_in) == op.epoch();
+    }
+
+    /// Brings the locked nodes, those that are not yet there, into the external log behind one fence
+    /// (M5).
+    [[nodiscard, gnu::noinline]] result<void> log_nodes(operation& op, std::span<node* const> nodes) const {
+        std::array<log_object, most_nodes> objects;
+        std::array<node*, most_nodes> fresh;
+        std::size_t n = 0;
+        for (node* one : nodes) {
+            if (is_logged(op, *one)) continue;
+            HF_CHECK(n < most_nodes, "too many nodes in one change");
+            objects[n] = {offset_from(base_, one), static_cast<u32>(node_payload)};
+            fresh[n++] = one;
+        }
+        if (n == 0) return {};
+        if (auto logged = op.log().append(std::span(objects.data(), n), op.epoch());
+            !logged) {
+            return logged;
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            if ((fresh[i]->version.load() & version_word::leaf) != 0) {
+                mark_logged(op, *static_cast<leaf*>(fresh[i]));
+            } else {
+                mark_logged(op, *static_cast<interior*>(fresh[i]));
+            }
+        }
+        return {};
+    }
+    [[nodiscard]] result<void> log_leaf(operation& op, leaf& n) const {
+        if (load(n.log_epoch) == op.epoch()) return {};
+        node* const one = &n;
+        return log_nodes(op, {&one, 1});
+    }
+
+    template <class Check>
+    static void audit_interior(const interior& n, Check& check) {
+        check.epoch("an interior node", load(n.log_epoch));
+    }
+
+   private:
+    /// The node may be changed at will for the rest of the epoch.
+    static void mark_logged(operation& op, leaf& n) {
+        LeafStamp{}(n, op.epoch());
+        note_node(op.my_lane(), &n);
+    }
+    static void mark_logged(operation& op, interior& n) {
+        store(n.log_epoch, op.epoch());
+        note_node(op.my_lane(), &n);
+    }
+
+    std::byte* base_;
+};
+
+}  // namespace hf::masstree_detail

@@ -1,0 +1,93 @@
+// masstree/incll/adapter.hpp: the tree with in-cache-line logs in its leaves (leaf_log.hpp), and the
+// external log where they don't suffice.
+//
+// A leaf that is in the external log of this epoch needs no other. Else: a value's old word goes to
+// a log in its line, the permutation to that of line 0, and a free slot is filled after its line has
+// been stamped. Where line 0 is too old for that (V3), or its logs are used up (V1, V5), the leaf
+// goes to the external log.
+#pragma once
+
+#include "alloc/heap.hpp"
+#include "checkpoint/discipline.hpp"
+#include "index/masstree/checkpoint/external_adapter.hpp"
+#include "index/masstree/incll/leaf_log.hpp"
+
+namespace hf::masstree_detail {
+
+struct stamp_all_logs {
+    void operator()(durable_leaf& n, u64 epoch) const noexcept { restamp(n, epoch); }
+};
+
+class incll_adapter : public external_adapter<stamp_all_logs> {
+   public:
+    using external_adapter::external_adapter;
+
+    static void arrive(operation& op, leaf& n) {
+        if (load(n.node_epoch) < op.horizon()) [[unlikely]] {
+            settle(n, op.my_lane(), op.failed(), op.epoch());
+        }
+    }
+    static void arrive_taken_over(operation& op, leaf& n) { arrive(op, n); }
+
+    [[nodiscard]] result<void> before_value_change(operation& op, leaf& n, unsigned slot) const {
+        if (load(n.log_epoch) == op.epoch()) return {};
+        if (same_upper(load(n.node_epoch), op.epoch()) &&
+            log_value(n, op.my_lane(), op.epoch(), slot)) [[likely]] {
+            return {};
+        }
+        return log_leaf(op, n);
+    }
+
+    [[nodiscard]] result<void> before_removal(operation& op, leaf& n) const {
+        if (load(n.log_epoch) == op.epoch()) return {};
+        if (same_upper(load(n.node_epoch), op.epoch())) [[likely]] {
+            begin_permutation(n, op.my_lane(), op.epoch());
+            return {};
+        }
+        return log_leaf(op, n);
+    }
+
+    [[nodiscard]] result<unsigned> choose_slot_for_insert(operation& op, leaf& n,
+                                                          leaf_permutation p) const {
+        if (load(n.log_epoch) == op.epoch()) return p.slot(p.size());
+        if (same_upper(load(n.node_epoch), op.epoch())) [[likely]] {
+            for (unsigned r = p.size(); r < leaf::width; ++r) {
+                const unsigned s = p.slot(r);
+                if (!may_fill(n, op.epoch(), s)) continue;
+                begin_permutation(n, op.my_lane(), op.epoch());
+                begin_value_line(n, op.my_lane(), op.epoch(), s);
+                return s;
+            }
+        }
+        if (auto logged = log_leaf(op, n); !logged) return tl::unexpected(logged.error());
+        return p.slot(p.size());
+    }
+
+    [[nodiscard]] static bool recover_for_audit(operation& op, leaf& n) {
+        if (load(n.node_epoch) >= op.horizon() || !needs_recovery(n, op.failed())) return false;
+        recover(n, op.my_lane(), op.failed(), op.epoch());
+        return true;
+    }
+    template <class Check>
+    static void audit_leaf(const leaf& n, Check& check) {
+        const u64 node_epoch = load(n.node_epoch);
+        check.epoch("a leaf", node_epoch);
+        check.epoch("a leaf", load(n.log_epoch));
+        for (const word* w : {&n.value_log_0, &n.value_log_1}) {
+            const u64 log = load(*w);
+            if ((log & 0xf) > log_word::cleared) {
+                check.bad(w, "a leaf's value log has an unknown form");
+            } else if (node_epoch <= check.running()) {
+                check.epoch(w, "a leaf's value log", log_word::epoch(log, node_epoch));
+            }
+        }
+    }
+};
+
+template <>
+struct adapter_of<incll_discipline> {
+    using type = incll_adapter;
+};
+static_assert(is_adapter<incll_adapter, incll_discipline::memory>());
+
+}  // namespace hf::masstree_detail

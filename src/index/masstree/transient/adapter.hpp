@@ -1,0 +1,86 @@
+// masstree/transient/adapter.hpp: the tree without any logs, in memory of the region or malloc's.
+//
+// Its leaves have no log words and one slot more: 15. The lines are not arranged.
+#pragma once
+
+#include "alloc/heap.hpp"
+#include "checkpoint/discipline.hpp"
+#include "checkpoint/operation.hpp"
+#include "index/masstree/adapter.hpp"
+
+namespace hf::masstree_detail {
+
+struct transient_leaf : node {
+    static constexpr unsigned width = 15;
+    word order;
+    word next;
+    word lengths;
+    word low_key;
+    std::array<word, width> keys;
+    std::array<word, width> values;
+    std::array<word, 3> spare;
+};
+static_assert(sizeof(transient_leaf) == node_payload);
+
+class transient_adapter {
+   public:
+    using operation = hf::operation;
+    using leaf = transient_leaf;
+    using interior = masstree_detail::interior;
+    using shape = in_place_shape;
+
+    template <class Memory>
+    explicit transient_adapter(const Memory& /*memory*/) noexcept {}
+
+    static void begin_update(operation& op) noexcept { op.my_lane().mark_written(); }
+    static void arrive(operation& /*op*/, leaf& /*n*/) noexcept {}
+    static void arrive_taken_over(operation& /*op*/, leaf& /*n*/) noexcept {}
+    static void observed(operation& /*op*/, const node& /*n*/) noexcept {}
+
+    static void filled(operation& /*op*/, const void* /*record*/, u64 /*bytes*/) noexcept {}
+    static void fresh_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
+    static void fresh_interior(operation& /*op*/, interior& /*n*/) noexcept {}
+    static void turned_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
+    static void turned_interior(operation& /*op*/, interior& /*n*/) noexcept {}
+
+    [[nodiscard]] static result<void> before_value_change(operation& /*op*/, leaf& /*n*/,
+                                                          unsigned /*slot*/) noexcept {
+        return {};
+    }
+    [[nodiscard]] static result<void> before_removal(operation& /*op*/, leaf& /*n*/) noexcept {
+        return {};
+    }
+    [[nodiscard]] static result<unsigned> choose_slot_for_insert(
+        operation& /*op*/, leaf& /*n*/, permutation<leaf::width> p) noexcept {
+        return p.slot(p.size());
+    }
+    [[nodiscard]] static result<void> log_nodes(operation& /*op*/,
+                                                std::span<node* const> /*nodes*/) noexcept {
+        return {};
+    }
+    [[nodiscard]] static bool is_logged(operation& /*op*/, const node& /*n*/) noexcept {
+        return true;
+    }
+    static void publish(operation& /*op*/, word& w, u64 value) noexcept { store(w, value); }
+
+    [[nodiscard]] static bool recover_for_audit(operation& /*op*/, leaf& /*n*/) noexcept {
+        return false;
+    }
+    template <class Check>
+    static void audit_leaf(const leaf& /*n*/, Check& /*check*/) noexcept {}
+    template <class Check>
+    static void audit_interior(const interior& /*n*/, Check& /*check*/) noexcept {}
+};
+
+template <>
+struct adapter_of<transient_discipline> {
+    using type = transient_adapter;
+};
+template <>
+struct adapter_of<malloc_discipline> {
+    using type = transient_adapter;
+};
+static_assert(is_adapter<transient_adapter, transient_discipline::memory>());
+static_assert(is_adapter<transient_adapter, malloc_discipline::memory>());
+
+}  // namespace hf::masstree_detail
