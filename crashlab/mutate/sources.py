@@ -74,7 +74,7 @@ LOG_WRITES = {"write_entry", "mark_logged", "restamp", "begin_permutation", "beg
 
 # Calls inside of expressions: name, what must stand before it, its value when it is dropped, kind.
 EXPRESSIONS = [
-    ("append", r"log\.$", "::hf::result<void>{}", "drop log write"),
+    ("append", r"log\(\)\.$", "::hf::result<void>{}", "drop log write"),
     ("log_nodes", r"", "::hf::result<void>{}", "drop log write"),
     ("prepare_value", r"", "::hf::result<void>{}", "drop log write"),
     ("prepare_removal", r"", "::hf::result<void>{}", "drop log write"),
@@ -87,12 +87,10 @@ EXPRESSIONS = [
 
 # What is stored to in vain: volatile memory, or words that have no meaning after a crash.
 VOLATILE = [
-    (r"^(inside|pinned|wrote)\.store", "a lane's flags live as long as the process"),
-    (r"^l\.inside\.store", "a lane's flags live as long as the process"),
+    (r"^(pinned|wrote)\.store", "a lane's flags live as long as the process"),
     (r"^(state_|current_|durable_|horizon_|last_boundary_ns_|last_pause_|work_|work_done_)\.store",
-     "members of the domain and of its group commit, volatile: gate, clock, tickets"),
+     "members of the epoch manager and its parts, volatile: gate, clock, tickets"),
     (r"^base_grown_\.store", "member of the journal, volatile"),
-    (r"^lanes_used_\.store", "member of the domain, volatile"),
     (r"^(entries_|bytes_|super_)\.store", "counters and snapshots of a process"),
     (r"arena_(begin|bytes)\.store", "the address space of a process"),
     (r"^b\.packed\[", "hints of a tree, lost with the process"),

@@ -1,4 +1,4 @@
-// compact_cell.hpp: a logged 44-bit value in 16 bytes (paper 000, section 5.1).
+// compact_cell.hpp: a logged 44-bit value in 16 bytes (Cohen et al., ASPLOS 2019, section 5.1).
 //
 // Purpose. The smallest in-cache-line log: a current value, its value at the start of the epoch of
 // its last change, and that epoch, in two 8-byte words of one cache line. It is the header of every
@@ -9,14 +9,12 @@
 //   before: | epoch 17..2    |      value before               |  1  0 | ctr |
 //
 // Invariants.
-//  C1  `before` is written before `now`, both with release stores, both in one line; so under PCSO
-//  the medium
-//      holds a prefix: (old, old), (old, new before), (new, new).
+//  C1  `before` is written before `now`, both with release stores, both in one line. So under PCSO
+//      the medium holds a prefix: (old, old), (old, new before), (new, new).
 //  C2  A change in a new epoch takes ctr := now.ctr + 1 in both words. So differing counters mean
-//  exactly
-//      "cut short between the two", and `before` then holds the value at the epoch's start. The
-//      increment is from now.ctr and not from before.ctr: a cell that was cut short several times
-//      in a row would else come round to equal counters with halves of two epochs after four
+//      exactly "cut short between the two", and `before` then holds the value at the epoch's start.
+//      The increment is from now.ctr and not from before.ctr: a cell that was cut short several
+//      times in a row would else come round to equal counters with halves of two epochs after four
 //      crashes.
 //  C3  A further change in the same epoch writes `now` alone, with the same counter and epoch.
 //

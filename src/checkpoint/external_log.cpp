@@ -111,7 +111,7 @@ void log_writer::write_entry(const log_object& object, u64 at, u64 epoch) noexce
 
 result<void> log_writer::append(std::span<const log_object> objects, u64 epoch) {
     if (region_->med().is_atomic()) return {};  // no part of an epoch outlives a crash
-    if (epoch_ != epoch) {                      // E2: a new epoch starts over
+    if (epoch_ != epoch) {                      // X2: a new epoch starts over
         epoch_ = epoch;
         place_ = {0, 0};
     }

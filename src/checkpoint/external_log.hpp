@@ -1,4 +1,4 @@
-// external_log.hpp: the undo log of whole objects (paper 000, sections 3 and 4.2).
+// external_log.hpp: the undo log of whole objects (Cohen et al., ASPLOS 2019, sections 3 and 4.2).
 //
 // Purpose. What in-cache-line logs can't undo is copied here before its first change in an epoch:
 // splits, removals of nodes, interior nodes, a slot that was occupied when the epoch began. An
@@ -6,20 +6,17 @@
 // applies them in parallel.
 //
 // On the medium. Each lane owns log segments (region/: segment_kind::log). In a segment entries
-// follow each other from its start, each on a line boundary:
+// follow each other from its start, each on a line boundary, padded to 64 bytes:
 //
-//   | checksum 8 | epoch 8 | object offset 8 | size 4 | 0 4 | size bytes of the object | pad to 64
-//   |
+//   | checksum 8 | epoch 8 | object offset 8 | size 4 | 0 4 | size bytes of the object | pad |
 //
 // Invariants.
-//  E1  An object is changed only after its entry is durable (append() fences before it returns).
-//  E2  In each segment the entries of the running epoch form a prefix: writing starts over at an
-//  epoch's
-//      first entry, and each append is fenced before the next one begins.
-//  E3  The epoch number never repeats, and the checksum covers it, the object's place and all
-//  bytes, seeded
-//      by the region's id. So what the memory still holds of older epochs, or half an entry, is
-//      never applied.
+//  X1  An object is changed only after its entry is durable (append() fences before it returns).
+//  X2  In each segment the entries of the running epoch form a prefix: writing starts over at an
+//      epoch's first entry, and each append is fenced before the next one begins.
+//  X3  The epoch number never repeats, and the checksum covers it, the object's place and all
+//      bytes, seeded by the region's id. So what the memory still holds of older epochs, or half an
+//      entry, is never applied.
 //
 // Persist order. L1: entries durable before append() returns.
 //

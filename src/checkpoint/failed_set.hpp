@@ -1,9 +1,9 @@
 // failed_set.hpp: the epochs in which a crash happened and whose traces may still lie in the
 // region.
 //
-// Purpose. Whatever was written in a failed epoch is undone on first touch (paper 000,
-// section 4.3). An epoch stays in the set until a background pass has visited every node; several
-// crashes before that make several ranges. The durable copy lives in the superblock pair
+// Purpose. Whatever was written in a failed epoch is undone on first touch (Cohen et al., ASPLOS
+// 2019, section 4.3). An epoch stays in the set until a background pass has visited every node;
+// several crashes before that make several ranges. The durable copy lives in the superblock pair
 // (region/layout.hpp); this one is in ordinary memory.
 //
 // Invariants. F1: ranges are sorted, disjoint and not adjacent. F2: the set never changes while

@@ -1,27 +1,25 @@
-// logged_cell.hpp: in-cache-line logs for 8-byte fields (paper 000, section 4.1), as building
-// blocks.
+// logged_cell.hpp: in-cache-line logs for 8-byte fields, as building blocks (Cohen et al., ASPLOS
+// 2019, section 4.1).
 //
 // Purpose. logged_group<N> keeps N 8-byte values that live in one cache line with a log of their
 // values at the start of the epoch of their last change. logged_cell is the group of one. A data
 // structure made of such groups, each inside one line, rolls back to an epoch's start with no flush
 // or fence on the way.
 //
-//   | now[0] .. now[N-1] | before[0] .. before[N-1] | epoch |          all in one line, 8 (2N + 1)
-//   bytes
+//   | now[0] .. now[N-1] | before[0] .. before[N-1] | epoch |     8 (2N + 1) bytes of one line
 //
 // Invariants.
 //  G1  The first change in an epoch writes before[] := now[], then epoch, then now[]; each a
-//  release store to
-//      the same line. So a prefix on the medium is: logs partly written under the old epoch
-//      (harmless: the old epoch is complete, its logs are never used); or all logs and the new
-//      epoch; or some new values too.
+//      release store to the same line. So a prefix on the medium is: logs partly written under the
+//      old epoch (harmless: the old epoch is complete, its logs are never used); or all logs and
+//      the new epoch; or some new values too.
 //  G2  Values change only after begin() in the same epoch.
 //
 // Recovery (R1). epoch failed -> now[] := before[]. Until epoch changes, repeating this is
 // harmless; then the group is stamped with the recovering epoch, whose logs equal the values.
 //
 // Concurrency. One writer at a time; readers of now[] may run beside it. Trap: a compiler reorders
-// plain stores (design/architecture.md, 6.1), hence the atomics; on x86-64 they cost nothing.
+// plain stores, hence the atomics; on x86-64 they cost nothing.
 #pragma once
 
 #include <array>

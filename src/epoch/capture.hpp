@@ -12,9 +12,8 @@
 // (paging/page_tracker.hpp).
 //
 // Invariants.
-//  K1  A capture is begun and submitted behind one closed gate: one at a time, in the epochs'
-//  order. K2  The session's first capture holds the epoch record and is applied before any
-//  operation
+//  K1  A capture is begun and submitted behind one closed gate: one at a time, in epoch order.
+//  K2  The session's first capture holds the epoch record and is applied before any operation
 //      comes: from then on the base says that it needs its journal.
 //
 // Memory. What is captured, and the pages that are the process's own, take memory until the base

@@ -26,9 +26,8 @@
 // Persist order of a boundary: E1 to E3 in write_back.hpp; the journal's on the medium `file`.
 //
 // Persist order of an opening, after whatever undoes a crashed epoch has been applied durably:
-//  O1  superblock := {generation + 1, dirty, first epoch F, and what the discipline adds: its
-//  failed
-//      set};
+//  O1  superblock := {generation + 1, dirty, first epoch F} and what the discipline adds, such as
+//      its failed set;
 //  O2  then epoch_record := F. Cut short between the two, the next opening takes the greater of the
 //      record and the superblock's first epoch for the interrupted one: nothing happened in it.
 //

@@ -17,7 +17,8 @@
 //     some MiB at a time; what may not go is copied.
 // Budget. Tracking begins when the region is larger than three quarters of the budget; when the
 //  private pages are, the journal is asked to apply what it has; beyond it, writers wait
-//  (epoch_manager::slow_writer). What an epoch may dirty is bounded by it, too (region::set_dirty_limit).
+//  (epoch_manager::slow_writer). What an epoch may dirty is bounded by it, too
+//  (region::set_dirty_limit).
 // Concurrency. captured() by the threads at the boundary; drop() by its leader; find_droppable() by
 //  the thread that applies; hold() by anybody.
 // Where the kernel does not show which pages are copies, or does not take them back, nothing is

@@ -9,7 +9,7 @@
 //  D2 A line is in the set if its bit is set; a page has a bit if one of its lines has. So what is
 //     in the set is found in order, and without a look at the rest.
 // Concurrency. note() may be called by any thread at any time. take() too, but whoever wants the
-//  lines as they are must have stopped the writers: see epoch/boundary.hpp.
+//  lines as they are must have stopped the writers: see epoch/capture.hpp.
 // Memory. One bit a line and one a page, 1/504 of the region, reserved for the largest size and
 //  paid for as it is touched.
 // Cost of take(): of each line in it, and of one bit for each page below the highest ever noted.

@@ -8,10 +8,10 @@
 // Invariants.
 //  T1  A slot belongs to one thread at a time, and what its owner did to it is seen by the next.
 //  T2  The lowest free slot is taken: all slots below used() have been made, and stay.
-//  T3  Neither a thread nor an object outlives the other's knowledge of it: a thread that ends
-//  gives
-//      its slots back only to objects that still live (a registry knows them), and an object's
-//      number is never used again, so that no thread takes a new object for one that is gone.
+//  T3  Neither a thread nor an object outlives the other's knowledge of it. A thread that ends
+//      gives its slots back to objects that still live only (a registry knows them), and an
+//      object's number is never used again, so that no thread takes a new object for one that is
+//      gone.
 //  T4  Slots below `first` belong to no thread, but to the object itself.
 //
 // Concurrency. mine() is one comparison for the object that the thread used last, a look into a
