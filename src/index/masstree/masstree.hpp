@@ -17,17 +17,17 @@
 //      its right neighbour's low key. Equal slices lie in one leaf.
 //  M3  An interior node with n keys has n + 1 children; child i holds slices in
 //      [keys[i-1], keys[i]).
-//  M4  A node that is marked deleted is in no list and has no parent; its memory is reused only in a
-//      later epoch.
+//  M4  A node that is marked deleted is in no list and has no parent; its memory is reused only in
+//      a later epoch.
 //  M5  Before a node's first change in an epoch it is in the external log, or the change is covered
 //      by incll/leaf_log.hpp, or the node was made in this epoch (log_epoch says which). All nodes
 //      that a split or a removal changes are logged together behind one fence, after all locks and
 //      all memory have been got.
 //
-// Concurrency. Readers: sync/version_lock.hpp; never write, but for lazy recovery. Writers lock from
-// child to parent; within a level and downwards only by try_lock, giving everything back on failure
-// (removals). An operation is inside of one epoch (domain.hpp), so nothing it can reach is reused
-// under it.
+// Concurrency. Readers: sync/version_lock.hpp; never write, but for lazy recovery. Writers lock
+// from child to parent; within a level and downwards only by try_lock, giving everything back on
+// failure (removals). An operation is inside of one epoch (domain.hpp), so nothing it can reach is
+// reused under it.
 //
 // Recovery. Interior nodes: external log, before the first operation. Leaves: lazily (R1 of
 // leaf_log.hpp); every way to a leaf's contents passes the adapter's `arrive`.

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "must.hpp"
 #include "map/engine.hpp"
+#include "must.hpp"
 
 namespace hf::test {
 
