@@ -70,7 +70,7 @@ class Store:
 FLUSHES = {"flush", "flush_line", "flush_lines", "stream"}
 NOTES = {"note_once", "note_sticky", "note_node", "note_value_line"}
 LOG_WRITES = {"write_entry", "mark_logged", "restamp", "begin_permutation", "begin_value_line",
-              "begin_group", "fresh_leaf", "fresh_interior", "turned_leaf", "turned_interior"}
+              "begin_group"}
 
 # Calls inside of expressions: name, what must stand before it, its value when it is dropped, kind.
 EXPRESSIONS = [
