@@ -159,7 +159,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
     driver.add("session", [&] { return domain_->start(); });
     driver.add("tree", [&]() -> result<void> {
         if (auto opened = open_tree(); !opened) return opened;
-        if (options.hint_memory != 0) tree_->keep_hints(options.hint_memory);
+        if (options.hint_memory != 0) tree_->keep_hints(*region_, options.hint_memory);
         return {};
     });
     driver.add("sweep", [&]() -> result<void> {

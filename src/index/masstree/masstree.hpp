@@ -53,6 +53,7 @@
 #include "index/masstree/leaf_hints.hpp"
 #include "index/masstree/node.hpp"
 #include "index/masstree/record.hpp"
+#include "region/region.hpp"
 
 namespace hf {
 
@@ -88,9 +89,10 @@ class masstree {
           generation_(masstree_detail::version_word::generation_bits(generation)) {}
 
     /// From here on operations leave hints where they find keys, and look there first. Before the
-    /// first operation; none are kept without address space for them. Not where nodes come from
-    /// malloc().
-    void keep_hints(u64 budget) {
+    /// first operation; none are kept without address space for them. `file` is where the nodes
+    /// lie: not for those from malloc().
+    void keep_hints(const region& file, u64 budget) {
+        hinted_file_ = &file;
         hints_ = masstree_detail::leaf_hints::make(budget);
         cover_region();
     }
@@ -194,7 +196,7 @@ class masstree {
 
     // --- hinted.hpp: ways that hints shorten ---
     void cover_region() noexcept {
-        if (hints_ != nullptr) hints_->cover(heap_.my_domain().store().size());
+        if (hints_ != nullptr) hints_->cover(hinted_file_->size());
     }
     [[nodiscard]] leaf* hinted_leaf(u64 slice) const noexcept;
     [[nodiscard]] u64 find_hinted(operation& op, const key_cursor& key) const;
@@ -296,6 +298,7 @@ class masstree {
     u64 root_;
     u64 generation_;
     std::unique_ptr<masstree_detail::leaf_hints> hints_;  ///< nullptr: none are kept
+    const region* hinted_file_ = nullptr;                 ///< as it grows, so do they
 };
 
 }  // namespace hf
