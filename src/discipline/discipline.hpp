@@ -9,20 +9,20 @@
 // A discipline answers for these moments in the life of a node, a record, a bucket: of any piece of
 // memory that others can reach.
 //
-//   moment                 what the discipline does then                            hook
-//   ---------------------  -------------------------------------------------------  ------------
-//   an operation encloses  epoch entered, transaction begun; left at its end        D::operation
-//   arrival                roll back lazily what a crash has left; see whether       arrive
-//                          what is to be read is durable
-//   before a first write   log the old contents; may fail, and then nothing has      before_*
-//                          changed
-//   after a write          remember the line for the boundary, or flush it           filled,
-//   publish a fresh node           nothing to undo, but its lines must become durable
-//   fresh_* publication            the one store after which others find it, and what must
-//   publish
-//                          be durable before that, or at once after it
-//   a reader leaves        make sure that what it has seen will not be undone        observed
-//   retirement             when the memory may be used again                         D::memory
+//   moment                what the discipline does then                        hook
+//   --------------------  ---------------------------------------------------  --------------
+//   an operation begins   epoch entered, transaction begun; left at its end    D::operation
+//   arrival               roll back lazily what a crash has left; see whether  arrive
+//                         what is to be read is durable
+//   before a first write  log the old contents; may fail, and then nothing     before_*
+//                         has changed
+//   after a write         remember the line for the boundary, or flush it      filled
+//   a fresh node          there is nothing to undo, but its lines must become  fresh_*
+//                         durable
+//   publication           the one store after which others find it; what must  publish
+//                         be durable before it, or at once after it
+//   a reader leaves       make sure that what it has seen will not be undone   observed
+//   retirement            when the memory may be used again                    D::memory
 //
 //   discipline   before a first write          publication                    memory
 //   -----------  ----------------------------  -----------------------------  -----------------

@@ -24,9 +24,9 @@
 //
 // Write protocol. lock(), then a mark before the first store, then the stores, then unlock(), which
 // counts the mark up and takes it away. mark_inserting(): entries appear, or places are reused.
-// mark_splitting(): entries leave. Of both marks in one turn the second counts. A change that is a
-// single store, and true before as after, needs no mark. Flags are the user's: five bits that
-// change under the lock and live as long as the word.
+// mark_splitting(): entries leave. If both are set, splitting counts. A change that is a single
+// store, with a sound node before it and after it, needs no mark. Flags are the user's: five bits
+// that change under the lock and live as long as the word.
 //
 // After a crash. A word in a region is volatile in meaning, and its line may have reached the
 // medium at any moment, lock and marks set (Cohen et al., ASPLOS 2019, section 4.3). So each
@@ -136,7 +136,7 @@ class version_lock {
     void mark_splitting_with(u64 flag_bits) noexcept { set(splitting | flag_bits); }
     void set_flags(u64 which, bool on) noexcept {
         const u64 v = word_.load(std::memory_order_relaxed);
-        // (4) Read by (2); the mark is set already.
+        // (4) Read by (2), as a mark is.
         word_.store(on ? v | which : v & ~which, std::memory_order_release);
     }
     void unlock() noexcept {

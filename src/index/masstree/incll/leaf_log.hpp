@@ -35,9 +35,9 @@
 // upper bits:
 //   line 0 old, value line old    nothing to undo
 //   line 0 old, value line new    log stamped upper(f) | e's low bits = e, failed: value restored
-//   line 0 new, value line old    permutation restored; the value log's epoch is older than e, so
-//   it
-//                                 is not used
+//   line 0 new, value line old    permutation restored;
+//                                 the value log's epoch is older than e,
+//                                 so it is not used
 //   both new                      both restored, independently of one another
 // Key lines need no log: they change only in slots that the restored permutation does not name.
 //
