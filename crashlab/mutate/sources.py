@@ -76,9 +76,11 @@ LOG_WRITES = {"write_entry", "mark_logged", "restamp", "begin_permutation", "beg
 EXPRESSIONS = [
     ("append", r"log\(\)\.$", "::hf::result<void>{}", "drop log write"),
     ("log_nodes", r"", "::hf::result<void>{}", "drop log write"),
-    ("prepare_value", r"", "::hf::result<void>{}", "drop log write"),
-    ("prepare_removal", r"", "::hf::result<void>{}", "drop log write"),
-    ("log_value", r"masstree_detail::$", "true", "drop log write"),
+    ("log_nodes", r"adapter_\.$", "::hf::result<void>{}", "drop log write"),
+    ("log_leaf", r"", "::hf::result<void>{}", "drop log write"),
+    ("before_value_change", r"adapter_\.$", "::hf::result<void>{}", "drop log write"),
+    ("before_removal", r"adapter_\.$", "::hf::result<void>{}", "drop log write"),
+    ("log_value", r"", "true", "drop log write"),
     ("begin", r"frontier\.$", "true", "drop log write"),
     ("sync", r"(detail::|\w+\.)?$", "::hf::result<void>{}", "drop sync"),
     ("write_header", r"", "::hf::result<void>{}", "drop header write"),
@@ -96,6 +98,7 @@ VOLATILE = [
     (r"^b\.packed\[", "hints of a tree, lost with the process"),
     (r"^word_\.store", "version words: a crash makes them garbage, the generation says so"),
     (r"^(w\.store|masstree_detail::store)\(", "store() itself: its callers are mutated"),
+    (r"^store\(w, value\)", "publish() itself: its callers are mutated"),
     (r"memory_order_relaxed\)$", "relaxed already: transient disciplines and counters"),
 ]
 
@@ -331,6 +334,9 @@ class File:
             return self.replace(first, last, [("drop log write", "")])
         if name == "write" and self.name.startswith("src/region/"):
             return self.store(first, last, [("drop store", "")])
+        if name == "publish":  # by an adapter: publish(op, word, value)
+            weak = re.sub(r"^op, ", "::hf::weak_store(", arguments) + ");"
+            return self.store(first, last, [("drop store", ""), ("weaken store", weak)])
         if name not in ("store", "ordered_store"):
             return None
         for pattern, why in VOLATILE:

@@ -1,8 +1,8 @@
 // checkpoint/discipline.hpp: the disciplines of the checkpoint family: discipline/discipline.hpp
 // says what that means.
 //
-// `transient` does nothing and is the yardstick of every overhead (MT+ in Cohen et al., ASPLOS 2019,
-// section 6).
+// `transient` does nothing and is the yardstick of every overhead (MT+ in Cohen et al., ASPLOS
+// 2019, section 6).
 #pragma once
 
 #include "discipline/discipline.hpp"

@@ -150,7 +150,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
     up.begin_session();
     up.add(recovery_phase::discipline, "tree", [&]() -> result<void> {
         if (auto opened = open_tree(); !opened) return opened;
-        if (options.hint_memory != 0) tree_->keep_hints(options.hint_memory);
+        if (options.hint_memory != 0) tree_->keep_hints(*region_, options.hint_memory);
         return {};
     });
     up.add(recovery_phase::verification, "sweep", [&]() -> result<void> {

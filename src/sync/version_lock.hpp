@@ -1,11 +1,12 @@
-// sync/version_lock.hpp: one word with a lock for writers and versions for readers that never write.
+// sync/version_lock.hpp: one word with a lock for writers and versions for readers that never
+// write.
 //
 //   63        44 43      26 25       8  7   3       2          1          0
 //   | generation |  nsplit  |  ninsert  | flags | splitting | inserting | locked |
 //
 // Usage. The word lies beside the fields that it guards, in a node of a tree, a bucket, a page. All
-// of these fields are atomics. Readers load them with acquire order, writers store them with release
-// order; on x86-64 neither costs anything.
+// of these fields are atomics. Readers load them with acquire order, writers store them with
+// release order; on x86-64 neither costs anything.
 //
 //     reader                                      writer
 //       for (;;) {                                  w.lock(generation);
@@ -17,23 +18,23 @@
 //
 // Read protocol. stable() gives the word as it is while no change is under way. What was read after
 // it is one state of the node if changed() says no; else it may be a mixture and is thrown away
-// before anything in it is followed. split_since() tells what has happened: false, entries have come
-// or changed, read this node again; true, entries have left for another node, or a flag has turned,
-// so what is looked for may be elsewhere.
+// before anything in it is followed. split_since() tells what has happened: false, entries have
+// come or changed, read this node again; true, entries have left for another node, or a flag has
+// turned, so what is looked for may be elsewhere.
 //
 // Write protocol. lock(), then a mark before the first store, then the stores, then unlock(), which
 // counts the mark up and takes it away. mark_inserting(): entries appear, or places are reused.
-// mark_splitting(): entries leave. Of both marks in one turn the second counts. A change that is a
-// single store, and true before as after, needs no mark. Flags are the user's: five bits that change
-// under the lock and live as long as the word.
+// mark_splitting(): entries leave. If both are set, splitting counts. A change that is a single
+// store, with a sound node before it and after it, needs no mark. Flags are the user's: five bits
+// that change under the lock and live as long as the word.
 //
-// After a crash. A word in a region is volatile in meaning, and its line may have reached the medium
-// at any moment, lock and marks set (Cohen et al., ASPLOS 2019, section 4.3). So each opening of the
-// region has a new generation, and lock() writes it into the word. A lock or mark of another
-// generation is nobody's: lock() takes it over and says so, stable() clears it. A structure that
-// repairs what its dead writer left unfinished does so when lock() tells it; one whose logs have
-// undone it already need not look. Words without lock and marks are left alone, so a run that only
-// reads writes nothing. Words in ordinary memory use generation 0 for ever.
+// After a crash. A word in a region is volatile in meaning, and its line may have reached the
+// medium at any moment, lock and marks set (Cohen et al., ASPLOS 2019, section 4.3). So each
+// opening of the region has a new generation, and lock() writes it into the word. A lock or mark of
+// another generation is nobody's: lock() takes it over and says so, stable() clears it. A structure
+// that repairs what its dead writer left unfinished does so when lock() tells it; one whose logs
+// have undone it already need not look. Words without lock and marks are left alone, so a run that
+// only reads writes nothing. Words in ordinary memory use generation 0 for ever.
 //
 // Invariants.
 //  W1  The word of a node that nobody changes has no marks, and none appears without the lock.
@@ -51,8 +52,8 @@
 //  - (3) reads (5): a writer sees all that the last one wrote.
 //
 // Literature. Mao, Kohler, Morris, EuroSys 2012, section 4.6 (marks and two counters); Lameter,
-// "Effective synchronization on Linux/NUMA systems", 2005 (sequence locks); Boehm, "Can seqlocks get
-// along with programming language memory models?", MSPC 2012 (why the fields are atomics).
+// "Effective synchronization on Linux/NUMA systems", 2005 (sequence locks); Boehm, "Can seqlocks
+// get along with programming language memory models?", MSPC 2012 (why the fields are atomics).
 #pragma once
 
 #include <atomic>
@@ -135,7 +136,7 @@ class version_lock {
     void mark_splitting_with(u64 flag_bits) noexcept { set(splitting | flag_bits); }
     void set_flags(u64 which, bool on) noexcept {
         const u64 v = word_.load(std::memory_order_relaxed);
-        // (4) Read by (2); the mark is set already.
+        // (4) Read by (2), as a mark is.
         word_.store(on ? v | which : v & ~which, std::memory_order_release);
     }
     void unlock() noexcept {

@@ -47,6 +47,9 @@ TEST(the_project, includes_only_what_the_layering_table_allows) {
 TEST(the_project, flushes_and_fences_only_in_persist) {
     expect_none(check_persist_instructions(project()));
 }
+TEST(the_project, has_indexes_whose_shared_code_knows_no_discipline) {
+    expect_none(check_shared_index_code(project()));
+}
 TEST(the_project, has_short_files) { expect_none(check_lengths(project())); }
 TEST(the_project, has_clean_lines) { expect_none(check_lines(project())); }
 TEST(the_project, has_snake_case_file_names) { expect_none(check_file_names(project())); }
@@ -109,6 +112,28 @@ TEST(persist_instructions, lets_persist_have_them_and_others_talk_of_them) {
                      {"src/store/b.cpp",
                       "// _mm_sfence() costs\nauto s = \"_mm_clwb(\"; auto i = kind::clwb;\n"}};
     expect_none(check_persist_instructions(tree));
+}
+
+TEST(shared_index_code, is_noticed_when_it_asks_its_discipline) {
+    expect_one(
+        check_shared_index_code({{"src/index/art/find.hpp", "\nif constexpr (D::durable) {\n"}}),
+        "src/index/art/find.hpp", 2);
+    expect_one(check_shared_index_code({{"src/index/art/art.cpp",
+                                         "using l = std::conditional_t<D::durable, a, b>;\n"}}),
+               "src/index/art/art.cpp", 1);
+}
+TEST(shared_index_code, is_noticed_when_it_names_a_discipline_or_includes_an_adapter) {
+    expect_one(check_shared_index_code({{"src/index/art/art.hpp", "art<eager_discipline> a;\n"}}),
+               "src/index/art/art.hpp", 1);
+    expect_one(check_shared_index_code(
+                   {{"src/index/art/art.hpp", "#include \"index/art/eager/adapter.hpp\"\n"}}),
+               "src/index/art/art.hpp", 1);
+}
+TEST(shared_index_code, may_be_generic_and_adapters_may_know_what_they_are_for) {
+    expect_none(check_shared_index_code(
+        {{"src/index/art/art.hpp", "template <any_discipline D>\nusing m = D::memory;\n"},
+         {"src/index/art/adapters.hpp", "#include \"index/art/eager/adapter.hpp\"\n"},
+         {"src/index/art/eager/adapter.hpp", "struct adapter_of<eager_discipline> {};\n"}}));
 }
 
 TEST(lengths, notices_a_file_of_901_lines) {

@@ -147,6 +147,28 @@ violations check_persist_instructions(const files& project) {
     return found;
 }
 
+violations check_shared_index_code(const files& project) {
+    static const std::regex shared(R"(src/index/\w+/\w+\.(hpp|cpp))");
+    static const std::regex name(R"(\b(?!any_)\w+_discipline\b)");
+    static const std::regex question(R"((\bif\s+constexpr\b.*|\bconditional_t\s*<.*)\bD::)");
+    static const std::regex adapter(R"re(#include "index/\w+/\w+/)re");
+    violations found;
+    for (const auto& file : project) {
+        if (!std::regex_match(file.path, shared)) continue;
+        const auto report = [&](const char* what) {
+            return [&found, &file, what](std::size_t line, const std::smatch& match) {
+                found.push_back({file.path, line, match.str() + what});
+            };
+        };
+        search(file.code, question, report(": shared code of an index asks its discipline"));
+        // What opens a file must tell which discipline is in it: a .cpp may.
+        if (!file.is_header() || file.path.ends_with("/adapters.hpp")) continue;
+        search(file.code, name, report(": shared code of an index names a discipline"));
+        search(file.code, adapter, report(": shared code of an index includes an adapter"));
+    }
+    return found;
+}
+
 violations check_lengths(const files& project) {
     violations found;
     std::size_t count = 0;

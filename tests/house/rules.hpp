@@ -34,6 +34,9 @@ using layers = std::map<std::string, std::set<std::string>>;
 /// Flushes, fences and streaming stores are src/persist/'s alone, in intrinsics as in inline
 /// assembly.
 [[nodiscard]] violations check_persist_instructions(const files& project);
+/// The shared code of an index (src/index/X itself) knows no discipline: it names none, asks none
+/// for a property, and includes adapters (src/index/X/<discipline>/) in adapters.hpp only.
+[[nodiscard]] violations check_shared_index_code(const files& project);
 /// No file above 900 lines, few above 500, half of the C++ files under 200.
 [[nodiscard]] violations check_lengths(const files& project);
 /// 100 columns, no tab, no carriage return, no space at a line's end, a newline at the file's.

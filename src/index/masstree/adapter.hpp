@@ -24,10 +24,10 @@
 //   audit_leaf(n, check), audit_interior   the words of the discipline, for holdfast check
 //   recover_for_audit(op, n)               rolls back; whether there was anything to
 //
-// Shape. How a full leaf splits and an empty one goes is `shape`. in_place_shape is that of split.hpp
-// and remove.hpp: several nodes change behind one log_nodes(), none of the states between them need
-// be sound after a crash. A discipline without logs brings a shape of its own, in which every store
-// leaves a sound tree.
+// Shape. How a full leaf splits and an empty one goes is `shape`. in_place_shape is that of
+// split.hpp and remove.hpp: several nodes change behind one log_nodes(), none of the states between
+// them need be sound after a crash. A discipline without logs brings a shape of its own, in which
+// every store leaves a sound tree.
 //
 // Leaves may have any layout behind these names; keys[i] and values[i] may be views.
 #pragma once
@@ -46,8 +46,9 @@ namespace hf::masstree_detail {
 /// adapter_of<D>::type is the tree's adapter of discipline D.
 template <class D>
 struct adapter_of {
-    static_assert(sizeof(D) == 0,
-                  "no adapter of this discipline is known: include index/masstree/<it>/adapter.hpp");
+    static_assert(
+        sizeof(D) == 0,
+        "no adapter of this discipline is known: include index/masstree/<it>/adapter.hpp");
 };
 
 inline constexpr unsigned max_height = 32;
@@ -75,26 +76,24 @@ struct any_check {
 };
 
 template <class L>
-concept leaf_layout =
-    std::derived_from<L, node> && sizeof(L) <= node_payload && L::width <= 15 &&
-    requires(L& n, unsigned i) {
-        { n.order } -> std::same_as<word&>;
-        { n.next } -> std::same_as<word&>;
-        { n.lengths } -> std::same_as<word&>;
-        { n.low_key } -> std::same_as<word&>;
-        { n.keys[i] } -> std::same_as<word&>;
-        { n.values[i] } -> std::same_as<word&>;
-    };
+concept leaf_layout = std::derived_from<L, node> && sizeof(L) <= node_payload && L::width <= 15 &&
+                      requires(L& n, unsigned i) {
+                          { n.order } -> std::same_as<word&>;
+                          { n.next } -> std::same_as<word&>;
+                          { n.lengths } -> std::same_as<word&>;
+                          { n.low_key } -> std::same_as<word&>;
+                          { n.keys[i] } -> std::same_as<word&>;
+                          { n.values[i] } -> std::same_as<word&>;
+                      };
 
 template <class I>
-concept interior_layout =
-    std::derived_from<I, node> && sizeof(I) <= node_payload &&
-    requires(I& n, const I& seen, unsigned i, u64 slice) {
-        { seen.child_index(slice) } -> std::same_as<unsigned>;
-        { seen.key_count() } -> std::same_as<unsigned>;
-        { n.keys[i] } -> std::same_as<word&>;
-        { n.children[i] } -> std::same_as<word&>;
-    };
+concept interior_layout = std::derived_from<I, node> && sizeof(I) <= node_payload &&
+                          requires(I& n, const I& seen, unsigned i, u64 slice) {
+                              { seen.child_index(slice) } -> std::same_as<unsigned>;
+                              { seen.key_count() } -> std::same_as<unsigned>;
+                              { n.keys[i] } -> std::same_as<word&>;
+                              { n.children[i] } -> std::same_as<word&>;
+                          };
 
 template <class A>
 concept adapter_with_hooks_of_readers =

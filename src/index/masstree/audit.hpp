@@ -1,7 +1,8 @@
 // masstree/audit.hpp: walks a whole tree that may be damaged, and claims its memory from
 // heap_audit.
 //
-// Purpose. The checks of `holdfast check` and of tests. Nothing in the tree is trusted: an offset is
+// Purpose. The checks of `holdfast check` and of tests. Nothing in the tree is trusted: an offset
+// is
 //  followed only if it is that of a block of a fitting size that no other node has claimed, so the
 //  walk ends on any bytes. Violations are collected, never repaired. Not for trees in malloc's
 //  memory, which keeps no books that could be checked.

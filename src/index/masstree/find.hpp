@@ -167,8 +167,8 @@ inline bool masstree<D>::get(operation& op, std::string_view key, F&& found) {
 
 /// The leaf for `slice`, locked and recovered; nullptr: the layer is gone.
 template <any_discipline D>
-inline auto masstree<D>::lock_leaf(operation& op, node* root, u64 slice,
-                                   descent& path) const -> leaf* {
+inline auto masstree<D>::lock_leaf(operation& op, node* root, u64 slice, descent& path) const
+    -> leaf* {
     for (;;) {
         u64 v = 0;
         leaf* n = reach_leaf(root, slice, v, &path);

@@ -17,17 +17,17 @@
 //      its right neighbour's low key. Equal slices lie in one leaf.
 //  M3  An interior node with n keys has n + 1 children; child i holds slices in
 //      [keys[i-1], keys[i]).
-//  M4  A node that is marked deleted is in no list and has no parent; its memory is reused only in a
-//      later epoch.
+//  M4  A node that is marked deleted is in no list and has no parent; its memory is reused only in
+//      a later epoch.
 //  M5  Before a node's first change in an epoch it is in the external log, or the change is covered
 //      by incll/leaf_log.hpp, or the node was made in this epoch (log_epoch says which). All nodes
 //      that a split or a removal changes are logged together behind one fence, after all locks and
 //      all memory have been got.
 //
-// Concurrency. Readers: sync/version_lock.hpp; never write, but for lazy recovery. Writers lock from
-// child to parent; within a level and downwards only by try_lock, giving everything back on failure
-// (removals). An operation is inside of one epoch (gate.hpp), so nothing it can reach is reused
-// under it.
+// Concurrency. Readers: sync/version_lock.hpp; never write, but for lazy recovery. Writers lock
+// from child to parent; within a level and downwards only by try_lock, giving everything back on
+// failure (removals). An operation is inside of one epoch (gate.hpp), so nothing it can reach is
+// reused under it.
 //
 // Recovery. Interior nodes: external log, before the first operation. Leaves: lazily (R1 of
 // leaf_log.hpp); every way to a leaf's contents passes the adapter's `arrive`.
@@ -53,6 +53,7 @@
 #include "index/masstree/leaf_hints.hpp"
 #include "index/masstree/node.hpp"
 #include "index/masstree/record.hpp"
+#include "region/region.hpp"
 
 namespace hf {
 
@@ -88,9 +89,10 @@ class masstree {
           generation_(masstree_detail::version_word::generation_bits(generation)) {}
 
     /// From here on operations leave hints where they find keys, and look there first. Before the
-    /// first operation; none are kept without address space for them. Not where nodes come from
-    /// malloc().
-    void keep_hints(u64 budget) {
+    /// first operation; none are kept without address space for them. `file` is where the nodes
+    /// lie: not for those from malloc().
+    void keep_hints(const region& file, u64 budget) {
+        hinted_file_ = &file;
         hints_ = masstree_detail::leaf_hints::make(budget);
         cover_region();
     }
@@ -194,7 +196,7 @@ class masstree {
 
     // --- hinted.hpp: ways that hints shorten ---
     void cover_region() noexcept {
-        if (hints_ != nullptr) hints_->cover(heap_.checkpoint().file().size());
+        if (hints_ != nullptr) hints_->cover(hinted_file_->size());
     }
     [[nodiscard]] leaf* hinted_leaf(u64 slice) const noexcept;
     [[nodiscard]] u64 find_hinted(operation& op, const key_cursor& key) const;
@@ -296,6 +298,7 @@ class masstree {
     u64 root_;
     u64 generation_;
     std::unique_ptr<masstree_detail::leaf_hints> hints_;  ///< nullptr: none are kept
+    const region* hinted_file_ = nullptr;                 ///< as it grows, so do they
 };
 
 }  // namespace hf

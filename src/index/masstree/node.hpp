@@ -1,5 +1,5 @@
-// node.hpp: what nodes have in common, and interior nodes: with the leaves of checkpoint/leaf.hpp and
-// transient/adapter.hpp every struct that the tree lays into a region.
+// node.hpp: what nodes have in common, and interior nodes: with the leaves of checkpoint/leaf.hpp
+// and transient/adapter.hpp every struct that the tree lays into a region.
 //
 // Nodes are blocks of 320 bytes, five cache lines, block header included, and have their version
 // word at the same place: so a layer's root can turn from a leaf into an interior node where it

@@ -247,8 +247,7 @@ void masstree<D>::divide_root_leaf(operation& op, split_plan& plan, leaf& n, con
 }
 
 template <any_discipline D>
-void masstree<D>::become_parent(operation& op, node& root, u64 separator, node* left,
-                                node* right) {
+void masstree<D>::become_parent(operation& op, node& root, u64 separator, node* left, node* right) {
     root.version.set_leaf(false);
     auto& in = static_cast<interior&>(root);
     adapter_.turned_interior(op, in);

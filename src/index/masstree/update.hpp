@@ -137,8 +137,7 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, cons
                          masstree_detail::value_word::of_layer(offset_of(made[i]))};
         fill_leaf(*made[i - 1], &link, 1);
     }
-    adapter_.publish(op, n.values[slot],
-                     masstree_detail::value_word::of_layer(offset_of(made[0])));
+    adapter_.publish(op, n.values[slot], masstree_detail::value_word::of_layer(offset_of(made[0])));
     return {};
 }
 
@@ -208,8 +207,8 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
         }
         const bool erase = d.what == decision::action::erase;
         HF_ASSERT(n->version.is_held(generation_), "a leaf that changes is locked");
-        auto ready = erase ? adapter_.before_removal(op, *n)
-                           : adapter_.before_value_change(op, *n, slot);
+        auto ready =
+            erase ? adapter_.before_removal(op, *n) : adapter_.before_value_change(op, *n, slot);
         if (!ready) [[unlikely]] {
             n->version.unlock();
             return tl::unexpected(ready.error());

@@ -1,10 +1,10 @@
-// masstree/checkpoint/external_adapter.hpp: what the adapters of all checkpointing disciplines share:
-// the external log, and the lines that the boundary writes back.
+// masstree/checkpoint/external_adapter.hpp: what the adapters of all checkpointing disciplines
+// share: the external log, and the lines that the boundary writes back.
 //
-// A node that is in the external log of the running epoch, or was made in it, may be changed at will
-// until the epoch ends (M5 of masstree.hpp). log_epoch says so. What is to be done to a leaf besides,
-// when it has come to that, is LeafStamp's: a function object (durable_leaf&, epoch) that sets
-// log_epoch and whatever else must then be so.
+// A node that is in the external log of the running epoch, or was made in it, may be changed at
+// will until the epoch ends (M5 of masstree.hpp). log_epoch says so. What is to be done to a leaf
+// besides, when it has come to that, is LeafStamp's: a function object (durable_leaf&, epoch) that
+// sets log_epoch and whatever else must then be so.
 #pragma once
 
 #include <array>
@@ -57,9 +57,10 @@ class external_adapter {
         return load(logged_in) == op.epoch();
     }
 
-    /// Brings the locked nodes, those that are not yet there, into the external log behind one fence
-    /// (M5).
-    [[nodiscard, gnu::noinline]] result<void> log_nodes(operation& op, std::span<node* const> nodes) const {
+    /// Brings the locked nodes, those that are not yet there, into the external log behind one
+    /// fence (M5).
+    [[nodiscard, gnu::noinline]] result<void> log_nodes(operation& op,
+                                                        std::span<node* const> nodes) const {
         std::array<log_object, most_nodes> objects;
         std::array<node*, most_nodes> fresh;
         std::size_t n = 0;

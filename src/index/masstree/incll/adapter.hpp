@@ -1,10 +1,10 @@
-// masstree/incll/adapter.hpp: the tree with in-cache-line logs in its leaves (leaf_log.hpp), and the
-// external log where they don't suffice.
+// masstree/incll/adapter.hpp: the tree with in-cache-line logs in its leaves (leaf_log.hpp), and
+// the external log where they don't suffice.
 //
 // A leaf that is in the external log of this epoch needs no other. Else: a value's old word goes to
-// a log in its line, the permutation to that of line 0, and a free slot is filled after its line has
-// been stamped. Where line 0 is too old for that (V3), or its logs are used up (V1, V5), the leaf
-// goes to the external log.
+// a log in its line, the permutation to that of line 0, and a free slot is filled after its line
+// has been stamped. Where line 0 is too old for that (V3), or its logs are used up (V1, V5), the
+// leaf goes to the external log.
 #pragma once
 
 #include "alloc/heap.hpp"

@@ -18,8 +18,9 @@
 //  V1  A value changes only after its line holds a log of it stamped with the running epoch, or the
 //      leaf is in the external log. Log and value lie in one line and are written in this order by
 //      release stores.
-//  V2  The permutation changes only after line 0 has been stamped: permutation log, then node epoch,
-//      then permutation, in one line. Every stamp of node_epoch refreshes the permutation log.
+//  V2  The permutation changes only after line 0 has been stamped: permutation log, then node
+//      epoch, then permutation, in one line. Every stamp of node_epoch refreshes the permutation
+//      log.
 //  V3  All log words of a leaf have the same upper 48 epoch bits as its node_epoch, on the medium
 //      too. A first touch that would break this (the upper bits have moved on, once in 2^16 epochs)
 //      goes to the external log, which restores the whole leaf; then all logs are restamped. A
@@ -34,8 +35,9 @@
 // upper bits:
 //   line 0 old, value line old    nothing to undo
 //   line 0 old, value line new    log stamped upper(f) | e's low bits = e, failed: value restored
-//   line 0 new, value line old    permutation restored; the value log's epoch is older than e, so it
-//                                 is not used
+//   line 0 new, value line old    permutation restored;
+//                                 the value log's epoch is older than e,
+//                                 so it is not used
 //   both new                      both restored, independently of one another
 // Key lines need no log: they change only in slots that the restored permutation does not name.
 //
