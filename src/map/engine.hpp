@@ -131,7 +131,7 @@ result<std::unique_ptr<engine<D>>> engine<D>::open_volatile(u64 bytes, engine_op
 template <class D>
 result<void> engine<D>::bring_up(const engine_options& options) {
     recovery_driver driver;
-    driver.add("format", [&]() -> result<void> {
+    driver.add(recovery_phase::format, "format", [&]() -> result<void> {
         // A fresh region, or one whose creation was cut short before its root had a name.
         const auto root = region_->find_root(root_name);
         if (root || region_->read_only()) return {};
@@ -144,31 +144,31 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         }
         return format_heap(*region_);
     });
-    driver.add("epochs", [&]() -> result<void> {
+    driver.add(recovery_phase::logs, "epochs", [&]() -> result<void> {
         auto d = domain::open(*region_, options.epochs);
         if (!d) return tl::unexpected(d.error());
         domain_ = std::move(*d);
         return {};
     });
-    driver.add("external log", [&] { return domain_->recover_log(); });
-    driver.add("allocator", [&] {
+    driver.add(recovery_phase::logs, "external log", [&] { return domain_->recover_log(); });
+    driver.add(recovery_phase::allocator, "allocator", [&] {
         heap_ = std::make_unique<heap<D>>(*domain_);
         return heap_->recover();
     });
-    driver.add("root", [&] { return find_root(); });
-    driver.add("session", [&] { return domain_->start(); });
-    driver.add("tree", [&]() -> result<void> {
+    driver.add(recovery_phase::discipline, "root", [&] { return find_root(); });
+    driver.add(recovery_phase::discipline, "session", [&] { return domain_->start(); });
+    driver.add(recovery_phase::discipline, "tree", [&]() -> result<void> {
         if (auto opened = open_tree(); !opened) return opened;
         if (options.hint_memory != 0) tree_->keep_hints(options.hint_memory);
         return {};
     });
-    driver.add("sweep", [&]() -> result<void> {
+    driver.add(recovery_phase::verification, "sweep", [&]() -> result<void> {
         if (region_->read_only() || !domain_->durable() || !domain_->must_sweep_first()) return {};
         auto swept = run_pass();
         if (!swept) return tl::unexpected(swept.error());
         return {};
     });
-    driver.add("clock", [&]() -> result<void> {
+    driver.add(recovery_phase::service, "clock", [&]() -> result<void> {
         domain_->start_clock();
         return {};
     });

@@ -7,8 +7,17 @@
 
 namespace hf {
 
-void recovery_driver::add(std::string name, std::function<result<void>()> step) {
+const char* to_string(recovery_phase phase) noexcept {
+    constexpr const char* names[] = {"header",    "journal",    "upgrade",      "format", "logs",
+                                     "allocator", "discipline", "verification", "service"};
+    return names[static_cast<unsigned>(phase)];
+}
+
+void recovery_driver::add(recovery_phase phase, std::string name,
+                          std::function<result<void>()> step) {
     HF_CHECK(!ran_, "a recovery step was added after the recovery");
+    HF_CHECK(phase >= reached_, "the phases of a recovery don't go backwards");
+    reached_ = phase;
     steps_.push_back({std::move(name), std::move(step)});
 }
 

@@ -10,7 +10,7 @@ TEST(recovery, runs_the_steps_in_their_order_and_reports_each) {
     recovery_driver driver;
     std::string order;
     for (const char* name : {"superblock", "log", "allocator"}) {
-        driver.add(name, [&order, name]() -> result<void> {
+        driver.add(recovery_phase::logs, name, [&order, name]() -> result<void> {
             order += std::string(name) + " ";
             return {};
         });
@@ -27,11 +27,11 @@ TEST(recovery, runs_the_steps_in_their_order_and_reports_each) {
 TEST(recovery, stops_at_the_first_error_and_names_its_step) {
     recovery_driver driver;
     bool reached = false;
-    driver.add("superblock", []() -> result<void> { return {}; });
-    driver.add("log", []() -> result<void> {
+    driver.add(recovery_phase::header, "superblock", []() -> result<void> { return {}; });
+    driver.add(recovery_phase::logs, "log", []() -> result<void> {
         return failure({errc::corrupt, "apply the log", "a.hf at offset 7", "torn", "restore"});
     });
-    driver.add("allocator", [&reached]() -> result<void> {
+    driver.add(recovery_phase::allocator, "allocator", [&reached]() -> result<void> {
         reached = true;
         return {};
     });
@@ -54,6 +54,19 @@ TEST(recovery_death, runs_once) {
     recovery_driver driver;
     ASSERT_TRUE(driver.run());
     EXPECT_DEATH((void)driver.run(), "runs once");
+}
+
+TEST(recovery_death, refuses_a_step_of_an_earlier_phase_than_the_one_before) {
+    recovery_driver driver;
+    const auto nothing = []() -> result<void> { return {}; };
+    driver.add(recovery_phase::allocator, "heap", nothing);
+    driver.add(recovery_phase::allocator, "lists", nothing);
+    EXPECT_DEATH(driver.add(recovery_phase::logs, "log", nothing), "don't go backwards");
+}
+
+TEST(recovery, names_every_phase) {
+    EXPECT_STREQ(to_string(recovery_phase::header), "header");
+    EXPECT_STREQ(to_string(recovery_phase::service), "service");
 }
 
 }  // namespace
