@@ -29,13 +29,13 @@ class queue {
     /// Opens or creates it in the region, in this order: region, log, domain, structure.
     static hf::result<queue> open(const char* path, const hf::region_options& options) {
         queue q;
-        auto file = hf::region::open(path, options);
+        auto file = hf::open_region(path, options);
         if (!file) return tl::unexpected(file.error());
-        q.region_ = std::move(*file);
+        q.region_ = std::move(file->file);
         hf::domain_options by_hand;
         by_hand.epoch = std::chrono::microseconds(0);  // no clock: epochs end when we say so
         by_hand.recovery_threads = 1;
-        auto epochs = hf::domain::open(*q.region_, by_hand);
+        auto epochs = hf::domain::open(*q.region_, by_hand, file->journal);
         if (!epochs) return tl::unexpected(epochs.error());
         q.epochs_ = std::move(*epochs);
         if (auto undone = q.epochs_->recover_log(); !undone) return tl::unexpected(undone.error());

@@ -25,7 +25,10 @@ constexpr u64 nap_for_disk_ns = 1'000'000;
 
 // ------------------------------------------------------------------------------- opening, closing
 
-result<std::unique_ptr<domain>> domain::open(region& r, const domain_options& options) {
+result<std::unique_ptr<domain>> domain::open(region& r, const domain_options& options,
+                                             journalled_file* journal) {
+    HF_CHECK(journal != nullptr || r.med().kind() != medium_kind::file || r.read_only(),
+             "a region on the medium file comes with its journal");
     const bool clocked = options.epoch.count() != 0;
     if (clocked && (options.epoch < shortest_epoch || options.epoch > longest_epoch)) {
         return failure(
@@ -33,7 +36,7 @@ result<std::unique_ptr<domain>> domain::open(region& r, const domain_options& op
              "an epoch of " + std::to_string(options.epoch.count()) + " us was asked for",
              "choose 1 ms to 10 s"});
     }
-    std::unique_ptr<domain> d(new domain(r, options));
+    std::unique_ptr<domain> d(new domain(r, options, journal));
     d->make_lane(0);
     if (!options.durable) {
         d->current_ = 1;
@@ -76,7 +79,7 @@ domain::~domain() {
     }
     clock_wake_.notify_all();
     if (clock_.joinable()) clock_.join();
-    if (region_.redo() != nullptr) region_.redo()->set_listener({});
+    if (redo() != nullptr) redo()->set_listener({});
     forget(id_);
 }
 
@@ -120,22 +123,21 @@ result<void> domain::start() {
         region_.med().persist(&region_.header().epoch, sizeof(layout::epoch_record));
         HF_PERSIST_POINT("checkpoint O2: epoch record durable before the first operation");
     }
-    if (auto ok = region_.drop_old_journal(); !ok) return ok;
     started_ = true;
     last_boundary_ns_ = now_ns();
-    return region_.dirty() != nullptr && options_.durable ? start_journal() : result<void>{};
+    return journal_ != nullptr && options_.durable ? start_journal() : result<void>{};
 }
 
 // From the first record on the base says that it needs its journal: so that goes there at once.
 result<void> domain::start_journal() {
-    if (auto ok = region_.start_journal(durable_epoch()); !ok) return ok;
-    region_.redo()->set_listener([this](std::optional<u64> epoch) {
+    if (auto ok = journal_->start_journal(region_.super(), durable_epoch()); !ok) return ok;
+    redo()->set_listener([this](std::optional<u64> epoch) {
         if (!epoch) return commits_.call_all();
         announce(*epoch);
         commits_.call(*epoch);
     });
     end_epoch();
-    return region_.redo()->apply_all();
+    return redo()->apply_all();
 }
 
 void domain::start_clock() {
@@ -164,9 +166,9 @@ result<void> domain::close() {
         s.clean_epoch = current_ - 1;
         s.first_epoch_of_session = current_;
     });
-    if (!written || region_.redo() == nullptr) return written;
+    if (!written || redo() == nullptr) return written;
     if (auto ok = end_epoch_for_sure(); !ok) return ok;
-    return region_.retire_journal();
+    return journal_->retire_journal();
 }
 
 /// An epoch that the medium refuses to end is not captured, and the journal must outlive it.
@@ -188,7 +190,7 @@ result<void> domain::clear_failed() {
             s.last_pass_epoch = now;
         });
     };
-    if (region_.redo() == nullptr) {
+    if (redo() == nullptr) {
         update();
     } else {  // a boundary must not copy a superblock that is being changed
         with_world_stopped([&](lane&) { update(); });
@@ -274,7 +276,7 @@ void domain::with_world_stopped(const std::function<void(lane&)>& work) {
 void domain::lead_boundary() {
     const u64 start = now_ns();
     const u64 ending = current_.load(std::memory_order_relaxed);
-    const bool captures = options_.durable && region_.redo() != nullptr;
+    const bool captures = options_.durable && redo() != nullptr;
     if (captures) {
         capture(ending);
     } else if (options_.durable) {
@@ -289,7 +291,7 @@ void domain::lead_boundary() {
     const u64 end = now_ns();
     last_boundary_ns_.store(end, std::memory_order_relaxed);
     // Before the gate opens: the next leader begins another capture.
-    if (captures) region_.redo()->submit();
+    if (captures) redo()->submit();
     open_gate();
     if (!captures) commits_.call(ending);
     last_pause_.store(end - start, std::memory_order_relaxed);
@@ -310,18 +312,18 @@ void domain::make_durable(u64 ending) {
 // The lists of the lanes join the set, then what is in the set is copied, by all threads at hand.
 void domain::capture(u64 ending) {
     layout::epoch_record_store(region_.header().epoch, ending + 1);
-    region_.dirty()->note(&region_.header().epoch, sizeof(layout::epoch_record));
+    journal_->dirty()->note(&region_.header().epoch, sizeof(layout::epoch_record));
     gather_chunks();
-    for (const chunk& c : chunks_) region_.dirty()->collect({c.lines, c.count});
-    page_tracker* const tracker = region_.tracker();
-    if (tracker != nullptr) {
-        const u64 applied = region_.redo()->numbers().applied_epoch();
-        region_.dirty()->collect(tracker->collect(region_.size(), applied));
+    for (const chunk& c : chunks_) journal_->dirty()->collect({c.lines, c.count});
+    page_tracker* const pages = tracker();
+    if (pages != nullptr) {
+        const u64 applied = redo()->numbers().applied_epoch();
+        journal_->dirty()->collect(pages->collect(region_.size(), applied));
     }
-    journal::capture& copy = region_.redo()->begin();
-    copy.begin(ending, *region_.dirty());
-    if (tracker != nullptr) tracker->captured(copy.as_record().lines, ending);
-    region_.copies()->begin_if_needed(region_.size(), ending);
+    journal::capture& copy = redo()->begin();
+    copy.begin(ending, *journal_->dirty());
+    if (pages != nullptr) pages->captured(copy.as_record().lines, ending);
+    journal_->copies()->begin_if_needed(region_.size(), ending);
     chunks_.clear();
     for (std::size_t at = 0; at < copy.size(); at += lines_per_chunk) {
         chunks_.push_back(
@@ -334,21 +336,21 @@ void domain::capture(u64 ending) {
 }
 
 void domain::give_memory_back() {
-    private_pages& copies = *region_.copies();
+    private_pages& copies = *journal_->copies();
     copies.drop();
-    if (copies.wants_room()) region_.redo()->ask_to_apply();
+    if (copies.wants_room()) redo()->ask_to_apply();
 }
 
 // A little beyond the budget writers are slowed, so that readers and they get on together; far
 // beyond, and with an epoch that is far too large, they stop.
 void domain::wait_for_memory() const {
     constexpr auto moment = std::chrono::milliseconds(1);
-    const private_pages& copies = *region_.copies();
+    const private_pages& copies = *journal_->copies();
     if (options_.epoch.count() == 0) return;
     do {
         std::this_thread::sleep_for(moment);
-    } while ((is_overfull() || copies.is_far_over_budget()) && region_.redo() != nullptr &&
-             !region_.redo()->is_refusing());
+    } while ((is_overfull() || copies.is_far_over_budget()) && redo() != nullptr &&
+             !redo()->is_refusing());
 }
 
 void domain::announce(u64 epoch) {
@@ -391,8 +393,8 @@ void domain::write_back(const u64* lines, std::size_t count) {
     if (capturing_ != nullptr) {
         const auto first = static_cast<std::size_t>(lines - capturing_->as_record().lines.data());
         capturing_->copy(region_.base(), first, count);
-        if (region_.copies()->is_tracking()) {
-            region_.copies()->captured({lines, count}, capturing_->epoch());
+        if (journal_->copies()->is_tracking()) {
+            journal_->copies()->captured({lines, count}, capturing_->epoch());
         }
         return;
     }
@@ -413,14 +415,12 @@ void domain::help_write_back() {
 }
 
 // Outside of the gate: nobody else is kept waiting.
-bool domain::wait_for_journal() {
-    return region_.redo() == nullptr || region_.redo()->wait_ready();
-}
+bool domain::wait_for_journal() { return redo() == nullptr || redo()->wait_ready(); }
 
 result<void> domain::accepts_writes() const {
-    if (region_.redo() == nullptr || !region_.redo()->is_refusing()) [[likely]]
+    if (redo() == nullptr || !redo()->is_refusing()) [[likely]]
         return {};
-    const auto why = region_.redo()->refusal();
+    const auto why = redo()->refusal();
     if (!why) return {};
     return failure({errc::no_space, "make epochs durable (" + why->what + ")", why->where, why->why,
                     "free space on its file system: it goes on by itself then"});
@@ -429,20 +429,17 @@ result<void> domain::accepts_writes() const {
 /// Whether the epoch should end before its time: it has many dirty lines, or memory is to be given
 /// back, which happens at boundaries only.
 bool domain::under_pressure(std::chrono::microseconds elapsed) const {
-    if (region_.dirty() == nullptr) return false;
-    return region_.dirty()->pressure() ||
-           (region_.tracker() != nullptr && region_.tracker()->pressure()) ||
-           (elapsed >= shortest_epoch && region_.copies()->is_over_budget());
+    if (journal_ == nullptr) return false;
+    return journal_->dirty()->pressure() || (tracker() != nullptr && tracker()->pressure()) ||
+           (elapsed >= shortest_epoch && journal_->copies()->is_over_budget());
 }
 
 std::chrono::microseconds domain::longest_nap() const {
-    return region_.dirty() != nullptr ? std::chrono::milliseconds(2) : longest_epoch;
+    return journal_ != nullptr ? std::chrono::milliseconds(2) : longest_epoch;
 }
 
 /// Whether an epoch could be ended now without waiting for the disk.
-bool domain::may_end_epoch() const {
-    return region_.redo() == nullptr || region_.redo()->is_ready();
-}
+bool domain::may_end_epoch() const { return redo() == nullptr || redo()->is_ready(); }
 
 void domain::end_epoch() { end_epoch(current_epoch()); }
 
@@ -479,8 +476,8 @@ result<void> domain::wait_durable(u64 t) {
 /// Not before the disk is free, so that others who wait gather meanwhile. With writers who do not,
 /// and a clock, it may never be: but then the clock ends the epoch.
 void domain::end_as_promised(u64 t) {
-    if (region_.redo() != nullptr) {
-        region_.redo()->wait_idle([&] { return current_epoch() > t; });
+    if (redo() != nullptr) {
+        redo()->wait_idle([&] { return current_epoch() > t; });
     } else {
         const u64 since = now_ns() - last_boundary_ns_.load(std::memory_order_relaxed);
         if (since < shortest_gap_ns) {
@@ -492,8 +489,7 @@ void domain::end_as_promised(u64 t) {
 }
 
 bool domain::anything_written() const noexcept {
-    if (region_.dirty() != nullptr &&
-        (!region_.dirty()->empty() || region_.copies()->wants_room())) {
+    if (journal_ != nullptr && (!journal_->dirty()->empty() || journal_->copies()->wants_room())) {
         return true;  // memory is given back at boundaries only
     }
     const u32 used = lanes_used_.load(std::memory_order_acquire);
@@ -507,18 +503,18 @@ bool domain::anything_written() const noexcept {
 // of it while boundaries go on: each would hold all of it, and no memory could be given back. So
 // once that is much they wait for the base.
 bool domain::must_apply_first() const {
-    const page_tracker* const tracker = region_.tracker();
-    if (tracker == nullptr || tracker->how() == page_tracker::way::written) return false;
-    if ((!region_.copies()->is_over_budget() && !tracker->repeats_itself()) ||
-        region_.redo()->numbers().applied_epoch() + 1 >= current_epoch()) {
+    const page_tracker* const pages = tracker();
+    if (pages == nullptr || pages->how() == page_tracker::way::written) return false;
+    if ((!journal_->copies()->is_over_budget() && !pages->repeats_itself()) ||
+        redo()->numbers().applied_epoch() + 1 >= current_epoch()) {
         return false;
     }
-    region_.redo()->ask_to_apply();
+    redo()->ask_to_apply();
     return true;
 }
 
 void domain::wait_for_base() const {
-    while (must_apply_first() && !region_.redo()->is_refusing()) {
+    while (must_apply_first() && !redo()->is_refusing()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 }
@@ -528,8 +524,8 @@ void domain::wait_for_base() const {
 void domain::look_at_pages() {
     constexpr u64 shortest_pause_ns = 5'000'000;
     const u64 start = now_ns();
-    if (region_.tracker() == nullptr || start < next_look_ns_) return;
-    region_.tracker()->look(region_.size());
+    if (tracker() == nullptr || start < next_look_ns_) return;
+    tracker()->look(region_.size());
     const u64 end = now_ns();
     next_look_ns_ = end + std::max(shortest_pause_ns, 20 * (end - start));
 }

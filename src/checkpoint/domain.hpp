@@ -59,7 +59,7 @@
 #include "checkpoint/failed_set.hpp"
 #include "checkpoint/group_commit.hpp"
 #include "checkpoint/lane.hpp"
-#include "region/region.hpp"
+#include "recovery/opening.hpp"
 #include "sync/asymmetric_fence.hpp"
 
 namespace hf {
@@ -77,8 +77,10 @@ class operation;
 
 class domain {
    public:
-    /// Reads the superblock and the epoch record; changes nothing yet.
-    static result<std::unique_ptr<domain>> open(region& r, const domain_options& options);
+    /// Reads the superblock and the epoch record; changes nothing yet. `journal`: what the region
+    /// lies behind on the medium `file` (recovery/opening.hpp).
+    static result<std::unique_ptr<domain>> open(region& r, const domain_options& options,
+                                                journalled_file* journal = nullptr);
     /// Stops the clock. Ends no epoch: see close().
     ~domain();
     domain(const domain&) = delete;
@@ -116,7 +118,7 @@ class domain {
     /// that what is written would take more memory than it may. Not while the medium refuses, nor
     /// without a clock: then the writer may be the one who would end the epoch.
     void slow_writer() const {
-        if (region_.dirty() != nullptr && writers_are_ahead()) [[unlikely]]
+        if (journal_ != nullptr && writers_are_ahead()) [[unlikely]]
             wait_for_memory();
     }
     /// To be called before an epoch is ended by hand in a region that tracks pages: waits until the
@@ -151,6 +153,8 @@ class domain {
     [[nodiscard]] lane& lane_at(u32 index) noexcept { return *lanes_[index]; }
 
     [[nodiscard]] region& store() noexcept { return region_; }
+    /// nullptr on media without one.
+    [[nodiscard]] journalled_file* journal() const noexcept { return journal_; }
     [[nodiscard]] bool durable() const noexcept { return options_.durable; }
     [[nodiscard]] histogram pauses() const;
     [[nodiscard]] u64 last_pause_ns() const noexcept {
@@ -169,7 +173,13 @@ class domain {
     static constexpr u32 state_due = 1;
     static constexpr u32 state_closed = 2;
 
-    domain(region& r, const domain_options& options);
+    domain(region& r, const domain_options& options, journalled_file* journal);
+    [[nodiscard]] journal::redo_journal* redo() const noexcept {
+        return journal_ != nullptr ? journal_->redo() : nullptr;
+    }
+    [[nodiscard]] page_tracker* tracker() const noexcept {
+        return journal_ != nullptr ? journal_->tracker() : nullptr;
+    }
     [[nodiscard]] result<void> start_journal();
 
     void enter(lane& l) noexcept;
@@ -197,11 +207,11 @@ class domain {
     void help_write_back();
     void give_memory_back();
     [[nodiscard]] bool writers_are_ahead() const noexcept {
-        return is_overfull() || region_.copies()->is_over_budget();
+        return is_overfull() || journal_->copies()->is_over_budget();
     }
     [[nodiscard]] bool is_overfull() const noexcept {
-        return region_.dirty()->is_overfull() ||
-               (region_.tracker() != nullptr && region_.tracker()->is_overfull());
+        return journal_->dirty()->is_overfull() ||
+               (tracker() != nullptr && tracker()->is_overfull());
     }
     void look_at_pages();
     [[nodiscard]] bool must_apply_first() const;
@@ -214,6 +224,7 @@ class domain {
     lane& make_lane(u32 index);
 
     region& region_;
+    journalled_file* journal_;
     domain_options options_;
     u64 id_;
     bool crashed_ = false;

@@ -2,9 +2,10 @@
 
 namespace hf {
 
-journal_statistics journal_numbers(const region& file, const domain& d) {
+journal_statistics journal_numbers(const domain& d) {
     journal_statistics s;
-    const auto* j = file.redo();
+    const journalled_file* const file = d.journal();
+    const auto* j = file != nullptr ? file->redo() : nullptr;
     if (j == nullptr) return s;
     const auto& n = j->numbers();
     s.records = n.records();
@@ -15,8 +16,8 @@ journal_statistics journal_numbers(const region& file, const domain& d) {
     s.late_ns = d.late_ns();
     s.bytes = n.segments() * n.segment_bytes();
     s.used_bytes = n.used() * n.segment_bytes();
-    s.private_bytes = file.copies()->bytes();
-    s.given_back_bytes = file.copies()->dropped_bytes();
+    s.private_bytes = file->copies()->bytes();
+    s.given_back_bytes = file->copies()->dropped_bytes();
     if (const auto why = j->refusal()) s.refusal = why->to_string();
     return s;
 }

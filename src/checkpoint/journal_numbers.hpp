@@ -8,7 +8,7 @@
 namespace hf {
 
 /// All zero on media without a journal.
-[[nodiscard]] journal_statistics journal_numbers(const region& file, const domain& d);
+[[nodiscard]] journal_statistics journal_numbers(const domain& d);
 [[nodiscard]] pause_statistics pause_numbers(const domain& d);
 
 }  // namespace hf

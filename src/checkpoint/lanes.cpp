@@ -63,7 +63,8 @@ namespace {
 thread_local thread_lanes my_lanes;
 }
 
-domain::domain(region& r, const domain_options& options) : region_(r), options_(options) {
+domain::domain(region& r, const domain_options& options, journalled_file* journal)
+    : region_(r), journal_(journal), options_(options) {
     const std::lock_guard guard(registry().mutex);
     id_ = registry().next_id++;
     registry().living.emplace(id_, this);

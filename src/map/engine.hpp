@@ -2,7 +2,7 @@
 // checkpoint family.
 //
 // Purpose. The one place that puts the rooms together, in the order of the recovery driver:
-// superblock (region::open), external log, allocator, root, session. map.cpp uses it with incll;
+// superblock (open_region), external log, allocator, root, session. map.cpp uses it with incll;
 // measurements and tests with the others.
 //
 // Recovery. open() ends with the first operation possible; its cost does not depend on the region's
@@ -22,6 +22,7 @@
 #include "index/masstree/masstree.hpp"
 #include "persist/persist_point.hpp"
 #include "recovery/driver.hpp"
+#include "recovery/opening.hpp"
 
 namespace hf {
 
@@ -63,6 +64,8 @@ class engine {
     [[nodiscard]] region& file() noexcept { return *region_; }
     [[nodiscard]] u64 generation() const noexcept { return generation_; }
 
+    /// Epochs that the opening took from a journal.
+    [[nodiscard]] u64 recovered_records() const noexcept { return recovered_records_; }
     [[nodiscard]] u64 recovery_ns() const noexcept { return recovery_ns_; }
     [[nodiscard]] const std::vector<step_time>& recovery_steps() const noexcept { return steps_; }
 
@@ -75,12 +78,19 @@ class engine {
 
    private:
     engine() = default;
+    void take(opened_region opened) {
+        region_ = std::move(opened.file);
+        journal_ = opened.journal;
+        recovered_records_ = opened.recovered_records;
+    }
     [[nodiscard]] result<void> bring_up(const engine_options& options);
     [[nodiscard]] result<void> find_root();
     [[nodiscard]] result<void> open_tree();
     void stop_pass();
 
     std::unique_ptr<region> region_;
+    journalled_file* journal_ = nullptr;
+    u64 recovered_records_ = 0;
     std::unique_ptr<domain> domain_;
     std::unique_ptr<heap<D>> heap_;
     std::unique_ptr<masstree<D>> tree_;
@@ -99,15 +109,15 @@ result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& 
     options.file.kind = D::kind;
     options.epochs.durable = D::durable;
     if (options.file.initial_size < least_size) options.file.initial_size = least_size;
-    auto opened = region::open(path, options.file);
+    auto opened = open_region(path, options.file);
     if (!opened) return tl::unexpected(opened.error());
-    if ((*opened)->kind() != D::kind) {
+    if (const discipline kind = opened->file->kind(); kind != D::kind) {
         return failure({errc::incompatible, "open the map", path.string(),
-                        "the region is of discipline " + std::string(to_string((*opened)->kind())),
+                        "the region is of discipline " + std::string(to_string(kind)),
                         "open it with the program that created it"});
     }
     std::unique_ptr<engine> e(new engine);
-    e->region_ = std::move(*opened);
+    e->take(std::move(*opened));
     if (auto up = e->bring_up(options); !up) return tl::unexpected(up.error());
     e->recovery_ns_ = now_ns() - start;
     if (options.background_pass && !e->region_->read_only() && e->pass_due()) {
@@ -120,10 +130,10 @@ template <class D>
 result<std::unique_ptr<engine<D>>> engine<D>::open_volatile(u64 bytes, engine_options options) {
     options.file.kind = D::kind;
     options.epochs.durable = false;
-    auto made = region::create_volatile(bytes, options.file);
+    auto made = create_volatile(bytes, options.file);
     if (!made) return tl::unexpected(made.error());
     std::unique_ptr<engine> e(new engine);
-    e->region_ = std::move(*made);
+    e->take(std::move(*made));
     if (auto up = e->bring_up(options); !up) return tl::unexpected(up.error());
     return e;
 }
@@ -145,7 +155,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         return format_heap(*region_);
     });
     driver.add(recovery_phase::logs, "epochs", [&]() -> result<void> {
-        auto d = domain::open(*region_, options.epochs);
+        auto d = domain::open(*region_, options.epochs, journal_);
         if (!d) return tl::unexpected(d.error());
         domain_ = std::move(*d);
         return {};

@@ -14,8 +14,8 @@
 #include <optional>
 #include <string_view>
 
-#include "persist/persist_point.hpp"
 #include "map/engine.hpp"
+#include "persist/persist_point.hpp"
 
 namespace hf {
 
@@ -51,7 +51,9 @@ result<write_outcome> store_large_value(engine<D>& machine, std::string_view key
         auto reserved = memory.reserve_large(op, payload);
         if (!reserved) return tl::unexpected(reserved.error());
         fresh = *reserved;
-        hold.emplace(machine.file().copies(), tree.record_at(fresh), payload);
+        const journalled_file* const journal = machine.epochs().journal();
+        hold.emplace(journal != nullptr ? journal->copies() : nullptr, tree.record_at(fresh),
+                     payload);
     }
     auto* r = tree.record_at(fresh);
     masstree_detail::init_record(r, key, value.size());

@@ -10,9 +10,9 @@
 
 #include "base/check.hpp"
 #include "checkpoint/journal_numbers.hpp"
-#include "paging/private_pages.hpp"
 #include "map/engine.hpp"
 #include "map/large_value.hpp"
+#include "paging/private_pages.hpp"
 
 namespace hf {
 
@@ -369,7 +369,7 @@ statistics map::stats() const {
     s.recovered = d.needs_recovery() || !file.was_clean();
     s.recovery_ns = impl_->machine->recovery_ns();
     s.recovered_entries = d.recovered_entries();
-    s.recovered_records = file.recovered_records();
+    s.recovered_records = impl_->machine->recovered_records();
     const persist_counters counted = total_persist_counters();
     s.flushes = counted.flushes;
     s.fences = counted.fences;
@@ -377,7 +377,7 @@ statistics map::stats() const {
     s.log_entries = d.log_entries();
     s.log_bytes = d.log_bytes();
     s.pause = pause_numbers(d);
-    s.journal = journal_numbers(file, d);
+    s.journal = journal_numbers(d);
     s.region_bytes = file.size();
     for (const u64 bytes : impl_->memory().usage()) s.allocated_bytes += bytes;
     s.free_bytes = s.region_bytes - std::min(s.region_bytes, s.allocated_bytes);

@@ -28,7 +28,7 @@ class heap_test : public test::on_tmpfs {
         o.initial_size = u64{16} << 20;
         o.max_size = max_size_;
         o.flush = flush_policy::always;
-        region_ = must(region::open(file, o));
+        region_ = must(open_region(file, o)).file;
         if (region_->created()) must(format_heap(*region_));
         domain_ = must(domain::open(*region_, {.epoch = std::chrono::microseconds(0)}));
         must(domain_->recover_log());

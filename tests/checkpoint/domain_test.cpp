@@ -26,7 +26,7 @@ class domain_test : public test::on_tmpfs {
         o.initial_size = bytes;
         o.first_epoch = first_epoch;
         o.flush = flush_policy::always;
-        region_ = must(region::open(file, o));
+        region_ = must(open_region(file, o)).file;
         domain_ = must(domain::open(*region_, {.epoch = epoch}));
         must(domain_->recover_log());
         must(domain_->start());
@@ -253,7 +253,7 @@ TEST_F(domain_test, lanes_are_taken_over_by_later_threads) {
 TEST_F(domain_test, refuses_epochs_outside_of_1_ms_to_10_s) {
     region_options o;
     o.initial_size = u64{1} << 20;
-    region_ = must(region::open(file, o));
+    region_ = must(open_region(file, o)).file;
     for (const auto epoch : {std::chrono::microseconds(999), std::chrono::microseconds(10'000'001),
                              std::chrono::microseconds(-5)}) {
         const auto refused = domain::open(*region_, {.epoch = epoch});

@@ -10,10 +10,10 @@
 #include "header_view.hpp"
 #include "heap_view.hpp"
 #include "index/masstree/inspection.hpp"
+#include "map/engine.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
-#include "map/engine.hpp"
 #include "verb.hpp"
 
 namespace hf::tool {
@@ -157,10 +157,10 @@ std::string text_of(const std::string& path, const finding& f) {
 int check_snapshot(const std::string& path, bool as_json) {
     region_options look;
     look.mode = open_mode::inspect;
-    const auto file = region::open(path, look);
+    const auto file = open_region(path, look);
     domain_options no_clock;
     no_clock.epoch = std::chrono::microseconds(0);
-    const auto epochs = file ? domain::open(**file, no_clock) : tl::unexpected(file.error());
+    const auto epochs = file ? domain::open(*file->file, no_clock) : tl::unexpected(file.error());
     const int code = epochs ? 0 : epochs.error().exit_code();
     if (as_json) {
         json j{{"file", path}, {"verdict", epochs ? "sound" : to_string(epochs.error().code)}};

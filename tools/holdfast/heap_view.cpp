@@ -10,18 +10,18 @@ namespace hf::tool {
 result<heap_view> heap_view::read(const std::filesystem::path& path) {
     region_options options;
     options.mode = open_mode::inspect;
-    const auto file = region::open(path, options);
+    const auto file = open_region(path, options);
     if (!file) return tl::unexpected(file.error());
     domain_options no_clock;
     no_clock.epoch = std::chrono::microseconds(0);
-    const auto epochs = domain::open(**file, no_clock);
+    const auto epochs = domain::open(*file->file, no_clock);
     if (!epochs) return tl::unexpected(epochs.error());
     heap_view v;
-    v.is_snapshot_ = (*file)->kind() == discipline::snapshot;
+    v.is_snapshot_ = file->file->kind() == discipline::snapshot;
     if (v.is_snapshot_) return v;
-    v.fresh_ = (*file)->super().generation == 0;
+    v.fresh_ = file->file->super().generation == 0;
     if (v.fresh_) return v;
-    heap_audit heap(**file, (*epochs)->failed(), (*epochs)->current_epoch(), v.report_);
+    heap_audit heap(*file->file, (*epochs)->failed(), (*epochs)->current_epoch(), v.report_);
     heap.read_runs();
     heap.read_counters();
     return v;

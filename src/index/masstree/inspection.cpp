@@ -13,12 +13,12 @@ inspection inspection::open(const std::filesystem::path& path, const root_name& 
     inspection made;
     region_options options;
     options.mode = open_mode::inspect;
-    auto opened = region::open(path, options);
+    auto opened = open_region(path, options);
     if (!opened) {
         made.refuse(std::move(opened.error()));
         return made;
     }
-    made.file_ = std::move(*opened);
+    made.file_ = std::move(opened->file);
     domain_options no_clock;
     no_clock.epoch = std::chrono::microseconds(0);
     auto epochs = domain::open(*made.file_, no_clock);
