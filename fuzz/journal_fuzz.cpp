@@ -68,7 +68,7 @@ victim make_victim() {
     auto& epochs = (*opened)->epochs();
     require(epochs.wait_durable(epochs.current_epoch()).has_value());
     // So that the base has what memory has.
-    require((*opened)->file().redo()->apply_all().has_value());
+    require((*opened)->epochs().journal()->redo()->apply_all().has_value());
     const u64 epoch = (*opened)->epochs().current_epoch();
     const std::byte* const base = (*opened)->file().base();
     const auto& super = (*opened)->file().super();

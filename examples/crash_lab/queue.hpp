@@ -28,7 +28,7 @@ class queue {
 
     /// Opens or creates it in the region, in this order: region, log, structure, session.
     static hf::result<queue> open(const char* path, const hf::region_options& options) {
-        auto file = hf::region::open(path, options);
+        auto file = hf::open_region(path, options);
         if (!file) return tl::unexpected(file.error());
         hf::checkpoint_options by_hand;
         by_hand.epoch = hf::no_clock;  // epochs end when we say so

@@ -9,7 +9,7 @@ namespace hf {
 result<checkpointed_region> checkpointed_region::look_at(const std::filesystem::path& path) {
     region_options look;
     look.mode = open_mode::inspect;
-    auto file = region::open(path, look);
+    auto file = open_region(path, look);
     if (!file) return tl::unexpected(file.error());
     checkpointed_region seen(std::move(*file));
     epoch_options by_hand;
@@ -20,7 +20,7 @@ result<checkpointed_region> checkpointed_region::look_at(const std::filesystem::
 
 result<void> checkpointed_region::read_epochs(const epoch_options& options) {
     HF_CHECK(!is_open(), "a region's epochs are read once");
-    auto epochs = epoch_manager::open(*file_, options);
+    auto epochs = epoch_manager::open(opened_, options);
     if (!epochs) return tl::unexpected(epochs.error());
     epochs_ = std::move(*epochs);
     state_ = std::make_unique<checkpoint_state>(*epochs_);

@@ -21,6 +21,7 @@
 
 #include "checkpoint/checkpoint_state.hpp"
 #include "recovery/driver.hpp"
+#include "recovery/opening.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -38,7 +39,7 @@ struct checkpoint_options : epoch_options {
 class checkpointed_region {
    public:
     checkpointed_region() = default;
-    explicit checkpointed_region(std::unique_ptr<region> file) : file_(std::move(file)) {}
+    explicit checkpointed_region(opened_region opened) : opened_(std::move(opened)) {}
 
     /// Maps an existing region for inspection: the epochs and the failed set are known, nothing is
     /// undone, nothing on the disk changes. Of any discipline.
@@ -48,12 +49,14 @@ class checkpointed_region {
     [[nodiscard]] result<void> read_epochs(const epoch_options& options);
 
     [[nodiscard]] bool is_open() const noexcept { return state_ != nullptr; }
-    [[nodiscard]] region& file() const noexcept { return *file_; }
+    [[nodiscard]] region& file() const noexcept { return *opened_.file; }
+    /// Epochs that the opening took from a journal.
+    [[nodiscard]] u64 recovered_records() const noexcept { return opened_.recovered_records; }
     [[nodiscard]] epoch_manager& epochs() const noexcept { return *epochs_; }
     [[nodiscard]] checkpoint_state& checkpoint() const noexcept { return *state_; }
 
    private:
-    std::unique_ptr<region> file_;
+    opened_region opened_;
     std::unique_ptr<epoch_manager> epochs_;  // each ends before what it stands on
     std::unique_ptr<checkpoint_state> state_;
 };

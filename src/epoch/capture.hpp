@@ -28,6 +28,8 @@
 #include "epoch/boundary.hpp"
 #include "epoch/lane.hpp"
 #include "epoch/shared_work.hpp"
+#include "recovery/journalled_file.hpp"
+#include "region/region.hpp"
 
 #include <vector>
 
@@ -35,15 +37,11 @@ namespace hf {
 
 class capture final : public boundary {
    public:
-    /// Whether the region needs this boundary.
-    [[nodiscard]] static bool is_for(const region& file) noexcept;
     /// The most epochs that a crash can take from a region of this medium, besides the running one.
     [[nodiscard]] static u64 most_under_way() noexcept;
-    /// Removes what an earlier session on the medium `file` has left beside a region that is now on
-    /// another one.
-    [[nodiscard]] static result<void> drop_old_journal(region& file);
 
-    capture(region& file, const lanes& all) noexcept : region_(file), lanes_(all) {}
+    capture(region& file, journalled_file& journal, const lanes& all) noexcept
+        : region_(file), journal_(journal), lanes_(all) {}
     ~capture() override;
 
     [[nodiscard]] result<void> start(u64 durable, announcer tell) override;
@@ -75,6 +73,7 @@ class capture final : public boundary {
     void give_memory_back();
 
     region& region_;
+    journalled_file& journal_;
     const lanes& lanes_;
     std::vector<line_chunk> chunks_;
     shared_work work_;

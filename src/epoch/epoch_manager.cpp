@@ -18,9 +18,10 @@ constexpr auto grace_for_workers = std::chrono::microseconds(300);
 // How often the clock looks at the journal.
 constexpr auto nap_for_disk = std::chrono::milliseconds(1);
 
-std::unique_ptr<boundary> boundary_for(region& file, const lanes& all, bool durable) {
+std::unique_ptr<boundary> boundary_for(region& file, journalled_file* journal, const lanes& all,
+                                       bool durable) {
     if (!durable) return std::make_unique<boundary>();
-    if (capture::is_for(file)) return std::make_unique<capture>(file, all);
+    if (journal != nullptr) return std::make_unique<capture>(file, *journal, all);
     return std::make_unique<write_back>(file, all);
 }
 
@@ -29,8 +30,9 @@ std::unique_ptr<boundary> boundary_for(region& file, const lanes& all, bool dura
 // ------------------------------------------------------------------------------- opening, closing
 
 // Lane 0 belongs to no thread: it is for work while the world is stopped.
-epoch_manager::epoch_manager(region& file, const epoch_options& options)
+epoch_manager::epoch_manager(region& file, journalled_file* journal, const epoch_options& options)
     : region_(file),
+      journal_(journal),
       options_(options),
       lanes_(1, max_lanes,
              [&file, track = options.durable && file.med().flushes()](u32 index) {
@@ -42,11 +44,15 @@ epoch_manager::epoch_manager(region& file, const epoch_options& options)
                  return fresh;
              }),
       gate_(lanes_),
-      boundary_(boundary_for(file, lanes_, options.durable)),
+      boundary_(boundary_for(file, journal, lanes_, options.durable)),
       bounds_writers_(boundary_->bounds_writers()) {}
 
-result<std::unique_ptr<epoch_manager>> epoch_manager::open(region& file,
+result<std::unique_ptr<epoch_manager>> epoch_manager::open(const opened_region& opened,
                                                            const epoch_options& options) {
+    region& file = *opened.file;
+    HF_CHECK(opened.journal != nullptr || file.med().kind() != medium_kind::file ||
+                 file.read_only(),
+             "a region on the medium file comes with its journal");
     if (options.epoch != no_clock &&
         (options.epoch < shortest_epoch || options.epoch > longest_epoch)) {
         return failure(
@@ -54,7 +60,7 @@ result<std::unique_ptr<epoch_manager>> epoch_manager::open(region& file,
              "an epoch of " + std::to_string(options.epoch.count()) + " us was asked for",
              "choose 1 ms to 10 s"});
     }
-    std::unique_ptr<epoch_manager> made(new epoch_manager(file, options));
+    std::unique_ptr<epoch_manager> made(new epoch_manager(file, opened.journal, options));
     if (auto ok = made->read_epochs(); !ok) return tl::unexpected(ok.error());
     return made;
 }
@@ -94,7 +100,6 @@ result<void> epoch_manager::start(const super_change& add) {
     if (options_.durable && !region_.read_only()) {
         if (auto ok = write_session(current_, add); !ok) return ok;
     }
-    if (auto ok = capture::drop_old_journal(region_); !ok) return ok;
     started_ = true;
     last_boundary_ns_ = now_ns();
     auto begun = boundary_->start(durable_epoch(), [this](std::optional<u64> epoch) {

@@ -49,7 +49,7 @@
 #include "epoch/group_commit.hpp"
 #include "epoch/lane.hpp"
 #include "epoch/options.hpp"
-#include "region/region.hpp"
+#include "recovery/opening.hpp"
 
 #include <atomic>
 #include <functional>
@@ -65,7 +65,7 @@ class epoch_manager {
     using super_change = std::function<void(layout::superblock&)>;
 
     /// Reads the superblock and the epoch record; changes nothing yet.
-    [[nodiscard]] static result<std::unique_ptr<epoch_manager>> open(region& file,
+    [[nodiscard]] static result<std::unique_ptr<epoch_manager>> open(const opened_region& opened,
                                                                      const epoch_options& options);
     /// Stops the clock. Ends no epoch: see close().
     ~epoch_manager();
@@ -124,6 +124,8 @@ class epoch_manager {
     [[nodiscard]] u32 lanes_used() const noexcept { return lanes_.used(); }
 
     [[nodiscard]] region& file() noexcept { return region_; }
+    /// What the region lies behind on the medium `file`; nullptr on other media.
+    [[nodiscard]] journalled_file* journal() const noexcept { return journal_; }
     /// Whether anything is to survive.
     [[nodiscard]] bool durable() const noexcept { return options_.durable; }
 
@@ -138,7 +140,7 @@ class epoch_manager {
    private:
     friend class epoch_guard;
 
-    epoch_manager(region& file, const epoch_options& options);
+    epoch_manager(region& file, journalled_file* journal, const epoch_options& options);
     [[nodiscard]] result<void> read_epochs();
     [[nodiscard]] result<void> write_session(u64 first, const super_change& add);
 
@@ -159,6 +161,7 @@ class epoch_manager {
     [[nodiscard]] bool anything_written() const;
 
     region& region_;
+    journalled_file* const journal_;
     const epoch_options options_;
     bool started_ = false;
     std::optional<u64> interrupted_;

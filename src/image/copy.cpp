@@ -2,12 +2,12 @@
 
 #include "base/clock.hpp"
 #include "base/os_error.hpp"
+#include "image/clone.hpp"
 #include "journal/copy_gate.hpp"
 #include "persist/detect.hpp"
-#include "image/clone.hpp"
+#include "recovery/redo.hpp"
 #include "region/file.hpp"
 #include "region/header.hpp"
-#include "region/redo.hpp"
 
 #include <algorithm>
 #include <chrono>

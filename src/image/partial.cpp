@@ -1,7 +1,7 @@
 #include "image/partial.hpp"
 
 #include "base/os_error.hpp"
-#include "region/redo.hpp"
+#include "recovery/redo.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -30,11 +30,11 @@ result<void> settle_snapshot(const std::filesystem::path& image) {
     file.mode = open_mode::open_existing;
     file.kind = discipline::snapshot;
     file.medium = medium_kind::file;
-    const auto r = region::open(image, file);
-    if (!r) return tl::unexpected(r.error());
+    const auto opened = open_region(image, file);
+    if (!opened) return tl::unexpected(opened.error());
     epoch_options by_hand;
     by_hand.epoch = no_clock;
-    const auto epochs = epoch_manager::open(**r, by_hand);
+    const auto epochs = epoch_manager::open(*opened, by_hand);
     if (!epochs) return tl::unexpected(epochs.error());
     if (auto ok = (*epochs)->start(); !ok) return ok;
     return (*epochs)->close();

@@ -2,7 +2,7 @@
 // checkpoint family.
 //
 // Purpose. The one place that puts the rooms together, in the order of the recovery driver:
-// superblock (region::open), external log, allocator, root, session. map.cpp uses it with incll;
+// superblock (open_region), external log, allocator, root, session. map.cpp uses it with incll;
 // measurements and tests with the others.
 //
 // Recovery. open() ends with the first operation possible; its cost does not depend on the region's
@@ -64,6 +64,8 @@ class engine {
     [[nodiscard]] region& file() noexcept { return up_.file(); }
     [[nodiscard]] u64 generation() const noexcept { return generation_; }
 
+    /// Epochs that the opening took from a journal.
+    [[nodiscard]] u64 recovered_records() const noexcept { return up_.recovered_records(); }
     [[nodiscard]] u64 recovery_ns() const noexcept { return recovery_ns_; }
     [[nodiscard]] const std::vector<step_time>& recovery_steps() const noexcept { return steps_; }
 
@@ -75,7 +77,7 @@ class engine {
     }
 
    private:
-    explicit engine(std::unique_ptr<region> file) : up_(std::move(file)) {}
+    explicit engine(opened_region opened) : up_(std::move(opened)) {}
     [[nodiscard]] result<void> bring_up(const engine_options& options);
     [[nodiscard]] result<void> find_root();
     [[nodiscard]] result<void> open_tree();
@@ -99,11 +101,11 @@ result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& 
     options.file.kind = D::kind;
     options.epochs.durable = D::durable;
     if (options.file.initial_size < least_size) options.file.initial_size = least_size;
-    auto opened = region::open(path, options.file);
+    auto opened = open_region(path, options.file);
     if (!opened) return tl::unexpected(opened.error());
-    if ((*opened)->kind() != D::kind) {
+    if (const discipline kind = opened->file->kind(); kind != D::kind) {
         return failure({errc::incompatible, "open the map", path.string(),
-                        "the region is of discipline " + std::string(to_string((*opened)->kind())),
+                        "the region is of discipline " + std::string(to_string(kind)),
                         "open it with the program that created it"});
     }
     std::unique_ptr<engine> e(new engine(std::move(*opened)));
@@ -119,7 +121,7 @@ template <any_discipline D>
 result<std::unique_ptr<engine<D>>> engine<D>::open_volatile(u64 bytes, engine_options options) {
     options.file.kind = D::kind;
     options.epochs.durable = false;
-    auto made = region::create_volatile(bytes, options.file);
+    auto made = create_volatile(bytes, options.file);
     if (!made) return tl::unexpected(made.error());
     std::unique_ptr<engine> e(new engine(std::move(*made)));
     if (auto up = e->bring_up(options); !up) return tl::unexpected(up.error());
@@ -150,7 +152,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
     up.begin_session();
     up.add(recovery_phase::discipline, "tree", [&]() -> result<void> {
         if (auto opened = open_tree(); !opened) return opened;
-        if (options.hint_memory != 0) tree_->keep_hints(*region_, options.hint_memory);
+        if (options.hint_memory != 0) tree_->keep_hints(file(), options.hint_memory);
         return {};
     });
     up.add(recovery_phase::verification, "sweep", [&]() -> result<void> {

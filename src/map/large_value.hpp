@@ -51,7 +51,9 @@ result<write_outcome> store_large_value(engine<D>& machine, std::string_view key
         auto reserved = memory.reserve_large(op, payload);
         if (!reserved) return tl::unexpected(reserved.error());
         fresh = *reserved;
-        hold.emplace(machine.file().copies(), tree.record_at(fresh), payload);
+        const journalled_file* const journal = machine.epochs().journal();
+        hold.emplace(journal != nullptr ? journal->copies() : nullptr, tree.record_at(fresh),
+                     payload);
     }
     auto* r = tree.record_at(fresh);
     masstree_detail::init_record(r, key, value.size());

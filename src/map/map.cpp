@@ -370,7 +370,7 @@ statistics map::stats() const {
     s.recovered = undo.needs_recovery() || !file.was_clean();
     s.recovery_ns = impl_->machine->recovery_ns();
     s.recovered_entries = undo.recovered_entries();
-    s.recovered_records = file.recovered_records();
+    s.recovered_records = impl_->machine->recovered_records();
     const persist_counters counted = total_persist_counters();
     s.flushes = counted.flushes;
     s.fences = counted.fences;

@@ -1,7 +1,6 @@
 #include "region/file.hpp"
 
 #include "base/os_error.hpp"
-#include "journal/format.hpp"
 #include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
 
@@ -65,7 +64,7 @@ result<void> lock(const file_handle& file, const std::string& path, bool writabl
     struct flock whole{};
     whole.l_type = writable ? F_WRLCK : F_RDLCK;
     whole.l_whence = SEEK_SET;
-    whole.l_len = static_cast<off_t>(journal::gate_offset);
+    whole.l_len = static_cast<off_t>(locked_bytes);
     if (::fcntl(file.get(), F_OFD_SETLK, &whole) == 0) return {};
     if (errno == EAGAIN || errno == EACCES) {
         return failure({errc::busy, opening, path,

@@ -24,6 +24,9 @@
 
 namespace hf::detail {
 
+/// Who uses a file locks its bytes below this one. Those behind are for other rooms' locks.
+inline constexpr u64 locked_bytes = u64{1} << 62;
+
 class file_handle {
    public:
     file_handle() noexcept = default;

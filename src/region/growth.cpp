@@ -41,7 +41,7 @@ result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
         take_back(old_bytes, new_bytes);
         return tl::unexpected(ok.error());
     }
-    if (tracker_) tracker_->watch(old_bytes, new_bytes);
+    if (backing_) backing_->watch(old_bytes, new_bytes);
     HF_PERSIST_POINT("region G3: pages mapped before the directory names them");
     const u64 word =
         layout::pack_segment(position, {static_cast<u32>(pages), owner, static_cast<u8>(kind)});
@@ -61,7 +61,7 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
     if (file_bytes_ > old_bytes) {
         // The tail of a growth that a crash cut short. Its intent must outlive it.
         if (auto ok = detail::truncate(file_, name_, old_bytes); !ok) return ok;
-        if (auto ok = sync_file(); !ok) return ok;
+        if (auto ok = backing_->sync(); !ok) return ok;
         file_bytes_ = old_bytes;
         HF_PERSIST_POINT("region G0: tail of a broken growth cut off before a new intent");
     }
@@ -69,12 +69,7 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
     HF_PERSIST_POINT("region G1: intent durable before the file grows");
     file_bytes_ = new_bytes;  // at most: the next growth cuts off what cannot be taken back
     auto grown = detail::allocate(file_, name_, old_bytes, new_bytes);
-    if (grown && redo_) {
-        redo_->base_has_grown(new_bytes);  // synced before the record that says so (journal J0)
-        set_dirty_limit(new_bytes);
-    } else if (grown) {
-        grown = sync_file();
-    }
+    if (grown) grown = backing_->has_grown(new_bytes);
     if (!grown) {
         take_back(old_bytes, new_bytes);
         return grown;
@@ -83,8 +78,6 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
     return {};
 }
 
-result<void> region::sync_file() { return redo_ ? redo_->sync_base() : detail::sync(file_, name_); }
-
 // If even this fails, the intent stays and explains the tail.
 void region::take_back(u64 old_bytes, u64 new_bytes) {
     // A refused mapping may have torn a hole into the window.
@@ -92,7 +85,7 @@ void region::take_back(u64 old_bytes, u64 new_bytes) {
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     HF_CHECK(p != MAP_FAILED, "the kernel refuses to reserve a window again");
     if (is_volatile()) return;
-    if (detail::truncate(file_, name_, old_bytes) && sync_file()) {
+    if (detail::truncate(file_, name_, old_bytes) && backing_->sync()) {
         file_bytes_ = old_bytes;
         write_intent(0);
     }
@@ -138,7 +131,7 @@ result<void> region::update_super(const std::function<void(layout::superblock&)>
     HF_PERSIST_POINT("region S2: both superblocks durable before the update counts");
     newest_ = older;
     adopt(next);
-    return {};
+    return backing_ ? backing_->superblocks_are_durable() : result<void>{};
 }
 
 region::root* region::lookup(std::string_view name) const noexcept {

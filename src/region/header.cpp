@@ -166,9 +166,10 @@ result<void> check_size(const header& h, u64 file_bytes, const std::string& path
                            std::to_string(facts.super.total_pages));
     }
     if (file_bytes < expected) return corrupt(path, file_bytes, "it is truncated: " + sizes);
-    // On the medium `file` a growth is durable with its epoch, the longer file may be so before.
+    // On the medium `file` a growth is durable with its epoch, the longer file may be so before,
+    // and before the first session there are no epochs.
     const bool journalled = facts.super.medium == medium_kind::file &&
-                            (facts.super.clean == 0 || facts.super.kind == discipline::transient);
+                            (facts.super.clean == 0 || facts.super.generation == 0);
     if (file_bytes > expected && !journalled) {
         const u64 pages = h.intent.pages.load(std::memory_order_acquire);
         const bool growing =

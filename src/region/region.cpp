@@ -4,7 +4,6 @@
 #include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
 #include "region/header.hpp"
-#include "region/redo.hpp"
 
 #include <sys/mman.h>
 #include <cerrno>
@@ -15,8 +14,6 @@ namespace hf {
 namespace {
 
 using layout::page_size;
-
-static_assert(header_bytes == page_size, "what paging leaves alone");
 
 constexpr u32 max_fence_latency_ns = 1000;
 constexpr u64 least_memory = u64{1} << 20;
@@ -72,7 +69,7 @@ result<u64> initial_pages(u64 bytes, const region_options& o, const std::string&
 
 // What the file lies on, unless the options insist on what it cannot be.
 result<medium_kind> agree_on_medium(const detail::file_handle& file, const region_options& o,
-                                    const std::string& name) {
+                                    const std::string& name, const region::medium_check& accept) {
     auto found = detect_medium(file.get(), name);
     if (!found) return found;
     const medium_kind kind = o.medium.value_or(*found);
@@ -85,13 +82,8 @@ result<medium_kind> agree_on_medium(const detail::file_handle& file, const regio
                             std::string(to_string(*found)),
                         "leave the medium to be found, or use another path"});
     }
-    // Before a file is made there: elsewhere a plain store reaches the medium by itself.
-    if (o.kind == discipline::snapshot && o.mode != open_mode::inspect &&
-        kind != medium_kind::file) {
-        return failure({errc::medium, "open the snapshot", name,
-                        "it lies on " + std::string(to_string(kind)) +
-                            ", where a store reaches the medium at once and nothing undoes it",
-                        "put it on a disk (ext4, xfs, btrfs, f2fs), or ask for the medium file"});
+    if (accept && o.mode != open_mode::inspect) {
+        if (auto ok = accept(kind); !ok) return tl::unexpected(ok.error());
     }
     return kind;
 }
@@ -115,21 +107,23 @@ result<void> check_length(u64 bytes, const std::string& name) {
                     "check that it is a region; restore it from a backup"});
 }
 
-result<detail::file_handle> create_file(const std::filesystem::path& path,
-                                        const region_options& o) {
+struct found_file {
+    detail::file_handle file;
+    medium_kind kind;
+};
+
+result<found_file> create_file(const std::filesystem::path& path, const region_options& o,
+                               const region::medium_check& accept) {
     const std::string name = path.string();
     if (detail::is_taken(path)) {
         return failure({errc::usage, "create the region", name,
                         "there is a file of this name already", "open it, or choose another name"});
     }
-    if (auto ok = detail::check_no_journal(path, "create the region"); !ok) {
-        return tl::unexpected(ok.error());
-    }
     const auto pages = initial_pages(o.initial_size, o, name);
     if (!pages) return tl::unexpected(pages.error());
     auto file = detail::create_unnamed(path);
-    if (!file) return file;
-    const auto kind = agree_on_medium(*file, o, name);
+    if (!file) return tl::unexpected(file.error());
+    const auto kind = agree_on_medium(*file, o, name, accept);
     if (!kind) return tl::unexpected(kind.error());
     if (auto ok = detail::allocate(*file, name, 0, *pages * page_size); !ok) {
         return tl::unexpected(ok.error());
@@ -142,40 +136,53 @@ result<detail::file_handle> create_file(const std::filesystem::path& path,
     const auto bytes = std::as_bytes(std::span(header.get(), 1));
     if (auto ok = detail::write_start(*file, name, bytes); !ok) return tl::unexpected(ok.error());
     if (auto ok = detail::publish(*file, path); !ok) return tl::unexpected(ok.error());
-    return file;
+    return found_file{std::move(*file), *kind};
+}
+
+result<found_file> find_file(const std::filesystem::path& path, const region_options& o,
+                             const region::medium_check& accept) {
+    auto file = detail::open_file(path, o.mode != open_mode::inspect);
+    if (!file) return tl::unexpected(file.error());
+    const auto kind = agree_on_medium(*file, o, path.string(), accept);
+    if (!kind) return tl::unexpected(kind.error());
+    return found_file{std::move(*file), *kind};
 }
 
 }  // namespace
 
 result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
-                                             const region_options& options) {
+                                             const region_options& options,
+                                             const backing_maker& make_backing,
+                                             const medium_check& accept) {
     const std::string name = path.string();
     if (auto ok = check_options(options, name); !ok) return tl::unexpected(ok.error());
     const bool may_create =
         options.mode == open_mode::open_or_create || options.mode == open_mode::create_new;
+    const auto attached = [&](window place, found_file found, bool created) {
+        return attach(std::move(place), std::move(found.file), path, options, found.kind, created,
+                      make_backing);
+    };
     // Two processes may race to create; the loser opens what the winner made.
     for (int attempt = 0;; ++attempt) {
         if (options.mode != open_mode::create_new) {
-            auto file = detail::open_file(path, options.mode != open_mode::inspect);
-            if (file) {
+            auto found = find_file(path, options, accept);
+            if (found) {
                 auto place = take_window(name);
                 if (!place) return tl::unexpected(place.error());
-                return attach(std::move(*place), std::move(*file), path, options, false);
+                return attached(std::move(*place), std::move(*found), false);
             }
-            if (file.error().code != errc::not_found || !may_create) {
-                return tl::unexpected(file.error());
+            if (found.error().code != errc::not_found || !may_create) {
+                return tl::unexpected(found.error());
             }
         }
         // The window first: there is no file for a region that could not be mapped.
         auto place = take_window(name);
         if (!place) return tl::unexpected(place.error());
-        auto file = create_file(path, options);
-        if (file) {
-            return attach(std::move(*place), std::move(*file), path, options, true);
-        }
+        auto made = create_file(path, options, accept);
+        if (made) return attached(std::move(*place), std::move(*made), true);
         const bool lost_race = options.mode == open_mode::open_or_create && attempt == 0 &&
-                               file.error().code == errc::usage && detail::is_taken(path);
-        if (!lost_race) return tl::unexpected(file.error());
+                               made.error().code == errc::usage && detail::is_taken(path);
+        if (!lost_race) return tl::unexpected(made.error());
     }
 }
 
@@ -192,15 +199,12 @@ std::unique_ptr<region> region::blank(window place, std::string name,
 
 result<std::unique_ptr<region>> region::attach(window place, detail::file_handle file,
                                                const std::filesystem::path& path,
-                                               const region_options& options, bool created) {
+                                               const region_options& options, medium_kind kind,
+                                               bool created, const backing_maker& make_backing) {
     auto r = blank(std::move(place), path.string(), options);
     r->created_ = created;
     r->file_ = std::move(file);
     r->path_ = path;
-    const auto kind = agree_on_medium(r->file_, options, r->name_);
-    if (!kind) return tl::unexpected(kind.error());
-    if (!r->read_only_) r->set_medium(*kind, options);
-
     const auto size = detail::facts_of(r->file_, r->name_);
     if (!size) return tl::unexpected(size.error());
     if (auto ok = check_length(size->bytes, r->name_); !ok) return tl::unexpected(ok.error());
@@ -209,77 +213,56 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
     if (auto ok = detail::read_start(r->file_, r->name_, bytes_of_copy); !ok) {
         return tl::unexpected(ok.error());
     }
-    auto redo = detail::pending_redo::find(path, *copy, !r->read_only_);
-    if (!redo) return tl::unexpected(redo.error());
+    auto behind =
+        make_backing({r->path_, r->file_, r->base(), r->max_pages_ * page_size, kind, options});
+    if (!behind) return tl::unexpected(behind.error());
+    r->backing_ = std::move(*behind);
+    if (!r->read_only_) r->medium_ = r->backing_->make_medium();
+    if (auto ok = r->backing_->overlay_header(*copy); !ok) return tl::unexpected(ok.error());
     auto facts = detail::judge_header(*copy, size->bytes, r->name_);
     if (!facts) return tl::unexpected(facts.error());
     if (auto ok = r->check_against(*facts, options); !ok) return tl::unexpected(ok.error());
-    if (auto ok = detail::check_journal(facts->super, facts->pages * page_size, *redo, r->name_);
-        !ok) {
-        return tl::unexpected(ok.error());
-    }
-
     const u64 bytes = facts->pages * page_size;
+    if (auto ok = r->backing_->check(facts->super, bytes); !ok) return tl::unexpected(ok.error());
+
     u64 file_bytes = size->bytes;
-    // A copy may have come back with holes; a store into one would kill the process when the disk
-    // is full.
-    if (!r->read_only_ && size->allocated_bytes < bytes) {
-        if (auto ok = detail::allocate(r->file_, r->name_, 0, bytes); !ok) {
-            return tl::unexpected(ok.error());
-        }
-    }
-    if (*redo && !r->read_only_) {
-        if (auto ok = (*redo)->apply_to(r->file_, r->name_); !ok) return tl::unexpected(ok.error());
-        if (auto ok = r->cut_off_lost_growth(bytes, file_bytes); !ok) {
-            return tl::unexpected(ok.error());
-        }
-    }
+    if (auto ok = r->prepare_file(*size, bytes, file_bytes); !ok) return tl::unexpected(ok.error());
     // All behind the header of a new region is growth.
     const u64 mapped_at_first = created ? page_size : bytes;
     for (const u64 from : {u64{0}, mapped_at_first}) {
         auto ok = r->map(from, from == 0 ? mapped_at_first : bytes);
         if (!ok) return tl::unexpected(ok.error());
     }
-    if (*redo && r->read_only_) {
+    if (r->read_only_) {
         const std::span mapped(r->base(), bytes);
-        if (auto ok = (*redo)->overlay(mapped); !ok) return tl::unexpected(ok.error());
-    }
-    if (*redo) {
-        r->recovered_records_ = (*redo)->records();
-        r->journal_file_ = (*redo)->take_file();
+        if (auto ok = r->backing_->overlay(mapped); !ok) return tl::unexpected(ok.error());
+    } else {
+        r->backing_->watch(0, bytes);
     }
     r->adopt(std::move(*facts), file_bytes);
     return r;
 }
 
-// On the medium `file` the file grows at once, its directory with the epoch. A crash that took the
+/// For writing: all that is mapped is allocated, and the file is up to date.
+result<void> region::prepare_file(const detail::file_facts& facts, u64 bytes, u64& file_bytes) {
+    if (read_only_) return {};
+    // A copy may have come back with holes; a store into one would kill the process when the disk
+    // is full.
+    if (facts.allocated_bytes < bytes) {
+        if (auto ok = detail::allocate(file_, name_, 0, bytes); !ok) return ok;
+    }
+    const auto lost_growth = backing_->bring_up_to_date();
+    if (!lost_growth) return tl::unexpected(lost_growth.error());
+    return *lost_growth ? cut_off_lost_growth(bytes, file_bytes) : result<void>{};
+}
+
+// Behind a journal the file grows at once, its directory with the epoch. A crash that took the
 // epoch has left a tail, and no intent that would explain it once the region is closed in order.
 result<void> region::cut_off_lost_growth(u64 bytes, u64& file_bytes) const {
     if (file_bytes <= bytes) return {};
     if (auto ok = detail::truncate(file_, name_, bytes); !ok) return ok;
     file_bytes = bytes;
     return detail::sync(file_, name_);
-}
-
-void region::set_medium(medium_kind kind, const region_options& o) {
-    if (kind == medium_kind::file) {
-        dirty_ = std::make_unique<dirty_set>(base(), max_pages_ * page_size);
-        medium_ = medium(*dirty_);
-        copies_ =
-            std::make_unique<private_pages>(base(), max_pages_ * page_size, file_.get(), o.memory);
-        return;
-    }
-    const bool flushes = o.flush == flush_policy::always ||
-                         (o.flush == flush_policy::automatic && kind == medium_kind::dax);
-    medium_ = {kind, flushes ? best_flush_instruction() : flush_instruction::none,
-               o.fence_latency_ns};
-}
-
-void region::track_pages(page_tracker::way best) {
-    HF_CHECK(dirty_ != nullptr && redo_ == nullptr,
-             "pages are tracked on the medium file, from before the journal");
-    tracker_ = std::make_unique<page_tracker>(base(), max_pages_ * page_size, file_.get(), best);
-    tracker_->watch(0, size());
 }
 
 result<void> region::check_against(const detail::header_facts& facts,
@@ -333,8 +316,8 @@ result<std::unique_ptr<region>> region::create_volatile(u64 bytes, const region_
     return r;
 }
 
-// The journal's threads end first, then the window's destructor maps over everything.
-region::~region() { redo_.reset(); }
+// The backing ends first, with its threads; then the window's destructor maps over everything.
+region::~region() = default;
 
 error region::failed(errc code, std::string what, std::string why, std::string next) const {
     return {code, std::move(what), name_, std::move(why), std::move(next)};
@@ -350,7 +333,7 @@ result<void> region::map(u64 from, u64 to) {
     } else {
         fd = file_.get();
         offset = static_cast<off_t>(from);
-        if (read_only_ || medium_.kind() == medium_kind::file) {
+        if (read_only_ || backing_->is_private()) {
             flags |= MAP_PRIVATE | MAP_NORESERVE;
         } else if (medium_.kind() == medium_kind::shm) {
             flags |= MAP_SHARED;
@@ -359,9 +342,7 @@ result<void> region::map(u64 from, u64 to) {
         }
     }
     if (from == to) return {};
-    // Which of its pages were stored to is found for mappings of the file only.
-    const bool may_be_huge = copies_ && from != 0 && kind_ != discipline::snapshot;
-    if (may_be_huge && copies_->map_growth(from, to)) return {};
+    if (backing_ && !read_only_ && from != 0 && backing_->map_growth(from, to)) return {};
     void* p = ::mmap(base() + from, to - from, PROT_READ | PROT_WRITE, flags, fd, offset);
     if (p == MAP_FAILED) {
         return failure(
@@ -370,7 +351,7 @@ result<void> region::map(u64 from, u64 to) {
     }
     ::madvise(p, to - from,
               MADV_HUGEPAGE);  // a wish: refused where the kernel has no huge pages for it
-    if (copies_ && copies_->is_tracking()) ::madvise(p, to - from, MADV_RANDOM);
+    if (backing_) backing_->mapped_file(from, to);
     return {};
 }
 

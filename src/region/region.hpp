@@ -27,9 +27,9 @@
 //  R1 a root's fields are durable before its name is; R2 its name is durable before it is handed
 //     out.
 //
-// On the medium `file` the mapping is private: a store reaches the disk by a checkpoint only, and
+// Where the backing is private (backing.hpp), a store reaches the disk by a checkpoint only, and
 // the
-//  orders G, S and R hold within memory. See redo.hpp and journal/.
+//  orders G, S and R hold within memory.
 //
 // Concurrency. grow, segments, update_super, find_root and add_root may be called by any thread;
 //  the rest is constant or atomic. super() is a snapshot that stays valid while the region lives.
@@ -45,13 +45,11 @@
 #pragma once
 
 #include "base/check.hpp"
-#include "journal/redo_journal.hpp"
 #include "persist/medium.hpp"
 #include "region/arena.hpp"
+#include "region/backing.hpp"
 #include "region/file.hpp"
 #include "region/layout.hpp"
-#include "paging/page_tracker.hpp"
-#include "paging/private_pages.hpp"
 #include "region/segment.hpp"
 
 #include <holdfast/options.hpp>
@@ -76,10 +74,14 @@ class region {
    public:
     using root = layout::root;
 
+    /// Asked before a file is made whether its medium will do.
+    using medium_check = std::function<result<void>(medium_kind)>;
+
     /// Opens or creates, as the mode says. inspect takes a region of any discipline; the others
-    /// only of options.kind.
-    [[nodiscard]] static result<std::unique_ptr<region>> open(const std::filesystem::path& path,
-                                                              const region_options& options);
+    /// only of options.kind. Programs go through recovery/opening.hpp, which knows every backing.
+    [[nodiscard]] static result<std::unique_ptr<region>> open(
+        const std::filesystem::path& path, const region_options& options,
+        const backing_maker& make_backing = make_direct_backing, const medium_check& accept = {});
     /// Anonymous memory in a window, that many bytes (rounded up to pages) at first; ends with the
     /// object. Nothing is flushed. options.max_size, kind and first_epoch count.
     [[nodiscard]] static result<std::unique_ptr<region>> create_volatile(
@@ -108,31 +110,6 @@ class region {
     /// What was found wrong with one of the superblocks at opening; empty when both were good.
     /// update_super mends it.
     [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
-
-    // --- medium `file` (docs/journal.md) ---
-    /// From here on checkpoints are possible: the journal is there, and the base file is marked as
-    /// one that needs it as soon as the first of them is applied. `base_epoch`: what the file has.
-    [[nodiscard]] result<void> start_journal(u64 base_epoch);
-    /// Everything that was submitted is in the base file, durably so; the journal is removed.
-    [[nodiscard]] result<void> retire_journal();
-    /// Removes the journal of an earlier session, whose records are in the base by now: once the
-    /// superblock says that this session is on a medium that needs none.
-    [[nodiscard]] result<void> drop_old_journal();
-    /// nullptr on other media, and before start_journal().
-    [[nodiscard]] journal::redo_journal* redo() const noexcept { return redo_.get(); }
-    /// The lines that the next checkpoint must contain; nullptr on other media.
-    [[nodiscard]] dirty_set* dirty() const noexcept { return dirty_.get(); }
-    /// Its pages that are the process's own; nullptr on other media.
-    [[nodiscard]] private_pages* copies() const noexcept { return copies_.get(); }
-    /// From here on, before the first store, changed lines are found without being named; `best`:
-    /// page_tracker.hpp. On the medium `file` only.
-    void track_pages(page_tracker::way best);
-    /// nullptr: who stores names the lines.
-    [[nodiscard]] page_tracker* tracker() const noexcept { return tracker_.get(); }
-    /// Epochs that this opening took from a journal; the base may have had some of them.
-    [[nodiscard]] u64 recovered_records() const noexcept { return recovered_records_; }
-    /// Of the journal; tests want small ones.
-    void set_journal_shape(const journal::geometry& shape) noexcept { journal_shape_ = shape; }
 
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
@@ -172,16 +149,15 @@ class region {
                                                                 detail::file_handle file,
                                                                 const std::filesystem::path& path,
                                                                 const region_options& options,
-                                                                bool created);
+                                                                medium_kind kind, bool created,
+                                                                const backing_maker& make_backing);
     [[nodiscard]] result<void> check_against(const detail::header_facts& facts,
                                              const region_options& options) const;
+    result<void> prepare_file(const detail::file_facts& facts, u64 bytes, u64& file_bytes);
     result<void> cut_off_lost_growth(u64 bytes, u64& file_bytes) const;
-    void set_medium(medium_kind kind, const region_options& options);
     result<void> map(u64 from, u64 to);
     result<void> extend_file(u64 old_bytes, u64 new_bytes);
-    void set_dirty_limit(u64 region_bytes);
     void take_back(u64 old_bytes, u64 new_bytes);
-    [[nodiscard]] result<void> sync_file();
     void write_intent(u64 pages);
     void adopt(const layout::superblock& s);
     void adopt(detail::header_facts facts, u64 file_bytes);
@@ -191,10 +167,6 @@ class region {
 
     window window_;
     detail::file_handle file_;
-    detail::file_handle journal_file_;
-    std::unique_ptr<dirty_set> dirty_;
-    std::unique_ptr<private_pages> copies_;
-    std::unique_ptr<page_tracker> tracker_;
     std::filesystem::path path_;
     std::string name_;  // path_ as text, for errors
     medium medium_;
@@ -217,9 +189,7 @@ class region {
 
     mutable std::mutex root_mutex_;  // the names of the roots
 
-    u64 recovered_records_ = 0;
-    journal::geometry journal_shape_;
-    std::unique_ptr<journal::redo_journal> redo_;
+    std::unique_ptr<backing> backing_;  // nullptr: volatile. The last member: it ends first.
 };
 
 }  // namespace hf

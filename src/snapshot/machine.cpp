@@ -6,15 +6,28 @@ namespace {
 
 constexpr u16 owner = 0;
 
-result<std::unique_ptr<region>> open_file(const std::filesystem::path& path,
-                                          snapshot_machine_options& o) {
-    o.file.kind = discipline::snapshot;
+/// Elsewhere a plain store reaches the medium by itself.
+result<void> accept(medium_kind kind, const std::filesystem::path& path) {
+    if (kind == medium_kind::file) return {};
+    return failure({errc::medium, "open the snapshot", path.string(),
+                    "it lies on " + std::string(to_string(kind)) +
+                        ", where a store reaches the medium at once and nothing undoes it",
+                    "put it on a disk (ext4, xfs, btrfs, f2fs), or ask for the medium file"});
+}
+
+result<opened_region> open_file(const std::filesystem::path& path,
+                                const snapshot_machine_options& o) {
+    opening_options all;
+    all.file = o.file;
+    all.file.kind = discipline::snapshot;
     // More than there can be is refused with the sum; it must not wrap around to a little.
-    o.file.initial_size = std::max(o.bytes, o.bytes + layout::page_size);
-    auto opened = region::open(path, o.file);
-    if (!opened || (*opened)->kind() == discipline::snapshot) return opened;
+    all.file.initial_size = std::max(o.bytes, o.bytes + layout::page_size);
+    all.journal = {o.journal, o.tracking};
+    all.accept = [&path](medium_kind kind) { return accept(kind, path); };
+    auto opened = open_region(path, all);
+    if (!opened || opened->file->kind() == discipline::snapshot) return opened;
     return failure({errc::incompatible, "open the snapshot", path.string(),
-                    "the region is of discipline " + std::string(to_string((*opened)->kind())),
+                    "the region is of discipline " + std::string(to_string(opened->file->kind())),
                     "open it with the program that created it"});
 }
 
@@ -25,13 +38,9 @@ result<std::unique_ptr<snapshot_machine>> snapshot_machine::open(const std::file
     auto opened = open_file(path, o);
     if (!opened) return tl::unexpected(opened.error());
     std::unique_ptr<snapshot_machine> m(new snapshot_machine);
-    m->region_ = std::move(*opened);
-    if (!m->region_->read_only()) {
-        m->region_->set_journal_shape(o.journal);
-        m->region_->track_pages(o.tracking);
-    }
-    auto d = epoch_manager::open(*m->region_, o.epochs);
+    auto d = epoch_manager::open(*opened, o.epochs);
     if (!d) return tl::unexpected(d.error());
+    m->region_ = std::move(opened->file);
     m->epochs_ = std::move(*d);
     if (auto ok = m->epochs_->start(); !ok) return tl::unexpected(ok.error());
     const u64 bytes = m->memory().size();

@@ -111,7 +111,6 @@ bool snapshot::created() const noexcept { return impl_->in_use().file().created(
 bool snapshot::recovered() const noexcept { return !impl_->in_use().file().was_clean(); }
 
 snapshot_statistics snapshot::stats() const {
-    const region& file = impl_->in_use().file();
     const epoch_manager& d = impl_->epochs();
     snapshot_statistics s;
     s.epoch = d.current_epoch();
@@ -119,7 +118,8 @@ snapshot_statistics snapshot::stats() const {
     s.created = created();
     s.recovered = recovered();
     s.bytes = memory().size();
-    if (const page_tracker* t = file.tracker()) {
+    const journalled_file* const journal = d.journal();
+    if (const page_tracker* t = journal != nullptr ? journal->tracker() : nullptr) {
         s.tracking = to_string(t->how());
         s.pages_looked_at = t->pages_looked_at();
         s.lines_found = t->lines_found();

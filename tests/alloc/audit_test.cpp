@@ -29,7 +29,7 @@ class heap_audit_test : public test::on_tmpfs {
         close();
         region_options o;
         o.initial_size = u64{16} << 20;
-        up_ = checkpointed_region(must(region::open(file, o)));
+        up_ = checkpointed_region(must(open_region(file, o)));
         checkpoint_options by_hand;
         by_hand.epoch = no_clock;
         opening up(up_, by_hand);

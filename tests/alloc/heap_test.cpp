@@ -29,7 +29,7 @@ class heap_test : public test::on_tmpfs {
         o.initial_size = u64{16} << 20;
         o.max_size = max_size_;
         o.flush = flush_policy::always;
-        up_ = checkpointed_region(must(region::open(file, o)));
+        up_ = checkpointed_region(must(open_region(file, o)));
         checkpoint_options by_hand;
         by_hand.epoch = no_clock;
         opening up(up_, by_hand);

@@ -21,7 +21,7 @@ class checkpoint_test : public test::on_tmpfs {
         region_options o;
         o.initial_size = bytes;
         o.flush = flush_policy::always;
-        up_ = checkpointed_region(must(region::open(file, o)));
+        up_ = checkpointed_region(must(open_region(file, o)));
         checkpoint_options by_hand;
         by_hand.epoch = no_clock;
         must(opening(up_, by_hand).run());
@@ -171,7 +171,7 @@ TEST_F(checkpoint_test, the_log_grows_and_all_of_it_is_applied) {
 
 TEST_F(checkpoint_test, steps_run_in_the_order_of_their_phases_with_the_sessions_between_them) {
     crash();
-    up_ = checkpointed_region(must(region::open(file, test::small_options())));
+    up_ = checkpointed_region(must(open_region(file, test::small_options())));
     checkpoint_options by_hand;
     by_hand.epoch = no_clock;
     opening up(up_, by_hand);
@@ -195,7 +195,7 @@ TEST_F(checkpoint_test, a_step_that_fails_leaves_the_crashed_epoch_to_the_next_o
     up_.epochs().end_epoch();
     const u64 crashed = up_.epochs().current_epoch();
     crash();
-    up_ = checkpointed_region(must(region::open(file, test::small_options())));
+    up_ = checkpointed_region(must(open_region(file, test::small_options())));
     checkpoint_options by_hand;
     by_hand.epoch = no_clock;
     {

@@ -23,17 +23,17 @@ class epoch_test : public test::on_tmpfs {
         o.initial_size = u64{1} << 20;
         o.flush = flush_policy::always;
         o.medium = medium;
-        region_ = must(region::open(file, o));
-        epochs_ = must(epoch_manager::open(*region_, {.epoch = epoch}));
+        opened_ = must(open_region(file, o));
+        epochs_ = must(epoch_manager::open(opened_, {.epoch = epoch}));
         must(epochs_->start());
         epochs_->start_clock();
     }
     void crash() {
         epochs_.reset();
-        region_.reset();
+        opened_ = {};
     }
     /// A place for test data: the first heap segment.
-    char* bytes(u64 at = 0) { return region_->at<char>(layout::page_size + at); }
+    char* bytes(u64 at = 0) { return opened_.file->at<char>(layout::page_size + at); }
     /// Returns the epoch of the change.
     u64 write(u64 at, char what) {
         const epoch_guard inside(*epochs_);
@@ -43,7 +43,7 @@ class epoch_test : public test::on_tmpfs {
         return inside.epoch();
     }
 
-    std::unique_ptr<region> region_;
+    opened_region opened_;
     std::unique_ptr<epoch_manager> epochs_;
 };
 
@@ -75,12 +75,12 @@ TEST_F(epoch_test, a_crash_interrupts_one_epoch_and_its_number_is_not_used_again
 TEST_F(epoch_test, what_a_discipline_adds_is_in_the_superblock_when_the_session_begins) {
     open();
     crash();
-    region_ = test::must_open(file);
-    const u64 generation = region_->super().generation;
-    epochs_ = must(epoch_manager::open(*region_, {.epoch = no_clock}));
+    opened_ = must(open_region(file, test::small_options()));
+    const u64 generation = opened_.file->super().generation;
+    epochs_ = must(epoch_manager::open(opened_, {.epoch = no_clock}));
     must(epochs_->start([](layout::superblock& s) { s.last_pass_epoch = 77; }));
-    EXPECT_EQ(region_->super().last_pass_epoch, 77U);
-    EXPECT_EQ(region_->super().generation, generation + 1);
+    EXPECT_EQ(opened_.file->super().last_pass_epoch, 77U);
+    EXPECT_EQ(opened_.file->super().generation, generation + 1);
 }
 
 TEST_F(epoch_test, on_a_disk_a_cut_is_there_whole_without_any_undo) {
@@ -106,8 +106,8 @@ TEST_F(epoch_test, a_region_of_which_nothing_survives_has_epochs_for_its_grace_p
     region_options o;
     o.initial_size = u64{1} << 20;
     o.flush = flush_policy::always;
-    region_ = must(region::open(file, o));
-    epochs_ = must(epoch_manager::open(*region_, {.epoch = no_clock, .durable = false}));
+    opened_ = must(open_region(file, o));
+    epochs_ = must(epoch_manager::open(opened_, {.epoch = no_clock, .durable = false}));
     must(epochs_->start());
     const auto before = total_persist_counters();
     const u64 e = write(0, 'a');
@@ -178,10 +178,10 @@ TEST_F(epoch_test, lanes_are_taken_over_by_later_threads) {
 TEST_F(epoch_test, refuses_epochs_outside_of_1_ms_to_10_s) {
     region_options o;
     o.initial_size = u64{1} << 20;
-    region_ = must(region::open(file, o));
+    opened_ = must(open_region(file, o));
     for (const auto epoch : {std::chrono::microseconds(999), std::chrono::microseconds(10'000'001),
                              std::chrono::microseconds(-5)}) {
-        const auto refused = epoch_manager::open(*region_, {.epoch = epoch});
+        const auto refused = epoch_manager::open(opened_, {.epoch = epoch});
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().code, errc::usage);
     }

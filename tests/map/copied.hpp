@@ -23,9 +23,9 @@ inline void expect_sound(const std::filesystem::path& path) {
 inline std::string uuid_of(const std::filesystem::path& path) {
     region_options look;
     look.mode = open_mode::inspect;
-    const auto r = region::open(path, look);
+    const auto r = open_region(path, look);
     if (!r) return {};
-    const auto& uuid = (*r)->super().uuid;
+    const auto& uuid = r->file->super().uuid;
     return {reinterpret_cast<const char*>(uuid), sizeof uuid};
 }
 

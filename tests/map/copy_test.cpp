@@ -21,7 +21,7 @@
 #include "must.hpp"
 #include "persist/persist_point.hpp"
 #include "image/copy.hpp"
-#include "region/redo.hpp"
+#include "recovery/redo.hpp"
 #include "scratch.hpp"
 #include "map/copy.hpp"
 

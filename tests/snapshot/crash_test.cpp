@@ -89,7 +89,8 @@ TEST_P(crashed_snapshots, a_copy_of_both_files_is_the_last_durable_checkpoint) {
         EXPECT_FALSE(back->file().was_clean());
         EXPECT_TRUE(same(back->memory(), model(seed, e))) << "epoch " << e;
     }
-    EXPECT_GT(s->file().redo()->numbers().base_bytes(), 0U) << "records were applied meanwhile";
+    EXPECT_GT(s->epochs().journal()->redo()->numbers().base_bytes(), 0U)
+        << "records were applied meanwhile";
 }
 
 /// What a child tells before it is killed.
@@ -171,7 +172,7 @@ TEST_P(crashed_snapshots, what_changed_back_stays_changed_back) {
             for (u64 i = 0; i < 64; ++i) s->memory()[i * 64] = static_cast<std::byte>(value);
             return must(s->checkpoint());
         };
-        must(s->file().redo()->apply_all());
+        must(s->epochs().journal()->redo()->apply_all());
         flip(1);
         must(s->epochs().wait_durable(flip(0)));
         ::raise(SIGKILL);
@@ -198,7 +199,7 @@ TEST_P(crashed_snapshots, memory_is_given_back_and_reads_as_it_was) {
         must(s->checkpoint());
     }
     EXPECT_TRUE(same(s->memory(), expected));
-    EXPECT_GT(s->file().copies()->dropped_bytes(), 0U);
+    EXPECT_GT(s->epochs().journal()->copies()->dropped_bytes(), 0U);
     must(s->close());
     s.reset();
     s = must(snapshot_machine::open(file, o));

@@ -4,6 +4,7 @@
 #include <holdfast/snapshot.hpp>
 
 #include "must.hpp"
+#include "recovery/opening.hpp"
 #include "scratch.hpp"
 
 namespace hf {
@@ -56,7 +57,9 @@ TEST_F(refused_snapshots, by_those_of_another_discipline) {
     const auto before = test::fingerprint_of(file);
     region_options o = test::small_options();
     o.medium = medium_kind::file;
-    const error e = test::must_fail(file, o);
+    const auto opened = open_region(file, o);
+    ASSERT_FALSE(opened);
+    const error& e = opened.error();
     EXPECT_EQ(e.code, errc::incompatible);
     EXPECT_NE(e.why.find("snapshot"), std::string::npos);
     EXPECT_EQ(test::fingerprint_of(file), before);

@@ -24,7 +24,7 @@ TEST_P(repetition, ends_when_the_base_has_everything) {
         must(s->epochs().wait_durable(must(s->checkpoint())));
     }
     // Once as changed, once as not applied yet, and then it was waited for.
-    EXPECT_LT(s->file().redo()->numbers().journal_bytes(), 4 * touched);
+    EXPECT_LT(s->epochs().journal()->redo()->numbers().journal_bytes(), 4 * touched);
     must(s->close());
 }
 

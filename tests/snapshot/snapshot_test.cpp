@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "must.hpp"
+#include "paging/page_tracker.hpp"
 #include "scratch.hpp"
 
 namespace hf {

@@ -157,10 +157,10 @@ std::string text_of(const std::string& path, const finding& f) {
 int check_snapshot(const std::string& path, bool as_json) {
     region_options look;
     look.mode = open_mode::inspect;
-    const auto file = region::open(path, look);
+    const auto file = open_region(path, look);
     epoch_options by_hand;
     by_hand.epoch = no_clock;
-    const auto epochs = file ? epoch_manager::open(**file, by_hand) : tl::unexpected(file.error());
+    const auto epochs = file ? epoch_manager::open(*file, by_hand) : tl::unexpected(file.error());
     const int code = epochs ? 0 : epochs.error().exit_code();
     if (as_json) {
         json j{{"file", path}, {"verdict", epochs ? "sound" : to_string(epochs.error().code)}};

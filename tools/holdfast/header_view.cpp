@@ -10,9 +10,9 @@
 #include <memory>
 
 #include "base/os_error.hpp"
+#include "recovery/redo.hpp"
 #include "region/file.hpp"
 #include "region/header.hpp"
-#include "region/redo.hpp"
 
 namespace hf::tool {
 

@@ -3,7 +3,7 @@
 
 #include "crashlab/runtime/file.hpp"
 #include "crashlab/targets/target.hpp"
-#include "region/region.hpp"
+#include "recovery/opening.hpp"
 
 #include <memory>
 #include <utility>
@@ -22,7 +22,7 @@ inline std::unique_ptr<region> open_small_region() {
     o.initial_size = u64{1} << 20;
     o.max_size = u64{4} << 20;
     o.flush = flush_policy::always;
-    return must(region::open(file_path, o));
+    return must(open_region(file_path, o)).file;
 }
 
 /// What lies in its first segment, of one page.

@@ -149,7 +149,7 @@ TEST(audit, of_a_fresh_region_finds_nothing) {
     scratch_file file;
     region_options options;
     options.initial_size = u64{16} << 20;
-    (void)must(region::open(file.path(), options));
+    (void)must(open_region(file.path(), options));
     const inspection looked = inspection::open(file.path(), tree_root);
     EXPECT_TRUE(looked.is_fresh());
     EXPECT_FALSE(looked.refusal());

@@ -1,4 +1,4 @@
-// region/redo.hpp: the journal beside a region, and whether it belongs to it.
+// recovery/redo.hpp: the journal beside a region, and whether it belongs to it.
 //
 // Purpose. A region on the medium `file` is two files while it is open: FILE, the base, and
 //  FILE.journal, the records of the epochs that the base does not have yet (journal/). Closed in
@@ -8,10 +8,7 @@
 // Persist order.
 //  K0 (opening) the records that were found are durable before a line of them goes to the base;
 //  K1 (opening) the base has all that the old journal says, durably so, before that is reset;
-//  K2 a journal's header is durable before the journal has its name, and the name before the first
-//     record;
-//  K3 (closing) the base is complete and marked clean, durably so, before the journal's name goes;
-//  K4 (opening on another medium) the superblock says so, durably, before the old journal goes.
+//  K2 to K4: journalled_file.hpp.
 //
 // Bad input. A journal of another region, one that is older than the base or newer than what it was
 //  written for, and a base that needs a journal where there is none: each is an error, and nothing

@@ -1,19 +1,16 @@
-#include "region/redo.hpp"
+#include "recovery/redo.hpp"
 
 #include "base/os_error.hpp"
 #include "journal/apply.hpp"
 #include "journal/copy_gate.hpp"
 #include "journal/merge.hpp"
 #include "journal/replay.hpp"
-#include "persist/persist_point.hpp"
-#include "region/region.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-namespace hf {
-namespace detail {
+namespace hf::detail {
 namespace {
 
 constexpr const char* opening = "open the region";
@@ -189,70 +186,4 @@ result<void> check_no_journal(const std::filesystem::path& region, std::string w
                     "bring its region back beside it, or move it away"});
 }
 
-}  // namespace detail
-
-result<void> region::start_journal(u64 base_epoch) {
-    const auto path = detail::journal_path(path_);
-    const bool is_new = !journal_file_.is_open();
-    if (is_new) {
-        if (auto ok = detail::remove_stale(path); !ok) return ok;
-        auto made = detail::create_unnamed(path);
-        if (!made) return tl::unexpected(made.error());
-        journal_file_ = std::move(*made);
-    }
-    journal::identity who;
-    std::memcpy(who.region.data(), super().uuid, sizeof super().uuid);
-    who.generation = super().generation;
-    // What is merged at once takes memory for the lines' numbers: up to a ninth of the journal.
-    journal_shape_.most_bytes = std::min(journal_shape_.most_bytes, copies_->budget());
-    auto started = journal::redo_journal::start(
-        std::make_unique<journal::posix_file>(journal_file_.get(), path.string()),
-        std::make_unique<journal::posix_file>(file_.get(), name_), who, base_epoch, journal_shape_,
-        journal::copy_gate(journal_file_.get()));
-    if (!started) return tl::unexpected(started.error());
-    // Shut since the old records were applied (X1); nothing is there to be applied yet.
-    journal::copy_gate(journal_file_.get()).release();
-    if (is_new) {
-        if (auto ok = detail::publish(journal_file_, path); !ok) return ok;
-    }
-    HF_PERSIST_POINT("journal K2: journal whole and named before the first record");
-    redo_ = std::move(*started);
-    redo_->set_applied_listener([this](u64 epoch) { copies_->find_droppable(size(), epoch); });
-    set_dirty_limit(size());
-    return {};
-}
-
-// What is captured is memory, too. And each dirty line may be the only one of its page, which is a
-// copy for it.
-void region::set_dirty_limit(u64 region_bytes) {
-    const u64 budget = copies_->budget();
-    u64 lines = std::min(redo_->comfortable_lines(), budget / line_size / 16);
-    if (region_bytes > budget) lines = std::min(lines, budget / private_pages::page_bytes / 16);
-    dirty_->set_limit(lines);
-    if (tracker_) {
-        tracker_->set_limit(
-            std::min(redo_->comfortable_lines(), budget / private_pages::page_bytes / 16));
-    }
-}
-
-result<void> region::drop_old_journal() {
-    if (!journal_file_.is_open() || dirty_ != nullptr || read_only_) return {};
-    HF_PERSIST_POINT(
-        "journal K4: superblock durable that needs no journal, before the old one goes");
-    auto removed = detail::remove_stale(detail::journal_path(path_));
-    journal_file_ = {};  // its gate is shut until here (X1)
-    return removed;
-}
-
-result<void> region::retire_journal() {
-    if (auto ok = redo_->apply_all(); !ok) return ok;
-    redo_.reset();
-    HF_PERSIST_POINT("journal K3: base complete and clean before the journal goes");
-    // A copy under way is the copy of this journal's region: the next one must not begin yet (X1).
-    if (auto ok = journal::copy_gate(journal_file_.get()).shut(); !ok) return ok;
-    auto removed = detail::remove_stale(detail::journal_path(path_));
-    journal_file_ = {};
-    return removed;
-}
-
-}  // namespace hf
+}  // namespace hf::detail

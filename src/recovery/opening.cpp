@@ -1,0 +1,37 @@
+#include "recovery/opening.hpp"
+
+namespace hf {
+namespace {
+
+/// Who makes a region and its journal at the same time as we look is not in our way.
+result<void> check_place(const std::filesystem::path& path, open_mode mode) {
+    const bool may_create = mode == open_mode::open_or_create || mode == open_mode::create_new;
+    if (!may_create || detail::is_taken(path)) return {};
+    auto free = detail::check_no_journal(path, "create the region");
+    return detail::is_taken(path) ? result<void>{} : free;
+}
+
+}  // namespace
+
+result<opened_region> open_region(const std::filesystem::path& path,
+                                  const opening_options& options) {
+    if (auto ok = check_place(path, options.file.mode); !ok) return tl::unexpected(ok.error());
+    journalled_file* behind = nullptr;
+    const auto make_backing = [&](const backing_place& place) -> result<std::unique_ptr<backing>> {
+        auto made = std::make_unique<journalled_file>(place, options.journal);
+        behind = made.get();
+        return made;
+    };
+    auto opened = region::open(path, options.file, make_backing, options.accept);
+    if (!opened) return tl::unexpected(opened.error());
+    return opened_region{std::move(*opened), behind->is_in_use() ? behind : nullptr,
+                         behind->recovered_records()};
+}
+
+result<opened_region> create_volatile(u64 bytes, const region_options& options) {
+    auto made = region::create_volatile(bytes, options);
+    if (!made) return tl::unexpected(made.error());
+    return opened_region{std::move(*made), nullptr, 0};
+}
+
+}  // namespace hf

@@ -1,0 +1,32 @@
+#include "region/backing.hpp"
+
+namespace hf {
+
+medium direct_medium(medium_kind kind, const region_options& o) noexcept {
+    const bool flushes = o.flush == flush_policy::always ||
+                         (o.flush == flush_policy::automatic && kind == medium_kind::dax);
+    return {kind, flushes ? best_flush_instruction() : flush_instruction::none, o.fence_latency_ns};
+}
+
+direct_backing::direct_backing(const backing_place& place)
+    : file_(place.file),
+      name_(place.path.string()),
+      medium_(direct_medium(place.kind, place.options)) {}
+
+result<void> direct_backing::check(const layout::superblock& super, u64) {
+    if (super.medium != medium_kind::file || super.clean != 0) return {};
+    return failure({errc::medium, "open the region", name_,
+                    "it was not closed in order, and what it lacks is in its journal",
+                    "open it with what reads journals"});
+}
+
+result<std::unique_ptr<backing>> make_direct_backing(const backing_place& place) {
+    if (place.kind == medium_kind::file && place.is_writable()) {
+        return failure({errc::medium, "open the region", place.path.string(),
+                        "on the medium file it needs a journal",
+                        "open it with what writes journals"});
+    }
+    return std::make_unique<direct_backing>(place);
+}
+
+}  // namespace hf
