@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/domain.hpp"
+#include "checkpoint/heap/audit.hpp"
 #include "quantity.hpp"
 
 namespace hf::tool {
@@ -21,7 +22,7 @@ result<heap_view> heap_view::read(const std::filesystem::path& path) {
     if (v.is_snapshot_) return v;
     v.fresh_ = (*file)->super().generation == 0;
     if (v.fresh_) return v;
-    heap_audit heap(**file, (*epochs)->failed(), (*epochs)->current_epoch(), v.report_);
+    rolled_back_audit heap(**file, (*epochs)->failed(), (*epochs)->current_epoch(), v.report_);
     heap.read_runs();
     heap.read_counters();
     return v;

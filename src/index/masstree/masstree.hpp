@@ -47,7 +47,7 @@
 #include <utility>
 #include <vector>
 
-#include "alloc/heap.hpp"
+#include "checkpoint/heap/heap.hpp"
 #include "index/masstree/key.hpp"
 #include "index/masstree/leaf_hints.hpp"
 #include "index/masstree/leaf_log.hpp"
