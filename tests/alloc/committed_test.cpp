@@ -112,9 +112,8 @@ class committed_model_test : public committed_test {
         const u64 size = any_size(r_);
         const u64 offset = must(t.batch->reserve(size));
         ASSERT_TRUE(is_apart(offset, size)) << offset << " is in use";
-        ASSERT_EQ(offset % (block_size(class_of_block(std::min<u64>(size, largest_block))) % 64),
-                  0U)
-            << offset;
+        const u64 room = size > largest_block ? page_size : block_size(class_of_block(size));
+        ASSERT_EQ(offset % (room % line_size == 0 ? line_size : 16), 0U);
         in_use_[offset] = size;
         t.taken[offset] = size;
     }
@@ -347,13 +346,15 @@ TEST_F(committed_test, a_full_region_refuses_and_changes_nothing) {
     open(u64{16} << 20);
     heap_batch all(*heap_, 0);
     blocks owned;
-    for (;;) {
-        const auto offset = all.reserve(30'000);
-        if (!offset) {
-            EXPECT_EQ(offset.error().code, errc::no_space);
-            break;
+    for (u64 size : {30'000, 70'000}) {
+        for (;;) {
+            const auto offset = all.reserve(size);
+            if (!offset) {
+                EXPECT_EQ(offset.error().code, errc::no_space);
+                break;
+            }
+            owned[*offset] = size;
         }
-        owned[*offset] = 30'000;
     }
     EXPECT_GT(owned.size(), 450U);
     commit(all);
@@ -366,8 +367,9 @@ TEST_F(committed_test, a_full_region_refuses_and_changes_nothing) {
     }
     EXPECT_TRUE(before == medium());
     expect_owned(owned);
-    free(owned.begin()->first, 30'000);
-    EXPECT_EQ(must(more.reserve(30'000)), owned.begin()->first);
+    const auto [offset, size] = *owned.begin();
+    free(offset, size);
+    EXPECT_EQ(must(more.reserve(size)), offset);
 }
 
 TEST_F(committed_test, another_shards_blocks_are_taken_before_a_full_region_refuses) {
