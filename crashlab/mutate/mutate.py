@@ -28,6 +28,7 @@ ROOMS = {
     "region": "src/region",
     "checkpoint": "src/checkpoint",
     "alloc": "src/alloc",
+    "heap": "src/checkpoint/heap",
     "masstree": "src/index/masstree",
 }
 COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "crashlab", "include", "src"]
@@ -94,10 +95,8 @@ ONLY_OWN_TARGETS = {"journal"}
 def room_of(name):
     if name in NOT_MUTATED:
         return None
-    for room, folder in ROOMS.items():
-        if name.startswith(folder + "/"):
-            return room
-    return None
+    found = [room for room, folder in ROOMS.items() if name.startswith(folder + "/")]
+    return max(found, key=lambda room: len(ROOMS[room]), default=None)
 
 
 def copy_and_mutate(origin):

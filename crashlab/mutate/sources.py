@@ -97,6 +97,9 @@ VOLATILE = [
     (r"arena_(begin|bytes)\.store", "the address space of a process"),
     (r"^b\.packed\[", "hints of a tree, lost with the process"),
     (r"^word_\.store", "version words: a crash makes them garbage, the generation says so"),
+    (r"^(segment_count_|s\.indexed|s\.bin|found->bin|i\.of\.of->durable)\.store",
+     "what a process knows of the committed heap's segments and slabs"),
+    (r"^(s|of)\.slab_of_page\[", "what a process knows of the committed heap's slabs"),
     (r"^(w\.store|masstree_detail::store)\(", "store() itself: its callers are mutated"),
     (r"memory_order_relaxed\)$", "relaxed already: transient disciplines and counters"),
 ]

@@ -17,13 +17,13 @@ struct word_change {
 };
 
 /// Does it in memory. Others may be changing other bits of the word.
-inline void change_word(word& w, const word_change& c) noexcept {
+inline void change_word(word& target, const word_change& c) noexcept {
     if (c.clear == ~u64{0}) {
-        w.store(c.set, std::memory_order_release);
+        target.store(c.set, std::memory_order_release);
         return;
     }
-    if (c.clear != 0) w.fetch_and(~c.clear, std::memory_order_acq_rel);
-    if (c.set != 0) w.fetch_or(c.set, std::memory_order_acq_rel);
+    if (c.clear != 0) target.fetch_and(~c.clear, std::memory_order_acq_rel);
+    if (c.set != 0) target.fetch_or(c.set, std::memory_order_acq_rel);
 }
 
 /// For recovery, before the heap is opened: does the changes of one committed entry, and flushes
