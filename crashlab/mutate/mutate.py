@@ -29,6 +29,7 @@ ROOMS = {
     "epoch": "src/epoch",
     "checkpoint": "src/checkpoint",
     "alloc": "src/alloc",
+    "heap": "src/checkpoint/heap",
     "masstree": "src/index/masstree",
 }
 COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "crashlab", "include", "src"]
@@ -100,10 +101,8 @@ ONLY_OWN_TARGETS = {"journal"}
 def room_of(name):
     if name in NOT_MUTATED:
         return None
-    for room, folder in ROOMS.items():
-        if name.startswith(folder + "/"):
-            return room
-    return None
+    found = [room for room, folder in ROOMS.items() if name.startswith(folder + "/")]
+    return max(found, key=lambda room: len(ROOMS[room]), default=None)
 
 
 def copy_and_mutate(origin):

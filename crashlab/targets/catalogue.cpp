@@ -1,3 +1,4 @@
+#include "crashlab/targets/committed_cases.hpp"
 #include "crashlab/targets/journal_cases.hpp"
 #include "crashlab/targets/tree.hpp"
 
@@ -12,7 +13,9 @@ const std::vector<target_description>& all_targets() {
                                  [&c](u64 seed) { return make_tree_target(c, seed); }, c.points});
             }
         }
-        found.insert(found.end(), journal_cases().begin(), journal_cases().end());
+        for (const auto* cases : {&committed_cases(), &journal_cases()}) {
+            found.insert(found.end(), cases->begin(), cases->end());
+        }
         return found;
     }();
     return all;

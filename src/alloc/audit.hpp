@@ -1,35 +1,35 @@
-// alloc/audit.hpp: checks an allocator that may be damaged, and what others say that they own.
+// alloc/audit.hpp: checks a heap that may be damaged, and what others say that they own.
 //
 // Purpose. Reads the whole heap of a region without trusting a byte of it: segments, page runs,
-// free
-//  lists, bump pointers, counters. Then an owner (masstree/audit.hpp) claims every block that it
-//  refers to, and finish() tells what belongs to nobody. Violations are collected, never repaired.
+// what is free. Then an owner (masstree/audit.hpp, say) claims every block that it refers to, and
+// finish() tells what belongs to nobody. Violations are collected, never repaired.
 //
-// Checks, by the numbers of heap.hpp and page_heap.hpp:
+//   audit_view (a policy's)                      heap_audit (serves all)
+//   which pages of a segment hold runs    ──>    walks them, keeps two bits a block
+//   what a descriptor says                ──>    is it possible where it stands?
+//   which blocks are free                 ──>    free twice? where no block is?
+//                        owners' claims   ──>    claimed twice? claimed but free?
+//                                                neither free nor claimed?
+//
+// Checks.
 //  H1  a walk by lengths meets every run, runs have a known use and a possible length;
-//  A1  each block is claimed once, or in one list, or behind one bump pointer; each extent is
-//  claimed
-//      once; the counters of blocks handed out equal the claims.
+//  A1  each block is claimed once, or free once; each extent is claimed once; where a policy counts
+//      what it hands out, the counts equal the claims.
 //
-// Method. Two bits a block say where it was met. Everything is read through its logs (failed epochs
-//  count as undone), so it works before, during and after recovery. No offset is followed before it
-//  is known to be a block's; a list that meets a block twice ends there, so nothing runs in
-//  circles.
+// Method. A view reads everything as recovery would leave it, so it works before, during and after
+// recovery. No offset is followed before it is known to be a block's; whatever meets a block twice
+// ends there, so nothing runs in circles.
 //
 // Concurrency. Nobody may be changing the heap. Writes nothing.
-// Cost. One read of each page descriptor, of each list head and of each free block's header; memory
-//  of a quarter of a byte a block and four bytes a page.
+// Cost. What the view reads; memory of a quarter of a byte a block and four bytes a page.
 #pragma once
 
 #include <array>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "alloc/heap_layout.hpp"
-#include "checkpoint/failed_set.hpp"
-#include "region/region.hpp"
+#include "alloc/geometry.hpp"
 
 namespace hf {
 
@@ -111,16 +111,52 @@ class audit_report {
     bool complete_ = true;
 };
 
+class heap_audit;
+
+/// What has been learnt of a block.
+enum class block_state : u8 { unseen = 0, free = 1, fresh = 2, claimed = 3 };
+
+/// A policy's books, as the audit reads them. Nothing in them is trusted.
+class audit_view {
+   public:
+    virtual ~audit_view() = default;
+
+    /// The pages of a segment in which runs lie.
+    struct bounds {
+        u64 first;
+        u64 end;
+    };
+    /// Looks at a segment's header; `first`: no segment came before. nullopt: there is nothing to
+    /// walk, or a violation says why it can't be.
+    [[nodiscard]] virtual std::optional<bounds> look_at(const segment& s, bool first,
+                                                        audit_report& report) = 0;
+    /// Where the descriptor of a page lies, for messages.
+    [[nodiscard]] virtual u64 descriptor_of(const segment& s, u64 page) const = 0;
+    [[nodiscard]] virtual page_run run_at(const segment& s, u64 page) const = 0;
+    /// A run that is possible where it stands. What the policy knows besides.
+    virtual void check_run(const segment& s, u64 page, const page_run& run,
+                           audit_report& report) = 0;
+    /// Tells the audit which blocks are free.
+    virtual void read_free(heap_audit& audit) = 0;
+    /// How many blocks are handed out, by class.
+    virtual void read_counters(heap_audit& audit) = 0;
+    /// Everything has been claimed.
+    virtual void finish(heap_audit& audit) = 0;
+    /// What it means that a block is free, or fresh: "it is ...".
+    [[nodiscard]] virtual const char* name_of(block_state s) const = 0;
+};
+
 class heap_audit {
    public:
-    heap_audit(const region& r, const failed_set& failed, u64 current_epoch, audit_report& report);
+    heap_audit(const region& r, audit_view& view, audit_report& report)
+        : region_(r), view_(view), report_(report) {}
 
     /// Segments and page runs; before everything else.
     void read_runs();
-    /// Free lists, bump pointers and counters.
-    void read_lists();
+    /// What is free, and the counters.
+    void read_free() { view_.read_free(*this); }
     /// Only the counters: blocks handed out by class.
-    void read_counters();
+    void read_counters() { view_.read_counters(*this); }
 
     /// A block or an extent, as a payload's owner sees it.
     struct place {
@@ -130,12 +166,14 @@ class heap_audit {
         u32 block = 0;    ///< index in the slab; 0 for extents
         bool extent = false;
     };
-    /// What starts at the payload's offset; nullopt: nothing does.
-    [[nodiscard]] std::optional<place> locate(u64 payload_offset) const noexcept;
+    /// What has its payload at the offset, behind a header of so many bytes; nullopt: nothing does.
+    [[nodiscard]] std::optional<place> locate(u64 payload_offset,
+                                              u64 header = block_header_size) const noexcept;
     /// Whether the offset lies where the walk over the runs did not get to.
     [[nodiscard]] bool is_unknown(u64 offset) const noexcept;
     /// Whether `payload` bytes would be given just such a place.
-    [[nodiscard]] bool fits(const place& p, u64 payload) const noexcept;
+    [[nodiscard]] bool fits(const place& p, u64 payload,
+                            u64 header = block_header_size) const noexcept;
     /// Says that the thing at `from` owns it; a violation where it is free or has an owner. False:
     /// it was claimed before, so its contents have been looked at.
     bool claim(const place& p, const char* what, u64 from);
@@ -143,8 +181,28 @@ class heap_audit {
     /// What belongs to nobody, and the counters.
     void finish();
 
+    // --- for a policy's view ---
+    [[nodiscard]] audit_report& report() noexcept { return report_; }
+    [[nodiscard]] u32 class_of(const place& p) const noexcept {
+        return runs_[p.run].what.size_class;
+    }
+    [[nodiscard]] block_state state_of(const place& p) const noexcept {
+        return state_of(runs_[p.run].first_state + p.block);
+    }
+    [[nodiscard]] const char* name_of(block_state s) const;
+    /// Neither free nor claimed before.
+    void set_free(const place& p, block_state s) noexcept {
+        set_state(runs_[p.run].first_state + p.block, s);
+    }
+    /// visit(offset, run) for each slab.
+    template <class Visit>
+    void each_slab(Visit&& visit) const {
+        for (const run& r : runs_) {
+            if (r.what.use == page_use::slab) visit(r.offset, r.what);
+        }
+    }
+
    private:
-    enum state : u8 { unseen = 0, in_list = 1, behind_bump = 2, claimed = 3 };
     static constexpr u32 no_run = ~u32{0};
 
     struct run {
@@ -155,35 +213,25 @@ class heap_audit {
     struct span {
         u64 offset;
         u64 pages;
+        u64 first_page;  ///< that runs can lie in
         std::vector<u32> run_of_page;
     };
 
-    template <class T>
-    [[nodiscard]] const T& at(u64 offset) const noexcept {
-        return *reinterpret_cast<const T*>(region_.base() + offset);
-    }
     [[nodiscard]] const span* span_of(u64 offset) const noexcept;
-    [[nodiscard]] state state_of(u64 index) const noexcept;
-    void set_state(u64 index, state s) noexcept;
-    [[nodiscard]] std::optional<page_run> read_run(u64 descriptor, u64 page, u64 end);
+    [[nodiscard]] block_state state_of(u64 index) const noexcept;
+    void set_state(u64 index, block_state s) noexcept;
+    [[nodiscard]] std::optional<page_run> read_run(const segment& s, u64 page, u64 end);
     void read_segment(const segment& s, bool first);
     void add_run(span& s, u64 page, const page_run& what);
-    void read_chain(u64 head, u32 size_class, u64 from, bool pending);
-    void read_bump(u64 word, u32 size_class, u64 from);
-    [[nodiscard]] u64 list_value(const class_lists& g, unsigned which) const noexcept;
-    [[nodiscard]] const heap_root* root() const noexcept;
     void finish_slabs();
-    void finish_counters();
 
     const region& region_;
-    const failed_set& failed_;
-    u64 current_;
+    audit_view& view_;
     audit_report& report_;
     std::vector<span> spans_;
     std::vector<run> runs_;
     std::vector<u8> states_;
     u64 blocks_ = 0;  ///< in all slabs
-    u64 root_offset_ = 0;
 };
 
 }  // namespace hf

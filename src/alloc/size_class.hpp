@@ -56,8 +56,13 @@ inline constexpr u32 accounted_classes = block_classes + 1;
     return payload + block_header_size > largest_block;
 }
 
+/// Pages that so many bytes take.
+[[nodiscard]] constexpr u64 pages_of(u64 bytes) noexcept {
+    return (bytes + page_size - 1) / page_size;
+}
+
 [[nodiscard]] constexpr u64 extent_pages(u64 payload) noexcept {
-    return (payload + block_header_size + page_size - 1) / page_size;
+    return pages_of(payload + block_header_size);
 }
 
 static_assert(block_size(block_classes - 1) == largest_block);

@@ -10,37 +10,37 @@
 namespace hf {
 
 class operation;
-template <class D>
-class heap;
+template <class Logs>
+class list_heap;
+struct rolled_back_lists;
+struct unlogged_lists;
+class malloc_heap;
 
 /// Nothing survives. Memory comes from the region, epochs are only a grace period (the paper's
 /// MT+).
 struct transient_discipline {
     using operation = hf::operation;
-    using memory = heap<transient_discipline>;
+    using memory = list_heap<unlogged_lists>;  ///< heap/heap.hpp
     static constexpr discipline kind = discipline::transient;
     static constexpr bool durable = false;
-    static constexpr bool malloc_nodes = false;  ///< asked by heap: memory from malloc
     static constexpr const char* name = "transient";
 };
 
 /// As transient, with malloc'ed nodes (the paper's MT).
 struct malloc_discipline {
     using operation = hf::operation;
-    using memory = heap<malloc_discipline>;
+    using memory = malloc_heap;
     static constexpr discipline kind = discipline::transient;
     static constexpr bool durable = false;
-    static constexpr bool malloc_nodes = true;
     static constexpr const char* name = "transient-malloc";
 };
 
 /// Checkpointing with the external log alone (the paper's LOGGING).
 struct logged_discipline {
     using operation = hf::operation;
-    using memory = heap<logged_discipline>;
+    using memory = list_heap<rolled_back_lists>;
     static constexpr discipline kind = discipline::logged;
     static constexpr bool durable = true;
-    static constexpr bool malloc_nodes = false;
     static constexpr const char* name = "logged";
 };
 
@@ -48,10 +48,9 @@ struct logged_discipline {
 /// INCLL).
 struct incll_discipline {
     using operation = hf::operation;
-    using memory = heap<incll_discipline>;
+    using memory = list_heap<rolled_back_lists>;
     static constexpr discipline kind = discipline::incll;
     static constexpr bool durable = true;
-    static constexpr bool malloc_nodes = false;
     static constexpr const char* name = "incll";
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/heap/audit.hpp"
 #include "checkpoint/opening.hpp"
 #include "quantity.hpp"
 
@@ -15,8 +16,8 @@ result<heap_view> heap_view::read(const std::filesystem::path& path) {
     if (v.is_snapshot_) return v;
     v.fresh_ = seen->file().super().generation == 0;
     if (v.fresh_) return v;
-    heap_audit heap(seen->file(), seen->checkpoint().failed(), seen->epochs().current_epoch(),
-                    v.report_);
+    rolled_back_audit heap(seen->file(), seen->checkpoint().failed(),
+                           seen->epochs().current_epoch(), v.report_);
     heap.read_runs();
     heap.read_counters();
     return v;

@@ -6,7 +6,7 @@
 
 #include <holdfast/result.hpp>
 
-#include "alloc/audit.hpp"
+#include "checkpoint/heap/audit.hpp"
 #include "output.hpp"
 
 namespace hf::tool {

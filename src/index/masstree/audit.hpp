@@ -33,7 +33,7 @@
 
 #include <holdfast/map.hpp>
 
-#include "alloc/audit.hpp"
+#include "checkpoint/heap/audit.hpp"
 #include "index/masstree/masstree.hpp"
 
 namespace hf {
@@ -404,9 +404,9 @@ audit_report audit(region& r, checkpoint_state& checkpoint, u64 root, u64 from,
                    const audit_progress& progress = {}) {
     audit_report report;
     operation op(checkpoint);
-    heap_audit memory(r, op.failed(), op.epoch(), report);
+    rolled_back_audit memory(r, op.failed(), op.epoch(), report);
     memory.read_runs();
-    memory.read_lists();
+    memory.read_free();
     if (root != 0) masstree_audit<D>(r, op, memory, report).walk(root, from, progress);
     memory.finish();
     return report;

@@ -45,8 +45,8 @@
 #include <utility>
 #include <vector>
 
-#include "alloc/heap.hpp"
 #include "base/check.hpp"
+#include "checkpoint/heap/heap.hpp"
 #include "discipline/discipline.hpp"
 #include "index/masstree/adapter.hpp"
 #include "index/masstree/key.hpp"

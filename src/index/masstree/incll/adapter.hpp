@@ -7,7 +7,7 @@
 // leaf goes to the external log.
 #pragma once
 
-#include "alloc/heap.hpp"
+#include "checkpoint/heap/heap.hpp"
 #include "checkpoint/discipline.hpp"
 #include "index/masstree/checkpoint/external_adapter.hpp"
 #include "index/masstree/incll/leaf_log.hpp"

@@ -4,7 +4,7 @@
 // do in the tree: the log is applied before the first operation.
 #pragma once
 
-#include "alloc/heap.hpp"
+#include "checkpoint/heap/heap.hpp"
 #include "checkpoint/discipline.hpp"
 #include "index/masstree/checkpoint/external_adapter.hpp"
 

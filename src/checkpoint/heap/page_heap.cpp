@@ -1,4 +1,4 @@
-#include "alloc/page_heap.hpp"
+#include "checkpoint/heap/page_heap.hpp"
 
 #include <algorithm>
 
@@ -8,15 +8,6 @@
 namespace hf {
 
 namespace {
-
-constexpr u64 min_growth_pages = (u64{64} << 20) / page_size;
-constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
-
-error corrupt(const region& r, u64 offset, std::string why) {
-    return {errc::corrupt, "open the heap",
-            r.path().string() + " at offset " + std::to_string(offset), std::move(why),
-            "run `holdfast check` and restore the file from a copy"};
-}
 
 void format_segment(region& r, u64 offset, u64 pages) {
     auto* s = r.at<heap_segment>(offset);
@@ -69,7 +60,7 @@ result<void> page_heap::recover() {
             r.med().fence();
         }
         if (h->magic != heap_segment::magic_value || h->first_usable != descriptor_pages(s.pages)) {
-            return failure(corrupt(r, s.offset, "a heap segment's header is damaged"));
+            return failure(corrupt_heap(r, s.offset, "a heap segment's header is damaged"));
         }
         // Stamp 0 and not the running epoch: its first change in this session must note its line.
         if (h->frontier.recover(checkpoint_.failed(), 0)) {
@@ -77,40 +68,35 @@ result<void> page_heap::recover() {
             flushed = true;
         }
         if (h->frontier.get(0) < h->first_usable || h->frontier.get(0) > s.pages) {
-            return failure(corrupt(r, s.offset, "a heap segment's frontier lies outside of it"));
+            return failure(
+                corrupt_heap(r, s.offset, "a heap segment's frontier lies outside of it"));
         }
-        add_segment(s);
+        spans_.push_back({s.offset, s.pages});
     }
     if (flushed) r.med().fence();
-    if (spans_.empty()) return failure(corrupt(r, 0, "the region has no heap segment"));
+    if (spans_.empty()) return failure(corrupt_heap(r, 0, "the region has no heap segment"));
     if (spans_[0].pages < at(spans_[0]).first_usable + heap_root_pages) {
-        return failure(corrupt(r, spans_[0].offset,
-                               "the first heap segment is too small for the heap's root"));
+        return failure(corrupt_heap(r, spans_[0].offset,
+                                    "the first heap segment is too small for the heap's root"));
     }
     root_offset_ = spans_[0].offset + at(spans_[0]).first_usable * page_size;
     root_ = r.at<heap_root>(root_offset_);
     if (root_->magic != heap_root::magic_value) {
-        return failure(corrupt(r, root_offset_, "the heap's root page is damaged"));
+        return failure(corrupt_heap(r, root_offset_, "the heap's root page is damaged"));
     }
     return {};
 }
 
-void page_heap::add_segment(const segment& s) { spans_.push_back({s.offset, s.pages}); }
-
-heap_segment& page_heap::at(const span& s) const noexcept {
+heap_segment& page_heap::at(const heap_span& s) const noexcept {
     return *checkpoint_.file().at<heap_segment>(s.offset);
 }
 
-const page_heap::span& page_heap::span_of(u64 offset) const noexcept {
-    auto it = std::upper_bound(spans_.begin(), spans_.end(), offset,
-                               [](u64 o, const span& s) { return o < s.offset; });
-    HF_CHECK(it != spans_.begin(), "offset before the first heap segment");
-    return *std::prev(it);
-}
-
 compact_cell& page_heap::descriptor(u64 offset) const noexcept {
-    const span& s = span_of(offset);
-    return at(s).descriptors()[(offset - s.offset) / page_size];
+    const auto behind = std::upper_bound(spans_.begin(), spans_.end(), offset,
+                                         [](u64 o, const heap_span& s) { return o < s.offset; });
+    HF_CHECK(behind != spans_.begin(), "offset before the first heap segment");
+    const heap_span& s = *std::prev(behind);
+    return at(s).descriptors()[s.page_of(offset)];
 }
 
 void page_heap::write_descriptor(lane& l, const failed_set& failed, u64 offset,
@@ -139,23 +125,17 @@ result<u64> page_heap::reserve(operation& op, u64 pages) {
 }
 
 u64 page_heap::take_free_run(operation& op, u64 pages) {
-    for (auto it = free_by_size_.lower_bound(pages); it != free_by_size_.end(); ++it) {
-        const u64 offset = it->second;
-        const u64 have = it->first;
-        if (checkpoint_.epochs().is_pinned(offset)) continue;
-        free_by_size_.erase(it);
-        free_by_offset_.erase(offset);
-        // H1: the run is cut in two, durably free both, so that a walk meets the second.
-        lane& l = op.my_lane();
-        write_descriptor(l, op.failed(), offset, {page_use::free, 0, pages});
-        if (have > pages) {
-            const u64 rest = offset + pages * page_size;
-            write_descriptor(l, op.failed(), rest, {page_use::free, 0, have - pages});
-            insert_free(rest, have - pages);
-        }
-        return offset;
+    const free_runs::run found =
+        free_.take(pages, [this](u64 offset) { return !checkpoint_.epochs().is_pinned(offset); });
+    if (found.pages == 0) return 0;
+    // H1: the run is cut in two, durably free both, so that a walk meets the second.
+    lane& l = op.my_lane();
+    write_descriptor(l, op.failed(), found.offset, {page_use::free, 0, pages});
+    if (found.pages > pages) {
+        write_descriptor(l, op.failed(), found.offset + pages * page_size,
+                         {page_use::free, 0, found.pages - pages});
     }
-    return 0;
+    return found.offset;
 }
 
 u64 page_heap::take_fresh(operation& op, u64 pages) {
@@ -175,15 +155,11 @@ u64 page_heap::take_fresh(operation& op, u64 pages) {
 
 result<void> page_heap::grow(u64 pages) {
     region& r = checkpoint_.file();
-    const u64 least = pages + descriptor_pages(pages + 64) + 1;
-    u64 ask = std::clamp(r.size() / page_size / 8, min_growth_pages, max_growth_pages);
-    ask = std::max(ask, least);
-    auto grown = r.grow(segment_kind::heap, ask, 0);
-    if (!grown && ask > least) grown = r.grow(segment_kind::heap, least, 0);
+    auto grown = grow_heap(r, pages + descriptor_pages(pages + 64) + 1);
     if (!grown) return tl::unexpected(grown.error());
     format_segment(r, grown->offset, grown->pages);
     r.med().fence();
-    add_segment(*grown);
+    spans_.push_back({grown->offset, grown->pages});
     return {};
 }
 
@@ -194,7 +170,7 @@ void page_heap::commit(operation& op, u64 offset, const page_run& run) {
 
 void page_heap::cancel(u64 offset, u64 pages) {
     const std::lock_guard guard(mutex_);
-    insert_free(offset, pages);
+    free_.insert(offset, pages);
 }
 
 void page_heap::release(operation& op, u64 offset) {
@@ -207,43 +183,12 @@ void page_heap::release(operation& op, u64 offset) {
 
 // --------------------------------------------------------------------------------- the free index
 
-void page_heap::insert_free(u64 offset, u64 pages) {
-    // Neighbours are joined in the index only: a longer run's first descriptor is written when it
-    // is taken.
-    auto next = free_by_offset_.lower_bound(offset);
-    auto drop_size = [&](u64 o, u64 n) {
-        auto range = free_by_size_.equal_range(n);
-        for (auto it = range.first; it != range.second; ++it) {
-            if (it->second == o) {
-                free_by_size_.erase(it);
-                return;
-            }
-        }
-    };
-    const u64 segment_start = span_of(offset).offset;
-    if (next != free_by_offset_.end() && next->first == offset + pages * page_size &&
-        span_of(next->first).offset == segment_start) {
-        drop_size(next->first, next->second);
-        pages += next->second;
-        next = free_by_offset_.erase(next);
-    }
-    if (next != free_by_offset_.begin()) {
-        auto before = std::prev(next);
-        if (before->first + before->second * page_size == offset && before->first > segment_start) {
-            drop_size(before->first, before->second);
-            offset = before->first;
-            pages += before->second;
-            free_by_offset_.erase(before);
-        }
-    }
-    free_by_offset_[offset] = pages;
-    free_by_size_.emplace(pages, offset);
-}
-
+// Neighbours are joined in the index only: a longer run's first descriptor is written when it is
+// taken.
 void page_heap::return_pending(u64 current) {
     std::erase_if(pending_, [&](const pending_run& p) {
         if (p.freed_in >= current || checkpoint_.epochs().is_pinned(p.offset)) return false;
-        insert_free(p.offset, p.pages);
+        free_.insert(p.offset, p.pages);
         return true;
     });
 }
@@ -253,33 +198,24 @@ void page_heap::build_index(const failed_set& failed, u64 current) {
     // already; what the walk adds is what earlier sessions left free. Reservations of this session
     // came from fresh space, whose descriptors carry this session's epochs.
     indexed_ = true;
-    for (const span& s : spans_) {
-        heap_segment& h = at(s);
-        const u64 end = h.frontier.get(0);
-        for (u64 p = h.first_usable; p < end;) {
-            compact_cell& cell = h.descriptors()[p];
-            const page_run run = page_run::unpack(cell.read(failed, current));
+    for (const heap_span& s : spans_) {
+        walk_runs(reader{*this, failed, current}, s, [&](u64 page, const page_run& run) {
+            const compact_cell& cell = at(s).descriptors()[page];
             const u64 stamped = compact_cell::full_epoch(cell.load().epoch, current);
             const bool ours = stamped >= checkpoint_.file().super().first_epoch_of_session;
-            if (run.use == page_use::free && !ours)
-                insert_free(s.offset + p * page_size, run.pages);
-            p += run.pages;
-        }
+            if (run.use == page_use::free && !ours) free_.insert(s.offset_of(page), run.pages);
+            return true;
+        });
     }
 }
 
 void page_heap::walk(const std::function<bool(u64, const page_run&)>& visit) {
     const std::lock_guard guard(mutex_);
-    const u64 current = checkpoint_.epochs().current_epoch();
-    for (const span& s : spans_) {
-        heap_segment& h = at(s);
-        const u64 end = h.frontier.get(0);
-        for (u64 p = h.first_usable; p < end;) {
-            const page_run run =
-                page_run::unpack(h.descriptors()[p].read(checkpoint_.failed(), current));
-            if (!visit(s.offset + p * page_size, run)) return;
-            p += run.pages;
-        }
+    const reader words{*this, checkpoint_.failed(), checkpoint_.epochs().current_epoch()};
+    for (const heap_span& s : spans_) {
+        const bool all = walk_runs(
+            words, s, [&](u64 page, const page_run& run) { return visit(s.offset_of(page), run); });
+        if (!all) return;
     }
 }
 
@@ -288,27 +224,26 @@ void page_heap::refresh(lane& l, u64 older_than) {
     const failed_set& failed = checkpoint_.failed();
     // The index tells this session's runs by their epochs, so it is built before these change.
     if (!indexed_) build_index(failed, l.epoch);
-    for (const span& s : spans_) {
-        heap_segment& h = at(s);
-        const u64 end = h.frontier.get(0);
-        for (u64 p = h.first_usable; p < end;) {
-            compact_cell& cell = h.descriptors()[p];
-            const u64 value = cell.read(failed, l.epoch);
+    for (const heap_span& s : spans_) {
+        walk_runs(reader{*this, failed, l.epoch}, s, [&](u64 page, const page_run& run) {
+            compact_cell& cell = at(s).descriptors()[page];
             const u64 stamped = compact_cell::full_epoch(cell.load().epoch, l.epoch);
             if (cell.needs_recovery(failed, l.epoch) || stamped < older_than) {
+                const u64 value = cell.read(failed, l.epoch);
+                HF_ASSERT(page_run::unpack(value).pages == run.pages, "H1: another run");
                 cell.write(value, failed, l.epoch);
                 l.note_once(&cell, sizeof(cell));
                 l.mark_written();
             }
-            p += page_run::unpack(value).pages;
-        }
+            return true;
+        });
     }
 }
 
 u64 page_heap::untouched_pages() {
     const std::lock_guard guard(mutex_);
     u64 n = 0;
-    for (const span& s : spans_) n += s.pages - at(s).frontier.get(0);
+    for (const heap_span& s : spans_) n += s.pages - at(s).frontier.get(0);
     return n;
 }
 

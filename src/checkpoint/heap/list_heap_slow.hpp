@@ -1,37 +1,22 @@
-// heap_slow.hpp: the parts of heap.hpp that run once a slab, once a session or in the background.
+// checkpoint/heap/list_heap_slow.hpp: the parts of list_heap.hpp that run once a slab, once a
+// session or in the background.
 #pragma once
 
-#include "alloc/heap.hpp"
+#include "checkpoint/heap/list_heap.hpp"
 
 namespace hf {
 
-template <class D>
-result<void> heap<D>::recover() {
+template <class Logs>
+result<void> list_heap<Logs>::recover() {
     if (auto pages = pages_.recover(); !pages) return pages;
-    if constexpr (D::durable) {
-        const failed_set& failed = checkpoint_.failed();
-        const medium& med = checkpoint_.file().med();
-        if (failed.empty()) return {};
-        for (lane_lists& of_lane : pages_.root().lanes) {
-            for (class_lists& g : of_lane.classes) {
-                if (!failed.contains(g.lists.epoch.load(std::memory_order_relaxed))) continue;
-                const u64 before = g.live.load(std::memory_order_relaxed) >> 32;
-                g.live.store(before << 32 | before, std::memory_order_release);
-                // Stamp 0, not the running epoch: the first change in this session must note the
-                // line.
-                g.lists.recover(failed, 0);
-                med.flush(&g, sizeof(g));
-            }
-        }
-        med.fence();
-    }
+    Logs::recover(pages_.root(), checkpoint_);
     return {};
 }
 
 /// `free` has run out: shared surplus, never used blocks, lists of ended threads, a new slab; in
 /// this order.
-template <class D>
-result<u64> heap<D>::refill(operation& op, u32 size_class, class_lists& g, remembered& m) {
+template <class Logs>
+result<u64> list_heap<Logs>::refill(operation& op, u32 size_class, class_lists& g, remembered& m) {
     if (u64 b = take_shared(op, size_class, g, m)) return b;
     if (u64 b = take_bump(g, size_class)) return b;
     if (u64 b = adopt_idle(op, size_class, g)) return b;
@@ -43,8 +28,8 @@ result<u64> heap<D>::refill(operation& op, u32 size_class, class_lists& g, remem
     return take_bump(g, size_class);
 }
 
-template <class D>
-u64 heap<D>::take_bump(class_lists& g, u32 size_class) {
+template <class Logs>
+u64 list_heap<Logs>::take_bump(class_lists& g, u32 size_class) {
     const u64 word = g.lists.get(class_lists::bump);
     const u64 left = word >> 48;
     if (left == 0) return 0;
@@ -55,8 +40,8 @@ u64 heap<D>::take_bump(class_lists& g, u32 size_class) {
 }
 
 /// Takes up to pool_batch blocks off the shared list. What is in it was freed in earlier epochs.
-template <class D>
-u64 heap<D>::take_shared(operation& op, u32 size_class, class_lists& g, remembered& m) {
+template <class Logs>
+u64 list_heap<Logs>::take_shared(operation& op, u32 size_class, class_lists& g, remembered& m) {
     class_lists& shared = lists(0, size_class);
     if (shared.lists.get(class_lists::free) == 0) return 0;
     const std::lock_guard guard(shared_locks_[size_class]);
@@ -80,8 +65,8 @@ u64 heap<D>::take_shared(operation& op, u32 size_class, class_lists& g, remember
 }
 
 /// Joins the pending list, whose blocks were freed in earlier epochs, to the shared list.
-template <class D>
-void heap<D>::give_shared(operation& op, u32 size_class, class_lists& g, remembered& m) {
+template <class Logs>
+void list_heap<Logs>::give_shared(operation& op, u32 size_class, class_lists& g, remembered& m) {
     class_lists& shared = lists(0, size_class);
     const std::lock_guard guard(shared_locks_[size_class]);
     begin_group(op, shared);
@@ -91,8 +76,8 @@ void heap<D>::give_shared(operation& op, u32 size_class, class_lists& g, remembe
 
 /// Lists of lanes that belong to no thread, left by ended threads or by earlier sessions with more
 /// of them.
-template <class D>
-u64 heap<D>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
+template <class Logs>
+u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
     for (u32 i = 1; i < max_lanes; ++i) {
         class_lists& theirs = lists(i, size_class);
         if (&theirs == &g) continue;
@@ -130,29 +115,26 @@ u64 heap<D>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
 
 // --------------------------------------------------------------------------------- large payloads
 
-template <class D>
-result<u64> heap<D>::reserve_large(operation& op, u64 payload) {
-    if constexpr (D::malloc_nodes) return allocate(op, payload);
+template <class Logs>
+result<u64> list_heap<Logs>::reserve_large(operation& op, u64 payload) {
     auto offset = pages_.reserve(op, extent_pages(payload));
     if (!offset) return offset;
     return *offset + block_header_size;
 }
 
-template <class D>
-void heap<D>::commit_large(operation& op, u64 offset, u64 payload) {
-    if constexpr (!D::malloc_nodes) {
-        const u64 pages = extent_pages(payload);
-        pages_.commit(op, offset - block_header_size, {page_use::extent, 0, pages});
-        class_lists& g = lists(op.my_lane().index, extent_class);
-        begin_group(op, g);
-        count(g, static_cast<std::int64_t>(pages));
-    }
+template <class Logs>
+void list_heap<Logs>::commit_large(operation& op, u64 offset, u64 payload) {
+    const u64 pages = extent_pages(payload);
+    pages_.commit(op, offset - block_header_size, {page_use::extent, 0, pages});
+    class_lists& g = lists(op.my_lane().index, extent_class);
+    begin_group(op, g);
+    count(g, static_cast<std::int64_t>(pages));
 }
 
 // ------------------------------------------------------------------------------- reports, refresh
 
-template <class D>
-std::array<u64, accounted_classes> heap<D>::usage() {
+template <class Logs>
+std::array<u64, accounted_classes> list_heap<Logs>::usage() {
     std::array<u64, accounted_classes> bytes{};
     for (u32 c = 0; c < accounted_classes; ++c) {
         std::int64_t blocks = 0;
@@ -166,9 +148,9 @@ std::array<u64, accounted_classes> heap<D>::usage() {
     return bytes;
 }
 
-template <class D>
-void heap<D>::refresh(u64 older_than, const std::function<bool()>& cancelled) {
-    if constexpr (!D::durable || D::malloc_nodes) return;
+template <class Logs>
+void list_heap<Logs>::refresh(u64 older_than, const std::function<bool()>& cancelled) {
+    if (!Logs::are_kept) return;
     constexpr std::size_t batch_size = 512;
     std::vector<std::pair<u64, page_run>> slabs;
     pages_.walk([&](u64 offset, const page_run& run) {

@@ -1,4 +1,5 @@
-// heap.hpp: the durable size-class allocator (paper 000, section 5).
+// checkpoint/heap/list_heap.hpp: the durable size-class allocator of checkpointing (Cohen et al.,
+// ASPLOS 2019, section 5): the rolled-back policy over the geometry of alloc/.
 //
 // Purpose. Blocks for nodes and values whose allocation and release roll back to an epoch's start
 // by themselves, with nothing flushed or fenced on the way: free lists linked through 16-byte block
@@ -8,21 +9,19 @@
 //                      pending ──> B ──> B           freed in this epoch: not before the next one
 //                      bump ──> never used rest of a slab
 //   lane 0, class c:   the same, shared, under a lock: surplus of lanes that free more than they
-//   allocate
+//                      allocate
 //
 // Invariants.
 //  A1  A block is handed out, or in exactly one list, or behind a bump pointer, at the end of every
-//  epoch.
-//  A2  A block freed in epoch e goes to `pending` and is not handed out before e has ended:
-//  its bytes, which a
-//      crash in e brings back, stay as they were; and no reader of e can meet a reused block (the
-//      boundary is a grace period, gate.hpp B1).
+//      epoch.
+//  A2  A block freed in epoch e goes to `pending` and is not handed out before e has ended: its
+//      bytes, which a crash in e brings back, stay as they were; and no reader of e can meet a
+//      reused block (the boundary is a grace period, gate.hpp B1).
 //  A3  A block's header changes only when it is freed, or as the last of a list that is joined to
-//  another. Handing
-//      out leaves it alone: the list heads are logged, so a rollback finds the chain as it was.
+//      another. Handing out leaves it alone: the list heads are logged, so a rollback finds the
+//      chain as it was.
 //  A4  Blocks that are handed out in e need no log: a crash in e makes them free again, and free
-//  memory has no
-//      contents. All their lines are noted by whoever fills them.
+//      memory has no contents. All their lines are noted by whoever fills them.
 //
 // Persist order: none beyond the in-line order of the two building blocks; the boundary flushes the
 // rest (L1).
@@ -36,26 +35,23 @@
 // Full region. allocate() and reserve_large() return the error of the growth that failed; nothing
 // has changed.
 //
-// The discipline `transient` uses the same lists and the same grace period with all logs compiled
-// out.
+// How a change of the lists is logged is the parameter: list_logs.hpp. Without logs it is the
+// transient heap, with the same lists and the same grace period.
 #pragma once
 
 #include <array>
-#include <cstdlib>
 #include <memory>
 
-#include "alloc/page_heap.hpp"
-#include "base/check.hpp"
-#include "base/leak.hpp"
-#include "checkpoint/discipline.hpp"
+#include "checkpoint/heap/list_logs.hpp"
+#include "checkpoint/heap/page_heap.hpp"
 #include "sync/spin_lock.hpp"
 
 namespace hf {
 
-template <class D>
-class heap {
+template <class Logs>
+class list_heap {
    public:
-    explicit heap(checkpoint_state& c) : checkpoint_(c), pages_(c) {}
+    explicit list_heap(checkpoint_state& c) : checkpoint_(c), pages_(c) {}
 
     /// Rolls the list heads back. Before the session starts.
     [[nodiscard]] result<void> recover();
@@ -86,9 +82,7 @@ class heap {
     [[nodiscard]] page_heap& pages() noexcept { return pages_; }
     [[nodiscard]] checkpoint_state& checkpoint() noexcept { return checkpoint_; }
     /// What offsets of payloads are relative to.
-    [[nodiscard]] std::byte* base() const noexcept {
-        return D::malloc_nodes ? nullptr : checkpoint_.file().base();
-    }
+    [[nodiscard]] std::byte* base() const noexcept { return checkpoint_.file().base(); }
     [[nodiscard]] class_lists& lists(u32 lane_index, u32 size_class) noexcept {
         return pages_.root().lanes[lane_index].classes[size_class];
     }
@@ -116,7 +110,7 @@ class heap {
         return object_at<const void>(base(), payload_offset - block_header_size);
     }
     [[nodiscard]] lane_memory& memory(lane& l) noexcept {
-        auto& mine = memories_[l.index];
+        std::unique_ptr<lane_memory>& mine = memories_[l.index];
         if (mine == nullptr) [[unlikely]]
             mine = std::make_unique<lane_memory>();
         return *mine;
@@ -135,30 +129,23 @@ class heap {
 
     checkpoint_state& checkpoint_;
     page_heap pages_;
-    std::array<std::unique_ptr<lane_memory>, max_lanes> memories_;
+    std::array<std::unique_ptr<lane_memory>, max_lanes> memories_;  ///< a lane's is its owner's
     std::array<spin_lock, block_classes> shared_locks_;
 };
 
 // -------------------------------------------------------------------------------------- fast path
 
-template <class D>
-inline bool heap<D>::begin_group(operation& op, class_lists& g) {
+template <class Logs>
+inline bool list_heap<Logs>::begin_group(operation& op, class_lists& g) {
     if (g.lists.epoch.load(std::memory_order_relaxed) == op.epoch()) [[likely]]
         return false;
-    if constexpr (D::durable) {
-        const u64 live = g.live.load(std::memory_order_relaxed) & 0xffffffff;
-        g.live.store(live << 32 | live, std::memory_order_release);
-        g.lists.begin(op.epoch());
-        op.my_lane().note_sticky(&g, sizeof(g));
-    } else {
-        g.lists.epoch.store(op.epoch(), std::memory_order_relaxed);
-    }
+    Logs::begin(op, g);
     return true;
 }
 
 /// First use of a lane's list in an epoch: what was freed in earlier epochs may be handed out now.
-template <class D>
-inline void heap<D>::begin(operation& op, u32 size_class, class_lists& g, remembered& m) {
+template <class Logs>
+inline void list_heap<Logs>::begin(operation& op, u32 size_class, class_lists& g, remembered& m) {
     if (!begin_group(op, g)) [[likely]]
         return;
     const u64 pending = g.lists.get(class_lists::pending);
@@ -180,26 +167,20 @@ inline void heap<D>::begin(operation& op, u32 size_class, class_lists& g, rememb
     m.pending_count = 0;
 }
 
-template <class D>
-inline void heap<D>::count(class_lists& g, std::int64_t difference) noexcept {
+template <class Logs>
+inline void list_heap<Logs>::count(class_lists& g, std::int64_t difference) noexcept {
     const u64 word = g.live.load(std::memory_order_relaxed);
     const u64 now = (word + static_cast<u64>(difference)) & 0xffffffff;
     g.live.store((word & ~u64{0xffffffff}) | now, std::memory_order_release);
 }
 
-template <class D>
-inline void heap<D>::set_next(operation& op, u64 block, u64 next) {
-    compact_cell& cell = cell_at(block);
-    if constexpr (D::durable) {
-        cell.write(next >> 4, op.failed(), op.epoch());
-        op.my_lane().note_once(&cell, sizeof(cell));
-    } else {
-        cell.now.store(next, std::memory_order_relaxed);  // next << 4 >> 4: offsets have low zeros
-    }
+template <class Logs>
+inline void list_heap<Logs>::set_next(operation& op, u64 block, u64 next) {
+    Logs::set_next(op, cell_at(block), next);
 }
 
-template <class D>
-inline u64 heap<D>::pop(operation& op, class_lists& g) {
+template <class Logs>
+inline u64 list_heap<Logs>::pop(operation& op, class_lists& g) {
     const u64 block = g.lists.get(class_lists::free);
     if (block == 0) return 0;
     const u64 next = next_block(block, op.failed(), op.epoch());
@@ -208,17 +189,8 @@ inline u64 heap<D>::pop(operation& op, class_lists& g) {
     return block;
 }
 
-template <class D>
-inline result<u64> heap<D>::allocate(operation& op, u64 payload) {
-    if constexpr (D::malloc_nodes) {
-        const u64 size = is_large(payload)
-                             ? align_up(payload + block_header_size, line_size)
-                             : block_size(class_of_block(payload + block_header_size));
-        void* p = size % line_size == 0 ? std::aligned_alloc(line_size, size) : std::malloc(size);
-        HF_CHECK(p != nullptr, "out of memory");
-        ends_with_process(p);
-        return reinterpret_cast<u64>(p) + block_header_size;
-    }
+template <class Logs>
+inline result<u64> list_heap<Logs>::allocate(operation& op, u64 payload) {
     lane& l = op.my_lane();
     const u32 size_class = class_of_block(payload + block_header_size);
     class_lists& g = lists(l.index, size_class);
@@ -237,37 +209,20 @@ inline result<u64> heap<D>::allocate(operation& op, u64 payload) {
     return block + block_header_size;
 }
 
-template <class D>
-inline void heap<D>::deallocate(operation& op, u64 offset, u64 payload) {
+template <class Logs>
+inline void list_heap<Logs>::deallocate(operation& op, u64 offset, u64 payload) {
     const u64 block = offset - block_header_size;
     if (is_large(payload)) [[unlikely]] {
-        if constexpr (!D::malloc_nodes) {
-            class_lists& g = lists(op.my_lane().index, extent_class);
-            begin_group(op, g);
-            count(g, -static_cast<std::int64_t>(extent_pages(payload)));
-            pages_.release(op, block);
-            return;
-        }
-    }
-    lane& l = op.my_lane();
-    const u32 size_class = is_large(payload) ? 0 : class_of_block(payload + block_header_size);
-    class_lists& g = lists(l.index, size_class);
-    remembered& m = memory(l)[size_class];
-    if constexpr (D::malloc_nodes) {  // the same grace period, then free()
-        if (begin_group(op, g)) {
-            for (u64 b = g.lists.get(class_lists::pending); b != 0;) {
-                auto* header = reinterpret_cast<compact_cell*>(b);
-                const u64 next = header->now.load(std::memory_order_relaxed);
-                std::free(header);
-                b = next;
-            }
-            g.lists.set(class_lists::pending, 0);
-        }
-        reinterpret_cast<compact_cell*>(block)->now.store(g.lists.get(class_lists::pending),
-                                                          std::memory_order_relaxed);
-        g.lists.set(class_lists::pending, block);
+        class_lists& g = lists(op.my_lane().index, extent_class);
+        begin_group(op, g);
+        count(g, -static_cast<std::int64_t>(extent_pages(payload)));
+        pages_.release(op, block);
         return;
     }
+    lane& l = op.my_lane();
+    const u32 size_class = class_of_block(payload + block_header_size);
+    class_lists& g = lists(l.index, size_class);
+    remembered& m = memory(l)[size_class];
     begin(op, size_class, g, m);
     const u64 head = g.lists.get(class_lists::pending);
     set_next(op, block, head);
@@ -279,4 +234,4 @@ inline void heap<D>::deallocate(operation& op, u64 offset, u64 payload) {
 
 }  // namespace hf
 
-#include "alloc/heap_slow.hpp"  // IWYU pragma: keep
+#include "checkpoint/heap/list_heap_slow.hpp"  // IWYU pragma: keep

@@ -8,8 +8,8 @@
 #include <set>
 #include <thread>
 
-#include "alloc/heap.hpp"
 #include "base/random.hpp"
+#include "checkpoint/heap/heap.hpp"
 #include "checkpoint/opening.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
@@ -69,19 +69,6 @@ class heap_test : public test::on_tmpfs {
     checkpointed_region up_;
     std::unique_ptr<durable_heap> heap_;
 };
-
-TEST(size_class, every_size_gets_the_smallest_block_that_holds_it) {
-    for (u64 size = 1; size <= largest_block; ++size) {
-        const u32 c = class_of_block(size);
-        ASSERT_GE(block_size(c), size);
-        ASSERT_TRUE(c == 0 || block_size(c - 1) < size) << size;
-        ASSERT_EQ(block_size(c) % 16, 0U);
-    }
-    for (u32 c = 0; c < block_classes; ++c) {
-        EXPECT_LE(u64{slab_blocks(c)} * block_size(c), u64{slab_pages(c)} * layout::page_size);
-        EXPECT_LT(slab_blocks(c), 1U << 16);
-    }
-}
 
 TEST_F(heap_test, blocks_of_whole_lines_start_on_a_line) {
     open();

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "alloc/audit.hpp"
-#include "alloc/heap.hpp"
 #include "base/random.hpp"
+#include "checkpoint/heap/audit.hpp"
+#include "checkpoint/heap/heap.hpp"
 #include "checkpoint/opening.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
@@ -79,9 +79,9 @@ class heap_audit_test : public test::on_tmpfs {
     audit_report look() {
         audit_report report;
         operation op(up_.checkpoint());
-        heap_audit audit(up_.file(), op.failed(), op.epoch(), report);
+        rolled_back_audit audit(up_.file(), op.failed(), op.epoch(), report);
         audit.read_runs();
-        audit.read_lists();
+        audit.read_free();
         for (const owned& o : mine_) {
             const auto p = audit.locate(o.offset);
             if (!p || !audit.fits(*p, o.payload)) {

@@ -1,4 +1,4 @@
-// heap_layout.hpp: every struct that the allocator lays into a region.
+// checkpoint/heap/layout.hpp: every struct that the rolled-back heap lays into a region.
 //
 //   heap segment:  | heap_segment 64 | page_descriptor x pages ... | page | page | ...
 //                    the header and the descriptors fill the first pages; the rest is handed out
@@ -8,37 +8,12 @@
 // epoch's start by itself.
 #pragma once
 
-#include "alloc/size_class.hpp"
+#include "alloc/geometry.hpp"
 #include "checkpoint/compact_cell.hpp"
 #include "checkpoint/logged_cell.hpp"
 #include "epoch/lane.hpp"
 
 namespace hf {
-
-inline constexpr u16 alloc_format_version = 1;
-
-enum class page_use : u8 {
-    free = 0,    ///< `pages` pages from here are free; 0 pages means 1
-    slab = 1,    ///< a slab of blocks of `size_class`
-    extent = 2,  ///< one large payload
-    system = 3,  ///< the heap's own
-};
-
-/// What a page descriptor's 44-bit value says; meaningful at the first page of a run only.
-struct page_run {
-    page_use use = page_use::free;
-    u32 size_class = 0;
-    u64 pages = 1;
-
-    [[nodiscard]] u64 pack() const noexcept {
-        return (static_cast<u64>(use) << 40) | (static_cast<u64>(size_class) << 32) | pages;
-    }
-    [[nodiscard]] static page_run unpack(u64 value) noexcept {
-        const u64 pages = value & 0xffffffff;
-        return {static_cast<page_use>((value >> 40) & 0xf), static_cast<u32>((value >> 32) & 0xff),
-                pages == 0 ? 1 : pages};
-    }
-};
 
 struct alignas(64) heap_segment {
     static constexpr u64 magic_value = 0x48465345474d4e54;  // "HFSEGMNT"

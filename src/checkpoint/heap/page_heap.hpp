@@ -1,22 +1,22 @@
-// page_heap.hpp: runs of 64 KiB pages, for slabs and large payloads.
+// checkpoint/heap/page_heap.hpp: runs of 64 KiB pages that roll back with an epoch.
 //
 // Purpose. Hands out runs of pages of the region's heap segments and takes them back, so that a
 // crash rolls all of it back to an epoch's start. Rare: once per slab, once per large value. A
 // mutex guards it.
 //
-// On the medium: heap_layout.hpp. A run's first page descriptor tells its use and length; the
+// On the medium: layout.hpp. A run's first page descriptor tells its use and length; the
 // frontier of a segment separates pages that were used at least once from those that never were.
 //
 // Invariants.
 //  H1  Walking a segment from first_usable to the frontier by the lengths of the runs meets every
-//  run's first
-//      page, at the end of every epoch.
+//      run's first page, at the end of every epoch.
 //  H2  A run that was freed in epoch e is handed out again only in a later epoch, and not while it
 //  is pinned.
 //  H3  What is reserved but not yet committed is durably free: a crash leaks nothing.
 //
-// The index of free runs is volatile. It is built by a walk over the descriptors when fresh space
-// has run out, never at opening, so that opening costs the same for any size.
+// The index of free runs (alloc/free_runs.hpp) is volatile. It is built by a walk over the
+// descriptors when fresh space has run out, never at opening, so that opening costs the same for
+// any size.
 //
 // Full region. reserve() grows the region by an eighth of its size (at least 64 MiB, at most 4 GiB,
 // or just what is asked for where the medium has no more); if that fails, the error is returned and
@@ -24,12 +24,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <mutex>
 #include <vector>
 
-#include "alloc/heap_layout.hpp"
+#include "alloc/free_runs.hpp"
 #include "checkpoint/operation.hpp"
+#include "checkpoint/heap/layout.hpp"
 
 namespace hf {
 
@@ -66,25 +66,34 @@ class page_heap {
     [[nodiscard]] u64 untouched_pages();
 
    private:
-    struct span {
-        u64 offset;  ///< of the segment
-        u64 pages;
-    };
     struct pending_run {
         u64 offset;
         u64 pages;
         u64 freed_in;
     };
 
-    [[nodiscard]] heap_segment& at(const span& s) const noexcept;
+    /// The descriptors as they count in epoch `current`: a descriptor_reader.
+    struct reader {
+        const page_heap& heap;
+        const failed_set& failed;
+        u64 current;
+        [[nodiscard]] u64 first_page(const heap_span& s) const noexcept {
+            return heap.at(s).first_usable;
+        }
+        [[nodiscard]] u64 end_page(const heap_span& s) const noexcept {
+            return heap.at(s).frontier.get(0);
+        }
+        [[nodiscard]] page_run run_at(const heap_span& s, u64 page) const noexcept {
+            return page_run::unpack(heap.at(s).descriptors()[page].read(failed, current));
+        }
+    };
+
+    [[nodiscard]] heap_segment& at(const heap_span& s) const noexcept;
     [[nodiscard]] compact_cell& descriptor(u64 offset) const noexcept;
-    [[nodiscard]] const span& span_of(u64 offset) const noexcept;
-    void add_segment(const segment& s);
     void write_descriptor(lane& l, const failed_set& failed, u64 offset, const page_run& run);
     [[nodiscard]] u64 take_free_run(operation& op, u64 pages);
     [[nodiscard]] u64 take_fresh(operation& op, u64 pages);
     [[nodiscard]] result<void> grow(u64 pages);
-    void insert_free(u64 offset, u64 pages);
     void return_pending(u64 current);
     void build_index(const failed_set& failed, u64 current);
 
@@ -92,9 +101,8 @@ class page_heap {
     heap_root* root_ = nullptr;
     u64 root_offset_ = 0;
     std::mutex mutex_;
-    std::vector<span> spans_;
-    std::map<u64, u64> free_by_offset_;     ///< offset -> pages
-    std::multimap<u64, u64> free_by_size_;  ///< pages -> offset
+    std::vector<heap_span> spans_;
+    free_runs free_;
     std::vector<pending_run> pending_;
     bool indexed_ = false;
 };

@@ -1,0 +1,60 @@
+// targets/commit_log.hpp: the smallest log that the committed heap can stand on
+// (committed_heap.hpp, C1 to C3).
+//
+// One a thread, in a segment of kind log of its own. Redo only: an entry is a list of word changes,
+// those of the heap and those of the words behind the log, which are the workload's. It is
+// committed by one word.
+//
+//   page 0  | length of the committed entry, 0: none | changes ... |
+//   page 1  | words of the workload ...                            |
+//
+// Persist order. The changes are durable before the length is; all changed words before it is 0.
+#pragma once
+
+#include "alloc/committed_heap.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace hf::lab {
+
+class commit_log {
+   public:
+    static constexpr u64 most_changes = 64;
+
+    /// The log of so many-th owner; it is made when there is none.
+    [[nodiscard]] static result<commit_log> open(region& r, u16 owner);
+
+    [[nodiscard]] committed::word& word_at(u64 index) const noexcept {
+        return *region_->at<committed::word>(words() + 8 * index);
+    }
+    void set_word(u64 index, u64 value) { mine_.push_back({words() + 8 * index, ~u64{0}, value}); }
+
+    /// On return all of it is committed.
+    void commit(std::span<const committed::word_change> of_heap);
+    /// Changes the words that are its own, and flushes them.
+    void apply();
+    /// What was flushed becomes durable, and the entry goes.
+    void drop();
+    /// As apply() and drop() behind a crash, for a heap that is not open; true if there was an
+    /// entry.
+    [[nodiscard]] result<bool> recover();
+
+   private:
+    struct page {
+        committed::word length;
+        u64 reserved[7];
+        committed::word changes[3 * most_changes];
+    };
+
+    commit_log(region& r, u64 offset) : region_(&r), offset_(offset) {}
+    [[nodiscard]] u64 words() const noexcept { return offset_ + page_size; }
+    [[nodiscard]] page& log() const noexcept { return *region_->at<page>(offset_); }
+    void change(const committed::word_change& c) const;
+
+    region* region_;
+    u64 offset_;
+    std::vector<committed::word_change> mine_;
+};
+
+}  // namespace hf::lab

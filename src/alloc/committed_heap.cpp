@@ -1,0 +1,165 @@
+#include "alloc/committed_heap.hpp"
+
+#include "base/check.hpp"
+
+namespace hf {
+
+using committed::slab;
+
+committed_heap::committed_heap(region& r)
+    : region_(r), space_(r), bins_(std::make_unique<bin[]>(shards * block_classes)) {}
+
+u32 committed_heap::my_shard() noexcept {
+    static std::atomic<u32> next{0};
+    thread_local const u32 mine = next.fetch_add(1, std::memory_order_relaxed) % shards;
+    return mine;
+}
+
+// -------------------------------------------------------------------------------------------- bins
+
+committed_heap::bin& committed_heap::lock_bin_of(const slab& s) noexcept {
+    for (;;) {
+        const u32 number = s.bin.load(std::memory_order_acquire);
+        bins_[number].lock.lock();
+        if (s.bin.load(std::memory_order_acquire) == number) return bins_[number];
+        bins_[number].lock.unlock();
+    }
+}
+
+void committed_heap::list(bin& b, slab& s) {
+    if (s.listed || s.free == 0) return;
+    s.listed = true;
+    b.with_room.push_back(&s);
+}
+
+void committed_heap::unlist(bin& b, slab& s) {
+    if (!s.listed) return;
+    s.listed = false;
+    std::erase(b.with_room, &s);
+}
+
+committed_heap::block committed_heap::take_from(bin& b) {
+    const std::lock_guard guard(b.lock);
+    if (b.with_room.empty()) return {};
+    slab& s = *b.with_room.back();
+    const u32 number = s.take();
+    if (s.free == 0) {
+        s.listed = false;
+        b.with_room.pop_back();
+    }
+    return {&s, number};
+}
+
+/// The slab may have been another bin's.
+void committed_heap::move(slab& s, u32 to) {
+    bin& from = lock_bin_of(s);
+    s.know();
+    unlist(from, s);
+    s.bin.store(to, std::memory_order_release);
+    from.lock.unlock();
+    bin& now = lock_bin_of(s);
+    list(now, s);
+    now.lock.unlock();
+}
+
+/// A slab of another shard with so many blocks free.
+bool committed_heap::take_over(u32 to, u32 least_free) {
+    for (u32 i = to % block_classes; i < shards * block_classes; i += block_classes) {
+        if (i == to) continue;
+        slab* found = nullptr;
+        {
+            const std::lock_guard guard(bins_[i].lock);
+            for (slab* s : bins_[i].with_room) {
+                if (s->free < least_free) continue;
+                found = s;
+                break;
+            }
+            if (found == nullptr) continue;
+            unlist(bins_[i], *found);
+            found->moving = true;
+            found->bin.store(to, std::memory_order_release);
+        }
+        bin& now = lock_bin_of(*found);
+        found->moving = false;
+        list(now, *found);
+        now.lock.unlock();
+        return true;
+    }
+    return false;
+}
+
+/// Gives the bin a slab with free blocks, of what there is. False: there is none.
+result<bool> committed_heap::find_room(u32 to) {
+    const u32 size_class = to % block_classes;
+    const u64 pages = slab_pages(size_class);
+    for (;;) {
+        if (slab* s = space_.take_dormant(size_class)) {
+            move(*s, to);
+            return true;
+        }
+        if (take_over(to, slab_blocks(size_class) / 2)) return true;
+        if (u64 offset = space_.take(pages)) {
+            move(space_.add_slab(offset, size_class), to);
+            return true;
+        }
+        const auto more = space_.index_next();
+        if (!more) return more;
+        if (!*more) return take_over(to, 1);
+    }
+}
+
+result<committed_heap::block> committed_heap::take_block(u32 shard, u32 size_class) {
+    const u32 number = shard * block_classes + size_class;
+    for (;;) {
+        if (const block b = take_from(bins_[number]); b.of != nullptr) return b;
+        const auto found = find_room(number);
+        if (!found) return tl::unexpected(found.error());
+        if (*found) continue;
+        const auto offset = space_.take_grown(slab_pages(size_class));
+        if (!offset) return tl::unexpected(offset.error());
+        move(space_.add_slab(*offset, size_class), number);
+    }
+}
+
+result<u64> committed_heap::take_extent(u64 pages) {
+    for (;;) {
+        if (u64 offset = space_.take(pages)) return offset;
+        const auto more = space_.index_next();
+        if (!more) return tl::unexpected(more.error());
+        if (!*more) return space_.take_grown(pages);
+    }
+}
+
+// ------------------------------------------------------------------------------------------ blocks
+
+bool committed_heap::release_block(const block& b) {
+    bin& of = lock_bin_of(*b.of);
+    b.of->know();
+    const bool was_owned = b.of->release(b.number);
+    of.lock.unlock();
+    return was_owned;
+}
+
+void committed_heap::keep_block(const block& b) {
+    bin& of = lock_bin_of(*b.of);
+    b.of->keep(b.number);
+    of.lock.unlock();
+}
+
+/// Pages that are a slab in this process only go back with its last block.
+void committed_heap::free_block(const block& b) {
+    slab& s = *b.of;
+    bin& of = lock_bin_of(s);
+    s.give_back(b.number);
+    const bool is_unused = s.free == s.blocks && !s.moving &&
+                           s.durable.load(std::memory_order_relaxed) == slab::stage::absent;
+    if (is_unused) {
+        unlist(of, s);
+    } else {
+        list(of, s);
+    }
+    of.lock.unlock();
+    if (is_unused) space_.drop(s);
+}
+
+}  // namespace hf

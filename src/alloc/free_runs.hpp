@@ -1,0 +1,45 @@
+// free_runs.hpp: the volatile index of free runs of pages, by place and by size.
+//
+// Runs that touch are joined here and nowhere else: what the descriptors say of them is the
+// policy's. Nothing here is durable. Concurrency: none; a heap's page mutex guards it.
+#pragma once
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "alloc/size_class.hpp"
+
+namespace hf {
+
+class free_runs {
+   public:
+    struct run {
+        u64 offset = 0;
+        u64 pages = 0;
+    };
+
+    /// From here on free; not yet in the index.
+    void insert(u64 offset, u64 pages);
+
+    /// The smallest run of at least `pages` pages that `may_take(offset)` has nothing against; what
+    /// is left of it stays in the index. Returned is the whole run; none: pages = 0.
+    template <class MayTake>
+    [[nodiscard]] run take(u64 pages, MayTake&& may_take) {
+        for (auto it = by_size_.lower_bound({pages, 0}); it != by_size_.end(); ++it) {
+            const run found{it->second, it->first};
+            if (!may_take(found.offset)) continue;
+            cut(found, pages);
+            return found;
+        }
+        return {};
+    }
+
+   private:
+    void cut(const run& whole, u64 pages);
+
+    std::map<u64, u64> by_offset_;           ///< offset -> pages
+    std::set<std::pair<u64, u64>> by_size_;  ///< pages, offset
+};
+
+}  // namespace hf

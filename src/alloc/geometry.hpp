@@ -1,0 +1,103 @@
+// geometry.hpp: how a heap divides its segments, whatever makes it durable.
+//
+// Purpose. One geometry, several policies. A segment of kind heap is cut into pages of 64 KiB:
+//
+//   heap segment:  | header, a descriptor for each page | page | page | page | ...
+//                    the heap's own first pages           runs of pages: slabs, extents, free ones
+//
+// A page's descriptor says what the run that begins there is; the words between are the policy's.
+// Segments follow each other in the file, and each begins with pages of the heap's own: so free
+// runs of two segments never touch.
+//
+// What is the policy's: how a descriptor is kept and changed, and how it is known which blocks of a
+// slab are free. A policy shows its descriptors as a `descriptor_reader`, and its books to the
+// audit as an `audit_view` (audit.hpp).
+//
+//   policy        durable are                               where
+//   rolled back   free lists, with an epoch                 checkpoint/heap/
+//   committed     a bit for each block, with a commit       alloc/committed/
+//   swept         nothing but each slab's class; which blocks are free is found by tracing from the
+//                 roots after a crash. It comes with the eager indexes: its place is alloc/swept/,
+//                 with a reader of its own descriptors, free_runs below it, and an audit_view that
+//                 calls free what no root reaches.
+#pragma once
+
+#include <concepts>
+
+#include "alloc/size_class.hpp"
+#include "region/region.hpp"
+
+namespace hf {
+
+inline constexpr u16 alloc_format_version = 1;
+
+enum class page_use : u8 {
+    free = 0,    ///< `pages` pages from here are free; 0 pages means 1
+    slab = 1,    ///< a slab of blocks of `size_class`
+    extent = 2,  ///< one large payload
+    system = 3,  ///< the heap's own
+};
+
+/// What a page descriptor's 44-bit value says; meaningful at the first page of a run only.
+struct page_run {
+    page_use use = page_use::free;
+    u32 size_class = 0;
+    u64 pages = 1;
+
+    [[nodiscard]] u64 pack() const noexcept {
+        return (static_cast<u64>(use) << 40) | (static_cast<u64>(size_class) << 32) | pages;
+    }
+    [[nodiscard]] static page_run unpack(u64 value) noexcept {
+        const u64 pages = value & 0xffffffff;
+        return {static_cast<page_use>((value >> 40) & 0xf), static_cast<u32>((value >> 32) & 0xff),
+                pages == 0 ? 1 : pages};
+    }
+};
+
+/// A heap segment, as a heap remembers it.
+struct heap_span {
+    u64 offset;  ///< of the segment
+    u64 pages;
+
+    [[nodiscard]] bool contains(u64 o) const noexcept {
+        return o >= offset && o - offset < pages * page_size;
+    }
+    [[nodiscard]] u64 page_of(u64 o) const noexcept { return (o - offset) / page_size; }
+    [[nodiscard]] u64 offset_of(u64 page) const noexcept { return offset + page * page_size; }
+};
+
+/// How a policy's descriptors are read: the run that begins at a page, and the pages of a segment
+/// that runs can lie in.
+template <class R>
+concept descriptor_reader = requires(const R& r, const heap_span& s, u64 page) {
+    { r.first_page(s) } -> std::same_as<u64>;
+    { r.end_page(s) } -> std::same_as<u64>;
+    { r.run_at(s, page) } -> std::same_as<page_run>;
+};
+
+/// Meets every run of a segment in order: visit(page, run). Stops when that returns false.
+template <descriptor_reader R, class Visit>
+bool walk_runs(const R& reader, const heap_span& s, Visit&& visit) {
+    const u64 end = reader.end_page(s);
+    for (u64 page = reader.first_page(s); page < end;) {
+        const page_run run = reader.run_at(s, page);
+        if (!visit(page, run)) return false;
+        page += run.pages;
+    }
+    return true;
+}
+
+/// Whether a run of slab, extent or free pages can begin where `room` pages are left.
+[[nodiscard]] bool is_possible(const page_run& run, u64 room) noexcept;
+
+inline constexpr u64 min_growth_pages = (u64{64} << 20) / page_size;
+inline constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
+
+/// A new heap segment: an eighth of the region (at least 64 MiB, at most 4 GiB), or just `least`
+/// pages where the medium has no more.
+[[nodiscard]] result<segment> grow_heap(region& r, u64 least);
+
+/// A heap that cannot be what it was made as.
+[[nodiscard]] error corrupt_heap(const region& r, u64 offset, std::string why);
+
+}  // namespace hf
