@@ -1,7 +1,5 @@
 #include "snapshot/machine.hpp"
 
-#include "recovery/driver.hpp"
-
 namespace hf {
 
 namespace {
@@ -32,24 +30,15 @@ result<std::unique_ptr<snapshot_machine>> snapshot_machine::open(const std::file
         m->region_->set_journal_shape(o.journal);
         m->region_->track_pages(o.tracking);
     }
-    recovery_driver up;
-    up.add(recovery_phase::header, "epochs", [&]() -> result<void> {
-        auto epochs = epoch_manager::open(*m->region_, o.epochs);
-        if (!epochs) return tl::unexpected(epochs.error());
-        m->epochs_ = std::move(*epochs);
-        return {};
-    });
-    up.add(recovery_phase::discipline, "session", [&] { return m->epochs_->start(); });
-    up.add(recovery_phase::discipline, "memory", [&]() -> result<void> {
-        const u64 bytes = m->memory().size();
-        if (bytes >= o.bytes || m->region_->read_only()) return {};
-        return m->grow(o.bytes - bytes);
-    });
-    up.add(recovery_phase::service, "clock", [&]() -> result<void> {
-        m->epochs_->start_clock();
-        return {};
-    });
-    if (auto ok = up.run(); !ok) return tl::unexpected(ok.error());
+    auto d = epoch_manager::open(*m->region_, o.epochs);
+    if (!d) return tl::unexpected(d.error());
+    m->epochs_ = std::move(*d);
+    if (auto ok = m->epochs_->start(); !ok) return tl::unexpected(ok.error());
+    const u64 bytes = m->memory().size();
+    if (bytes < o.bytes && !m->region_->read_only()) {
+        if (auto ok = m->grow(o.bytes - bytes); !ok) return tl::unexpected(ok.error());
+    }
+    m->epochs_->start_clock();
     return m;
 }
 
