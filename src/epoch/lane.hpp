@@ -69,6 +69,7 @@ class alignas(64) lane {
     /// Notes [p, p + n) as written just now; every later write to it is noted again.
     void note_once(const void* p, std::size_t n) noexcept {
         if (!track) return;
+        HF_ASSERT(may_append(), "L2: a line is noted by who is outside of the epoch");
         trace::noted(p, n);
         const u64 first = offset(p) / line_size;
         const u64 last = (offset(p) + n - 1) / line_size;
@@ -83,6 +84,7 @@ class alignas(64) lane {
     /// Notes [p, p + n) as dirty for the rest of the epoch.
     void note_sticky(const void* p, std::size_t n) {
         if (!track) return;
+        HF_ASSERT(may_append(), "L2: a line is noted by who is outside of the epoch");
         trace::noted(p, n);
         const u64 first = offset(p) / line_size;
         const u64 last = (offset(p) + n - 1) / line_size;
@@ -111,6 +113,9 @@ class alignas(64) lane {
     }
 
    private:
+    /// The owner is inside; lane 0 belongs to whoever has stopped the world.
+    [[nodiscard]] bool may_append() const noexcept { return index == 0 || presence.is_up(); }
+
     static constexpr std::size_t once_capacity = 2048;
     static constexpr std::size_t preflush_batch = 512;
     static constexpr std::size_t preflush_lag = std::size_t{1} << 16;  // about 0.5 ms of write-back
