@@ -10,6 +10,11 @@ target_include_directories(hf_headers INTERFACE
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 target_link_libraries(hf_headers INTERFACE tl::expected Threads::Threads)
+if(HF_CRASHLAB)
+  target_compile_definitions(hf_headers INTERFACE HF_TRACE=1 HF_PERSIST_POINTS=1)
+  target_include_directories(hf_headers INTERFACE
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/holdfast/internal>")
+endif()
 
 # Adds those of the given directories (patterns are allowed) that have a CMakeLists.txt.
 macro(hf_add_directories)

@@ -24,11 +24,6 @@
 
 namespace {
 
-int number_from_environment() {
-    const char* text = std::getenv("HF_MUTANT");
-    return text == nullptr ? 0 : std::atoi(text);
-}
-
 hf::lab::limits limits_of_pass(unsigned pass) {
     // Many a mutant needs the right workload, not a deep search: so the first passes are shallow.
     constexpr hf::lab::limits shallow{
@@ -71,10 +66,6 @@ const hf::lab::target_description* target_called(const std::string& name) {
 }
 
 }  // namespace
-
-namespace hf {
-extern const int mutant_number = number_from_environment();
-}
 
 namespace {
 

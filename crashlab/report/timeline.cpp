@@ -114,15 +114,22 @@ std::string words_about_files(const crash_model& m, const stage& s) {
 
 class stage_drawer {
    public:
-    stage_drawer(const told_stage& told, const source_places& places, const target* who)
-        : told_(told), places_(places), who_(who), model_(told.before) {}
+    stage_drawer(const told_stage& told, const source_places& places, const target* who,
+                 bool only_operations)
+        : told_(told),
+          places_(places),
+          who_(who),
+          only_operations_(only_operations),
+          model_(told.before) {}
 
     timeline_stage draw() {
         timeline_stage s;
         s.events = static_cast<u32>(told_.trace.size());
         s.crash = std::min(told_.crash.event, s.events);
         for (u32 i = 0; i < s.crash; ++i) model_.advance(told_.trace[i]);
-        for (const u64 line : lines_of(model_, told_.crash)) s.held.push_back(hold(line));
+        if (!only_operations_) {
+            for (const u64 line : lines_of(model_, told_.crash)) s.held.push_back(hold(line));
+        }
         s.file = words_about_files(model_, told_.crash);
         for (u32 i = 0; i < s.crash; ++i) {
             if (is_drawn(told_.trace[i])) s.rows.push_back(row(i));
@@ -156,6 +163,7 @@ class stage_drawer {
     }
 
     bool is_drawn(const event& e) const {
+        if (only_operations_) return e.kind == event_kind::begin || e.kind == event_kind::end;
         switch (e.kind) {
             case event_kind::store:
             case event_kind::flush:
@@ -206,6 +214,7 @@ class stage_drawer {
     const told_stage& told_;
     const source_places& places_;
     const target* who_;
+    bool only_operations_;
     crash_model model_;
     std::set<u64> drawn_;
     std::map<u32, fate> fates_;
@@ -268,7 +277,11 @@ timeline make_timeline(std::string title, const finding& f, const std::vector<to
     t.title = std::move(title);
     t.what = f.what;
     t.asked = words_of_probe(f);
-    for (const told_stage& s : stages) t.stages.push_back(stage_drawer(s, places, who).draw());
+    // What was returned before any crash is no matter of lines.
+    const bool is_of_run = f.asked == probe::run;
+    for (const told_stage& s : stages) {
+        t.stages.push_back(stage_drawer(s, places, who, is_of_run).draw());
+    }
     return t;
 }
 
