@@ -144,11 +144,12 @@ std::map<u64, std::vector<frame>> look_up(const std::set<u64>& addresses) {
     return {};
 }
 
-/// Wrappers around a store say nothing, and neither does the compiler's library.
+/// Wrappers around a store say nothing, and neither does an installed library.
 bool is_worth_showing(const frame& f) {
-    const bool is_persist = f.file.starts_with("src/persist/") ||
-                            f.file.find("/holdfast/internal/persist/") != std::string::npos;
-    return !f.file.starts_with("/usr/") && !is_persist && short_name(f.function) != "store";
+    const bool is_installed = f.file.starts_with("/usr/") ||
+                              f.file.find("/holdfast/internal/") != std::string::npos;
+    return !is_installed && !f.file.starts_with("src/persist/") &&
+           short_name(f.function) != "store";
 }
 
 std::string text_of(const frame& f) {

@@ -4,7 +4,7 @@
 // binutils') over all addresses of a trace turns them into files and lines; without either, a place
 // is its address in hexadecimal. Paths in the checkout are relative to it.
 //
-// What is shown. The innermost function that is not in src/persist/ or the compiler's library:
+// What is shown. The innermost function that is not in src/persist/ or an installed library:
 // whoever asked for the flush, not the instruction that does it.
 #pragma once
 

@@ -314,7 +314,7 @@ TEST(a_read_that_is_not_validated, is_found_by_many_schedules_and_told_with_its_
                          }),
               found->what);
     const std::string text = to_text(make_timeline("rack", *found, stages, {}, t.get()));
-    EXPECT_NE(text.find("read 1"), std::string::npos) << text;
+    EXPECT_NE(text.find("  read "), std::string::npos) << text;
     EXPECT_NE(text.find("what the run itself returned"), std::string::npos) << text;
 }
 
