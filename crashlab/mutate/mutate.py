@@ -88,46 +88,59 @@ def is_left_out(mutant, room):
     return mutant.kind not in logic.KINDS and (mutant.file in room.skip or room.targets == "none")
 
 
-def copy_and_mutate(origin, all_rooms, unfit=frozenset()):
-    """Returns all mutants, numbered from 1; the tree is without those that are `unfit`."""
-    files, wanted = [], set()
+def is_copied(path):
+    return path.is_file() and "__pycache__" not in path.parts
+
+
+def files_below(origin):
+    """Path and name of each file that the mutated tree has."""
     for top in COPIED:
         start = origin / top
-        if not start.exists():
+        if start.is_file():
+            yield start, top
+        elif start.is_dir():
+            for path in sorted(p for p in start.rglob("*") if is_copied(p)):
+                yield path, str(path.relative_to(origin))
+
+
+def find(origin, all_rooms):
+    """What can be broken: the files by name, parsed, and all mutants, numbered from 1."""
+    parsed, mutants = {}, []
+    for path, name in files_below(origin):
+        room = all_rooms.of(name)
+        if room is None or path.suffix not in (".hpp", ".cpp"):
             continue
-        for path in [start] if start.is_file() else sorted(start.rglob("*")):
-            if not path.is_file() or "__pycache__" in path.parts:
-                continue
-            name = str(path.relative_to(origin))
-            wanted.add(name)
-            target = TREE / name
-            room = all_rooms.of(name)
-            if room and path.suffix in (".hpp", ".cpp"):
-                found = sources.File(name, path.read_text(), room)
-                found.parse()
-                found.mutants = [m for m in found.mutants if not is_left_out(m, room)]
-                files.append((found, target))
-            elif name == "crashlab/CMakeLists.txt":
-                put(target, path.read_text() + HUNT_RULE)
-            elif not target.exists() or not filecmp.cmp(path, target, shallow=False):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
-                shutil.copymode(path, target)
-    mutants = []
-    for found, _ in files:
+        found = sources.File(name, path.read_text(), room)
+        found.parse()
+        found.mutants = [m for m in found.mutants if not is_left_out(m, room)]
+        parsed[name] = found
         for mutant in sorted(found.mutants, key=lambda m: m.line):
             mutant.number = len(mutants) + 1
             mutants.append(mutant)
     sources.tell_apart(mutants)
+    return parsed, mutants
+
+
+def write_tree(origin, parsed, mutants, unfit=frozenset()):
+    """The mutated tree, without the mutants that are `unfit`. A mutant that has no number is one
+    that is left out."""
+    wanted = set()
     out = {0} | {m.number for m in mutants if m.key() in unfit}
-    for found, target in files:
-        put(target, found.mutated(out))
-    for top in COPIED:
-        for path in (TREE / top).rglob("*") if (TREE / top).is_dir() else []:
-            if path.is_file() and str(path.relative_to(TREE)) not in wanted:
-                path.unlink()
+    for path, name in files_below(origin):
+        wanted.add(name)
+        target = TREE / name
+        if name in parsed:
+            put(target, parsed[name].mutated(out))
+        elif name == "crashlab/CMakeLists.txt":
+            put(target, path.read_text() + HUNT_RULE)
+        elif not target.exists() or not filecmp.cmp(path, target, shallow=False):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+            shutil.copymode(path, target)
+    for path, name in list(files_below(TREE)):
+        if name not in wanted:
+            path.unlink()
     put(PLACE / "mutants.json", json.dumps([vars(m) for m in mutants], indent=1) + "\n")
-    return mutants
 
 
 def configure(tree, preset, *more):
@@ -154,8 +167,13 @@ def blamed(text, tree, mutants):
         path = (tree / found["file"]).resolve()
         if path.is_relative_to(TREE):
             places.add((str(path.relative_to(TREE)), int(found["line"])))
-    return [m for m in mutants if m.kind in logic.KINDS
-            and any(m.file == file and 0 <= line - m.line < 3 for file, line in places)]
+    found = []
+    for file, line in places:
+        near = [m for m in mutants if m.kind in logic.KINDS and m.file == file
+                and 0 <= line - m.line < 4]
+        # A condition may be longer than its first line.
+        found += [m for m in near if m.line == line] or near
+    return found
 
 
 def compile_tree(tree, wanted):
@@ -166,8 +184,11 @@ def compile_tree(tree, wanted):
     return None if done.returncode == 0 else done.stdout
 
 
-def build(origin, all_rooms, mutants, with_lab, programs):
-    """Leaves out mutants that do not compile, until all that is left does."""
+def build(origin, parsed, mutants, with_lab, programs):
+    """Leaves out mutants that do not compile, until all that is left does. Returns those."""
+    place = PLACE / "unfit.json"
+    unfit = {tuple(k) for k in json.loads(place.read_text())} if place.exists() else set()
+    write_tree(origin, parsed, mutants, unfit)
     trees = []
     if with_lab:
         configure(HUNT.parents[1], "lab")
@@ -175,9 +196,6 @@ def build(origin, all_rooms, mutants, with_lab, programs):
     if programs:
         configure(TESTS, "dev", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g0")
         trees.append((TESTS, programs))
-    place = PLACE / "unfit.json"
-    unfit = {tuple(k) for k in json.loads(place.read_text())} if place.exists() else set()
-    mutants = copy_and_mutate(origin, all_rooms, unfit) if unfit else mutants
     for tree, wanted in trees:
         say(f"building all mutants into {', '.join(wanted)}")
         while text := compile_tree(tree, wanted):
@@ -187,7 +205,7 @@ def build(origin, all_rooms, mutants, with_lab, programs):
             unfit |= more
             say(f"{len(unfit)} mutants do not compile and are left out")
             put(place, json.dumps(sorted(unfit)))
-            mutants = copy_and_mutate(origin, all_rooms, unfit)
+            write_tree(origin, parsed, mutants, unfit)
     return [m for m in mutants if m.key() not in unfit]
 
 
@@ -371,9 +389,9 @@ def main():
         all_rooms = rooms.read(origin)
     if options.no_build:
         listed = json.loads((PLACE / "mutants.json").read_text())
-        mutants = [sources.Mutant(**m) for m in listed]
+        parsed, mutants = {}, [sources.Mutant(**m) for m in listed]
     else:
-        mutants = copy_and_mutate(origin, all_rooms)
+        parsed, mutants = find(origin, all_rooms)
     chosen = choose(mutants, all_rooms, options)
     arguments = argued.read(ROOT / "crashlab" / "mutate" / "argued.txt")
     if options.list:
@@ -381,7 +399,7 @@ def main():
             show(m, "argued" if m.key() in arguments else "", "")
         print(f"  {'mutants':<10}{len(chosen):4}")
         return 0
-    return run(options, origin, all_rooms, mutants, chosen, arguments)
+    return run(options, origin, all_rooms, parsed, mutants, chosen, arguments)
 
 
 def needs_lab(mutant, all_rooms, options):
@@ -390,13 +408,13 @@ def needs_lab(mutant, all_rooms, options):
     return not options.no_lab and all_rooms.of(mutant.file).targets != "none"
 
 
-def run(options, origin, all_rooms, mutants, chosen, arguments):
+def run(options, origin, all_rooms, parsed, mutants, chosen, arguments):
     """Builds, judges, tells; returns the exit status."""
     with_lab = any(needs_lab(m, all_rooms, options) for m in chosen)
     programs = sorted({name for m in chosen if m.kind in logic.KINDS
                        for name, _ in all_rooms.of(m.file).tests})
     if not options.no_build:
-        existing = build(origin, all_rooms, mutants, with_lab, programs)
+        existing = build(origin, parsed, mutants, with_lab, programs)
         fit = {m.key() for m in existing}
         say(f"{sum(m.key() not in fit for m in chosen)} of those that are meant do not compile")
         chosen = [m for m in existing if m.key() in {c.key() for c in chosen}]

@@ -195,6 +195,7 @@ def judges_a_small_tree():
         expect(status == 1, "a survivor is no success")
         unfit = json.loads((mutate.PLACE / "unfit.json").read_text())
         expect([u[3] for u in unfit] == ["old < now"], "what does not compile is left out")
+        print("   killed:", [(m["kind"], m["text"]) for m in killed]) if len(killed) != 6 else None
         expect(len(killed) == 6 and all(m["target"] == "toy_test" for m in killed),
                "what the test notices is killed by it")
         expect(all((place / name).read_text() == text for name, text in files.items()),

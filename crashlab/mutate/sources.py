@@ -246,6 +246,9 @@ class File:
         name = None
         depth_end = i
         for k in range(first, i):
+            if self.tokens[k].text == "operator":
+                name = "operator"
+                break
             if k + 1 <= depth_end and self.tokens[k].kind == "name" and self.is_at(k + 1, "("):
                 name = self.tokens[k].text
                 break
