@@ -1,4 +1,5 @@
-# Installation of the crash lab: its library, the rooms as it sees them (instrumented), their headers.
+# Installation of the crash lab: its library, the rooms as it sees them (instrumented), and their
+# headers.
 #
 #   find_package(holdfast REQUIRED COMPONENTS crashlab)
 #   add_library(my_queue STATIC my_queue.cpp my_target.cpp)
@@ -29,7 +30,10 @@ install(DIRECTORY src/ DESTINATION "${lab_includes}" COMPONENT crashlab
   FILES_MATCHING PATTERN "*.hpp")
 
 configure_file(cmake/holdfastCrashlab.cmake.in holdfastCrashlab.cmake @ONLY)
-set(find_dependencies "find_dependency(Threads)\nfind_dependency(tl-expected)\nfind_dependency(fmt)\n")
+set(find_dependencies "")
+foreach(dependency IN ITEMS Threads tl-expected fmt)
+  string(APPEND find_dependencies "find_dependency(${dependency})\n")
+endforeach()
 configure_package_config_file(cmake/holdfastConfig.cmake.in holdfastConfig.cmake
   INSTALL_DESTINATION "${config_directory}"
   NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)

@@ -185,8 +185,6 @@ std::unique_ptr<survivor> victim::recover(u64) {
     throw std::logic_error("a target overrides recover() or recover_after()");
 }
 
-std::unique_ptr<survivor> victim::recover_after(const promised& all) {
-    return recover(all.epoch);
-}
+std::unique_ptr<survivor> victim::recover_after(const promised& all) { return recover(all.epoch); }
 
 }  // namespace hf::lab

@@ -58,8 +58,9 @@ void run_round(laboratory& lab, const campaign_options& o, u64 round, double mos
     const double share = has_schedules ? 0.6 : 1;
     explore_one(lab, o, seed, limits_of_round(round), [&] { return time.is_over_share(share); }, r);
     for (u64 s = 0; has_schedules && s < o.schedules && !r.found && !time.is_over(); ++s) {
-        explore_one(lab, o, seed_of_schedule(seed, s), limits_of_schedule(),
-                    [&] { return time.is_over(); }, r);
+        explore_one(
+            lab, o, seed_of_schedule(seed, s), limits_of_schedule(), [&] { return time.is_over(); },
+            r);
     }
     r.seconds += time.used();
     ++r.rounds;

@@ -4,8 +4,8 @@
 //   stage    = event ":" [line "=" number {"," line "=" number}]
 //   probe    = "recovery" | "inspection" | "work" | "question" number | "run"
 //
-// Lines are in hexadecimal; "length" and "name" are the first file's, "length1" the second's. Numbers are those of the contents
-// that the model lists for the line (model/line.hpp).
+// Lines are in hexadecimal; "length" and "name" are the first file's, "length1" the second's.
+// Numbers are those of the contents that the model lists for the line (model/line.hpp).
 #pragma once
 
 #include "crashlab/explore/explorer.hpp"

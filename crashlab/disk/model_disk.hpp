@@ -114,9 +114,9 @@ class model_disk final : public journal::block_file {
         return left;
     }
 
-    u64 capacity = ~u64{0};     ///< bytes up to which extend() succeeds
-    std::string label;              ///< in a story
-    disk_story* story = nullptr;    ///< if set: told of every call
+    u64 capacity = ~u64{0};       ///< bytes up to which extend() succeeds
+    std::string label;            ///< in a story
+    disk_story* story = nullptr;  ///< if set: told of every call
     u64* calls_left = nullptr;  ///< so many calls of write() and sync() succeed yet; may be shared
 
    private:

@@ -31,7 +31,9 @@ struct choice {
 };
 
 /// Of a file's length, and of its name.
-[[nodiscard]] constexpr u64 length_of_file(unsigned file) noexcept { return ~u64{0} - 1 - 2 * file; }
+[[nodiscard]] constexpr u64 length_of_file(unsigned file) noexcept {
+    return ~u64{0} - 1 - 2 * file;
+}
 [[nodiscard]] constexpr u64 name_of_file(unsigned file) noexcept { return ~u64{0} - 2 - 2 * file; }
 inline constexpr u64 choice_of_length = length_of_file(0);
 inline constexpr u64 choice_of_name = name_of_file(0);

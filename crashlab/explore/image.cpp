@@ -130,8 +130,7 @@ u64 image::file_length(unsigned file) {
     auto& length = files_[file].length;
     if (!length) {
         const file_fact& f = model_->length(file);
-        const bool is_old =
-            f.sure == f.now || choices_->choose(length_of_file(file), 2) == 0;
+        const bool is_old = f.sure == f.now || choices_->choose(length_of_file(file), 2) == 0;
         length = is_old ? f.sure : f.now;
     }
     return *length;

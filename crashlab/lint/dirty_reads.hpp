@@ -37,9 +37,9 @@
 //     alone: the fence behind a persist point of lint_rules::lasting. Here: the failed set is
 //     emptied since every leaf was seen to be undone, and perhaps by another thread.
 //
-// Which loads. A load with acquire order is meant to be acted upon; an optimistic reader's plain and
-// relaxed ones are thrown away when its validation fails. reads::acquiring looks at the first kind
-// alone.
+// Which loads. A load with acquire order is meant to be acted upon; an optimistic reader's plain
+// and relaxed ones are thrown away when its validation fails. reads::acquiring looks at the first
+// kind alone.
 //
 // Limits. No data flow is followed: that B acts behind L counts as acting upon it. One fence for S
 // and for what rests on it is silent, although the medium has no order between the two; so is what

@@ -20,8 +20,8 @@
 // loads (laboratory::record(..., loads::dirty)); the others don't mind them.
 //
 // Which hold. The first two are about epochs, and hold where promise is at_epoch_end; the next two
-// and released_early are about operations (begin_operation(), end_operation()), and hold where it is
-// at_once: a store made inside of an operation is sure when it returns; what a release store
+// and released_early are about operations (begin_operation(), end_operation()), and hold where it
+// is at_once: a store made inside of an operation is sure when it returns; what a release store
 // publishes, that is every store to another line that the operation has made before it, is sure
 // first; and so is what a lock guards when it is given back, or whoever takes it has to see to it
 // (dirty_read). lint_rules::silent turns single ones off.

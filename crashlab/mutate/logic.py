@@ -183,7 +183,8 @@ class Logic:
     def conjunct(self, sign, first, last):
         if first > last or self.tokens[first].text == "...":
             return
-        m = self.add("drop conjunct", first, last, f"{self.f.text(first, last)} in a chain of {sign}")
+        text = f"{self.f.text(first, last)} in a chain of {sign}"
+        m = self.add("drop conjunct", first, last, text)
         before = "(::hf::is_mutant(@) || (" if sign == "&&" else "(!::hf::is_mutant(@) && ("
         self.wrap(first, last, m, before, "))")
 

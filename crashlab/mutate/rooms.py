@@ -8,7 +8,7 @@
     note NAME...              calls that enter something in a list of lines to be written back
     log NAME...               calls that must come before a first change
     mark NAME...              calls that tell other threads of a change (mark_* are, without saying)
-    validation NAME...        calls that say whether what was read holds; dropped, nothing has changed
+    validation NAME...        calls that say that what was read may not hold; dropped: it holds
     volatile REGEX: WHY       statements of this room that store to what no crash needs
 
 A line that begins with # is a comment.

@@ -406,7 +406,8 @@ class File:
             if one is None or two is None or one.text == two.text:
                 continue
             is_stores = isinstance(one, Store) and isinstance(two, Store)
-            m = Mutant("swap stores" if is_stores else "swap calls", self.name, one.line, one.function,
+            kind = "swap stores" if is_stores else "swap calls"
+            m = Mutant(kind, self.name, one.line, one.function,
                        f"{one.text.rstrip(';')}; {two.text.rstrip(';')}")
             self.mutants.append(m)
             for here, other in ((one, two), (two, one)):

@@ -146,8 +146,8 @@ std::map<u64, std::vector<frame>> look_up(const std::set<u64>& addresses) {
 
 /// Wrappers around a store say nothing, and neither does an installed library.
 bool is_worth_showing(const frame& f) {
-    const bool is_installed = f.file.starts_with("/usr/") ||
-                              f.file.find("/holdfast/internal/") != std::string::npos;
+    const bool is_installed =
+        f.file.starts_with("/usr/") || f.file.find("/holdfast/internal/") != std::string::npos;
     return !is_installed && !f.file.starts_with("src/persist/") &&
            short_name(f.function) != "store";
 }

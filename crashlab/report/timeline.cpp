@@ -90,9 +90,9 @@ std::string words_about_file(const crash_model& m, const stage& s, unsigned file
     std::string words;
     if (length.sure != length.now) {
         const bool is_new = chosen_for(s, length_of_file(file)) != 0;
-        words = fmt::format("the file{} has {} bytes ({})", which,
-                            is_new ? length.now : length.sure,
-                            is_new ? "the new length" : "the new length was lost");
+        words =
+            fmt::format("the file{} has {} bytes ({})", which, is_new ? length.now : length.sure,
+                        is_new ? "the new length" : "the new length was lost");
     }
     if (name.sure != name.now) {
         words += words.empty() ? "" : "; ";

@@ -141,7 +141,8 @@ int lstat(const char* path, struct stat* s) {
 }
 
 int fstat(int fd, struct stat* s) {
-    return file_of(fd) != no_file ? describe(file_of(fd), s) : static_cast<int>(real(SYS_fstat, fd, s));
+    return file_of(fd) != no_file ? describe(file_of(fd), s)
+                                  : static_cast<int>(real(SYS_fstat, fd, s));
 }
 
 int fstatfs(int fd, struct statfs* s) {

@@ -100,13 +100,13 @@ void __tsan_write_range(void* p, unsigned long n) { tell_writing(p, n, ordering:
         return expected;                                                                         \
     }
 
-#define HF_BEFORE_MODIFYING                                                                   \
-    hf::lab::yield();                                                                         \
-    tell_reading(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p), HF_PC,  \
-                 acquires(order));                                                            \
-    tell_writing(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p),         \
-                 how_stored(order), HF_PC);                                                   \
-    if (acquires(order)) passed_acquire(HF_PC);                                               \
+#define HF_BEFORE_MODIFYING                                                                  \
+    hf::lab::yield();                                                                        \
+    tell_reading(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p), HF_PC, \
+                 acquires(order));                                                           \
+    tell_writing(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p),        \
+                 how_stored(order), HF_PC);                                                  \
+    if (acquires(order)) passed_acquire(HF_PC);                                              \
     if (releases(order)) before_release(p, HF_PC);
 
 #define HF_MODIFY(bits, type, name, builtin)                                 \

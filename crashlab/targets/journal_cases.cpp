@@ -49,10 +49,11 @@ std::function<bool(std::size_t)> taken_in(u32 draw, std::size_t unsure, xoshiro2
 
 /// Asked again it gives the same answers, in whatever order.
 std::function<bool(std::size_t)> remembering(std::function<bool(std::size_t)> taken) {
-    return [taken = std::move(taken), known = std::map<std::size_t, bool>()](std::size_t i) mutable {
-        const auto found = known.find(i);
-        return found != known.end() ? found->second : known.emplace(i, taken(i)).first->second;
-    };
+    return
+        [taken = std::move(taken), known = std::map<std::size_t, bool>()](std::size_t i) mutable {
+            const auto found = known.find(i);
+            return found != known.end() ? found->second : known.emplace(i, taken(i)).first->second;
+        };
 }
 
 class journal_target final : public disk_target {

@@ -1,5 +1,5 @@
-// targets/target.hpp: what the lab explores. The public part is holdfast/crashlab/target.hpp; here is
-// what only this house has: targets on disks.
+// targets/target.hpp: what the lab explores. The public part is holdfast/crashlab/target.hpp; here
+// is what only this house has: targets on disks.
 #pragma once
 
 #include "base/bits.hpp"

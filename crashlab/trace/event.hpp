@@ -19,7 +19,7 @@ enum class event_kind : u8 {
     point,      ///< persist point number `value`
     length,     ///< file number `where` has `value` bytes
     link,       ///< file number `where` has its name
-    sync,       ///< content of file number `where` written by system calls, and its length, are sure
+    sync,  ///< content of file number `where` written by system calls, and its length, are sure
     sync_name,  ///< all names are sure
     load,       ///< of bytes that another thread's store, number `value`, has not made sure
     acquire,    ///< of an atomic anywhere in memory: a lock is taken, a flag is seen

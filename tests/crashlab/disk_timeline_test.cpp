@@ -1,5 +1,5 @@
-#include "crashlab/disk/model_disk.hpp"
 #include "crashlab/report/disk_timeline.hpp"
+#include "crashlab/disk/model_disk.hpp"
 #include "crashlab/targets/target.hpp"
 
 #include <gtest/gtest.h>

@@ -117,12 +117,8 @@ TEST(reads_of_a_run, do_not_go_back) {
     h.reads(8, "k");
     h.reads(9, "k");
     const auto both = [&](u64 first, u64 second) {
-        return is_explained(h, trace_maker()
-                                   .begun(1)
-                                   .begun(8)
-                                   .ended(8, 5, first)
-                                   .begun(9)
-                                   .ended(9, 5, second));
+        return is_explained(
+            h, trace_maker().begun(1).begun(8).ended(8, 5, first).begun(9).ended(9, 5, second));
     };
     EXPECT_TRUE(both(0, 1));
     EXPECT_TRUE(both(1, 1));
@@ -156,9 +152,9 @@ TEST(rule_returned_early, fires_for_a_store_that_is_on_its_way_when_its_operatio
 
 TEST(rule_returned_early, leaves_alone_what_was_stored_before_or_by_others) {
     EXPECT_EQ(fires(trace_maker().store(line, 1).begun(1).ended(1), rule::returned_early), 0U);
-    EXPECT_EQ(fires(trace_maker().begun(1).by(1).store(line, 1).by(0).ended(1),
-                    rule::returned_early),
-              0U);
+    EXPECT_EQ(
+        fires(trace_maker().begun(1).by(1).store(line, 1).by(0).ended(1), rule::returned_early),
+        0U);
 }
 
 TEST(rule_published_early, fires_for_a_release_store_before_what_it_publishes_is_sure) {
@@ -166,9 +162,9 @@ TEST(rule_published_early, fires_for_a_release_store_before_what_it_publishes_is
     EXPECT_EQ(fires(trace_maker(filled).store(other, 2), rule::published_early), 1U);
     EXPECT_EQ(fires(trace_maker(filled).fence().store(other, 2), rule::published_early), 0U);
     EXPECT_EQ(fires(trace_maker(filled).store(line + 8, 2), rule::published_early), 0U);
-    EXPECT_EQ(fires(trace_maker(filled).store(other, 2, 1, store_kind::plain),
-                    rule::published_early),
-              0U);
+    EXPECT_EQ(
+        fires(trace_maker(filled).store(other, 2, 1, store_kind::plain), rule::published_early),
+        0U);
 }
 
 TEST(rule_released_early, fires_for_a_lock_given_back_with_a_store_on_its_way) {

@@ -1,19 +1,19 @@
-/// @file
-/// What operations on keys wrote and read, and whether that can be explained. For targets whose
-/// discipline promises each operation at once, and for what threads read in any discipline.
-///
-/// A value is explainable if some order of the operations, in which none comes before another that
-/// had returned when it began, has it there. For a read, and for what a crash has left (a read
-/// behind everything), that means of the operation W that wrote the value:
-///
-///   W had begun when the read returned, and
-///   no other write N of the key began when W was surely done and was itself surely done when the
-///   read began.
-///
-/// A write is surely done when it has returned, or when somebody who has returned has read its
-/// value. (Per key this is Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 1997: with
-/// values that are written once it can be decided by looking at pairs. What survives a crash:
-/// Izraelevitz et al., "Linearizability of persistent memory objects", DISC 2016.)
+// holdfast/crashlab/key_history.hpp: what operations on keys wrote and read, and whether that can
+// be explained. For targets whose discipline promises each operation at once, and for what threads
+// read in any discipline.
+//
+// A value is explainable if some order of the operations, in which none comes before another that
+// had returned when it began, has it there. For a read, and for what a crash has left (a read
+// behind everything), that means of the operation W that wrote the value:
+//
+//   W had begun when the read returned, and
+//   no other write N of the key began when W was surely done and was itself surely done when the
+//   read began.
+//
+// A write is surely done when it has returned, or when somebody who has returned has read its
+// value. (Per key this is Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 1997:
+// with values that are written once it can be decided by looking at pairs. What survives a crash:
+// Izraelevitz et al., "Linearizability of persistent memory objects", DISC 2016.)
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>
@@ -38,9 +38,7 @@ class key_history {
         of_[key].writes.push_back({operation, value});
     }
     /// The operation's result will be the value that it has read.
-    void reads(number operation, const std::string& key) {
-        of_[key].reads.push_back(operation);
-    }
+    void reads(number operation, const std::string& key) { of_[key].reads.push_back(operation); }
     [[nodiscard]] std::vector<std::string> keys() const {
         std::vector<std::string> all;
         for (const auto& [key, k] : of_) all.push_back(key);
@@ -53,7 +51,8 @@ class key_history {
             for (const number r : k.reads) {
                 const auto o = all.operations.find(r);
                 if (o == all.operations.end() || !o->second.has_returned()) continue;
-                if (k.explains(all, o->second.result, o->second.begun, o->second.returned)) continue;
+                if (k.explains(all, o->second.result, o->second.begun, o->second.returned))
+                    continue;
                 throw violation("operation " + std::to_string(r) + " read " +
                                 words_of(o->second.result) + " of the key " + key +
                                 ", which was not there at any moment of it");
@@ -65,9 +64,9 @@ class key_history {
     void judge_remains(const promised& all, const std::string& key, number found) const {
         const auto k = of_.find(key);
         const bool is_explained =
-            k == of_.end() ? found == nothing
-                           : k->second.explains(all, found, told_operation::never,
-                                                told_operation::never);
+            k == of_.end()
+                ? found == nothing
+                : k->second.explains(all, found, told_operation::never, told_operation::never);
         if (is_explained) return;
         throw violation("the key " + key + " has " + words_of(found) +
                         ", which the operations that have returned do not allow");

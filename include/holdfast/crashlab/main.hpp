@@ -1,12 +1,11 @@
-/// @file
-/// The crash lab's command line, for a program of one's own:
-///
-///     int main(int argc, char** argv) {
-///         return hf::lab::command_line(argc, argv, {my_target()});
-///     }
-///
-/// The program then explores, minimises, replays, draws timelines and writes reports; --help lists
-/// all of it, docs/crashlab.md explains it.
+// holdfast/crashlab/main.hpp: the crash lab's command line, for a program of one's own:
+//
+//     int main(int argc, char** argv) {
+//         return hf::lab::command_line(argc, argv, {my_target()});
+//     }
+//
+// The program then explores, minimises, replays, draws timelines and writes reports; --help lists
+// all of it, docs/crashlab.md explains it.
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>

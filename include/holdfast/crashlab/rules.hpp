@@ -1,6 +1,6 @@
-/// @file
-/// Which rules of the crash lab's lint hold for a target: a discipline says when a thread's work is
-/// promised, and what need not survive. See docs/crashlab.md, "The lint".
+// holdfast/crashlab/rules.hpp: which rules of the crash lab's lint hold for a target: a discipline
+// says when a thread's work is promised, and what need not survive. See docs/crashlab.md, "The
+// lint".
 #pragma once
 
 #include <cstdint>

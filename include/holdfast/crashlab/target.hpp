@@ -1,8 +1,7 @@
-/// @file
-/// What the crash lab explores: a workload, and what recovery must make of its remains. See
-/// docs/crashlab.md.
-///
-/// Everything that a target does must follow from its seed alone: runs are repeated.
+// holdfast/crashlab/target.hpp: what the crash lab explores: a workload, and what recovery must
+// make of its remains. See docs/crashlab.md.
+//
+// Everything that a target does must follow from its seed alone: runs are repeated.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +50,7 @@ struct promised {
     std::uint64_t epoch = 0;  ///< the newest one that was announced as durable; 0: none
     std::map<std::uint64_t, told_operation> operations;  ///< that have begun, by number
 
-    [[nodiscard]] bool has_begun(std::uint64_t number) const {
-        return operations.contains(number);
-    }
+    [[nodiscard]] bool has_begun(std::uint64_t number) const { return operations.contains(number); }
     [[nodiscard]] bool has_returned(std::uint64_t number) const {
         const auto found = operations.find(number);
         return found != operations.end() && found->second.has_returned();

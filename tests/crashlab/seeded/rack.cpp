@@ -66,8 +66,7 @@ void rack::move() {
     auto& from = there_->tables[turn % 2];
     auto& to = there_->tables[(turn + 1) % 2];
     for (unsigned i = 0; i < capacity; ++i) {
-        to[i].value.store(from[i].value.load(std::memory_order_relaxed),
-                          std::memory_order_relaxed);
+        to[i].value.store(from[i].value.load(std::memory_order_relaxed), std::memory_order_relaxed);
         region_->med().flush(&to[i], sizeof(item));
     }
     if (bug_ != rack_bug::early_publication) region_->med().fence();
@@ -191,8 +190,11 @@ const lint_rules& rack_rules() {
 }
 
 target_description rack_case(rack_bug b) {
-    target_description d{to_string(b), "tests", "a rack with a seeded bug",
-                         [b](u64) { return std::make_unique<rack_target>(b); }, {}};
+    target_description d{to_string(b),
+                         "tests",
+                         "a rack with a seeded bug",
+                         [b](u64) { return std::make_unique<rack_target>(b); },
+                         {}};
     d.rules = &rack_rules();
     d.has_threads = true;
     return d;

@@ -1,5 +1,5 @@
-// crashlab/seeded/rack.hpp: a persistent set for threads, each operation of which is durable when it
-// returns; it can be built wrong in ways that only the trace's operations show.
+// crashlab/seeded/rack.hpp: a persistent set for threads, each operation of which is durable when
+// it returns; it can be built wrong in ways that only the trace's operations show.
 //
 // On the medium, in a region's first segment, every item a line:
 //

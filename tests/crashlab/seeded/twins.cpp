@@ -99,8 +99,11 @@ class twins_target final : public target {
 }  // namespace
 
 target_description twins_case(twins_bug b) {
-    target_description d{"twins", "tests", "two regions that refer to each other",
-                         [b](u64) { return std::make_unique<twins_target>(b); }, {}};
+    target_description d{"twins",
+                         "tests",
+                         "two regions that refer to each other",
+                         [b](u64) { return std::make_unique<twins_target>(b); },
+                         {}};
     d.files = 2;
     return d;
 }
