@@ -86,10 +86,10 @@ limits limits_of_schedule() noexcept {
     l.openings = 1;
     l.states = 1;
     l.random_states = 0;
-    l.whole = 1;
+    l.whole = 0;
     l.nested = 0;
     l.depth = 0;
-    l.points = 3;
+    l.points = 1;
     return l;
 }
 
