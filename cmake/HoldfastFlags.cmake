@@ -42,13 +42,12 @@ endif()
 
 # hf_instrument(<target>): its loads and stores are seen by the crash lab (crashlab/runtime), which
 # stands in for the runtime that the compiler's instrumentation is made for.
+set(HF_INSTRUMENTATION [[-fsanitize=thread
+    "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
+    "SHELL:-mllvm -tsan-instrument-read-before-write=1"]])
 function(hf_instrument target)
   if(HF_CRASHLAB)
-    target_compile_options(${target} PRIVATE -fsanitize=thread
-      "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
-      "SHELL:-mllvm -tsan-instrument-read-before-write=1")
+    separate_arguments(options UNIX_COMMAND "${HF_INSTRUMENTATION}")
+    target_compile_options(${target} PRIVATE ${options})
   endif()
 endfunction()
-if(HF_CRASHLAB)
-  add_compile_definitions(HF_TRACE=1)
-endif()

@@ -24,7 +24,7 @@ install(TARGETS hf_headers hf_holdfast ${room_targets} EXPORT holdfast
 install(EXPORT holdfast NAMESPACE holdfast:: FILE holdfastTargets.cmake
   DESTINATION "${config_directory}" COMPONENT library)
 install(DIRECTORY include/holdfast DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT library
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "crashlab" EXCLUDE)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT library)
 
 # A static library hands on what its rooms link. Only what is named here may be linked by them.

@@ -16,6 +16,11 @@ if(HF_SANITIZE MATCHES "thread")
   set(HF_WINDOW_BITS 36)
 endif()
 target_compile_definitions(hf_headers INTERFACE HF_WINDOW_BITS=${HF_WINDOW_BITS})
+if(HF_CRASHLAB)
+  target_compile_definitions(hf_headers INTERFACE HF_TRACE=1 HF_PERSIST_POINTS=1)
+  target_include_directories(hf_headers INTERFACE
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/holdfast/internal>")
+endif()
 
 # Adds those of the given directories (patterns are allowed) that have a CMakeLists.txt.
 macro(hf_add_directories)

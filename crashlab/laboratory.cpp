@@ -1,6 +1,7 @@
 #include "crashlab/laboratory.hpp"
 
 #include "base/check.hpp"
+#include "crashlab/explore/guard.hpp"
 #include "crashlab/production/trace_file.hpp"
 #include "crashlab/runtime/file.hpp"
 #include "crashlab/schedule/fibers.hpp"
@@ -16,11 +17,26 @@
 namespace hf::lab {
 namespace {
 
-recorder* current_recorder = nullptr;
+recorder* writer() {
+    return the_file.exploring != nullptr ? the_file.exploring->behind() : the_file.recording;
+}
 
 void on_point(const char* name) {
-    recorder* r = the_file.exploring != nullptr ? the_file.exploring->behind() : current_recorder;
-    if (r != nullptr) r->point(name);
+    if (recorder* r = writer(); r != nullptr) r->point(name);
+}
+
+static_assert(file_stride == window_size);
+
+/// Where the first window begins; the others of `most_files` must follow it.
+std::byte* first_window() {
+    std::vector<window> all;
+    for (unsigned f = 0; f < most_files; ++f) {
+        auto place = window::take();
+        HF_CHECK(place.has_value(), "no window for the lab");
+        all.push_back(std::move(*place));
+        HF_CHECK(all[f].base() == all[0].base() + f * window_size, "windows do not lie in a row");
+    }
+    return all[0].base();
 }
 
 std::byte* map_at(std::byte* where, u64 bytes) {
@@ -34,65 +50,60 @@ std::byte* map_at(std::byte* where, u64 bytes) {
 }  // namespace
 
 laboratory::laboratory() {
-    // Regions are mapped at the start of the first window that is free: always the same one.
-    auto place = window::take();
-    HF_CHECK(place.has_value(), "no window for the lab");
-    std::byte* const base = place->base();
-    {
-        const window returned = std::move(*place);
-    }
-    memory_ = map_at(base, capacity);
-    before_ = map_at(nullptr, capacity);
-    image_ = std::make_unique<image>(memory_, before_, capacity);
-    the_file.memory = memory_;
-    the_file.capacity = capacity;
+    // Regions are mapped at the start of the first window that is free: always the same ones.
+    memory_ = first_window();
+    before_ = map_at(nullptr, most_files * capacity);
+    clear(1);
     set_persist_point_hook(on_point);
 }
 
-void laboratory::clear() {
+void laboratory::clear(unsigned files) {
     // Fresh zeros for both, and a fresh image: nothing of an earlier round is left.
     the_file = {};
-    the_file.capacity = capacity;
+    files_ = files;
     erase_memory();
-    map_at(before_, capacity);
-    image_ = std::make_unique<image>(memory_, before_, capacity);
+    map_at(before_, files * capacity);
+    image_ = std::make_unique<image>(memory_, before_, files * capacity);
 }
 
 // To a file that is there, mapping means nothing (runtime/file.cpp).
 void laboratory::erase_memory() {
     the_file.memory = nullptr;
-    map_at(memory_, capacity);
+    for (unsigned f = 0; f < files_; ++f) map_at(memory_ + f * file_stride, capacity);
     the_file.memory = memory_;
 }
 
 void laboratory::take_snapshot() {
-    unseen_copy(before_, memory_, the_file.length);
-    recorded_.file_bytes = the_file.length;
-    recorded_.linked = the_file.linked;
+    for (unsigned f = 0; f < files_; ++f) {
+        const auto& file = the_file.files[f];
+        unseen_copy(before_ + f * capacity, memory_ + f * file_stride, file.length);
+        recorded_.files[f] = {file.length, file.linked};
+    }
 }
 
 std::unique_ptr<target> laboratory::record(const target_description& d, u64 seed, loads which) {
-    clear();
+    clear(d.files);
+    recorded_ = {};
     auto t = d.make(seed);
     t->prepare();
     take_snapshot();
     recorder r;
-    current_recorder = &r;
     the_file.recording = &r;
-    r.start(memory_, capacity, which);
+    r.start(memory_, offset_of(files_ * capacity - 1) + 1, which);
     t->run();
     if (t->threads() > 1) {
         run_on_fibers(
             t->threads(), seed, [&](unsigned number) { t->run_thread(number); }, t->about_steps());
     }
     r.stop();
-    current_recorder = nullptr;
     the_file.recording = nullptr;
     t->crash();
     recorded_.trace = r.take();
     // The image puts the snapshot back wherever the trace stored.
     erase_memory();
-    unseen_copy(memory_, before_, recorded_.file_bytes);
+    for (unsigned f = 0; f < files_; ++f) {
+        unseen_copy(memory_ + f * file_stride, before_ + f * capacity, recorded_.files[f].bytes);
+    }
     return t;
 }
 
@@ -104,7 +115,7 @@ bool laboratory::adopt_trace(const std::string& path) {
         h.version != trace_version || h.file_bytes > capacity || h.events > (u64{1} << 24)) {
         return false;
     }
-    clear();
+    clear(1);
     in.read(reinterpret_cast<char*>(before_), static_cast<std::streamsize>(h.file_bytes));
     recorded_.trace.resize(h.events);
     in.read(reinterpret_cast<char*>(recorded_.trace.data()),
@@ -112,15 +123,23 @@ bool laboratory::adopt_trace(const std::string& path) {
     for (const event& e : recorded_.trace) {
         if (e.where + e.size > capacity) return false;
     }
-    recorded_.file_bytes = h.file_bytes;
-    recorded_.linked = true;
+    recorded_.files = {};
+    recorded_.files[0] = {h.file_bytes, true};
     unseen_copy(memory_, before_, capacity);
     return static_cast<bool>(in);
+}
+
+std::optional<std::string> laboratory::judge_run(const target& t) const {
+    crash_model m = model(persistence::pcso);
+    for (const event& e : recorded_.trace) m.advance(e);
+    return guarded([&] { t.judge_run(m.promises()); });
 }
 
 std::optional<finding> laboratory::explore(target& t, const limits& most, counts& counted, u64 seed,
                                            persistence mode,
                                            const std::function<bool()>& out_of_time) {
+    const auto end = static_cast<u32>(recorded_.trace.size());
+    if (auto wrong = judge_run(t)) return finding{*wrong, {{end, {}}}, probe::run};
     explorer e(*image_, most, counted, seed);
     e.out_of_time = out_of_time;
     return e.explore(recorded_.trace, model(mode), t);
@@ -147,7 +166,25 @@ std::optional<std::string> laboratory::replay(target& t, const finding& f, persi
                                               const explorer::stage_listener& listener) {
     counts ignored;
     explorer e(*image_, {}, ignored, 0);
+    if (f.asked == probe::run) {
+        if (listener) listener(recorded_.trace, model(mode));
+        return judge_run(t);
+    }
     return e.replay(recorded_.trace, model(mode), t, f, listener);
 }
+
+void begin_operation(u64 number) {
+    if (recorder* r = writer(); r != nullptr) r->operation(event_kind::begin, number, 0);
+}
+
+void end_operation(u64 number, u64 result) {
+    if (recorder* r = writer(); r != nullptr) r->operation(event_kind::end, number, result);
+}
+
+std::unique_ptr<survivor> victim::recover(u64) {
+    throw std::logic_error("a target overrides recover() or recover_after()");
+}
+
+std::unique_ptr<survivor> victim::recover_after(const promised& all) { return recover(all.epoch); }
 
 }  // namespace hf::lab

@@ -11,14 +11,13 @@ namespace hf::lab {
 /// What one round recorded; kept for reports.
 struct recording {
     std::vector<event> trace;
-    u64 file_bytes = 0;  ///< before it
-    bool linked = false;
+    file_starts files;  ///< before it
 };
 
 class laboratory {
    public:
     /// Bytes that a region may have here.
-    static constexpr u64 capacity = u64{64} << 20;
+    static constexpr u64 capacity = file_capacity;
 
     laboratory();
     laboratory(const laboratory&) = delete;
@@ -51,14 +50,17 @@ class laboratory {
 
    private:
     [[nodiscard]] crash_model model(persistence mode) const {
-        return {before_, mode, recorded_.file_bytes, recorded_.linked};
+        return {before_, mode, recorded_.files};
     }
-    void clear();
+    void clear(unsigned files);
+    /// Before any crash: what the run returned to its callers.
+    [[nodiscard]] std::optional<std::string> judge_run(const target& t) const;
     void erase_memory();
     void take_snapshot();
 
     std::byte* memory_;
     std::byte* before_;
+    unsigned files_ = 1;
     std::unique_ptr<image> image_;
     recording recorded_;
 };

@@ -24,18 +24,45 @@ void show(const target_result& r, double seconds) {
     std::fflush(stderr);
 }
 
+/// A limit for all of a target's part in a round; 0: there is none.
+class allowance {
+   public:
+    explicit allowance(double seconds) : seconds_(seconds) {}
+    [[nodiscard]] double used() const { return seconds_since(start_); }
+    [[nodiscard]] bool is_over() const { return seconds_ > 0 && used() > seconds_; }
+    /// The rest, when this share of it may be used first.
+    [[nodiscard]] bool is_over_share(double share) const {
+        return seconds_ > 0 && used() > seconds_ * share;
+    }
+
+   private:
+    u64 start_ = now_ns();
+    double seconds_;
+};
+
+void explore_one(laboratory& lab, const campaign_options& o, u64 seed, const limits& most,
+                 const std::function<bool()>& out_of_time, target_result& r) {
+    r.found = lab.round(*r.target, most, r.counted, seed, o.mode, out_of_time, o.trace);
+    r.seed_of_finding = seed;
+    if (r.found && r.target->disk == nullptr) {
+        r.point_of_finding = point_of(*r.found, lab.recorded().trace);
+    }
+}
+
 /// One round of one target, within so many seconds (0: no limit).
 void run_round(laboratory& lab, const campaign_options& o, u64 round, double most,
                target_result& r) {
-    const u64 start = now_ns();
+    const allowance time(most);
     const u64 seed = o.seed + round;
-    const auto out_of_time = [&] { return most > 0 && seconds_since(start) > most; };
-    r.found =
-        lab.round(*r.target, limits_of_round(round), r.counted, seed, o.mode, out_of_time, o.trace);
-    r.seed_of_finding = seed;
-    if (r.found && r.target->disk == nullptr)
-        r.point_of_finding = point_of(*r.found, lab.recorded().trace);
-    r.seconds += seconds_since(start);
+    const bool has_schedules = r.target->has_threads && o.schedules != 0 && o.trace.empty();
+    const double share = has_schedules ? 0.6 : 1;
+    explore_one(lab, o, seed, limits_of_round(round), [&] { return time.is_over_share(share); }, r);
+    for (u64 s = 0; has_schedules && s < o.schedules && !r.found && !time.is_over(); ++s) {
+        explore_one(
+            lab, o, seed_of_schedule(seed, s), limits_of_schedule(), [&] { return time.is_over(); },
+            r);
+    }
+    r.seconds += time.used();
     ++r.rounds;
 }
 
@@ -53,6 +80,21 @@ limits limits_of_round(u64 round) noexcept {
     l.nested_points = static_cast<u32>(2 + std::min<u64>(round, 6));
     return l;
 }
+
+limits limits_of_schedule() noexcept {
+    limits l;
+    l.openings = 1;
+    l.states = 1;
+    l.random_states = 0;
+    l.whole = 0;
+    l.nested = 0;
+    l.depth = 0;
+    l.points = 1;
+    return l;
+}
+
+// Far from those of the rounds.
+u64 seed_of_schedule(u64 seed, u64 number) noexcept { return seed * 1'000'003 + number + 1; }
 
 std::vector<target_result> run_campaign(laboratory& lab, const campaign_options& o) {
     std::vector<target_result> results;

@@ -15,6 +15,7 @@ struct campaign_options {
     u64 rounds = 0;             ///< of each target; 0: the budget alone decides
     u64 seed = 1;
     persistence mode = persistence::pcso;
+    u64 schedules = 0;  ///< of a target with threads, a round, besides the one that is explored
     std::string trace;  ///< of a release build, for the first round; empty: the lab's own
     bool live = false;  ///< counters on a terminal
 };
@@ -35,5 +36,10 @@ struct target_result {
 
 /// What is explored in one round: more in each further one.
 [[nodiscard]] limits limits_of_round(u64 round) noexcept;
+
+/// For one of many schedules: what its threads read, and a few crashes.
+[[nodiscard]] limits limits_of_schedule() noexcept;
+/// The seed of a round's schedule.
+[[nodiscard]] u64 seed_of_schedule(u64 seed, u64 number) noexcept;
 
 }  // namespace hf::lab

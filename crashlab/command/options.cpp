@@ -26,7 +26,7 @@ std::vector<const target_description*> arguments::chosen() const {
         return std::find(targets.begin(), targets.end(), name) != targets.end();
     };
     std::vector<const target_description*> found;
-    for (const target_description& d : all_targets()) {
+    for (const target_description& d : all) {
         if ((named(d.name) || named("all")) && (room.empty() || room == d.room)) {
             found.push_back(&d);
         }

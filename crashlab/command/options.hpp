@@ -1,4 +1,4 @@
-// command/options.hpp: what hf_crash can be told.
+// command/options.hpp: what a program of the lab can be told.
 #pragma once
 
 #include "crashlab/model/crash_model.hpp"
@@ -10,11 +10,15 @@
 namespace hf::lab {
 
 struct arguments {
+    std::string program;  ///< as a user starts it
+    std::vector<target_description> all;
+
     std::vector<std::string> targets{"all"};
     std::string room;
     std::string budget;
     u64 rounds = 0;
     u64 seed = 1;
+    u64 schedules = 40;
     std::string model = "pcso";
     std::string replay;
     std::string trace;

@@ -8,8 +8,11 @@ namespace hf::lab {
 namespace {
 
 std::string name_of(u64 what) {
-    if (what == choice_of_length) return "length";
-    if (what == choice_of_name) return "name";
+    for (unsigned f = 0; f < most_files; ++f) {
+        const std::string number = f == 0 ? "" : std::to_string(f);
+        if (what == length_of_file(f)) return "length" + number;
+        if (what == name_of_file(f)) return "name" + number;
+    }
     return fmt::format("{:x}", what);
 }
 
@@ -39,16 +42,24 @@ std::string_view cut(std::string_view& text, char mark) {
     return piece;
 }
 
+/// "length" or "name", and the number of a file that is not the first.
+std::optional<u64> file_choice(std::string_view name) {
+    for (unsigned f = 0; f < most_files; ++f) {
+        for (const u64 what : {length_of_file(f), name_of_file(f)}) {
+            if (name == name_of(what)) return what;
+        }
+    }
+    return std::nullopt;
+}
+
 std::optional<choice> parse_choice(std::string_view text) {
     const auto name = cut(text, '=');
     const auto chosen = number_in(text, 10);
     if (!chosen) return std::nullopt;
     choice c;
     c.chosen = static_cast<u32>(*chosen);
-    if (name == "length") {
-        c.what = choice_of_length;
-    } else if (name == "name") {
-        c.what = choice_of_name;
+    if (const auto fact = file_choice(name)) {
+        c.what = *fact;
     } else if (const auto line = number_in(name, 16)) {
         c.what = *line;
     } else {
@@ -78,6 +89,8 @@ bool parse_probe(std::string_view text, finding& f) {
         f.asked = probe::inspection;
     } else if (text == "work") {
         f.asked = probe::work;
+    } else if (text == "run") {
+        f.asked = probe::run;
     } else if (text.starts_with(question)) {
         const auto n = number_in(text.substr(question.size()), 10);
         if (!n) return false;
@@ -99,6 +112,8 @@ std::string text_of_probe(const finding& f) {
             return "inspection";
         case probe::work:
             return "work";
+        case probe::run:
+            return "run";
     }
     return "";
 }

@@ -2,10 +2,10 @@
 //
 //   token    = stage {"/" stage} "!" probe
 //   stage    = event ":" [line "=" number {"," line "=" number}]
-//   probe    = "recovery" | "inspection" | "work" | "question" number
+//   probe    = "recovery" | "inspection" | "work" | "question" number | "run"
 //
-// Lines are in hexadecimal; "length" and "name" are the file's. Numbers are those of the contents
-// that the model lists for the line (model/line.hpp).
+// Lines are in hexadecimal; "length" and "name" are the first file's, "length1" the second's.
+// Numbers are those of the contents that the model lists for the line (model/line.hpp).
 #pragma once
 
 #include "crashlab/explore/explorer.hpp"

@@ -3,6 +3,7 @@
 #include "crashlab/command/minimise.hpp"
 #include "crashlab/command/replay_token.hpp"
 #include "crashlab/lint/lint.hpp"
+#include "crashlab/report/disk_timeline.hpp"
 #include "crashlab/report/summary.hpp"
 #include "crashlab/report/timeline.hpp"
 
@@ -15,17 +16,17 @@ namespace hf::lab {
 namespace {
 
 std::string replay_line(const target_result& r, const arguments& a, const finding& f) {
-    return fmt::format("./dev crash --target {} --seed {}{}{} --replay '{}'", r.target->name,
+    return fmt::format("{} --target {} --seed {}{}{} --replay '{}'", a.program, r.target->name,
                        r.seed_of_finding, a.model == "pcso" ? "" : " --model " + a.model,
                        a.trace.empty() ? "" : " --trace " + a.trace, token_of(f));
 }
 
-bool write_file(const std::string& path, const std::string& text) {
+bool write_file(const arguments& a, const std::string& path, const std::string& text) {
     if (path.empty()) return true;
     std::ofstream out(path, std::ios::trunc);
     out << text;
     out.close();
-    if (!out) fmt::print(stderr, "hf_crash: {} could not be written\n", path);
+    if (!out) fmt::print(stderr, "{}: {} could not be written\n", a.program, path);
     return static_cast<bool>(out);
 }
 
@@ -60,8 +61,8 @@ outcome tell_campaign(const std::vector<target_result>& results, const arguments
     const campaign_report report = report_of(results, a);
     const std::string text = a.json == "-" ? to_json(report) + "\n" : to_text(report);
     fmt::print("{}", text);
-    bool written = a.json == "-" || write_file(a.json, to_json(report) + "\n");
-    written = write_file(a.html, to_html(report)) && written;
+    bool written = a.json == "-" || write_file(a, a.json, to_json(report) + "\n");
+    written = write_file(a, a.html, to_html(report)) && written;
     const campaign_totals all = report.totals();
     if (all.findings != 0) return outcome::violation;
     if (!written) return outcome::bad_arguments;
@@ -70,13 +71,17 @@ outcome tell_campaign(const std::vector<target_result>& results, const arguments
 
 namespace {
 
-/// There is no timeline of a disk yet: what is wrong, and where the power went.
-outcome tell_disk_replay(const disk_target& d, const finding& f, const arguments& a) {
+outcome tell_disk_replay(std::string_view name, const disk_target& d, const finding& f,
+                         const arguments& a) {
     const u32 calls = f.stages.empty() ? 0 : f.stages.front().event;
-    const auto wrong = d.replay(a.seed, calls, f.question);
+    disk_story story;
+    const auto wrong = d.replay(a.seed, calls, f.question, &story);
     if (!a.brief) {
-        fmt::print("the power goes at call {} of the disks, draw {}: {}\n", calls, f.question,
-                   wrong.value_or("nothing is wrong"));
+        story.title = fmt::format("{}, seed {}, power cut at call {} of the disks, draw {}", name,
+                                  a.seed, calls, f.question);
+        story.what = wrong.value_or("");
+        fmt::print("{}", to_text(story));
+        if (!write_file(a, a.svg, to_svg(story))) return outcome::bad_arguments;
     }
     return wrong ? outcome::violation : outcome::clean;
 }
@@ -86,13 +91,13 @@ outcome tell_disk_replay(const disk_target& d, const finding& f, const arguments
 outcome tell_replay(laboratory& lab, const target_description& d, const arguments& a) {
     auto f = parse_token(a.replay);
     if (!f) {
-        fmt::print(stderr, "hf_crash: '{}' is no replay token\n", a.replay);
+        fmt::print(stderr, "{}: '{}' is no replay token\n", a.program, a.replay);
         return outcome::bad_arguments;
     }
-    if (d.disk != nullptr) return tell_disk_replay(*d.disk, *f, a);
+    if (d.disk != nullptr) return tell_disk_replay(d.name, *d.disk, *f, a);
     const auto t = lab.record(d, a.seed);
     if (!a.trace.empty() && !lab.adopt_trace(a.trace)) {
-        fmt::print(stderr, "hf_crash: {} is no trace, or a broken one\n", a.trace);
+        fmt::print(stderr, "{}: {} is no trace, or a broken one\n", a.program, a.trace);
         return outcome::bad_arguments;
     }
     std::vector<told_stage> stages;
@@ -107,9 +112,9 @@ outcome tell_replay(laboratory& lab, const target_description& d, const argument
         if (a.trace.empty()) places.resolve(s.trace);
     }
     const auto drawn =
-        make_timeline(fmt::format("{}, seed {}", d.name, a.seed), *f, stages, places);
+        make_timeline(fmt::format("{}, seed {}", d.name, a.seed), *f, stages, places, t.get());
     fmt::print("{}", to_text(drawn));
-    if (!write_file(a.svg, to_svg(drawn))) return outcome::bad_arguments;
+    if (!write_file(a, a.svg, to_svg(drawn))) return outcome::bad_arguments;
     return wrong ? outcome::violation : outcome::clean;
 }
 
@@ -120,7 +125,8 @@ outcome tell_lint(laboratory& lab, const arguments& a) {
         if (d->disk != nullptr) continue;
         const auto t = lab.record(*d, a.seed, loads::dirty);
         places.resolve(lab.recorded().trace);
-        merge(all, lint(lab.recorded().trace, places));
+        const lint_rules& rules = d->rules != nullptr ? *d->rules : project_rules();
+        merge(all, lint(lab.recorded().trace, places, rules));
     }
     fmt::print("{}", all.empty() ? "lint: nothing to say\n" : to_text(all));
     return has_errors(all) ? outcome::violation : outcome::clean;

@@ -1,4 +1,4 @@
-// command/telling.hpp: what hf_crash prints and writes.
+// command/telling.hpp: what a program of the lab prints and writes.
 #pragma once
 
 #include "crashlab/command/campaign.hpp"

@@ -31,6 +31,18 @@ class journal_machine {
         base_.become(memory_);
     }
 
+    /// From now on the disks tell what they are asked.
+    void tell(disk_story& story) {
+        journal_.story = base_.story = &story;
+        journal_.label = "journal";
+        base_.label = "base";
+    }
+    /// What judge() with the same answer would find on the disks.
+    void tell_fates(const std::function<bool(std::size_t)>& taken) const {
+        journal_.tell_fates(taken);
+        base_.tell_fates([&](std::size_t i) { return taken(journal_.unsure() + i); });
+    }
+
     /// A first session that ends at some call, or is not cut short at all.
     void live_before() {
         u64 calls = 3 + random_() % 40;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/random.hpp"
+#include "crashlab/disk/disk_story.hpp"
 #include "journal/block_file.hpp"
 
 #include <algorithm>
@@ -31,6 +32,7 @@ class model_disk final : public journal::block_file {
             if (offset + piece.size() > now_.size()) {
                 return failure({errc::corrupt, "write", name(), "the file ends there", "-"});
             }
+            tell({label, disk_act::write, offset, piece.size()});
             remember(offset, piece);
             std::memcpy(now_.data() + offset, piece.data(), piece.size());
             offset += piece.size();
@@ -46,6 +48,7 @@ class model_disk final : public journal::block_file {
     }
     [[nodiscard]] result<void> sync() override {
         if (auto ok = fail_if_due(); !ok) return ok;
+        tell_synced();
         synced_ = now_;
         unsure_.clear();
         return {};
@@ -54,7 +57,11 @@ class model_disk final : public journal::block_file {
         if (length > capacity) {
             return failure({errc::no_space, "allocate", name(), "the disk is full", "make room"});
         }
-        if (length > now_.size()) now_.resize(length);
+        if (length > now_.size()) {
+            tell({label, disk_act::extend, length});
+            extended_at_ = calls_told();
+            now_.resize(length);
+        }
         return {};
     }
     [[nodiscard]] result<u64> size() override { return now_.size(); }
@@ -62,9 +69,29 @@ class model_disk final : public journal::block_file {
 
     /// Holds this, durably so.
     void become(bytes content) {
+        // What was unsure is decided; nobody will ask for it again.
+        for (const sector_write& w : unsure_) {
+            if (story != nullptr) ++story->calls[w.call - 1].synced;
+        }
+        tell({label, disk_act::begin, content.size()});
         now_ = content;
         synced_ = std::move(content);
         unsure_.clear();
+    }
+
+    /// Tells the story what became of the unsure writes, as after_power_cut() would take them.
+    void tell_fates(const std::function<bool(std::size_t)>& taken) const {
+        if (story == nullptr) return;
+        const bool is_longer = now_.size() != synced_.size() && taken(unsure_.size());
+        if (now_.size() != synced_.size()) {
+            disk_call& extension = story->calls[extended_at_ - 1];
+            extension.is_unsure = true;
+            extension.sectors = 1;
+            extension.kept = is_longer ? 1 : 0;
+        }
+        for (std::size_t i = 0; i < unsure_.size(); ++i) {
+            if (taken(i)) ++story->calls[unsure_[i].call - 1].kept;
+        }
     }
 
     [[nodiscard]] const bytes& now() const { return now_; }
@@ -87,14 +114,29 @@ class model_disk final : public journal::block_file {
         return left;
     }
 
-    u64 capacity = ~u64{0};     ///< bytes up to which extend() succeeds
+    u64 capacity = ~u64{0};       ///< bytes up to which extend() succeeds
+    std::string label;            ///< in a story
+    disk_story* story = nullptr;  ///< if set: told of every call
     u64* calls_left = nullptr;  ///< so many calls of write() and sync() succeed yet; may be shared
 
    private:
     struct sector_write {
         u64 offset;
         bytes content;
+        std::size_t call;  ///< of the story, from 1
     };
+
+    void tell(disk_call c) const {
+        if (story != nullptr) story->calls.push_back(std::move(c));
+    }
+    [[nodiscard]] std::size_t calls_told() const {
+        return story == nullptr ? 0 : story->calls.size();
+    }
+    void tell_synced() const {
+        if (story == nullptr) return;
+        for (const sector_write& w : unsure_) ++story->calls[w.call - 1].synced;
+        tell({label, disk_act::sync});
+    }
 
     void remember(u64 offset, std::span<const std::byte> piece) {
         while (!piece.empty()) {
@@ -102,7 +144,8 @@ class model_disk final : public journal::block_file {
             const auto part = piece.first(std::min<u64>(room, piece.size()));
             // What is written over itself adds nothing to what a power cut may leave.
             if (std::memcmp(now_.data() + offset, part.data(), part.size()) != 0) {
-                unsure_.push_back({offset, bytes(part.begin(), part.end())});
+                unsure_.push_back({offset, bytes(part.begin(), part.end()), calls_told()});
+                if (story != nullptr) ++story->calls.back().sectors;
             }
             piece = piece.subspan(part.size());
             offset += part.size();
@@ -111,7 +154,10 @@ class model_disk final : public journal::block_file {
 
     result<void> fail_if_due() {
         if (calls_left == nullptr) return {};
-        if (*calls_left == 0) return failure({errc::io, "use", name(), "the power is gone", "-"});
+        if (*calls_left == 0) {
+            tell({label, disk_act::refused});
+            return failure({errc::io, "use", name(), "the power is gone", "-"});
+        }
         --*calls_left;
         return {};
     }
@@ -119,6 +165,7 @@ class model_disk final : public journal::block_file {
     bytes now_;
     bytes synced_;
     std::vector<sector_write> unsure_;
+    std::size_t extended_at_ = 0;
 };
 
 }  // namespace hf::lab

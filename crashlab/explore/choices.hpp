@@ -8,6 +8,8 @@
 #include "base/bits.hpp"
 #include "base/random.hpp"
 
+#include <holdfast/crashlab/target.hpp>
+
 #include <map>
 #include <vector>
 
@@ -28,8 +30,16 @@ struct choice {
     u32 count = 0;
 };
 
-inline constexpr u64 choice_of_length = ~u64{0} - 1;
-inline constexpr u64 choice_of_name = ~u64{0} - 2;
+/// Of a file's length, and of its name.
+[[nodiscard]] constexpr u64 length_of_file(unsigned file) noexcept {
+    return ~u64{0} - 1 - 2 * file;
+}
+[[nodiscard]] constexpr u64 name_of_file(unsigned file) noexcept { return ~u64{0} - 2 - 2 * file; }
+inline constexpr u64 choice_of_length = length_of_file(0);
+inline constexpr u64 choice_of_name = name_of_file(0);
+[[nodiscard]] constexpr bool is_line_choice(u64 what) noexcept {
+    return what < name_of_file(most_files - 1);
+}
 
 class choices {
    public:

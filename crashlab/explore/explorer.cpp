@@ -67,6 +67,8 @@ std::vector<u32> crash_points_of(const std::vector<event>& trace, persistence mo
             case event_kind::noted:
             case event_kind::begin:
             case event_kind::load:
+            case event_kind::acquire:
+            case event_kind::release:
                 break;
         }
     }
@@ -74,23 +76,30 @@ std::vector<u32> crash_points_of(const std::vector<event>& trace, persistence mo
     return found;
 }
 
+namespace {
+
+u64 taken(const choices& how, u64 what, const file_fact& f) {
+    for (const choice& c : how.steps()) {
+        if (c.what == what) return c.chosen == 0 ? f.sure : f.now;
+    }
+    return f.sure;
+}
+
+}  // namespace
+
 crash_model settled(const crash_model& m, const choices& how) {
     crash_model next = m;
     next.forget_volatile();
-    u64 length = m.length().sure;
-    bool linked = m.name().sure != 0;
     for (const choice& c : how.steps()) {
-        if (c.what == choice_of_length) {
-            length = c.chosen == 0 ? m.length().sure : m.length().now;
-        } else if (c.what == choice_of_name) {
-            linked = (c.chosen == 0 ? m.name().sure : m.name().now) != 0;
-        } else {
-            bool complete = true;
-            const auto all = m.find(c.what)->versions(c.what, complete);
-            next.settle(c.what, all.at(c.chosen));
-        }
+        if (!is_line_choice(c.what)) continue;
+        bool complete = true;
+        const auto all = m.find(c.what)->versions(c.what, complete);
+        next.settle(c.what, all.at(c.chosen));
     }
-    next.settle_file(length, linked);
+    for (unsigned f = 0; f < most_files; ++f) {
+        const u64 length = taken(how, length_of_file(f), m.length(f));
+        next.settle_file(f, length, taken(how, name_of_file(f), m.name(f)) != 0);
+    }
     return next;
 }
 
@@ -111,20 +120,23 @@ std::optional<finding> explorer::explore(const std::vector<event>& trace, const 
     return explore_trace(trace, before, who, 0);
 }
 
+// Evenly, begun at another one each time.
+std::vector<u32> explorer::some_of(const std::vector<u32>& points, u32 most) {
+    std::vector<u32> some;
+    const std::size_t step = points.size() / most + 1;
+    for (std::size_t i = (seed_ + draws_++) % step; i < points.size(); i += step) {
+        some.push_back(points[i]);
+    }
+    return some;
+}
+
 std::optional<finding> explorer::explore_trace(const std::vector<event>& trace,
                                                const crash_model& before, victim& who,
                                                unsigned depth) {
     counts_.events += trace.size();
     auto points = crash_points_of(trace, before.mode());
-    if (depth > 0 && points.size() > limits_.nested_points) {
-        // Evenly, begun at another one each time.
-        std::vector<u32> some;
-        const std::size_t step = points.size() / limits_.nested_points + 1;
-        for (std::size_t i = draws_++ % step; i < points.size(); i += step) {
-            some.push_back(points[i]);
-        }
-        points.swap(some);
-    }
+    const u32 most = depth > 0 ? limits_.nested_points : limits_.points;
+    if ((depth > 0 || most != 0) && points.size() > most) points = some_of(points, most);
     crash_model m = before;
     u32 next = 0;
     for (const u32 point : points) {
@@ -172,7 +184,7 @@ std::optional<finding> explorer::open_once(const crash_model& m, victim& who, ch
     const run_scope scope(image_, how);
     std::unique_ptr<survivor> s;
     ++counts_.openings;
-    if (auto wrong = guarded([&] { s = who.recover(m.announced()); })) {
+    if (auto wrong = guarded([&] { s = who.recover_after(m.promises()); })) {
         return found(*wrong, how, probe::recovery);
     }
     count_state();
@@ -237,7 +249,7 @@ std::optional<finding> explorer::run_whole(const crash_model& m, victim& who, ch
     {
         const run_scope scope(image_, how, nest ? &nested : nullptr);
         ++counts_.openings;
-        if (auto wrong = guarded([&] { s = who.recover(m.announced()); })) {
+        if (auto wrong = guarded([&] { s = who.recover_after(m.promises()); })) {
             return found(*wrong, how, probe::recovery);
         }
         if (auto wrong = guarded([&] { s->inspect(); })) {
@@ -282,7 +294,7 @@ std::optional<std::string> explorer::replay(const std::vector<event>& trace,
         {
             const run_scope scope(image_, how, last ? nullptr : &nested);
             const auto wrong = guarded([&] {
-                next = current->recover(m.announced());
+                next = current->recover_after(m.promises());
                 if (last && f.asked == probe::question) next->ask(f.question);
                 if (!last || f.asked >= probe::inspection) next->inspect();
                 if (!last || f.asked == probe::work) next->work_on();

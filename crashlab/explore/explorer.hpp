@@ -32,6 +32,7 @@ struct limits {
     u32 nested = 1;           ///< of them recorded and explored
     unsigned depth = 2;       ///< crashes during recovery, one in the other
     u32 nested_points = 12;   ///< crash points of a recovery, evenly
+    u32 points = 0;           ///< crash points of the workload, evenly; 0: all
 };
 
 struct counts {
@@ -53,7 +54,13 @@ struct stage {
 };
 
 /// What a run does after recovery.
-enum class probe : u8 { recovery, question, inspection, work };
+enum class probe : u8 {
+    recovery,
+    question,
+    inspection,
+    work,
+    run,  ///< nothing: what was wrong was returned before the crash
+};
 
 struct finding {
     std::string what;
@@ -102,6 +109,7 @@ class explorer {
     [[nodiscard]] finding found(std::string what, const choices& how, probe asked,
                                 unsigned question = 0) const;
     void count_state();
+    [[nodiscard]] std::vector<u32> some_of(const std::vector<u32>& points, u32 most);
     [[nodiscard]] bool must_stop() const { return out_of_time && out_of_time(); }
 
     image& image_;

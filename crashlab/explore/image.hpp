@@ -16,6 +16,7 @@
 #include "crashlab/runtime/observer.hpp"
 #include "crashlab/trace/recorder.hpp"
 
+#include <array>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -24,7 +25,8 @@ namespace hf::lab {
 
 class image final : public observer {
    public:
-    /// `memory`: where regions are mapped; `before`: what it held before the trace.
+    /// `memory`: where regions are mapped, a window apart; `before`: what they held before the
+    /// trace, one behind the other, `size` bytes of all of them together.
     image(std::byte* memory, const std::byte* before, u64 size);
 
     /// The memory becomes the model's; nothing is decided.
@@ -34,13 +36,16 @@ class image final : public observer {
     void begin(choices& how, recorder* behind = nullptr);
     void end();
 
+    struct file_as_decided {
+        std::optional<u64> length;
+        std::optional<bool> linked;
+    };
     struct place {
         std::size_t undo = 0;
         std::size_t decided = 0;
         u64 digest = 0;
         u8 level = 0;
-        std::optional<u64> length;
-        std::optional<bool> linked;
+        std::array<file_as_decided, most_files> files;
     };
     [[nodiscard]] place mark();
     void rollback(const place& p);
@@ -60,15 +65,15 @@ class image final : public observer {
     [[nodiscard]] u64 accesses() const noexcept { return accesses_; }
 
     // --- the file, for runtime/file.cpp ---
-    [[nodiscard]] u64 file_length();
-    void set_file_length(u64 bytes);
-    [[nodiscard]] bool file_linked();
-    void set_file_linked();
+    [[nodiscard]] u64 file_length(unsigned file);
+    void set_file_length(unsigned file, u64 bytes);
+    [[nodiscard]] bool file_linked(unsigned file);
+    void set_file_linked(unsigned file);
     [[nodiscard]] recorder* behind() noexcept { return behind_; }
     /// [at, at + size) is about to be written by somebody who records it himself.
     void touch(u64 at, u64 size);
 
-    void reading(u64 at, u64 size, u64 pc) override;
+    void reading(u64 at, u64 size, u64 pc, bool acquires) override;
     void writing(u64 at, u64 size, ordering how, u64 pc) override;
 
     /// Thrown (by longjmp of the explorer) when a run takes too long; set by the explorer.
@@ -84,6 +89,9 @@ class image final : public observer {
         u8 state;
     };
 
+    [[nodiscard]] std::byte* at(u64 line) const noexcept {
+        return memory_ + offset_of(line * line_size);
+    }
     void save(u64 line);
     void decide(u64 line);
     const std::vector<version>& versions_of(u64 line);
@@ -104,8 +112,7 @@ class image final : public observer {
     u64 digest_ = 0;
     u64 accesses_ = 0;
     bool incomplete_ = false;
-    std::optional<u64> length_;
-    std::optional<bool> linked_;
+    std::array<file_as_decided, most_files> files_;
 };
 
 }  // namespace hf::lab

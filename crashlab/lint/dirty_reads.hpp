@@ -37,6 +37,10 @@
 //     alone: the fence behind a persist point of lint_rules::lasting. Here: the failed set is
 //     emptied since every leaf was seen to be undone, and perhaps by another thread.
 //
+// Which loads. A load with acquire order is meant to be acted upon; an optimistic reader's plain
+// and relaxed ones are thrown away when its validation fails. reads::acquiring looks at the first
+// kind alone.
+//
 // Limits. No data flow is followed: that B acts behind L counts as acting upon it. One fence for S
 // and for what rests on it is silent, although the medium has no order between the two; so is what
 // the caches write back unasked. Both are the exploration's. A thread's first load of a store is
@@ -45,16 +49,12 @@
 
 #include "crashlab/trace/event.hpp"
 
+#include <holdfast/crashlab/rules.hpp>
+
 #include <array>
 #include <vector>
 
 namespace hf::lab {
-
-/// When a thread's work is promised to survive.
-enum class promise : u8 {
-    at_epoch_end,
-    at_once,
-};
 
 /// Numbers of events.
 struct dirty_read {

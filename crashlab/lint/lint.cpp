@@ -1,6 +1,6 @@
 #include "crashlab/lint/lint.hpp"
 
-#include "crashlab/model/line.hpp"
+#include "crashlab/model/crash_model.hpp"
 #include "crashlab/trace/recorder.hpp"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
@@ -51,11 +52,16 @@ class linter {
             case event_kind::noted:
                 return note(e);
             case event_kind::sync:
-                return acted(raise(written_), e);
+                return sync(e);
             case event_kind::load:
                 return load(e);
+            case event_kind::begin:
+                operations_[e.thread] = {true, {}};
+                return;
             case event_kind::end:
-                return ended(e);
+                return returned(e);
+            case event_kind::release:
+                return released(e);
             case event_kind::announced:
                 return announced(e);
             case event_kind::point:
@@ -66,6 +72,12 @@ class linter {
     }
 
     void store(const event& e) {
+        if (is_volatile(e.pc)) {
+            if (e.how == store_kind::release) released(e);
+        } else {
+            published(e);
+            if (is_judged(e)) operations_[e.thread].stores.push_back(now_);
+        }
         const u64 number = e.where / line_size;
         watched_line& l = lines_[number];
         const bool streamed = e.how == store_kind::stream;
@@ -104,6 +116,55 @@ class linter {
         acted(raise(captured_[e.thread]), e);
     }
 
+    void sync(const event& e) {
+        std::vector<capture> mine;
+        std::erase_if(written_, [&](const capture& c) {
+            if (file_of_line(c.line) != e.where) return false;
+            mine.push_back(c);
+            return true;
+        });
+        acted(raise(mine), e);
+    }
+
+    /// The first store of the thread's operation that is still on its way, but to this line.
+    std::optional<u32> first_unsure(u8 thread, u64 but_line) {
+        auto& mine = operations_[thread].stores;
+        std::erase_if(mine, [&](u32 store) { return !is_unsure(store); });
+        for (const u32 store : mine) {
+            if (trace_[store].where / line_size != but_line) return store;
+        }
+        return std::nullopt;
+    }
+
+    bool is_judged(const event& e) const {
+        return rules_.durable == promise::at_once && operations_[e.thread].is_running;
+    }
+
+    void published(const event& e) {
+        if (!is_judged(e) || e.how != store_kind::release) return;
+        if (const auto s = first_unsure(e.thread, e.where / line_size)) {
+            report(rule::published_early, e.pc, trace_[*s].pc);
+        }
+    }
+
+    void released(const event& e) {
+        if (!is_judged(e)) return;
+        if (const auto s = first_unsure(e.thread, crash_model::no_line)) {
+            report(rule::released_early, e.pc, trace_[*s].pc);
+        }
+    }
+
+    void returned(const event& e) {
+        if (is_judged(e)) {
+            static_cast<void>(first_unsure(e.thread, crash_model::no_line));
+            for (const u32 store : operations_[e.thread].stores) {
+                report(rule::returned_early, trace_[store].pc, 0, e.pc);
+            }
+        }
+        operations_[e.thread] = {};
+        ended(e);
+    }
+
     made_sure raise(std::vector<capture>& captured) {
         made_sure m;
         for (const capture& c : captured) {
@@ -134,6 +195,7 @@ class linter {
 
     void load(const event& e) {
         const auto store = static_cast<u32>(e.value);
+        if (rules_.dirty == reads::acquiring && !e.acquires) return;
         if (!is_volatile(trace_[store].pc)) reads_.note(e.thread, {store, now_});
     }
 
@@ -254,6 +316,8 @@ class linter {
     }
 
     void report(rule broken, u64 pc, u64 stored_pc = 0, u64 acted_pc = 0) {
+        const auto& silent = rules_.silent;
+        if (std::find(silent.begin(), silent.end(), broken) != silent.end()) return;
         lint_finding f{broken, places_.text(pc), places_.text(stored_pc), places_.text(acted_pc), 0,
                        now_};
         auto key = std::make_tuple(broken, f.place, f.stored_at, f.acted_at);
@@ -269,6 +333,11 @@ class linter {
     std::map<u64, watched_line> lines_;
     std::array<std::vector<capture>, max_threads> captured_;
     std::vector<capture> written_;  ///< by system calls
+    struct operation {
+        bool is_running = false;
+        std::vector<u32> stores;  ///< that may be on their way
+    };
+    std::array<operation, max_threads> operations_;
     dirty_reads reads_;
     u32 newest_record_ = made_sure::none;
     std::array<bool, max_threads> is_lasting_{};
@@ -306,8 +375,14 @@ std::string_view to_string(rule r) noexcept {
             return "unnoted";
         case rule::acknowledged_early:
             return "acknowledged_early";
+        case rule::returned_early:
+            return "returned_early";
+        case rule::published_early:
+            return "published_early";
         case rule::dirty_read:
             return "dirty_read";
+        case rule::released_early:
+            return "released_early";
         case rule::flush_of_clean_line:
             return "flush_of_clean_line";
         case rule::empty_fence:
@@ -322,8 +397,11 @@ severity severity_of(rule r) noexcept {
     switch (r) {
         case rule::unnoted:
         case rule::acknowledged_early:
+        case rule::returned_early:
+        case rule::published_early:
         case rule::dirty_read:
             return severity::error;
+        case rule::released_early:
         case rule::flush_of_clean_line:
         case rule::empty_fence:
             return severity::warning;
@@ -340,6 +418,15 @@ std::string_view meaning_of(rule r) noexcept {
                    "crash it may be missing.";
         case rule::acknowledged_early:
             return "Its epoch ended while the store was still on its way to the medium.";
+        case rule::returned_early:
+            return "The operation that made the store returned while it was still on its way to "
+                   "the medium.";
+        case rule::published_early:
+            return "What the operation had stored before, in other lines, was still on its way "
+                   "when this store published it: a crash may keep this one and not those.";
+        case rule::released_early:
+            return "A lock was given back, or a flag set, while a store made before it was still "
+                   "on its way: who takes it next must make that durable first.";
         case rule::dirty_read:
             return "What another thread had stored was read and acted upon durably while it was "
                    "still on its way: a crash may keep the act and take the store away.";

@@ -6,7 +6,10 @@
 //
 //   unnoted              error    the persist layer never heard of a store of an announced epoch
 //   acknowledged_early   error    it heard of it, but the store is still on its way
+//   returned_early       error    an operation returned while a store of its own is on its way
+//   published_early      error    a release store came before what it publishes was sure
 //   dirty_read           error    a thread acted durably upon what another had not made durable
+//   released_early       warning  a lock was given back while a store made under it is on its way
 //   flush_of_clean_line  warning  the write-back has nothing to write
 //   empty_fence          warning  the fence has nothing to wait for
 //   mixed_streaming      info     streamed and cached stores to one line before a fence
@@ -15,6 +18,13 @@
 // call. A line is judged by the same floors as in the crash model (model/line.hpp).
 // What acting durably means in which discipline: dirty_reads.hpp. That rule needs a trace with
 // loads (laboratory::record(..., loads::dirty)); the others don't mind them.
+//
+// Which hold. The first two are about epochs, and hold where promise is at_epoch_end; the next two
+// and released_early are about operations (begin_operation(), end_operation()), and hold where it
+// is at_once: a store made inside of an operation is sure when it returns; what a release store
+// publishes, that is every store to another line that the operation has made before it, is sure
+// first; and so is what a lock guards when it is given back, or whoever takes it has to see to it
+// (dirty_read). lint_rules::silent turns single ones off.
 //
 // What need not survive. Stores that are volatile in meaning are told by who makes them, not by the
 // line they go to, which may hold other things: see volatile_place.
@@ -27,6 +37,8 @@
 #include "crashlab/lint/dirty_reads.hpp"
 #include "crashlab/report/places.hpp"
 
+#include <holdfast/crashlab/rules.hpp>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,53 +47,13 @@ namespace hf::lab {
 
 enum class severity : u8 { error, warning, info };
 
-enum class rule : u8 {
-    unnoted,
-    acknowledged_early,
-    dirty_read,
-    flush_of_clean_line,
-    empty_fence,
-    mixed_streaming,
-};
-
 [[nodiscard]] std::string_view to_string(severity s) noexcept;
 [[nodiscard]] std::string_view to_string(rule r) noexcept;
 [[nodiscard]] severity severity_of(rule r) noexcept;
 /// One sentence.
 [[nodiscard]] std::string_view meaning_of(rule r) noexcept;
 
-/// Stores made by functions of `file` (the end of a path) need not survive, but for those whose
-/// call chain in that file goes through one of `durable`.
-struct volatile_place {
-    std::string_view file;
-    std::vector<std::string_view> durable;
-};
-
-/// Functions of `file` (the end of a path).
-struct functions_of {
-    std::string_view file;
-    std::vector<std::string_view> names;
-};
-
-struct lint_rules {
-    std::vector<volatile_place> volatile_places;
-    /// A persist point whose name begins like this begins a session: what was under way before
-    /// belongs to an epoch that failed, and nobody will promise it. "": there is none.
-    std::string_view opening;
-    /// At a persist point whose name begins like this everything must be sure already, so that the
-    /// epoch may be counted; an announcement comes later. "": there is none.
-    std::string_view written_back;
-    /// When a thread's work is promised, and so what a durable act is (dirty_reads.hpp).
-    promise durable = promise::at_epoch_end;
-    /// Who stores the record that counts an epoch; nobody: the announcement alone is looked at.
-    functions_of record = {};
-    /// Behind a persist point whose name begins like this, the thread's next fence makes something
-    /// durable that outlives a failed epoch and rests on what the thread has read. "": there is
-    /// none.
-    std::string_view lasting = {};
-};
-
-/// Of this project.
+/// Of this project's checkpointing; holdfast/crashlab/rules.hpp says what a discipline chooses.
 [[nodiscard]] const lint_rules& project_rules();
 
 struct lint_finding {

@@ -2,11 +2,10 @@
 
 namespace hf::lab {
 
-crash_model::crash_model(const std::byte* memory, persistence mode, u64 file_bytes, bool linked)
-    : memory_(memory),
-      mode_(mode),
-      length_{file_bytes, file_bytes},
-      name_{linked ? u64{1} : u64{0}, linked ? u64{1} : u64{0}} {}
+crash_model::crash_model(const std::byte* memory, persistence mode, const file_starts& files)
+    : memory_(memory), mode_(mode) {
+    for (unsigned f = 0; f < most_files; ++f) settle_file(f, files[f].bytes, files[f].linked);
+}
 
 line_state& crash_model::line_at(u64 line) {
     auto found = lines_.find(line);
@@ -40,6 +39,21 @@ void crash_model::fence(u8 thread) {
     captured_[thread].clear();
 }
 
+void crash_model::sync(u64 file) {
+    std::erase_if(written_, [&](const capture& c) {
+        if (file_of_line(c.line) != file) return false;
+        line_at(c.line).raise_floor(c.stores);
+        return true;
+    });
+    lengths_[file].sure = lengths_[file].now;
+}
+
+void crash_model::end(const event& e) {
+    told_operation& o = promises_.operations[e.value];
+    o.returned = events_;
+    o.result = e.where;
+}
+
 void crash_model::flush(const event& e) {
     line_state& l = line_at(e.where / line_size);
     captured_[e.thread].push_back({e.where / line_size, l.stores_seen()});
@@ -61,27 +75,31 @@ u64 crash_model::advance(const event& e) {
             fence(e.thread);
             break;
         case event_kind::announced:
-            announced_ = e.value;
+            promises_.epoch = e.value;
             break;
         case event_kind::length:
-            length_.now = e.value;
+            lengths_.at(e.where).now = e.value;
             break;
         case event_kind::link:
-            name_.now = 1;
+            names_.at(e.where).now = 1;
             break;
         case event_kind::sync:
-            for (const capture& c : written_) line_at(c.line).raise_floor(c.stores);
-            written_.clear();
-            length_.sure = length_.now;
+            sync(e.where);
             break;
         case event_kind::sync_name:
-            name_.sure = name_.now;
+            for (file_fact& name : names_) name.sure = name.now;
+            break;
+        case event_kind::begin:
+            promises_.operations[e.value] = {e.thread, events_};
+            break;
+        case event_kind::end:
+            end(e);
             break;
         case event_kind::noted:
-        case event_kind::begin:
-        case event_kind::end:
         case event_kind::point:
         case event_kind::load:
+        case event_kind::acquire:
+        case event_kind::release:
             break;
     }
     ++events_;
@@ -96,9 +114,9 @@ void crash_model::forget_volatile() {
 
 void crash_model::settle(u64 line, const version& v) { line_at(line).settle(v); }
 
-void crash_model::settle_file(u64 length, bool linked) noexcept {
-    length_ = {length, length};
-    name_ = {linked ? u64{1} : u64{0}, linked ? u64{1} : u64{0}};
+void crash_model::settle_file(unsigned file, u64 length, bool linked) noexcept {
+    lengths_[file] = {length, length};
+    names_[file] = {linked ? u64{1} : u64{0}, linked ? u64{1} : u64{0}};
 }
 
 }  // namespace hf::lab

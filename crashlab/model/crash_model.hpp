@@ -8,6 +8,8 @@
 #include "crashlab/model/line.hpp"
 #include "crashlab/trace/recorder.hpp"
 
+#include <holdfast/crashlab/target.hpp>
+
 #include <array>
 #include <map>
 #include <vector>
@@ -26,10 +28,20 @@ struct file_fact {
     u64 now = 0;
 };
 
+/// A file before the first event.
+struct file_start {
+    u64 bytes = 0;
+    bool linked = false;
+};
+using file_starts = std::array<file_start, most_files>;
+
 class crash_model {
    public:
     /// `memory`: the content of all lines before the first event; it must outlive the model.
-    crash_model(const std::byte* memory, persistence mode, u64 file_bytes, bool linked);
+    crash_model(const std::byte* memory, persistence mode, const file_starts& files);
+    /// Of one file.
+    crash_model(const std::byte* memory, persistence mode, u64 file_bytes, bool linked)
+        : crash_model(memory, mode, file_starts{{{file_bytes, linked}}}) {}
 
     /// Takes the next event; returns the line it concerned, or no_line.
     u64 advance(const event& e);
@@ -42,11 +54,14 @@ class crash_model {
     /// The line holds this version from now on, surely.
     void settle(u64 line, const version& v);
 
-    [[nodiscard]] const file_fact& length() const noexcept { return length_; }
-    [[nodiscard]] const file_fact& name() const noexcept { return name_; }
-    void settle_file(u64 length, bool linked) noexcept;
+    [[nodiscard]] const file_fact& length(unsigned file = 0) const noexcept {
+        return lengths_[file];
+    }
+    [[nodiscard]] const file_fact& name(unsigned file = 0) const noexcept { return names_[file]; }
+    void settle_file(unsigned file, u64 length, bool linked) noexcept;
     [[nodiscard]] persistence mode() const noexcept { return mode_; }
-    [[nodiscard]] u64 announced() const noexcept { return announced_; }
+    /// By epochs announced, and by operations that have returned.
+    [[nodiscard]] const promised& promises() const noexcept { return promises_; }
     [[nodiscard]] u32 events() const noexcept { return events_; }
 
    private:
@@ -59,15 +74,17 @@ class crash_model {
     void store(const event& e);
     void flush(const event& e);
     void fence(u8 thread);
+    void sync(u64 file);
+    void end(const event& e);
 
     const std::byte* memory_;
     persistence mode_;
     std::map<u64, line_state> lines_;
     std::array<std::vector<capture>, max_threads> captured_;
     std::vector<capture> written_;  ///< by system calls
-    file_fact length_;
-    file_fact name_;
-    u64 announced_ = 0;
+    std::array<file_fact, most_files> lengths_;
+    std::array<file_fact, most_files> names_;
+    promised promises_;
     u32 events_ = 0;
 };
 

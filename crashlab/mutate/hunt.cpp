@@ -8,6 +8,7 @@
 // is over (0). Each line of its output says what it is at, so that who started it knows that too
 // when it dies.
 #include "base/clock.hpp"
+#include "crashlab/command/campaign.hpp"
 #include "crashlab/laboratory.hpp"
 #include "mutant.hpp"
 
@@ -23,11 +24,6 @@
 #include <vector>
 
 namespace {
-
-int number_from_environment() {
-    const char* text = std::getenv("HF_MUTANT");
-    return text == nullptr ? 0 : std::atoi(text);
-}
 
 hf::lab::limits limits_of_pass(unsigned pass) {
     // Many a mutant needs the right workload, not a deep search: so the first passes are shallow.
@@ -72,10 +68,6 @@ const hf::lab::target_description* target_called(const std::string& name) {
 
 }  // namespace
 
-namespace hf {
-extern const int mutant_number = number_from_environment();
-}
-
 namespace {
 
 using hf::u64;
@@ -88,6 +80,8 @@ struct step {
 
 // What recovery does is watched by the explorer; a workload runs on its own.
 constexpr unsigned most_seconds_of_workload = 15;
+// Of a target with threads, a step.
+constexpr u64 schedules = 40;
 
 void on_alarm(int) {
     constexpr std::string_view text = "found 15 s the workload does not end\n";
@@ -113,8 +107,14 @@ bool hunt(hf::lab::laboratory& lab, const step& s, u64 begin, u64 length, u64 en
             return hf::now_ns() > stop;
         };
         ::alarm(most_seconds_of_workload);
-        const auto f = lab.round(*target_called(s.target), limits_of_pass(s.pass), counted, s.seed,
-                                 hf::lab::persistence::pcso, is_over);
+        const auto& target = *target_called(s.target);
+        auto f = lab.round(target, limits_of_pass(s.pass), counted, s.seed,
+                           hf::lab::persistence::pcso, is_over);
+        for (u64 n = 0; target.has_threads && !f && n < schedules && !is_over(); ++n) {
+            f = lab.round(target, hf::lab::limits_of_schedule(), counted,
+                          hf::lab::seed_of_schedule(s.seed, n), hf::lab::persistence::pcso,
+                          is_over);
+        }
         ::alarm(0);
         if (!f) return false;
         what = f->what;

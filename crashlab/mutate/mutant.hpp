@@ -3,14 +3,23 @@
 #pragma once
 
 #include <atomic>
+#include <cstdlib>
 #include <type_traits>
 
 namespace hf {
 
-/// From the environment variable HF_MUTANT, before main(); 0: the program as it was written.
-extern const int mutant_number;
+[[nodiscard]] inline int mutant_of_environment() noexcept {
+    const char* text = std::getenv("HF_MUTANT");
+    return text == nullptr ? 0 : std::atoi(text);
+}
 
-[[nodiscard]] inline bool is_mutant(int number) noexcept { return mutant_number == number; }
+/// From the environment variable HF_MUTANT, before main(); 0: the program as it was written.
+inline const int mutant_number = mutant_of_environment();
+
+/// What a compiler works out is as it was written.
+[[nodiscard]] constexpr bool is_mutant(int number) noexcept {
+    return !std::is_constant_evaluated() && mutant_number == number;
+}
 
 /// ordered_store(), or a release store, without its order.
 template <class T>

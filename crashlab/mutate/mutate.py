@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The mutation gate of the crash lab (docs/mutation.md): breaks each flush, fence, note, log write
-and ordered store of a room, one at a time, and demands that the lab notices."""
+"""The mutation gate (docs/mutation.md): breaks each flush, fence, note, log write and ordered store
+of a room, or a condition or call of it, one at a time, and demands that the crash lab or the room's
+tests notice."""
 
 import argparse
 import concurrent.futures
@@ -8,6 +9,8 @@ import filecmp
 import json
 import os
 import pathlib
+import random
+import re
 import shutil
 import signal
 import subprocess
@@ -17,23 +20,19 @@ import time
 sys.dont_write_bytecode = True
 
 import argued  # noqa: E402
+import judges  # noqa: E402
 import kills  # noqa: E402
+import logic  # noqa: E402
+import rooms  # noqa: E402
 import sources  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "mutate"
 TREE = PLACE / "tree"
-ROOMS = {
-    "journal": "src/journal",
-    "region": "src/region",
-    "epoch": "src/epoch",
-    "checkpoint": "src/checkpoint",
-    "alloc": "src/alloc",
-    "heap": "src/checkpoint/heap",
-    "masstree": "src/index/masstree",
-}
-COPIED = ["CMakeLists.txt", "CMakePresets.json", "cmake", "crashlab", "include", "src"]
+COPIED = ["CMakeLists.txt", "CMakePresets.json", "README.md", "bench", "cmake", "crashlab",
+          "examples", "fuzz", "include", "src", "tests", "tools"]
 HUNT = TREE / "build" / "lab" / "crashlab" / "hf_hunt"
+TESTS = TREE / "build" / "tests"
 HUNT_RULE = """
 add_executable(hf_hunt mutate/hunt.cpp)
 target_link_libraries(hf_hunt PRIVATE hf_crash_targets hf_crashlab)
@@ -66,7 +65,10 @@ def originals(commit):
     place = PLACE / "commit"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    archive = subprocess.Popen(["git", "-C", str(ROOT), "archive", commit, *COPIED],
+    there = subprocess.run(["git", "-C", str(ROOT), "ls-tree", "--name-only", commit],
+                           capture_output=True, text=True, check=True).stdout.split()
+    archive = subprocess.Popen(["git", "-C", str(ROOT), "archive", commit,
+                                *(c for c in COPIED if c in there)],
                                stdout=subprocess.PIPE)
     subprocess.run(["tar", "-x", "-C", str(place)], stdin=archive.stdout, check=True)
     if archive.wait() != 0:
@@ -74,85 +76,137 @@ def originals(commit):
     # The gate itself is this checkout's.
     shutil.copytree(ROOT / "crashlab" / "mutate", place / "crashlab" / "mutate",
                     dirs_exist_ok=True)
+    for rules in (ROOT / "src").rglob("mutation.txt"):
+        target = place / rules.relative_to(ROOT)
+        if target.parent.is_dir():
+            shutil.copyfile(rules, target)
     return place
 
 
-NOT_MUTATED = {
-    # Below the model: the lab puts a disk of its own in their place.
-    "src/journal/block_file.hpp", "src/journal/block_file.cpp",
-    # Whole files made beside others and renamed: the lab has no target that copies.
-    "src/image/copy.cpp", "src/image/partial.cpp", "src/image/partial.hpp",
-    # The lab's trees are of discipline incll. What logged has besides is judged by tree_crash in
-    # tests/index/masstree; transient survives nothing.
-    "src/index/masstree/logged/adapter.hpp", "src/index/masstree/transient/adapter.hpp",
-    # Threads over core.hpp, whose steps are mutated: the lab has no target that runs them.
-    "src/journal/redo_journal.hpp", "src/journal/redo_journal.cpp",
-    # The end of an epoch on an ordinary disk: the lab's targets live on persistent memory.
-    "src/epoch/capture.hpp", "src/epoch/capture.cpp",
-    # Which pages of memory may be dropped: nothing of it lies on the medium.
-    "src/paging/private_pages.cpp", "src/paging/private_pages.hpp",
-}
+def is_left_out(mutant, room):
+    """Of what only the lab could notice, what it has no model of; tests may notice the rest."""
+    return mutant.kind not in logic.KINDS and (mutant.file in room.skip or room.targets == "none")
 
 
-# Rooms whose code only their own targets run: the others live on persistent memory.
-ONLY_OWN_TARGETS = {"journal"}
+def is_copied(path):
+    return path.is_file() and "__pycache__" not in path.parts
 
 
-def room_of(name):
-    if name in NOT_MUTATED:
-        return None
-    found = [room for room, folder in ROOMS.items() if name.startswith(folder + "/")]
-    return max(found, key=lambda room: len(ROOMS[room]), default=None)
-
-
-def copy_and_mutate(origin):
-    """Returns all mutants, numbered from 1."""
-    mutants, wanted = [], set()
+def files_below(origin):
+    """Path and name of each file that the mutated tree has."""
     for top in COPIED:
         start = origin / top
-        for path in [start] if start.is_file() else sorted(start.rglob("*")):
-            if not path.is_file() or "__pycache__" in path.parts:
-                continue
-            name = str(path.relative_to(origin))
-            wanted.add(name)
-            target = TREE / name
-            if room_of(name) and path.suffix in (".hpp", ".cpp"):
-                found = sources.File(name, path.read_text())
-                found.parse()
-                for mutant in sorted(found.mutants, key=lambda m: m.line):
-                    mutant.number = len(mutants) + 1
-                    mutants.append(mutant)
-                put(target, found.mutated())
-            elif name == "crashlab/CMakeLists.txt":
-                put(target, path.read_text() + HUNT_RULE)
-            elif not target.exists() or not filecmp.cmp(path, target, shallow=False):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
-    for top in COPIED:
-        for path in (TREE / top).rglob("*") if (TREE / top).is_dir() else []:
-            if path.is_file() and str(path.relative_to(TREE)) not in wanted:
-                path.unlink()
+        if start.is_file():
+            yield start, top
+        elif start.is_dir():
+            for path in sorted(p for p in start.rglob("*") if is_copied(p)):
+                yield path, str(path.relative_to(origin))
+
+
+def find(origin, all_rooms):
+    """What can be broken: the files by name, parsed, and all mutants, numbered from 1."""
+    parsed, mutants = {}, []
+    for path, name in files_below(origin):
+        room = all_rooms.of(name)
+        if room is None or path.suffix not in (".hpp", ".cpp"):
+            continue
+        found = sources.File(name, path.read_text(), room)
+        found.parse()
+        found.mutants = [m for m in found.mutants if not is_left_out(m, room)]
+        parsed[name] = found
+        for mutant in sorted(found.mutants, key=lambda m: m.line):
+            mutant.number = len(mutants) + 1
+            mutants.append(mutant)
     sources.tell_apart(mutants)
+    return parsed, mutants
+
+
+def write_tree(origin, parsed, mutants, unfit=frozenset()):
+    """The mutated tree, without the mutants that are `unfit`. A mutant that has no number is one
+    that is left out."""
+    wanted = set()
+    out = {0} | {m.number for m in mutants if m.key() in unfit}
+    for path, name in files_below(origin):
+        wanted.add(name)
+        target = TREE / name
+        if name in parsed:
+            put(target, parsed[name].mutated(out))
+        elif name == "crashlab/CMakeLists.txt":
+            put(target, path.read_text() + HUNT_RULE)
+        elif not target.exists() or not filecmp.cmp(path, target, shallow=False):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+            shutil.copymode(path, target)
+    for path, name in list(files_below(TREE)):
+        if name not in wanted:
+            path.unlink()
     put(PLACE / "mutants.json", json.dumps([vars(m) for m in mutants], indent=1) + "\n")
-    return mutants
 
 
-def build():
-    tree = TREE / "build" / "lab"
-    if not (tree / "build.ninja").exists():
-        header = TREE / "crashlab" / "mutate" / "mutant.hpp"
-        rule = PLACE / "mutant.cmake"
-        put(rule, f"add_compile_options(-include {header})\n")
-        done = subprocess.run(
-            ["cmake", "--preset", "lab", f"-DCMAKE_PROJECT_holdfast_INCLUDE={rule}"],
-            cwd=TREE, capture_output=True, text=True)
-        if done.returncode != 0:
-            fail(1, f"cmake could not configure {tree}:\n{done.stdout}{done.stderr}")
-    say("building all mutants into one program")
-    done = subprocess.run(["cmake", "--build", str(tree), "--target", "hf_hunt", "-j",
-                           os.environ.get("HF_JOBS", str(os.cpu_count()))], stdout=sys.stderr)
+def configure(tree, preset, *more):
+    if (tree / "build.ninja").exists():
+        return
+    header = TREE / "crashlab" / "mutate" / "mutant.hpp"
+    rule = PLACE / "mutant.cmake"
+    put(rule, f"add_compile_options(-include {header})\n")
+    done = subprocess.run(
+        ["cmake", "--preset", preset, "-B", str(tree), "-DHF_WERROR=OFF",
+         f"-DCMAKE_PROJECT_holdfast_INCLUDE={rule}", *more],
+        cwd=TREE, capture_output=True, text=True)
     if done.returncode != 0:
-        fail(1, "the mutated tree could not be built")
+        fail(1, f"cmake could not configure {tree}:\n{done.stdout}{done.stderr}")
+
+
+ERROR = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:fatal )?error:", re.MULTILINE)
+
+
+def blamed(text, tree, mutants):
+    """Mutants of conditions and calls at the lines that the compiler complains of."""
+    places = set()
+    for found in ERROR.finditer(text):
+        path = (tree / found["file"]).resolve()
+        if path.is_relative_to(TREE):
+            places.add((str(path.relative_to(TREE)), int(found["line"])))
+    found = []
+    for file, line in places:
+        near = [m for m in mutants if m.kind in logic.KINDS and m.file == file
+                and 0 <= line - m.line < 4]
+        # A condition may be longer than its first line.
+        found += [m for m in near if m.line == line] or near
+    return found
+
+
+def compile_tree(tree, wanted):
+    """What the compiler says when it fails; None otherwise."""
+    jobs = os.environ.get("HF_JOBS", str(os.cpu_count()))
+    done = subprocess.run(["cmake", "--build", str(tree), "--target", *wanted, "-j", jobs, "--",
+                           "-k", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return None if done.returncode == 0 else done.stdout
+
+
+def build(origin, parsed, mutants, with_lab, programs):
+    """Leaves out mutants that do not compile, until all that is left does. Returns those."""
+    place = PLACE / "unfit.json"
+    unfit = {tuple(k) for k in json.loads(place.read_text())} if place.exists() else set()
+    write_tree(origin, parsed, mutants, unfit)
+    trees = []
+    if with_lab:
+        configure(HUNT.parents[1], "lab")
+        trees.append((HUNT.parents[1], ["hf_hunt"]))
+    if programs:
+        configure(TESTS, "dev", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g0")
+        trees.append((TESTS, programs))
+    for tree, wanted in trees:
+        say(f"building all mutants into {', '.join(wanted)}")
+        while text := compile_tree(tree, wanted):
+            more = {m.key() for m in blamed(text, tree, mutants)} - unfit
+            if not more:
+                fail(1, f"the mutated tree could not be built:\n{text[-6000:]}")
+            unfit |= more
+            say(f"{len(unfit)} mutants do not compile and are left out")
+            put(place, json.dumps(sorted(unfit)))
+            write_tree(origin, parsed, mutants, unfit)
+    return [m for m in mutants if m.key() not in unfit]
 
 
 # ---------------------------------------------------------------- the hunt
@@ -170,8 +224,9 @@ def targets_by_room():
 class Hunter:
     """Starts the program; knows which targets have found something before."""
 
-    def __init__(self, only, known):
-        self.by_room = targets_by_room()
+    def __init__(self, only, known, all_rooms, tests):
+        self.all_rooms, self.tests = all_rooms, tests
+        self.by_room = targets_by_room() if HUNT.exists() else {}
         everything = [t for names in self.by_room.values() for t in names]
         self.targets = only or everything
         unknown = set(self.targets) - set(everything)
@@ -182,9 +237,9 @@ class Hunter:
 
     def order(self, mutant):
         """Those first that have noticed mutants of this file, then the room's own."""
-        room = room_of(mutant.file) if mutant else None
-        own = self.by_room.get(room, [])
-        if room in ONLY_OWN_TARGETS and set(own) & set(self.targets):
+        room = self.all_rooms.of(mutant.file) if mutant else None
+        own = self.by_room.get(room.name, []) if room else []
+        if room and room.targets == "own" and set(own) & set(self.targets):
             return [t for t in self.targets if t in own]
         scores = self.kills.get(mutant.file, {}) if mutant else {}
         return sorted(self.targets, key=lambda t: (-scores.get(t, 0), t not in own))
@@ -193,6 +248,21 @@ class Hunter:
         """What noticed it last time, if anything: hf_hunt begins with that."""
         kill = self.known.get(mutant.key()) if mutant else None
         return ["--first", *kill] if kill and kill[0] in self.targets else []
+
+    def judge(self, mutant, seconds, seed):
+        """As hunt(); what is no matter of persistence is shown to the room's tests first."""
+        begin = time.monotonic()
+        if mutant and mutant.kind in logic.KINDS:
+            room = self.all_rooms.of(mutant.file)
+            known = self.known.get(mutant.key())
+            for name, filter_ in sorted(room.tests, key=lambda t: not known or t[0] != known[0]):
+                what = self.tests.run(name, filter_, mutant.number)
+                if what:
+                    return "killed", (name, "0", "0"), time.monotonic() - begin, what
+            if room.targets == "none" or not self.targets:
+                return "survived", None, time.monotonic() - begin, ""
+        outcome, kill, took, what = self.hunt(mutant, seconds, seed)
+        return outcome, kill, time.monotonic() - begin, what
 
     def hunt(self, mutant, seconds, seed):
         """(outcome, the kill's target, seed and pass, seconds, what was found); the outcome is
@@ -239,69 +309,138 @@ def show(mutant, outcome, detail):
           f"      {mutant.text}\n      {outcome}{': ' if detail else ''}{detail}", flush=True)
 
 
-def main():
+ORDER_KINDS = ["drop flush", "drop fence", "drop flush and fence", "drop sync", "drop header write",
+               "drop note", "drop log write", "drop store", "weaken store", "swap stores"]
+
+
+def kinds_meant(words):
+    """Of --kind: a kind, a part of its name, order, logic, or all."""
+    every = ORDER_KINDS + logic.KINDS
+    found = set()
+    for word in words or ["order"]:
+        groups = {"order": ORDER_KINDS, "logic": logic.KINDS, "all": every}
+        more = groups.get(word) or [k for k in every if k == word] or \
+            [k for k in every if word in k]
+        if not more:
+            fail(2, f"there is no kind '{word}'; there are {', '.join(every)}")
+        found.update(more)
+    return found
+
+
+def options_of(arguments, names):
     parser = argparse.ArgumentParser(prog="./dev mutate", description=__doc__)
-    parser.add_argument("--room", choices=[*ROOMS, "all"], action="append",
+    parser.add_argument("--room", choices=[*names, "all"], action="append",
                         help="mutants of this room; may be given more than once (all)")
     parser.add_argument("--only", type=int, action="append", metavar="NUMBER",
                         help="this mutant, whatever its room; may be given more than once")
     parser.add_argument("--again", metavar="FILE",
                         help="those that survived in an earlier run's --json FILE")
-    parser.add_argument("--kind", action="append", metavar="WORDS", help="e.g. 'drop fence'")
+    parser.add_argument("--kind", action="append", metavar="WORDS",
+                        help="a kind or a part of its name, e.g. 'drop fence' or conjunct; order: "
+                             "all that is about persistence (if none is given); logic: conditions "
+                             "and calls, judged by the room's tests, too; all")
+    parser.add_argument("--sample", type=int, metavar="N",
+                        help="so many of those that are meant, drawn with --seed")
     parser.add_argument("--list", action="store_true", help="list the mutants and run nothing")
     parser.add_argument("--seconds", type=float, default=20,
-                        help="for each mutant (20); a quarter for those that are argued")
+                        help="of the lab for each mutant (20); a quarter for those that are argued")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", action="append", help="only this target; may be repeated")
+    parser.add_argument("--no-lab", action="store_true", help="the rooms' tests judge alone")
     parser.add_argument("--commit", help="mutate this commit instead of the working tree")
     parser.add_argument("--no-build", action="store_true", help="as the mutated tree stands")
     parser.add_argument("--json", metavar="FILE", help="write the results there too")
     parser.add_argument("--jobs", type=int, default=int(os.environ.get("HF_JOBS", os.cpu_count())),
-                        help="hunts at a time (one for each processor)")
+                        help="mutants at a time (one for each processor)")
     parser.add_argument("--afresh", action="store_true",
                         help="without the help of kills.txt (where each was noticed last time), "
                              "and with full time for those that are argued")
     parser.add_argument("--remember", action="store_true", help="write kills.txt anew")
-    options = parser.parse_args()
+    return parser.parse_args(arguments)
 
-    if options.no_build:
-        listed = json.loads((PLACE / "mutants.json").read_text())
-        mutants = [sources.Mutant(**m) for m in listed]
-    else:
-        mutants = copy_and_mutate(originals(options.commit))
-    rooms = set(ROOMS if not options.room or "all" in options.room else options.room)
+
+def choose(mutants, all_rooms, options):
+    wanted = set(options.room or ["all"])
+    kinds = kinds_meant(options.kind)
     chosen = [m for m in mutants
-              if (m.number in options.only if options.only else room_of(m.file) in rooms)
-              and (not options.kind or m.kind in options.kind)]
+              if (m.number in options.only if options.only else
+                  ("all" in wanted or all_rooms.of(m.file).name in wanted) and m.kind in kinds)]
     if options.again:
         earlier = json.loads(pathlib.Path(options.again).read_text())["mutants"]
         left = {(m["file"], m["function"], m["kind"], m["text"]) for m in earlier
                 if m["outcome"] == "SURVIVED"}
-        chosen = [m for m in chosen if m.key() in left]
+        chosen = [m for m in mutants if m.key() in left]
+    if options.sample is not None and options.sample < len(chosen):
+        say(f"{options.sample} of {len(chosen)} mutants, drawn with seed {options.seed}")
+        drawn = random.Random(options.seed).sample(chosen, options.sample)
+        chosen = sorted(drawn, key=lambda m: m.number)
     if not chosen:
         fail(2, "no mutant is meant")
-    arguments = argued.read(pathlib.Path(__file__).with_name("argued.txt"))
+    return chosen
+
+
+def main():
+    origin = ROOT
+    commit = [a for a in sys.argv[1:] if a.startswith("--commit")]
+    all_rooms = rooms.read(ROOT)
+    options = options_of(sys.argv[1:], [r.name for r in all_rooms])
+    if commit:
+        origin = originals(options.commit)
+        all_rooms = rooms.read(origin)
+    if options.no_build:
+        listed = json.loads((PLACE / "mutants.json").read_text())
+        parsed, mutants = {}, [sources.Mutant(**m) for m in listed]
+    else:
+        parsed, mutants = find(origin, all_rooms)
+    chosen = choose(mutants, all_rooms, options)
+    arguments = argued.read(ROOT / "crashlab" / "mutate" / "argued.txt")
     if options.list:
         for m in chosen:
             show(m, "argued" if m.key() in arguments else "", "")
+        print(f"  {'mutants':<10}{len(chosen):4}")
         return 0
-    if not options.no_build:
-        build()
+    return run(options, origin, all_rooms, parsed, mutants, chosen, arguments)
 
-    place_of_kills = pathlib.Path(__file__).with_name("kills.txt")
+
+def needs_lab(mutant, all_rooms, options):
+    if mutant.kind not in logic.KINDS:
+        return True
+    return not options.no_lab and all_rooms.of(mutant.file).targets != "none"
+
+
+def run(options, origin, all_rooms, parsed, mutants, chosen, arguments):
+    """Builds, judges, tells; returns the exit status."""
+    with_lab = any(needs_lab(m, all_rooms, options) for m in chosen)
+    programs = sorted({name for m in chosen if m.kind in logic.KINDS
+                       for name, _ in all_rooms.of(m.file).tests})
+    if not options.no_build:
+        existing = build(origin, parsed, mutants, with_lab, programs)
+        fit = {m.key() for m in existing}
+        say(f"{sum(m.key() not in fit for m in chosen)} of those that are meant do not compile")
+        chosen = [m for m in existing if m.key() in {c.key() for c in chosen}]
+    tests = judges.Tests(TESTS, PLACE / "scratch")
+    wrong = tests.measure({t for m in chosen if m.kind in logic.KINDS
+                           for t in all_rooms.of(m.file).tests})
+    if wrong:
+        fail(1, f"the program as it was written must pass, and does not: {wrong}")
+
+    place_of_kills = ROOT / "crashlab" / "mutate" / "kills.txt"
     known = kills.read(place_of_kills)
-    hunter = Hunter(options.target, kills.Kills() if options.afresh else known)
-    say("the program as it was written must pass")
-    outcome, kill, _, what = hunter.hunt(None, options.seconds, options.seed)
-    if outcome == "killed":
-        fail(1, f"it does not: {kill[0]}: {what}")
+    hunter = Hunter(options.target, kills.Kills() if options.afresh else known, all_rooms, tests)
+    if not with_lab:
+        hunter.targets = []
+    if with_lab:
+        say("the program as it was written must pass")
+        outcome, kill, _, what = hunter.hunt(None, options.seconds, options.seed)
+        if outcome == "killed":
+            fail(1, f"it does not: {kill[0]}: {what}")
 
     results, counts = [], {"killed": 0, "argued": 0, "SURVIVED": 0}
     used = set()
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
     # What is argued will survive: for that a look is enough, but for a run that starts afresh.
     look = options.seconds if options.afresh else options.seconds / 4
-    hunts = [pool.submit(hunter.hunt, m, look if m.key() in arguments else options.seconds,
+    hunts = [pool.submit(hunter.judge, m, look if m.key() in arguments else options.seconds,
                          options.seed) for m in chosen]
     for turn, (m, hunt) in enumerate(zip(chosen, hunts), 1):
         if sys.stderr.isatty():
@@ -325,7 +464,7 @@ def main():
                             "mutants": results}, indent=1) + "\n")
         if options.remember:
             kills.write(place_of_kills, known, {m.key() for m in mutants})
-    # Several mutants may share a text: it is stale when none of them is left, all having been run.
+    # Several mutants may share a text. It is stale when none of them is left, all having been run.
     existing = {m.key() for m in mutants}
     met = existing - {m.key() for m in mutants if m not in chosen}
     stale = [key for key in arguments
@@ -340,6 +479,9 @@ def main():
 
 if __name__ == "__main__":
     try:
+        if "--self-test" in sys.argv[1:]:
+            import self_test
+            sys.exit(self_test.main())
         sys.exit(main())
     except KeyboardInterrupt:
         os._exit(130)  # the hunts that are under way have got the signal, too

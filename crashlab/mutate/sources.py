@@ -1,11 +1,14 @@
 """Finds what can be broken in a C++ file of a room, and writes the file that can be broken so.
 
 A small tokenizer and a parser that knows statements and nothing else: enough to find calls that
-stand as statements of their own, and which statement follows which in a block.
+stand as statements of their own, and which statement follows which in a block. Conditions are
+logic.py's.
 """
 
 import re
 from dataclasses import dataclass, field
+
+import logic
 
 TOKEN = re.compile(
     r"""
@@ -66,11 +69,20 @@ class Store:
     branches: list = field(default_factory=list)  # (mutant, code) of the statement itself
 
 
-# Statements that are calls of these names are dropped.
+@dataclass
+class Call:
+    """Any other statement that is a call."""
+
+    first: int
+    last: int
+    text: str
+    function: str
+    line: int
+    branches: list = field(default_factory=list)
+
+
+# Statements that are calls of these names are dropped. Rooms name their own in mutation.txt.
 FLUSHES = {"flush", "flush_line", "flush_lines", "stream"}
-NOTES = {"note_once", "note_sticky", "note_node", "note_value_line"}
-LOG_WRITES = {"write_entry", "mark_logged", "restamp", "begin_permutation", "begin_value_line",
-              "begin_group"}
 
 # Calls inside of expressions: name, what must stand before it, its value when it is dropped, kind.
 EXPRESSIONS = [
@@ -87,19 +99,8 @@ EXPRESSIONS = [
     ("fsync", r"::$", "0", "drop sync"),
 ]
 
-# What is stored to in vain: volatile memory, or words that have no meaning after a crash.
+# What is stored to in vain, whatever the room: rooms name theirs in mutation.txt.
 VOLATILE = [
-    (r"^(pinned|wrote)\.store", "a lane's flags live as long as the process"),
-    (r"^(state_|current_|durable_|horizon_|last_boundary_ns_|last_pause_|work_|work_done_)\.store",
-     "members of the epoch manager and its parts, volatile: gate, clock, tickets"),
-    (r"^base_grown_\.store", "member of the journal, volatile"),
-    (r"^(entries_|bytes_|super_)\.store", "counters and snapshots of a process"),
-    (r"arena_(begin|bytes)\.store", "the address space of a process"),
-    (r"^b\.packed\[", "hints of a tree, lost with the process"),
-    (r"^word_\.store", "version words: a crash makes them garbage, the generation says so"),
-    (r"^(segment_count_|s\.indexed|s\.bin|found->bin|i\.of\.of->durable)\.store",
-     "what a process knows of the committed heap's segments and slabs"),
-    (r"^(s|of)\.slab_of_page\[", "what a process knows of the committed heap's slabs"),
     (r"^(w\.store|masstree_detail::store)\(", "store() itself: its callers are mutated"),
     (r"^store\(w, value\)", "publish() itself: its callers are mutated"),
     (r"memory_order_relaxed\)$", "relaxed already: transient disciplines and counters"),
@@ -118,13 +119,16 @@ def tokens_of(source):
 
 
 class File:
-    def __init__(self, name, source):
+    def __init__(self, name, source, room):
         self.name = name
+        self.room = room
         self.source = source
         self.tokens = tokens_of(source)
         self.mutants = []
         self.skipped = []
-        self.edits = []  # (start, end, prefix, suffix): prefix and suffix go around what is there
+        # (start, end, mutants, prefix, suffix): prefix and suffix go around what is there.
+        self.edits = []
+        self.ranges = []  # bodies of outermost functions: first and last token, name
         self.expressions = []
         self.functions = []
         self.pair = self.match_brackets()
@@ -163,6 +167,7 @@ class File:
         i = 0
         while i < len(self.tokens):
             i = self.block(i) + 1
+        logic.Logic(self, self.room).run()
 
     def block(self, i):
         """Statements up to the closing brace; returns its number."""
@@ -245,6 +250,9 @@ class File:
         name = None
         depth_end = i
         for k in range(first, i):
+            if self.tokens[k].text == "operator":
+                name = "operator"
+                break
             if k + 1 <= depth_end and self.tokens[k].kind == "name" and self.is_at(k + 1, "("):
                 name = self.tokens[k].text
                 break
@@ -255,6 +263,8 @@ class File:
             and name is None)
         if name is not None and not is_type:
             self.functions.append(name)
+            if len(self.functions) == 1:
+                self.ranges.append((i, self.pair[i], name))
             end = self.block(i + 1)
             self.functions.pop()
             return end
@@ -287,9 +297,9 @@ class File:
                     continue
                 self.expressions.append((begin, last))
                 m = self.add(kind, begin, self.text(begin, last))
-                self.edits.append((self.tokens[begin].start, self.tokens[last].end,
-                                   lambda m=m, value=value:
-                                   f"(::hf::is_mutant({m.number}) ? {value} : ", lambda: ")"))
+                self.edit(self.tokens[begin].start, self.tokens[last].end, [m],
+                          lambda m=m, value=value: f"(::hf::is_mutant({m.number}) ? {value} : ",
+                          lambda: ")")
 
     def begin_of_callee(self, i):
         while i > 0:
@@ -331,21 +341,23 @@ class File:
                 ("drop flush and fence", ""),
                 ("drop fence", f"{receiver}flush({arguments});"),
                 ("drop flush", f"{receiver}fence();")])
-        if name in NOTES:
+        if name in self.room.notes:
             return self.replace(first, last, [("drop note", "")])
-        if name in LOG_WRITES or (name == "begin" and receiver.endswith("lists.")):
+        if name in self.room.logs or (name == "begin" and receiver.endswith("lists.")):
             return self.replace(first, last, [("drop log write", "")])
+        if name.startswith("mark_") or name in self.room.marks:
+            return self.replace(first, last, [("drop mark", "")])
         if name == "write" and self.name.startswith("src/region/"):
             return self.store(first, last, [("drop store", "")])
         if name == "publish":  # by an adapter: publish(op, word, value)
             weak = re.sub(r"^op, ", "::hf::weak_store(", arguments) + ");"
             return self.store(first, last, [("drop store", ""), ("weaken store", weak)])
         if name not in ("store", "ordered_store"):
-            return None
-        for pattern, why in VOLATILE:
+            return self.call(first, last, name)
+        for pattern, why in VOLATILE + self.room.volatile:
             if re.search(pattern, text):
                 self.skipped.append((self.line(self.tokens[first].start), text, why))
-                return None
+                return self.call(first, last, name)
         weak = None
         if receiver == "":
             weak = f"::hf::weak_store({arguments});"
@@ -361,8 +373,17 @@ class File:
         return [(self.add(kind, first, text), code) for kind, code in ways]
 
     def replace(self, first, last, ways):
-        self.wrap(first, last + 1, self.branches(first, self.text(first, last), ways))
-        return None
+        text = self.text(first, last)
+        c = self.call(first, last, "")
+        c.branches = self.branches(first, text, ways)
+        self.wrap(first, last + 1, c.branches)
+        return c
+
+    def call(self, first, last, name):
+        if name in logic.CONTAINERS or name.startswith("HF_"):
+            return None
+        return Call(first, last + 1, self.text(first, last), self.functions[0],
+                    self.line(self.tokens[first].start))
 
     def store(self, first, last, ways):
         text = self.text(first, last)
@@ -377,21 +398,27 @@ class File:
         def prefix():
             out = "{ "
             for m, code in branches:
-                out += f"if (::hf::is_mutant({m.number})) {{ {code} }} else "
+                if m.number not in self.left_out:
+                    out += f"if (::hf::is_mutant({m.number})) {{ {code} }} else "
             return out + "{ "
 
-        self.edits.append((self.tokens[first].start, self.tokens[last].end, prefix,
-                           lambda: " } }"))
+        self.edit(self.tokens[first].start, self.tokens[last].end, None, prefix, lambda: " } }")
+
+    def edit(self, start, end, mutants, prefix, suffix):
+        """`mutants`: without all of these it is not made; None: it is always."""
+        self.edits.append((start, end, mutants, prefix, suffix))
 
     def swap_neighbours(self, units):
         for one, two in zip(units, units[1:]):
-            if not (isinstance(one, Store) and isinstance(two, Store)):
+            if one is None or two is None or one.text == two.text:
                 continue
-            m = Mutant("swap stores", self.name, one.line, one.function,
+            is_stores = isinstance(one, Store) and isinstance(two, Store)
+            kind = "swap stores" if is_stores else "swap calls"
+            m = Mutant(kind, self.name, one.line, one.function,
                        f"{one.text.rstrip(';')}; {two.text.rstrip(';')}")
             self.mutants.append(m)
             for here, other in ((one, two), (two, one)):
-                if here.is_loop and not here.branches:
+                if not here.branches:
                     here.branches = [(m, self.code(other))]
                     self.wrap(here.first, here.last, here.branches)
                 else:
@@ -399,16 +426,20 @@ class File:
 
     def code(self, s):
         """As a statement; loops end with their brace or semicolon."""
-        return s.text if s.is_loop else s.text + ";"
+        return s.text if isinstance(s, Store) and s.is_loop else s.text + ";"
 
-    def mutated(self):
+    def mutated(self, left_out=frozenset()):
+        """`left_out`: numbers of mutants that are not to be in it."""
+        self.left_out = left_out
         out = self.source
         # Inner ones first: an edit that begins later, or at the same place and ends earlier.
         places = []
-        for order, (start, end, prefix, suffix) in enumerate(self.edits):
+        for order, (start, end, mutants, prefix, suffix) in enumerate(self.edits):
+            if mutants is not None and all(m.number in left_out for m in mutants):
+                continue
             places.append((start, 0, -end, order, prefix()))
-            places.append((end, -1, -start, order, suffix()))
-        places.sort(key=lambda p: p[:3])
+            places.append((end, -1, -start, -order, suffix()))
+        places.sort(key=lambda p: p[:4])
         result, at = [], 0
         for offset, _, _, _, text in places:
             result.append(out[at:offset])

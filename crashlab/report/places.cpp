@@ -17,15 +17,8 @@
 namespace hf::lab {
 namespace {
 
-constexpr std::string_view this_file = "crashlab/report/places.cpp";
-
-/// The checkout's directory with a slash behind it, as the compiler wrote it down.
-std::string_view checkout() {
-    std::string_view path = __FILE__;
-    if (!path.ends_with(this_file)) return {};
-    path.remove_suffix(this_file.size());
-    return path;
-}
+/// The checkout's directory with a slash behind it.
+constexpr std::string_view checkout = HF_CHECKOUT;
 
 /// The first object that the loader names is the program itself.
 u64 load_bias() {
@@ -102,7 +95,7 @@ std::string_view next_line(std::string_view& text) {
 
 std::string shortened(std::string_view path) {
     std::string clean = std::filesystem::path(path).lexically_normal().string();
-    if (clean.starts_with(checkout())) clean.erase(0, checkout().size());
+    if (clean.starts_with(checkout)) clean.erase(0, checkout.size());
     return clean;
 }
 
@@ -151,9 +144,11 @@ std::map<u64, std::vector<frame>> look_up(const std::set<u64>& addresses) {
     return {};
 }
 
-/// Wrappers around a store say nothing, and neither does what lies outside of the checkout.
+/// Wrappers around a store say nothing, and neither does an installed library.
 bool is_worth_showing(const frame& f) {
-    return !f.file.starts_with('/') && !f.file.starts_with("src/persist/") &&
+    const bool is_installed =
+        f.file.starts_with("/usr/") || f.file.find("/holdfast/internal/") != std::string::npos;
+    return !is_installed && !f.file.starts_with("src/persist/") &&
            short_name(f.function) != "store";
 }
 

@@ -2,10 +2,10 @@
 //
 // Purpose. An event knows the address behind its instruction. One run of addr2line (LLVM's, or else
 // binutils') over all addresses of a trace turns them into files and lines; without either, a place
-// is its address in hexadecimal. Paths are relative to the checkout.
+// is its address in hexadecimal. Paths in the checkout are relative to it.
 //
-// What is shown. The innermost function of the checkout that is not in src/persist/: whoever asked
-// for the flush, not the instruction that does it.
+// What is shown. The innermost function that is not in src/persist/ or an installed library:
+// whoever asked for the flush, not the instruction that does it.
 #pragma once
 
 #include "crashlab/trace/event.hpp"

@@ -47,7 +47,7 @@ u64 distance(u64 line, const std::set<u64>& named) {
     return least;
 }
 
-bool is_line(const choice& c) { return c.what != choice_of_length && c.what != choice_of_name; }
+bool is_line(const choice& c) { return is_line_choice(c.what); }
 
 /// Not so if all that is on its way was there before.
 bool may_differ(u64 number, const line_state& l) {
@@ -83,33 +83,54 @@ u32 chosen_for(const stage& s, u64 what) {
     return 0;
 }
 
-std::string words_about_file(const crash_model& m, const stage& s) {
+std::string words_about_file(const crash_model& m, const stage& s, unsigned file) {
+    const std::string which = file == 0 ? "" : fmt::format(" {}", file_paths[file]);
+    const file_fact& length = m.length(file);
+    const file_fact& name = m.name(file);
     std::string words;
-    if (m.length().sure != m.length().now) {
-        const bool is_new = chosen_for(s, choice_of_length) != 0;
-        words = fmt::format("the file has {} bytes ({})", is_new ? m.length().now : m.length().sure,
-                            is_new ? "the new length" : "the new length was lost");
+    if (length.sure != length.now) {
+        const bool is_new = chosen_for(s, length_of_file(file)) != 0;
+        words =
+            fmt::format("the file{} has {} bytes ({})", which, is_new ? length.now : length.sure,
+                        is_new ? "the new length" : "the new length was lost");
     }
-    if (m.name().sure != m.name().now) {
+    if (name.sure != name.now) {
         words += words.empty() ? "" : "; ";
-        words += chosen_for(s, choice_of_name) != 0 ? "its name reached the directory"
-                                                    : "its name was lost";
+        words += chosen_for(s, name_of_file(file)) != 0
+                     ? fmt::format("its name{} reached the directory", which)
+                     : fmt::format("its name{} was lost", which);
+    }
+    return words;
+}
+
+std::string words_about_files(const crash_model& m, const stage& s) {
+    std::string words;
+    for (unsigned f = 0; f < most_files; ++f) {
+        const std::string more = words_about_file(m, s, f);
+        words += words.empty() || more.empty() ? more : "; " + more;
     }
     return words;
 }
 
 class stage_drawer {
    public:
-    stage_drawer(const told_stage& told, const source_places& places)
-        : told_(told), places_(places), model_(told.before) {}
+    stage_drawer(const told_stage& told, const source_places& places, const target* who,
+                 bool only_operations)
+        : told_(told),
+          places_(places),
+          who_(who),
+          only_operations_(only_operations),
+          model_(told.before) {}
 
     timeline_stage draw() {
         timeline_stage s;
         s.events = static_cast<u32>(told_.trace.size());
         s.crash = std::min(told_.crash.event, s.events);
         for (u32 i = 0; i < s.crash; ++i) model_.advance(told_.trace[i]);
-        for (const u64 line : lines_of(model_, told_.crash)) s.held.push_back(hold(line));
-        s.file = words_about_file(model_, told_.crash);
+        if (!only_operations_) {
+            for (const u64 line : lines_of(model_, told_.crash)) s.held.push_back(hold(line));
+        }
+        s.file = words_about_files(model_, told_.crash);
         for (u32 i = 0; i < s.crash; ++i) {
             if (is_drawn(told_.trace[i])) s.rows.push_back(row(i));
         }
@@ -142,6 +163,7 @@ class stage_drawer {
     }
 
     bool is_drawn(const event& e) const {
+        if (only_operations_) return e.kind == event_kind::begin || e.kind == event_kind::end;
         switch (e.kind) {
             case event_kind::store:
             case event_kind::flush:
@@ -168,6 +190,10 @@ class stage_drawer {
             const auto unsure = fates_.find(number);
             r.became = unsure == fates_.end() ? fate::sure : unsure->second;
         }
+        if (r.what.kind == event_kind::begin || r.what.kind == event_kind::end) {
+            r.label = who_ != nullptr ? who_->describe_operation(r.what.value)
+                                      : fmt::format("operation {}", r.what.value);
+        }
         if (r.what.kind == event_kind::point) {
             const auto& names = recorder::points();
             r.label = r.what.value < names.size() ? names[r.what.value] : "?";
@@ -180,13 +206,15 @@ class stage_drawer {
     static void trim(std::vector<timeline_row>& rows) {
         const auto first = std::find_if(rows.begin(), rows.end(), [](const timeline_row& r) {
             return r.what.kind == event_kind::store || r.what.kind == event_kind::length ||
-                   r.what.kind == event_kind::link;
+                   r.what.kind == event_kind::link || r.what.kind == event_kind::begin;
         });
         rows.erase(rows.begin(), first);
     }
 
     const told_stage& told_;
     const source_places& places_;
+    const target* who_;
+    bool only_operations_;
     crash_model model_;
     std::set<u64> drawn_;
     std::map<u32, fate> fates_;
@@ -202,6 +230,8 @@ std::string words_of_probe(const finding& f) {
             return "inspection of everything";
         case probe::work:
             return "further work";
+        case probe::run:
+            return "what the run itself returned";
     }
     return "";
 }
@@ -242,12 +272,16 @@ std::vector<bool> stores_in(const line_state& line, const line_content& content)
 }
 
 timeline make_timeline(std::string title, const finding& f, const std::vector<told_stage>& stages,
-                       const source_places& places) {
+                       const source_places& places, const target* who) {
     timeline t;
     t.title = std::move(title);
     t.what = f.what;
     t.asked = words_of_probe(f);
-    for (const told_stage& s : stages) t.stages.push_back(stage_drawer(s, places).draw());
+    // What was returned before any crash is no matter of lines.
+    const bool is_of_run = f.asked == probe::run;
+    for (const told_stage& s : stages) {
+        t.stages.push_back(stage_drawer(s, places, who, is_of_run).draw());
+    }
     return t;
 }
 
@@ -322,8 +356,9 @@ std::string words_of(const timeline_row& r) {
         case event_kind::noted:
             return fmt::format("{} bytes", e.value);
         case event_kind::begin:
+            return r.label;
         case event_kind::end:
-            return fmt::format("operation {}", e.value);
+            return fmt::format("{}: {}", r.label, e.where);
         case event_kind::announced:
             return fmt::format("epoch {}", e.value);
         case event_kind::point:
@@ -331,7 +366,7 @@ std::string words_of(const timeline_row& r) {
         case event_kind::length:
             return fmt::format("{} bytes", e.value);
         case event_kind::load:
-            return fmt::format("of event {}", e.value);
+            return fmt::format("of event {}{}", e.value, e.acquires ? ", acquire" : "");
         default:
             return "";
     }

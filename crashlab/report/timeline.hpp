@@ -39,7 +39,7 @@ struct timeline_row {
     u32 number = 0;  ///< in the trace
     fate became = fate::none;
     std::string place;
-    std::string label;  ///< of a point: its name
+    std::string label;  ///< of a point: its name; of an operation: what it does
 };
 
 /// What a line held at the crash.
@@ -67,10 +67,10 @@ struct timeline {
     std::vector<timeline_stage> stages;
 };
 
-/// `places` must know the traces' events.
+/// `places` must know the traces' events; `who`, if given, what its operations are.
 [[nodiscard]] timeline make_timeline(std::string title, const finding& f,
                                      const std::vector<told_stage>& stages,
-                                     const source_places& places);
+                                     const source_places& places, const target* who = nullptr);
 
 /// For a terminal, at most 120 columns wide.
 [[nodiscard]] std::string to_text(const timeline& t);

@@ -1,5 +1,6 @@
 #include "crashlab/runtime/file.hpp"
 
+#include "base/check.hpp"
 #include "crashlab/explore/image.hpp"
 #include "crashlab/trace/recorder.hpp"
 
@@ -24,43 +25,54 @@ using namespace hf::lab;
 using hf::u64;
 
 constexpr int file_number = 1 << 20;
-constexpr int directory_number = file_number + 1;
+constexpr int directory_number = file_number + static_cast<int>(most_files);
+constexpr unsigned no_file = most_files;
 
 bool is_active() { return the_file.memory != nullptr; }
-bool is_ours(int fd) { return is_active() && (fd == file_number || fd == directory_number); }
-bool is_our_file(const char* path) { return is_active() && std::strcmp(path, file_path) == 0; }
+bool is_directory(int fd) { return is_active() && fd == directory_number; }
+bool is_ours(int fd) { return is_active() && fd >= file_number && fd <= directory_number; }
 bool is_our_directory(const char* path) { return is_active() && std::strcmp(path, "/lab") == 0; }
 
-u64 length() {
-    return the_file.exploring != nullptr ? the_file.exploring->file_length() : the_file.length;
+/// no_file: it is none of ours.
+unsigned file_of(int fd) {
+    return is_ours(fd) && !is_directory(fd) ? static_cast<unsigned>(fd - file_number) : no_file;
 }
-void set_length(u64 bytes) {
-    if (the_file.exploring != nullptr) return the_file.exploring->set_file_length(bytes);
-    the_file.length = bytes;
-    if (the_file.recording != nullptr) the_file.recording->mark(event_kind::length, bytes);
+unsigned file_called(const char* path) {
+    unsigned f = 0;
+    while (f < most_files && std::strcmp(path, file_paths[f]) != 0) ++f;
+    if (!is_active()) return no_file;
+    if (f != no_file) the_file.asked_for = f;
+    return f;
 }
-bool linked() {
-    return the_file.exploring != nullptr ? the_file.exploring->file_linked() : the_file.linked;
+
+/// Who writes the trace of what is going on; nullptr: nobody.
+recorder* writer() {
+    return the_file.exploring != nullptr ? the_file.exploring->behind() : the_file.recording;
 }
-void set_linked() {
-    if (the_file.exploring != nullptr) return the_file.exploring->set_file_linked();
-    the_file.linked = true;
-    if (the_file.recording != nullptr) the_file.recording->mark(event_kind::link, 1);
+u64 length(unsigned file) {
+    return the_file.exploring != nullptr ? the_file.exploring->file_length(file)
+                                         : the_file.files[file].length;
 }
-void mark(event_kind kind) {
-    recorder* r = the_file.exploring != nullptr ? the_file.exploring->behind() : the_file.recording;
-    if (r != nullptr) r->mark(kind, 0);
+void set_length(unsigned file, u64 bytes) {
+    if (the_file.exploring != nullptr) return the_file.exploring->set_file_length(file, bytes);
+    the_file.files[file].length = bytes;
+    if (writer() != nullptr) writer()->mark(event_kind::length, bytes, file);
 }
-void write(u64 at, const std::byte* from, u64 size) {
-    recorder* r = the_file.recording;
-    if (the_file.exploring != nullptr) {
-        the_file.exploring->touch(at, size);
-        r = the_file.exploring->behind();
-    }
-    if (r != nullptr) {
-        r->file_write(at, from, size);
+bool linked(unsigned file) {
+    return the_file.exploring != nullptr ? the_file.exploring->file_linked(file)
+                                         : the_file.files[file].linked;
+}
+void set_linked(unsigned file) {
+    if (the_file.exploring != nullptr) return the_file.exploring->set_file_linked(file);
+    the_file.files[file].linked = true;
+    if (writer() != nullptr) writer()->mark(event_kind::link, 1, file);
+}
+void write(u64 place, const std::byte* from, u64 size) {
+    if (the_file.exploring != nullptr) the_file.exploring->touch(place, size);
+    if (writer() != nullptr) {
+        writer()->file_write(place, from, size);
     } else {
-        unseen_copy(the_file.memory + at, from, size);
+        unseen_copy(the_file.memory + offset_of(place), from, size);
     }
 }
 
@@ -69,12 +81,12 @@ int refuse(int why) {
     return -1;
 }
 
-int describe(struct stat* s) {
+int describe(unsigned file, struct stat* s) {
     *s = {};
     s->st_mode = S_IFREG | 0600;
     s->st_uid = ::geteuid();
     s->st_nlink = 1;
-    s->st_size = static_cast<off_t>(length());
+    s->st_size = static_cast<off_t>(length(file));
     s->st_blocks = (s->st_size + 511) / 512;
     return 0;
 }
@@ -85,8 +97,9 @@ long real(long number, A... arguments) {
 }
 
 bool in_our_memory(const void* p) {
-    return is_active() &&
-           reinterpret_cast<u64>(p) - reinterpret_cast<u64>(the_file.memory) < the_file.capacity;
+    const u64 offset = reinterpret_cast<u64>(p) - reinterpret_cast<u64>(the_file.memory);
+    return is_active() && offset < most_files * file_stride &&
+           (offset & (file_stride - 1)) < file_capacity;
 }
 
 }  // namespace
@@ -100,7 +113,9 @@ int open(const char* path, int flags, ...) {
     const mode_t mode = va_arg(rest, mode_t);
     va_end(rest);
     if (is_our_directory(path)) return directory_number;
-    if (is_our_file(path)) return linked() ? file_number : refuse(ENOENT);
+    if (const unsigned f = file_called(path); f != no_file) {
+        return linked(f) ? file_number + static_cast<int>(f) : refuse(ENOENT);
+    }
     return static_cast<int>(real(SYS_openat, AT_FDCWD, path, flags, mode));
 }
 
@@ -110,8 +125,8 @@ int openat(int directory, const char* path, int flags, ...) {
     const mode_t mode = va_arg(rest, mode_t);
     va_end(rest);
     if (is_ours(directory)) {
-        set_length(0);
-        return file_number;
+        set_length(the_file.asked_for, 0);
+        return file_number + static_cast<int>(the_file.asked_for);
     }
     return static_cast<int>(real(SYS_openat, directory, path, flags, mode));
 }
@@ -119,12 +134,15 @@ int openat(int directory, const char* path, int flags, ...) {
 int close(int fd) { return is_ours(fd) ? 0 : static_cast<int>(real(SYS_close, fd)); }
 
 int lstat(const char* path, struct stat* s) {
-    if (is_our_file(path)) return linked() ? describe(s) : refuse(ENOENT);
+    if (const unsigned f = file_called(path); f != no_file) {
+        return linked(f) ? describe(f, s) : refuse(ENOENT);
+    }
     return static_cast<int>(real(SYS_lstat, path, s));
 }
 
 int fstat(int fd, struct stat* s) {
-    return is_ours(fd) ? describe(s) : static_cast<int>(real(SYS_fstat, fd, s));
+    return file_of(fd) != no_file ? describe(file_of(fd), s)
+                                  : static_cast<int>(real(SYS_fstat, fd, s));
 }
 
 int fstatfs(int fd, struct statfs* s) {
@@ -149,50 +167,60 @@ int fchmod(int fd, mode_t mode) {
 int fallocate(int fd, int mode, off_t from, off_t size) {
     if (!is_ours(fd)) return static_cast<int>(real(SYS_fallocate, fd, mode, from, size));
     const auto end = static_cast<u64>(from + size);
-    if (end > the_file.capacity) return refuse(ENOSPC);
-    if (end > length()) set_length(end);
+    if (end > file_capacity) return refuse(ENOSPC);
+    if (end > length(file_of(fd))) set_length(file_of(fd), end);
     return 0;
 }
 
 int ftruncate(int fd, off_t size) {
     if (!is_ours(fd)) return static_cast<int>(real(SYS_ftruncate, fd, size));
-    set_length(static_cast<u64>(size));
+    set_length(file_of(fd), static_cast<u64>(size));
     return 0;
 }
 
 int fsync(int fd) {
     if (!is_ours(fd)) return static_cast<int>(real(SYS_fsync, fd));
-    mark(fd == directory_number ? event_kind::sync_name : event_kind::sync);
+    if (writer() == nullptr) return 0;
+    if (is_directory(fd)) {
+        writer()->mark(event_kind::sync_name, 0);
+    } else {
+        writer()->mark(event_kind::sync, 0, file_of(fd));
+    }
     return 0;
 }
 
 int linkat(int from, const char* path, int to, const char* name, int flags) {
     if (!is_ours(to)) return static_cast<int>(real(SYS_linkat, from, path, to, name, flags));
-    if (linked()) return refuse(EEXIST);
-    set_linked();
+    if (linked(the_file.asked_for)) return refuse(EEXIST);
+    set_linked(the_file.asked_for);
     return 0;
 }
 
 ssize_t pread(int fd, void* into, size_t size, off_t at) {
     if (!is_ours(fd)) return real(SYS_pread64, fd, into, size, at);
-    const u64 end = length();
+    const u64 end = length(file_of(fd));
+    const u64 begin = file_of(fd) * file_capacity;
     const auto from = static_cast<u64>(at);
     if (from >= end) return 0;
     const u64 n = size < end - from ? size : end - from;
-    if (the_file.exploring != nullptr) the_file.exploring->reading(from, n, 0);
-    unseen_copy(into, the_file.memory + from, n);
+    if (the_file.exploring != nullptr) the_file.exploring->reading(begin + from, n, 0, false);
+    unseen_copy(into, the_file.memory + offset_of(begin + from), n);
     return static_cast<ssize_t>(n);
 }
 
 ssize_t pwrite(int fd, const void* from, size_t size, off_t at) {
     if (!is_ours(fd)) return real(SYS_pwrite64, fd, from, size, at);
-    write(static_cast<u64>(at), static_cast<const std::byte*>(from), size);
+    write(file_of(fd) * file_capacity + static_cast<u64>(at), static_cast<const std::byte*>(from),
+          size);
     return static_cast<ssize_t>(size);
 }
 
 void* mmap(void* at, size_t size, int protection, int flags, int fd, off_t offset) noexcept {
     // Our memory stays where it is; a probe of the file gets some of its own.
     if (at != nullptr && in_our_memory(at)) {
+        const u64 away = reinterpret_cast<u64>(at) - reinterpret_cast<u64>(the_file.memory);
+        HF_CHECK(file_of(fd) == no_file || file_of(fd) == away >> file_stride_bits,
+                 "the lab's files must be opened in their order, file_paths[0] first");
         if (the_file.mappings_to_refuse == 0 || (protection & PROT_WRITE) == 0) return at;
         --the_file.mappings_to_refuse;
         errno = ENOMEM;

@@ -7,10 +7,15 @@
 //   name, length    as last synced, or as last set
 //   content         pwrite: any subset of its 8-byte pieces until fsync
 //
+// A target may have several files, each mapped at the start of a window of its own; they must be
+// opened in their order (file_paths). The directory is one.
+//
 // It presents itself as a file on persistent memory (mappable with MAP_SYNC).
 #pragma once
 
 #include "base/bits.hpp"
+
+#include <holdfast/crashlab/target.hpp>
 
 #include <cstddef>
 
@@ -19,14 +24,13 @@ namespace hf::lab {
 class image;
 class recorder;
 
-/// The path of the one region that the lab knows.
-inline constexpr const char* file_path = "/lab/region";
-
 struct file_state {
-    std::byte* memory = nullptr;  ///< where it is mapped; nullptr: there is no such file system
-    u64 capacity = 0;
-    u64 length = 0;
-    bool linked = false;
+    std::byte* memory = nullptr;  ///< where the first is mapped; nullptr: no such file system
+    struct {
+        u64 length = 0;
+        bool linked = false;
+    } files[most_files];
+    unsigned asked_for = 0;           ///< the file whose name was looked up last: to be created
     unsigned mappings_to_refuse = 0;  ///< of growths, as when the kernel is out of mappings
     recorder* recording = nullptr;    ///< of the workload
     image* exploring = nullptr;       ///< while a run goes on

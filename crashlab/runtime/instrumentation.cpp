@@ -22,7 +22,16 @@ constexpr int release = 3;
 
 bool acquires(int order) { return order != relaxed && order != release; }
 ordering how_stored(int order) { return order == relaxed ? ordering::relaxed : ordering::release; }
-void pass_barrier() { ++hf::lab::the_watch.barriers; }
+bool releases(int order) { return order >= release; }
+void pass_barrier() { ++hf::lab::the_watch.barriers[hf::lab::running_fiber]; }
+void passed_acquire(u64 pc) {
+    pass_barrier();
+    hf::lab::tell_acquiring(pc);
+}
+/// In ordinary memory; a store to the region is an event of its own.
+void before_release(const volatile void* p, u64 pc) {
+    if (!hf::lab::is_watched(const_cast<const void*>(p))) hf::lab::tell_releasing(pc);
+}
 
 }  // namespace
 
@@ -65,13 +74,14 @@ void __tsan_write_range(void* p, unsigned long n) { tell_writing(p, n, ordering:
 #define HF_ATOMIC(bits, type)                                                                    \
     type __tsan_atomic##bits##_load(const volatile type* p, int order) {                         \
         hf::lab::yield();                                                                        \
-        tell_reading(const_cast<type*>(p), sizeof(type), HF_PC);                                 \
-        if (acquires(order)) pass_barrier();                                                     \
+        tell_reading(const_cast<type*>(p), sizeof(type), HF_PC, acquires(order));                \
+        if (acquires(order)) passed_acquire(HF_PC);                                              \
         return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                             \
     }                                                                                            \
     void __tsan_atomic##bits##_store(volatile type* p, type v, int order) {                      \
         hf::lab::yield();                                                                        \
         tell_writing(const_cast<type*>(p), sizeof(type), how_stored(order), HF_PC);              \
+        if (releases(order)) before_release(p, HF_PC);                                           \
         __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                \
     }                                                                                            \
     HF_MODIFY(bits, type, exchange, exchange_n)                                                  \
@@ -90,12 +100,14 @@ void __tsan_write_range(void* p, unsigned long n) { tell_writing(p, n, ordering:
         return expected;                                                                         \
     }
 
-#define HF_BEFORE_MODIFYING                                                                   \
-    hf::lab::yield();                                                                         \
-    tell_reading(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p), HF_PC); \
-    tell_writing(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p),         \
-                 how_stored(order), HF_PC);                                                   \
-    if (acquires(order)) pass_barrier();
+#define HF_BEFORE_MODIFYING                                                                  \
+    hf::lab::yield();                                                                        \
+    tell_reading(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p), HF_PC, \
+                 acquires(order));                                                           \
+    tell_writing(const_cast<void*>(static_cast<const volatile void*>(p)), sizeof(*p),        \
+                 how_stored(order), HF_PC);                                                  \
+    if (acquires(order)) passed_acquire(HF_PC);                                              \
+    if (releases(order)) before_release(p, HF_PC);
 
 #define HF_MODIFY(bits, type, name, builtin)                                 \
     type __tsan_atomic##bits##_##name(volatile type* p, type v, int order) { \

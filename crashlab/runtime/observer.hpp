@@ -9,27 +9,50 @@
 #pragma once
 
 #include "base/bits.hpp"
+#include "crashlab/schedule/yield.hpp"
 
 namespace hf::lab {
+
+/// Threads of a workload, at most.
+inline constexpr unsigned max_threads = 8;
 
 /// How a store may move. A plain or relaxed store may be hoisted by a compiler over earlier stores,
 /// up to the last barrier of its thread; no store moves behind a later release store.
 enum class ordering : u8 { plain, relaxed, release };
 
+/// Bytes that a file of the lab may have.
+inline constexpr u64 file_capacity = u64{64} << 20;
+/// Files lie a window apart in memory (region/arena.hpp), and one behind the other in a trace.
+inline constexpr unsigned file_stride_bits = 40;
+inline constexpr u64 file_stride = u64{1} << file_stride_bits;
+
+[[nodiscard]] constexpr u64 place_of(u64 offset) noexcept {
+    return (offset >> file_stride_bits) * file_capacity + (offset & (file_stride - 1));
+}
+[[nodiscard]] constexpr u64 offset_of(u64 place) noexcept {
+    return place / file_capacity * file_stride + place % file_capacity;
+}
+[[nodiscard]] constexpr unsigned file_of_line(u64 line) noexcept {
+    return static_cast<unsigned>(line / (file_capacity / line_size));
+}
+
 class observer {
    public:
     virtual ~observer() = default;
     /// [at, at + size) of the watched memory is about to be read by the instruction before pc.
-    virtual void reading(u64 at, u64 size, u64 pc) = 0;
+    virtual void reading(u64 at, u64 size, u64 pc, bool acquires) = 0;
     virtual void writing(u64 at, u64 size, ordering how, u64 pc) = 0;
+    /// A lock or another atomic, anywhere in memory, is acquired or released.
+    virtual void acquiring(u64 pc) { static_cast<void>(pc); }
+    virtual void releasing(u64 pc) { static_cast<void>(pc); }
 };
 
 struct watch {
     u64 base = 0;
     u64 size = 0;  ///< 0: nothing is watched
     observer* who = nullptr;
-    u64 barriers =
-        0;  ///< compiler barriers passed so far: acquire loads, fences, locked operations
+    /// Compiler barriers that each thread has passed: acquire loads, fences, locked operations.
+    u64 barriers[max_threads] = {};
 };
 
 extern constinit watch the_watch;
@@ -45,14 +68,25 @@ inline void watch_for(observer* who, const void* base, u64 size) noexcept {
     return reinterpret_cast<u64>(p) - the_watch.base < the_watch.size;
 }
 
-inline void tell_reading(const void* p, u64 size, u64 pc) {
+inline void tell_reading(const void* p, u64 size, u64 pc, bool acquires = false) {
     if (is_watched(p)) [[unlikely]]
-        the_watch.who->reading(reinterpret_cast<u64>(p) - the_watch.base, size, pc);
+        the_watch.who->reading(place_of(reinterpret_cast<u64>(p) - the_watch.base), size, pc,
+                               acquires);
 }
 
 inline void tell_writing(const void* p, u64 size, ordering how, u64 pc) {
     if (is_watched(p)) [[unlikely]]
-        the_watch.who->writing(reinterpret_cast<u64>(p) - the_watch.base, size, how, pc);
+        the_watch.who->writing(place_of(reinterpret_cast<u64>(p) - the_watch.base), size, how, pc);
+}
+
+inline void tell_acquiring(u64 pc) {
+    if (the_watch.who != nullptr) [[unlikely]]
+        the_watch.who->acquiring(pc);
+}
+
+inline void tell_releasing(u64 pc) {
+    if (the_watch.who != nullptr) [[unlikely]]
+        the_watch.who->releasing(pc);
 }
 
 /// Copies without being seen. `n` may be any size; the ranges don't overlap.

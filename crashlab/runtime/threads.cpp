@@ -1,8 +1,10 @@
 // Where threads wait for each other, interposed: a fiber that would wait gives way instead.
+#include "crashlab/runtime/observer.hpp"
 #include "crashlab/runtime/raw_syscall.hpp"
 #include "crashlab/schedule/fibers.hpp"
 #include "crashlab/schedule/yield.hpp"
 
+#include <dlfcn.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,7 +26,15 @@ int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
         sched_yield();
         refused = pthread_mutex_trylock(m);
     }
+    hf::lab::tell_acquiring(reinterpret_cast<hf::u64>(__builtin_return_address(0)));
     return refused;
+}
+
+int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
+    static const auto real = reinterpret_cast<decltype(&pthread_mutex_unlock)>(
+        ::dlsym(RTLD_NEXT, "pthread_mutex_unlock"));
+    hf::lab::tell_releasing(reinterpret_cast<hf::u64>(__builtin_return_address(0)));
+    return real(m);
 }
 
 int sched_yield() noexcept {

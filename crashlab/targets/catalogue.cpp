@@ -9,8 +9,11 @@ const std::vector<target_description>& all_targets() {
         std::vector<target_description> found;
         for (const auto* cases : {&tree_cases(), &rare_cases(), &stale_cases()}) {
             for (const tree_case& c : *cases) {
-                found.push_back({c.name, c.room, c.what,
-                                 [&c](u64 seed) { return make_tree_target(c, seed); }, c.points});
+                target_description d{c.name, c.room, c.what,
+                                     [&c](u64 seed) { return make_tree_target(c, seed); },
+                                     c.points};
+                d.has_threads = c.threads > 1;
+                found.push_back(std::move(d));
             }
         }
         for (const auto* cases : {&committed_cases(), &journal_cases()}) {

@@ -5,6 +5,7 @@
 #include "crashlab/trace/recorder.hpp"
 #include "persist/persist_point.hpp"
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -15,14 +16,17 @@ namespace {
 constexpr std::size_t few = 6;
 
 std::set<u64>* reached = nullptr;
+disk_story* told = nullptr;
 
 /// Counts the persist points that the machine comes by.
 class point_watch {
    public:
-    explicit point_watch(std::set<u64>& into) {
-        reached = &into;
+    explicit point_watch(std::set<u64>* into, disk_story* story = nullptr) {
+        reached = into;
+        told = story;
         old_ = set_persist_point_hook([](const char* name) {
             if (reached != nullptr) reached->insert(number_of_point(name));
+            if (told != nullptr) told->calls.push_back({name, disk_act::point});
         });
     }
     point_watch(const point_watch&) = delete;
@@ -30,6 +34,7 @@ class point_watch {
     ~point_watch() {
         set_persist_point_hook(old_);
         reached = nullptr;
+        told = nullptr;
     }
 
    private:
@@ -42,12 +47,21 @@ std::function<bool(std::size_t)> taken_in(u32 draw, std::size_t unsure, xoshiro2
     return journal_machine::by_chance(random);
 }
 
+/// Asked again it gives the same answers, in whatever order.
+std::function<bool(std::size_t)> remembering(std::function<bool(std::size_t)> taken) {
+    return
+        [taken = std::move(taken), known = std::map<std::size_t, bool>()](std::size_t i) mutable {
+            const auto found = known.find(i);
+            return found != known.end() ? found->second : known.emplace(i, taken(i)).first->second;
+        };
+}
+
 class journal_target final : public disk_target {
    public:
     [[nodiscard]] std::optional<disk_finding> explore(
         u64 seed, u64 draws, counts& counted,
         const std::function<bool()>& out_of_time) const override {
-        const point_watch watch(counted.points);
+        const point_watch watch(&counted.points);
         ++counted.traces;
         for (u32 calls = 0; !out_of_time || !out_of_time(); ++calls) {
             const auto [m, cut] = at(seed, calls);
@@ -67,14 +81,30 @@ class journal_target final : public disk_target {
         return std::nullopt;
     }
 
-    [[nodiscard]] std::optional<std::string> replay(u64 seed, u32 calls, u32 draw) const override {
-        return judge(*at(seed, calls).first, seed, calls, draw, nullptr);
+    [[nodiscard]] std::optional<std::string> replay(u64 seed, u32 calls, u32 draw,
+                                                    disk_story* story) const override {
+        std::unique_ptr<journal_machine> m;
+        {
+            const point_watch watch(nullptr, story);
+            m = at(seed, calls, story).first;
+        }
+        if (story != nullptr) {
+            auto random = random_of(seed, calls, draw);
+            m->tell_fates(remembering(taken_in(draw, m->unsure(), random)));
+        }
+        return judge(*m, seed, calls, draw, nullptr);
     }
 
    private:
+    static xoshiro256ss random_of(u64 seed, u32 calls, u32 draw) {
+        return xoshiro256ss(seed * 1000003 + u64{calls} * 1009 + draw);
+    }
+
     /// With whether the power went while there was something to do.
-    static std::pair<std::unique_ptr<journal_machine>, bool> at(u64 seed, u64 calls) {
+    static std::pair<std::unique_ptr<journal_machine>, bool> at(u64 seed, u64 calls,
+                                                                disk_story* story = nullptr) {
         auto m = std::make_unique<journal_machine>(seed);
+        if (story != nullptr) m->tell(*story);
         m->live_before();
         const bool cut = m->live(calls);
         return {std::move(m), cut};
@@ -82,7 +112,7 @@ class journal_target final : public disk_target {
 
     static std::optional<std::string> judge(const journal_machine& m, u64 seed, u32 calls, u32 draw,
                                             u64* digest) {
-        xoshiro256ss random(seed * 1000003 + u64{calls} * 1009 + draw);
+        auto random = random_of(seed, calls, draw);
         return m.judge(taken_in(draw, m.unsure(), random), digest);
     }
 };

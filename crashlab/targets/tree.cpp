@@ -6,6 +6,7 @@
 #include "map/large_value.hpp"
 #include "persist/persist_point.hpp"
 
+#include <cstdlib>
 #include <cstring>
 
 namespace hf::lab {
@@ -22,6 +23,14 @@ constexpr u64 root_type = 77;
 std::string show(const std::optional<std::string>& value) {
     return value ? "\"" + value->substr(0, 24) + "\" (" + std::to_string(value->size()) + " bytes)"
                  : "nothing";
+}
+
+/// Of a fresh value. A torn one has another.
+u64 number_of(const std::string& value) {
+    const u64 end = value.find('.');
+    return value.empty() || value[0] != 'v' || end == std::string::npos
+               ? told_operation::never
+               : std::strtoull(value.c_str() + 1, nullptr, 10);
 }
 
 }  // namespace
@@ -70,11 +79,34 @@ u64 tree_session::erase(const std::string& key) {
 
 void tree_session::put_by(unsigned thread, const std::string& key, std::size_t value_size) {
     const std::string value = fresh_value(value_size);
+    const u64 number = told_.size();
+    operations_.writes(number, key, number_of(value));
+    told_.push_back("put " + key);
+    begin_operation(number);
     changes_[thread].push_back({store(key, value), key, value});
+    end_operation(number, number_of(value));
 }
 
 void tree_session::remove_by(unsigned thread, const std::string& key) {
+    const u64 number = told_.size();
+    operations_.writes(number, key, key_history::nothing);
+    told_.push_back("remove " + key);
+    begin_operation(number);
     changes_[thread].push_back({erase(key), key, std::nullopt});
+    end_operation(number);
+}
+
+void tree_session::get_by(const std::string& key) {
+    const u64 number = told_.size();
+    operations_.reads(number, key);
+    told_.push_back("get " + key);
+    begin_operation(number);
+    const auto found = get(key);
+    end_operation(number, found ? number_of(*found) : key_history::nothing);
+}
+
+std::string tree_session::describe_operation(u64 number) const {
+    return number < told_.size() ? told_[number] : "operation " + std::to_string(number);
 }
 
 // Epoch by epoch: no two threads changed the same key, and a thread's epochs never go back.
@@ -114,6 +146,7 @@ void tree_session::put(const std::string& key, std::size_t value_size) {
 
 void tree_session::put_value(const std::string& key, std::string value) {
     store(key, value);
+    operations_.holds(key, number_of(value));
     model_.put(key, std::move(value));
 }
 
@@ -125,6 +158,7 @@ void tree_session::put_large(const std::string& key, std::size_t value_size) {
 
 void tree_session::remove(const std::string& key) {
     erase(key);
+    operations_.holds(key, key_history::nothing);
     model_.remove(key);
 }
 
@@ -313,6 +347,10 @@ class tree_target final : public target {
     }
     [[nodiscard]] unsigned threads() const override { return case_.threads; }
     void run_thread(unsigned number) override { case_.run_thread(session_, number); }
+    void judge_run(const promised& all) const override { session_.judge_reads(all); }
+    [[nodiscard]] std::string describe_operation(u64 number) const override {
+        return session_.describe_operation(number);
+    }
 
    private:
     const tree_case& case_;

@@ -11,6 +11,8 @@
 #include "crashlab/trace/event.hpp"
 #include "map/engine.hpp"
 
+#include <holdfast/crashlab/key_history.hpp>
+
 #include <array>
 #include <functional>
 #include <optional>
@@ -41,9 +43,14 @@ class tree_session {
     void touch(const std::string& key);
     void end_epoch();
     void run_pass();
-    // By the threads of a target, each with keys of its own; the model learns of it at the crash.
+    // By the threads of a target, each writing keys of its own; the model learns of it at the
+    // crash. They are operations of the trace.
     void put_by(unsigned thread, const std::string& key, std::size_t value_size = 8);
     void remove_by(unsigned thread, const std::string& key);
+    /// What it reads is judged: it must have been there at some moment of the operation.
+    void get_by(const std::string& key);
+    void judge_reads(const promised& all) const { operations_.judge_reads(all); }
+    [[nodiscard]] std::string describe_operation(u64 number) const;
     void end_epoch_by_thread() { machine_->epochs().end_epoch(); }
 
     /// An entry of the root directory besides the tree's.
@@ -90,6 +97,8 @@ class tree_session {
     u64 values_ = 0;
     u64 came_back_to_ = 0;
     std::array<std::vector<change>, max_threads> changes_;
+    key_history operations_;
+    std::vector<std::string> told_;  ///< of each operation, what it does
 };
 
 struct tree_case {

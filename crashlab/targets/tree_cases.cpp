@@ -141,6 +141,12 @@ void write_as_thread(tree_session& s, unsigned thread) {
         }
     }
 }
+// The last one reads what the others write, in a leaf that moves and splits meanwhile.
+void write_or_read(tree_session& s, unsigned thread) {
+    if (thread != 2) return write_as_thread(s, thread);
+    splitmix64 random(s.random()());
+    for (u64 i = 0; i < 16; ++i) s.get_by(key_of(4 * (random() % 10) + random() % 2));
+}
 void write_or_end_epochs(tree_session& s, unsigned thread) {
     if (thread != 0) return write_as_thread(s, thread);
     s.put_by(0, key_of(0));
@@ -350,6 +356,17 @@ const std::vector<tree_case>& tree_cases() {
          u64{16} << 20,
          3,
          write_as_thread},
+        {"threads.read",
+         "masstree",
+         "two threads write, one reads",
+         [](auto& s) { load(s, 13); },
+         [](auto&) {},
+         {},
+         1,
+         false,
+         u64{16} << 20,
+         3,
+         write_or_read},
         {"threads.epochs",
          "checkpoint",
          "two threads write, one ends epochs",

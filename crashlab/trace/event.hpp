@@ -2,13 +2,11 @@
 #pragma once
 
 #include "base/bits.hpp"
+#include "crashlab/runtime/observer.hpp"
 
 #include <string_view>
 
 namespace hf::lab {
-
-/// Threads of a workload, at most.
-inline constexpr unsigned max_threads = 8;
 
 enum class event_kind : u8 {
     store,      ///< `value` to [where, where + size), inside of one 8-byte word
@@ -16,14 +14,16 @@ enum class event_kind : u8 {
     fence,      ///< what this thread flushed or streamed is sure
     noted,      ///< `value` bytes at `where` are on a list of dirty lines
     begin,      ///< of the operation number `value`
-    end,        ///< of the operation number `value`: it returns
+    end,        ///< of the operation number `value`: it returns `where`
     announced,  ///< epoch `value` is promised to survive
     point,      ///< persist point number `value`
-    length,     ///< the file has `value` bytes
-    link,       ///< the file has its name
-    sync,       ///< file content written by system calls, and the length, are sure
-    sync_name,  ///< the name is sure
+    length,     ///< file number `where` has `value` bytes
+    link,       ///< file number `where` has its name
+    sync,  ///< content of file number `where` written by system calls, and its length, are sure
+    sync_name,  ///< all names are sure
     load,       ///< of bytes that another thread's store, number `value`, has not made sure
+    acquire,    ///< of an atomic anywhere in memory: a lock is taken, a flag is seen
+    release,    ///< of an atomic in ordinary memory: a lock is given back
 };
 
 [[nodiscard]] std::string_view to_string(event_kind k) noexcept;
@@ -48,6 +48,7 @@ struct event {
     u8 thread = 0;
     /// Of a store: the thread passed a compiler barrier since its last one.
     bool after_barrier = false;
+    bool acquires = false;  ///< of a load
 };
 
 }  // namespace hf::lab

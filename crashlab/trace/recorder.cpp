@@ -61,6 +61,10 @@ std::string_view to_string(event_kind k) noexcept {
             return "sync name";
         case event_kind::load:
             return "load";
+        case event_kind::acquire:
+            return "acquire";
+        case event_kind::release:
+            return "release";
     }
     return "unknown";
 }
@@ -83,7 +87,7 @@ void recorder::begin(const std::byte* base) {
     base_ = base;
     running_ = true;
     pending_.size = 0;
-    barriers_seen_.fill(the_watch.barriers);
+    std::copy_n(the_watch.barriers, max_threads, barriers_seen_.begin());
     trace::sink = this;
 }
 
@@ -100,16 +104,19 @@ void recorder::push(const event& e) {
     events_.push_back(e);
 }
 
-void recorder::note_loads(u64 at, u64 size, u64 pc) {
+void recorder::note_loads(u64 at, u64 size, u64 pc, bool acquires) {
     commit();
     unsure_.each_in(at, size, [&](u64 where, u64 bytes, u32 store) {
         if (events_[store].thread == running_fiber) return;
-        if (!told_.insert(store * u64{max_threads} + running_fiber).second) return;
+        // The first of each kind: who looks again with acquire order means it now.
+        const u64 who = (store * u64{max_threads} + running_fiber) * 2 + (acquires ? 1 : 0);
+        if (!told_.insert(who).second) return;
         event e;
         e.where = where;
         e.value = store;
         e.pc = pc;
         e.kind = event_kind::load;
+        e.acquires = acquires;
         e.size = static_cast<u8>(bytes);
         e.thread = running_fiber;
         events_.push_back(e);
@@ -117,8 +124,9 @@ void recorder::note_loads(u64 at, u64 size, u64 pc) {
 }
 
 bool recorder::passed_barrier(u8 thread) noexcept {
-    const bool passed = barriers_seen_[thread] != the_watch.barriers;
-    barriers_seen_[thread] = the_watch.barriers;
+    const u64 now = the_watch.barriers[thread];
+    const bool passed = barriers_seen_[thread] != now;
+    barriers_seen_[thread] = now;
     return passed;
 }
 
@@ -151,7 +159,7 @@ void recorder::add_pieces(const pending_store& s) {
         e.how = s.how;
         e.thread = s.thread;
         e.after_barrier = first && s.after_barrier;
-        unseen_copy(&e.value, base_ + at, size);
+        unseen_copy(&e.value, base_ + offset_of(at), size);
         push(e);
         at += size;
         first = false;
@@ -170,9 +178,13 @@ void recorder::add(event_kind kind, u64 where, u64 value, u64 pc) {
     push(e);
 }
 
-void recorder::mark(event_kind kind, u64 value) {
+void recorder::mark(event_kind kind, u64 value, u64 where) {
     // Of a system call the place would be the lab's own.
-    add(kind, 0, value, kind == event_kind::end ? caller() : 0);
+    add(kind, where, value, 0);
+}
+
+void recorder::operation(event_kind kind, u64 number, u64 result) {
+    add(kind, result, number, caller());
 }
 
 void recorder::announced(u64 epoch) noexcept { add(event_kind::announced, 0, epoch, caller()); }
@@ -183,34 +195,35 @@ void recorder::point(const char* name) {
 
 void recorder::file_write(u64 at, const std::byte* from, u64 size) {
     commit();
-    unseen_copy(const_cast<std::byte*>(base_) + at, from, size);
+    unseen_copy(const_cast<std::byte*>(base_) + offset_of(at), from, size);
     add_pieces({at, size, caller(), store_kind::file, running_fiber, true});
 }
 
 void recorder::flush(const void* line) noexcept {
     yield();
-    ++the_watch.barriers;
-    const u64 at = reinterpret_cast<u64>(line) - reinterpret_cast<u64>(base_);
+    ++the_watch.barriers[running_fiber];
+    const u64 at = place_of(reinterpret_cast<u64>(line) - reinterpret_cast<u64>(base_));
     add(event_kind::flush, align_down(at, line_size), 0, caller());
 }
 
 void recorder::fence() noexcept {
     yield();
-    ++the_watch.barriers;
+    ++the_watch.barriers[running_fiber];
     add(event_kind::fence, 0, 0, caller());
 }
 
 void recorder::stream(void* to, const void* from, std::size_t n) noexcept {
     if (n == 0) return;
     commit();
-    const u64 at = reinterpret_cast<u64>(to) - reinterpret_cast<u64>(base_);
+    const u64 at = place_of(reinterpret_cast<u64>(to) - reinterpret_cast<u64>(base_));
     if (touch_) touch_(at, n);
     unseen_copy(to, from, n);
     add_pieces({at, n, caller(), store_kind::stream, running_fiber, true});
 }
 
 void recorder::noted(const void* p, std::size_t n) noexcept {
-    add(event_kind::noted, reinterpret_cast<u64>(p) - reinterpret_cast<u64>(base_), n, caller());
+    const u64 at = place_of(reinterpret_cast<u64>(p) - reinterpret_cast<u64>(base_));
+    add(event_kind::noted, at, n, caller());
 }
 
 }  // namespace hf::lab

@@ -29,7 +29,7 @@ namespace hf::lab {
 /// Which loads become events.
 enum class loads : u8 {
     none,
-    dirty,  ///< of what another thread stored and is not sure
+    dirty,  ///< of what another thread stored and is not sure; locks taken and given back, too
 };
 
 /// Points get their numbers in the order in which they are first met.
@@ -50,13 +50,21 @@ class recorder final : public observer, public trace_sink {
     /// Names of points, by number.
     [[nodiscard]] static const std::vector<std::string>& points() noexcept;
 
-    void mark(event_kind kind, u64 value);
+    void mark(event_kind kind, u64 value, u64 where = 0);
     void point(const char* name);
+    /// Begins, or ends with a result.
+    void operation(event_kind kind, u64 number, u64 result);
     /// A write by a system call.
     void file_write(u64 at, const std::byte* from, u64 size);
 
-    void reading(u64 at, u64 size, u64 pc) override {
-        if (with_loads_) note_loads(at, size, pc);
+    void reading(u64 at, u64 size, u64 pc, bool acquires) override {
+        if (with_loads_) note_loads(at, size, pc, acquires);
+    }
+    void acquiring(u64 pc) override {
+        if (with_loads_) add(event_kind::acquire, 0, 0, pc);
+    }
+    void releasing(u64 pc) override {
+        if (with_loads_) add(event_kind::release, 0, 0, pc);
     }
     void writing(u64 at, u64 size, ordering how, u64 pc) override;
     void flush(const void* line) noexcept override;
@@ -79,7 +87,7 @@ class recorder final : public observer, public trace_sink {
     void add_pieces(const pending_store& s);
     void add(event_kind kind, u64 where, u64 value, u64 pc);
     void push(const event& e);
-    void note_loads(u64 at, u64 size, u64 pc);
+    void note_loads(u64 at, u64 size, u64 pc, bool acquires);
     [[nodiscard]] bool passed_barrier(u8 thread) noexcept;
 
     void begin(const std::byte* base);

@@ -55,6 +55,7 @@ class unsure_stores {
 
     void store(const event& e, u32 number);
     void make_sure(std::vector<capture>& captured);
+    void make_sure(const capture& c);
 
     std::unordered_map<u64, bytes> lines_;
     std::array<std::vector<capture>, max_threads> captured_;

@@ -97,7 +97,12 @@ class queue {
     template <class Group>
     static void touch(const hf::operation& op, Group& g) {
         const bool undone = g.recover(op.failed(), op.epoch());
-        if (g.begin(op.epoch()) || undone) op.my_lane().note_sticky(&g, sizeof(g));
+        const bool changed = g.begin(op.epoch()) || undone;
+#ifdef EXAMPLE_FORGETS_TO_NOTE  // what the lab should find
+        static_cast<void>(changed);
+#else
+        if (changed) op.my_lane().note_sticky(&g, sizeof(g));
+#endif
         op.my_lane().mark_written();
     }
 

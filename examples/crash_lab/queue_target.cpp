@@ -5,7 +5,6 @@
 #include "queue_target.hpp"
 
 #include "base/random.hpp"
-#include "crashlab/runtime/file.hpp"
 #include "queue.hpp"
 
 #include <deque>

@@ -1,7 +1,7 @@
 // queue_target.hpp: the queue (queue.hpp) as the crash lab wants to see it.
 #pragma once
 
-#include "crashlab/targets/target.hpp"
+#include <holdfast/crashlab/target.hpp>
 
 namespace example {
 

@@ -24,16 +24,23 @@ class trace_maker {
     trace_maker& announced(u64 epoch = 1, u64 pc = 0) {
         return add(event_kind::announced, 0, epoch, pc);
     }
-    trace_maker& ended(u64 operation, u64 pc = 5) { return add(event_kind::end, 0, operation, pc); }
+    trace_maker& begun(u64 operation) { return add(event_kind::begin, 0, operation, 0); }
+    trace_maker& ended(u64 operation, u64 pc = 5, u64 result = 0) {
+        return add(event_kind::end, result, operation, pc);
+    }
+    trace_maker& released(u64 pc = 7) { return add(event_kind::release, 0, 0, pc); }
     /// Of what the newest store to it has written.
-    trace_maker& load(u64 where, u64 pc = 6) {
+    trace_maker& load(u64 where, u64 pc = 6, bool acquires = false) {
         u64 number = events.size();
         while (events[--number].kind != event_kind::store || events[number].where != where) {
         }
-        return add(event_kind::load, where, number, pc);
+        add(event_kind::load, where, number, pc);
+        events.back().acquires = acquires;
+        return *this;
     }
-    trace_maker& sync() { return add(event_kind::sync, 0, 0, 0); }
-    trace_maker& length(u64 bytes) { return add(event_kind::length, 0, bytes, 0); }
+    trace_maker& sync(u64 file = 0) { return add(event_kind::sync, file, 0, 0); }
+    trace_maker& length(u64 bytes, u64 file = 0) { return add(event_kind::length, file, bytes, 0); }
+    trace_maker& link(u64 file) { return add(event_kind::link, file, 1, 0); }
     trace_maker& point(const char* name) {
         // The recorder numbers them.
         recorder r;

@@ -16,13 +16,13 @@ T must(result<T> r) {
     return std::move(*r);
 }
 
-/// The lab's region, made if it is not there.
-inline std::unique_ptr<region> open_small_region() {
+/// A region of the lab, made if it is not there.
+inline std::unique_ptr<region> open_small_region(const char* path = file_path) {
     region_options o;
     o.initial_size = u64{1} << 20;
     o.max_size = u64{4} << 20;
     o.flush = flush_policy::always;
-    return must(open_region(file_path, o)).file;
+    return must(open_region(path, o)).file;
 }
 
 /// What lies in its first segment, of one page.
