@@ -12,6 +12,7 @@
 #include "checkpoint/journal_numbers.hpp"
 #include "paging/private_pages.hpp"
 #include "map/engine.hpp"
+#include "map/inspect.hpp"
 #include "map/large_value.hpp"
 
 namespace hf {
@@ -72,6 +73,8 @@ struct map::impl {
     result<write_outcome> store_small(std::string_view key, std::string_view value,
                                       const condition* allowed) const;
 };
+
+engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept { return *m.impl_->machine; }
 
 map::map(std::unique_ptr<impl> p) noexcept : impl_(std::move(p)) {}
 map::map(map&&) noexcept = default;
