@@ -43,11 +43,11 @@ storm_options rush() {
 }
 
 TEST_F(power_cut, amid_a_crowd_takes_back_the_running_epoch_and_nothing_else) {
-    storms(crowd(), scaled(12));
+    storms(crowd(), scaled(8));
 }
 
 TEST_F(power_cut, amid_a_rush_of_boundaries_takes_back_the_running_epoch_and_nothing_else) {
-    storms(rush(), scaled(8));
+    storms(rush(), scaled(4));
 }
 
 // Compact epochs have 36 bits, those of value logs 16.
@@ -55,7 +55,7 @@ TEST_F(power_cut, where_epochs_wrap_around_takes_back_the_running_epoch_and_noth
     storm_options o = rush();
     o.machine.first_epoch = (u64{1} << 36) - 20'000;
     o.readers = 1;
-    storms(o, scaled(4));
+    storms(o, scaled(2));
 }
 
 }  // namespace
