@@ -271,7 +271,7 @@ void domain::with_world_stopped(const std::function<void(lane&)>& work) {
 
 // ----------------------------------------------------------------------------------- the boundary
 
-void domain::lead_boundary() {
+void domain::lead_boundary() noexcept {
     const u64 start = now_ns();
     const u64 ending = current_.load(std::memory_order_relaxed);
     const bool captures = options_.durable && region_.redo() != nullptr;

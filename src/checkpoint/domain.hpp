@@ -178,7 +178,8 @@ class domain {
     /// Closes the gate and drains it. False: another leader was at it, and has finished.
     bool close_gate();
     void open_gate();
-    void lead_boundary();
+    /// Without memory the process ends, as in a crash: the gate is closed.
+    void lead_boundary() noexcept;
     void make_durable(u64 ending);
     void capture(u64 ending);
     void announce(u64 epoch);

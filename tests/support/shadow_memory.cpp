@@ -176,6 +176,12 @@ void shadow_memory::evict(u64 random) noexcept {
     if (here && line != nullptr) copy_line(line);
 }
 
+void shadow_memory::evict_at(u64 offset) noexcept {
+    const std::byte* const base = base_.load(std::memory_order_acquire);
+    const user here(*this);
+    if (here && base != nullptr) copy_line(base + offset);
+}
+
 void shadow_memory::cut(const std::filesystem::path& file) {
     for (;;) {
         const u64 before = std::filesystem::file_size(file);

@@ -57,6 +57,9 @@ class shadow_memory final : public trace_sink {
     /// One of the lines that were noted lately, by chance, reaches the copy.
     void evict(u64 random) noexcept;
 
+    /// The line at this offset of the region reaches the copy.
+    void evict_at(u64 offset) noexcept;
+
     /// Offsets of words in [offset, offset + bytes) that differ from the region's memory; at most
     /// `most`. With the world stopped.
     [[nodiscard]] std::vector<u64> differing(u64 offset, u64 bytes, std::size_t most) const;
