@@ -4,8 +4,8 @@
 //
 // A process may die of it (a failed sync is fatal by design, and so is a thread without memory).
 // Then what is left is that of a crash.
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,11 +29,11 @@ using contents = std::map<std::string, std::string>;
 
 /// What a child tells its parent, whatever becomes of it.
 struct told {
-    u64 calls = 0;       ///< that were counted
-    u32 begun = 0;       ///< writes
-    u32 ended = 0;       ///< writes that returned
-    u32 durable = 0;     ///< writes that a sync has covered
-    u32 lost_files = 0;  ///< descriptors that were not closed
+    u64 calls = 0;          ///< that were counted
+    u32 begun = 0;          ///< writes
+    u32 ended = 0;          ///< writes that returned
+    u32 durable = 0;        ///< writes that a sync has covered
+    u32 lost_files = 0;     ///< descriptors that were not closed
     bool refused[64] = {};  ///< write i was refused
     char wrong[512] = "";
     char call[32] = "";
@@ -214,8 +214,8 @@ struct scenario {
 class every_call : public ::testing::TestWithParam<scenario> {
    protected:
     every_call() {
-        void* p = ::mmap(nullptr, sizeof(told), PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        void* p = ::mmap(nullptr, sizeof(told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                         -1, 0);
         told_ = new (p) told;
     }
     ~every_call() override { ::munmap(told_, sizeof(told)); }
@@ -237,8 +237,8 @@ class every_call : public ::testing::TestWithParam<scenario> {
             const char* const name = n <= nth::most_names ? told_->names[n - 1] : "later";
             of_name[name != nullptr ? name : "?"].push_back(n);
         }
-        const double share = GetParam().what == nth::kind::allocation ? (on_file ? 10 : 40)
-                                                                      : (on_file ? 1 : 5);
+        const double share =
+            GetParam().what == nth::kind::allocation ? (on_file ? 10 : 40) : (on_file ? 1 : 5);
         const auto most = static_cast<std::size_t>(std::max(1.0, share * effort()));
         std::vector<u64> all;
         for (const auto& [name, numbers] : of_name) {
@@ -246,7 +246,8 @@ class every_call : public ::testing::TestWithParam<scenario> {
             // The first of some, the last of others.
             const std::size_t start = count == 1 ? name.size() * 7919 % numbers.size() : 0;
             for (std::size_t i = 0; i < count; ++i) {
-                all.push_back(numbers[start + (count == 1 ? 0 : i * (numbers.size() - 1) / (count - 1))]);
+                all.push_back(
+                    numbers[start + (count == 1 ? 0 : i * (numbers.size() - 1) / (count - 1))]);
             }
         }
         return all;
@@ -337,9 +338,9 @@ class every_call : public ::testing::TestWithParam<scenario> {
             if (count + 1 == told_->begun) as_if[count] = false;
             legal = found == after(count + 1, as_if);
         }
-        ASSERT_TRUE(legal) << who << ": " << found.size() << " records, which were never all there; "
-                           << told_->durable << " writes were durable, " << told_->begun
-                           << " begun";
+        ASSERT_TRUE(legal) << who << ": " << found.size()
+                           << " records, which were never all there; " << told_->durable
+                           << " writes were durable, " << told_->begun << " begun";
         ASSERT_EQ(audit_of(file), std::vector<std::string>{}) << who;
     }
 

@@ -128,8 +128,8 @@ class crashing_map : public on_tmpfs {
     }
 
     machine_options options_;
-    contents now_;   ///< all that was written
-    contents kept_;  ///< what the last crash has left
+    contents now_;                     ///< all that was written
+    contents kept_;                    ///< what the last crash has left
     std::vector<done_write> history_;  ///< since then
     u64 crashes_ = 0;
     std::unique_ptr<shadow_memory> shadow_;

@@ -57,8 +57,8 @@ class population {
     struct life {
         std::atomic<u32> begun{0};
         std::atomic<u32> done{0};
-        u32 kept = 0;       ///< by the last crash; what came between it and `first` is gone
-        u32 first = 1;      ///< version after the last crash
+        u32 kept = 0;   ///< by the last crash; what came between it and `first` is gone
+        u32 first = 1;  ///< version after the last crash
     };
 
     [[nodiscard]] bool may_be(const life& l, u32 version, u32 oldest, u32 newest) const noexcept;

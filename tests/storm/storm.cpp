@@ -21,8 +21,8 @@ class volatile_words {
     /// Whether [page, page + 64 KiB) is to be compared at all.
     [[nodiscard]] bool is_watched(u64 page) const {
         const auto* run = run_of(page);
-        return run != nullptr && (run->second.use == page_use::slab ||
-                                  run->second.use == page_use::system);
+        return run != nullptr &&
+               (run->second.use == page_use::slab || run->second.use == page_use::system);
     }
     [[nodiscard]] bool may_differ(u64 word) const {
         const auto* run = run_of(word);
@@ -162,16 +162,15 @@ class storm::session {
         std::vector<population::known> known(s_.people_.size());
         while (!stop_) {
             const bool forward = r.below(2) == 0;
-            const std::string from =
-                s_.people_.name(static_cast<u32>(r.below(s_.people_.size())));
+            const std::string from = s_.people_.name(static_cast<u32>(r.below(s_.people_.size())));
             for (u32 k = 0; k < s_.people_.size(); ++k) known[k] = s_.people_.before(k);
             std::map<std::string, std::string, std::less<>> seen;
             std::string last = from;
             unsigned left = 300;
             bool first = true;
             const auto visit = [&](std::string_view key, std::string_view value) {
-                const bool ordered =
-                    forward ? (first ? key >= last : key > last) : (first ? key <= last : key < last);
+                const bool ordered = forward ? (first ? key >= last : key > last)
+                                             : (first ? key <= last : key < last);
                 if (!ordered) complain("a scan is out of order");
                 first = false;
                 last = std::string(key);
@@ -195,10 +194,10 @@ class storm::session {
             const bool before = at_end || (forward ? name <= last : name >= last);
             const auto found = seen.find(name);
             if (!behind || !before) continue;
-            const auto wrong = s_.people_.judge(
-                k, known[k],
-                found != seen.end() ? std::optional<std::string_view>(found->second)
-                                    : std::nullopt);
+            const auto wrong = s_.people_.judge(k, known[k],
+                                                found != seen.end()
+                                                    ? std::optional<std::string_view>(found->second)
+                                                    : std::nullopt);
             if (wrong) complain((forward ? "scan: " : "scan backward: ") + *wrong);
         }
         for (const auto& [name, value] : seen) {

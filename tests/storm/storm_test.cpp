@@ -50,6 +50,17 @@ TEST_F(power_cut, amid_a_rush_of_boundaries_takes_back_the_running_epoch_and_not
     storms(rush(), scaled(4));
 }
 
+// So few keys that everybody is in the same leaf, whose logs are used again and again.
+TEST_F(power_cut, amid_a_crowd_in_one_leaf_takes_back_the_running_epoch_and_nothing_else) {
+    storm_options o;
+    o.keys = 32;
+    o.writers = 2;
+    o.short_lives = 0;
+    o.readers = 2;
+    o.boundaries = 8000;
+    storms(o, scaled(4));
+}
+
 // Compact epochs have 36 bits, those of value logs 16.
 TEST_F(power_cut, where_epochs_wrap_around_takes_back_the_running_epoch_and_nothing_else) {
     storm_options o = rush();

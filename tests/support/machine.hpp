@@ -11,10 +11,10 @@
 
 #include <holdfast/map.hpp>
 
+#include "index/masstree/inspection.hpp"
 #include "map/engine.hpp"
 #include "map/inspect.hpp"
 #include "must.hpp"
-#include "index/masstree/inspection.hpp"
 
 namespace hf::test {
 

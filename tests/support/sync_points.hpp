@@ -14,7 +14,10 @@
 // Needs HF_PERSIST_POINTS: skip_without_points() says whether there are any.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -53,7 +56,9 @@ class sync_points {
     /// Until a thread is held there.
     void await(const std::string& point) {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return points_[point] == state::held; });
+        const bool came = changed_.wait_for(lock, std::chrono::seconds(60),
+                                            [&] { return points_[point] == state::held; });
+        if (!came) ADD_FAILURE() << "nobody has come to " << point;
     }
     [[nodiscard]] bool is_held(const std::string& point) {
         const std::lock_guard guard(mutex_);
