@@ -14,6 +14,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/check.hpp"
 #include "persist/persist_point.hpp"
 #include "map/engine.hpp"
 
@@ -51,6 +52,7 @@ result<write_outcome> store_large_value(engine<D>& machine, std::string_view key
         auto reserved = memory.reserve_large(op, payload);
         if (!reserved) return tl::unexpected(reserved.error());
         fresh = *reserved;
+        HF_ASSERT(is_large(payload), "a small value has no extent");
         hold.emplace(machine.file().copies(), tree.record_at(fresh), payload);
     }
     auto* r = tree.record_at(fresh);

@@ -129,6 +129,8 @@ namespace {
 class pin {
    public:
     pin(lane& l, u64 block) noexcept : lane_(l) {
+        HF_ASSERT(lane_.pinned.load(std::memory_order_relaxed) == 0,
+                  "a thread reads one large value at a time");
         lane_.pinned.store(block, std::memory_order_release);
     }
     ~pin() { lane_.pinned.store(0, std::memory_order_release); }
