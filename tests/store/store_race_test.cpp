@@ -151,8 +151,8 @@ TEST(store_race, what_a_touch_has_let_expire_no_append_brings_back) {
         must(s->set("k", std::string(size, 'x')));
         start.arrive_and_wait();
         const bool touch = round % 3 != 0;
-        const auto done = touch ? must(s->touch("k", s.now()))
-                                : must(s->get_and_touch("k", s.now(), found));
+        const auto done =
+            touch ? must(s->touch("k", s.now())) : must(s->get_and_touch("k", s.now(), found));
         EXPECT_EQ(done.what, outcome::touched);
         end.arrive_and_wait();
         if (must(s->get("k", found))) ++revived;
