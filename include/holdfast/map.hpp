@@ -119,6 +119,7 @@ class map {
     struct impl;
 
    private:
+    friend struct map_inspection;  // src/map/inspect.hpp
     explicit map(std::unique_ptr<impl> p) noexcept;
     std::unique_ptr<impl> impl_;
 };

@@ -150,7 +150,8 @@ class epoch_manager {
         l.epoch = current_.load(std::memory_order_relaxed);
     }
     void wait_at_gate();
-    void lead_boundary();
+    /// Without memory the process ends, as in a crash: the gate is closed.
+    void lead_boundary() noexcept;
     void announce(u64 epoch);
     void end_as_promised(u64 t);
     void end_epoch(u64 ending);

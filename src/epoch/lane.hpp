@@ -81,8 +81,9 @@ class alignas(64) lane {
         }
     }
 
-    /// Notes [p, p + n) as dirty for the rest of the epoch.
-    void note_sticky(const void* p, std::size_t n) {
+    /// Notes [p, p + n) as dirty for the rest of the epoch. Without memory for the list the process
+    /// ends, as in a crash: the caller holds a node's lock, and what it changes is half done.
+    void note_sticky(const void* p, std::size_t n) noexcept {
         if (!track) return;
         HF_ASSERT(may_append(), "L2: a line is noted by who is outside of the epoch");
         trace::noted(p, n);

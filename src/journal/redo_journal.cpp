@@ -119,6 +119,7 @@ capture& redo_journal::begin() {
 void redo_journal::submit() {
     {
         const std::lock_guard lock(mutex_);
+        HF_ASSERT(begun_ == submitted_ + 1, "a capture is submitted once, after it was begun");
         submitted_ = begun_;
     }
     changed_.notify_all();
@@ -180,6 +181,8 @@ void redo_journal::write_loop() {
         c.clear();
         lock.lock();
         ++written_;
+        HF_ASSERT(written_ <= submitted_ && begun_ - written_ <= most_under_way,
+                  "more was written than was submitted");
         settled_.notify_all();
         changed_.notify_all();
     }

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/check.hpp"
 #include "map/engine.hpp"
 #include "persist/persist_point.hpp"
 
@@ -51,6 +52,7 @@ result<write_outcome> store_large_value(engine<D>& machine, std::string_view key
         auto reserved = memory.reserve_large(op, payload);
         if (!reserved) return tl::unexpected(reserved.error());
         fresh = *reserved;
+        HF_ASSERT(is_large(payload), "a small value has no extent");
         const journalled_file* const journal = machine.epochs().journal();
         hold.emplace(journal != nullptr ? journal->copies() : nullptr, tree.record_at(fresh),
                      payload);

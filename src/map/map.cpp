@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "map/engine.hpp"
+#include "map/inspect.hpp"
 #include "map/large_value.hpp"
 #include "paging/private_pages.hpp"
 
@@ -73,6 +74,8 @@ struct map::impl {
                                       const condition* allowed) const;
 };
 
+engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept { return *m.impl_->machine; }
+
 map::map(std::unique_ptr<impl> p) noexcept : impl_(std::move(p)) {}
 map::map(map&&) noexcept = default;
 
@@ -126,6 +129,8 @@ namespace {
 class pin {
    public:
     pin(lane& l, u64 block) noexcept : lane_(l) {
+        HF_ASSERT(lane_.pinned.load(std::memory_order_relaxed) == 0,
+                  "a thread reads one large value at a time");
         lane_.pinned.store(block, std::memory_order_release);
     }
     ~pin() { lane_.pinned.store(0, std::memory_order_release); }

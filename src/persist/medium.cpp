@@ -130,7 +130,7 @@ void medium::stream(void* dst, const void* src, std::size_t n) const noexcept {
         note(dst, n);
         return;
     }
-#ifdef HF_TRACE
+#ifdef HF_TRACE_SINK
     if (trace::sink != nullptr) return trace::sink->stream(dst, src, n);
 #endif
     auto* to = static_cast<std::byte*>(dst);

@@ -102,11 +102,7 @@ class medium {
             asm volatile("" ::: "memory");
             return;
         }
-#ifdef HF_TRACE
-        if (trace::sink != nullptr) trace::sink->fence();
-#else
-        asm volatile("sfence" ::: "memory");
-#endif
+        fence_once();
         detail::count(detail::counters_of_thread().fences, 1);
         if (fence_latency_ns_ != 0) [[unlikely]]
             wait();
@@ -144,12 +140,13 @@ class medium {
     template <class AddressOf>
     void each_line(u64 n, AddressOf address_of) const noexcept {
         asm volatile("" ::: "memory");
-#ifdef HF_TRACE
+#ifdef HF_TRACE_SINK
         for (u64 i = 0; i < n && trace::sink != nullptr; ++i) trace::sink->flush(address_of(i));
-#else
-        switch (instruction_) {
+#endif
+#ifndef HF_TRACE
+        switch (trace::is_watched() ? flush_instruction::none : instruction_) {
             case flush_instruction::none:
-                return;
+                break;
             case flush_instruction::clflush:
                 for (u64 i = 0; i < n; ++i) asm volatile("clflush %0" ::"m"(*address_of(i)));
                 break;
@@ -162,6 +159,15 @@ class medium {
         }
 #endif
         detail::count(detail::counters_of_thread().flushes, n);
+    }
+
+    HF_TRACED_AT_CALLER static void fence_once() noexcept {
+#ifdef HF_TRACE_SINK
+        if (trace::sink != nullptr) return trace::sink->fence();
+#endif
+#ifndef HF_TRACE
+        asm volatile("sfence" ::: "memory");
+#endif
     }
 
     void wait() const noexcept;

@@ -3,18 +3,28 @@
 // Purpose. The `traced` medium of the crash lab (docs/crashlab.md). In a build with HF_TRACE a
 // flush, a fence, a streaming copy, a note in a dirty list and the announcement of an epoch are
 // told to a sink instead of being executed; stores the lab sees by itself, through the compiler's
-// instrumentation. In every other build none of this exists.
+// instrumentation. A build with HF_PERSIST_POINTS has the sink, too, so that tests at full speed
+// can keep a second memory (tests/support/shadow_memory.hpp); without a sink it does what a release
+// does. In a release none of this exists.
 //
 // Concurrency. The sink is set while nothing else runs. Its functions are called by whatever thread
 // does the work.
 #pragma once
 
+#if defined(HF_TRACE) || defined(HF_PERSIST_POINTS)
+#define HF_TRACE_SINK 1
+#endif
+
 #ifdef HF_TRACE
-
-#include "base/bits.hpp"
-
 /// A part of whoever calls it: a trace names the place that asked.
 #define HF_TRACED_AT_CALLER [[gnu::always_inline]]
+#else
+#define HF_TRACED_AT_CALLER
+#endif
+
+#ifdef HF_TRACE_SINK
+
+#include "base/bits.hpp"
 
 namespace hf {
 
@@ -35,6 +45,9 @@ class trace_sink {
 namespace trace {
 inline constinit trace_sink* sink = nullptr;
 
+/// Whether flushes are told to a sink instead of being executed.
+[[nodiscard]] inline bool is_watched() noexcept { return sink != nullptr; }
+
 inline void announced(u64 epoch) noexcept {
     if (sink != nullptr) sink->announced(epoch);
 }
@@ -46,9 +59,8 @@ inline void noted(const void* p, std::size_t n) noexcept {
 
 #else
 
-#define HF_TRACED_AT_CALLER
-
 namespace hf::trace {
+[[nodiscard]] inline constexpr bool is_watched() noexcept { return false; }
 inline void announced(unsigned long) noexcept {}
 inline void noted(const void*, unsigned long) noexcept {}
 }  // namespace hf::trace

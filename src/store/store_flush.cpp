@@ -1,6 +1,7 @@
 // The store's own record: unique numbers and flush_all.
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "store/store_impl.hpp"
 
 namespace hf {
@@ -37,7 +38,7 @@ result<void> store::impl::load() {
     if (block >= detail::unique_numbers::block_count) {
         return failure(numbers_spent());
     }
-    numbers.open_block(block);
+    numbers.open_block(block, detail::unique_numbers::left_out);
     return {};
 }
 
@@ -57,23 +58,24 @@ result<u64> store::impl::draw_unique() {
         return *number;
     }
     const std::lock_guard lock(master_mutex);
-    if (const auto number = numbers.draw()) {
-        return *number;  // another thread has opened the next block
+    for (;;) {
+        if (const auto number = numbers.draw()) {
+            return *number;  // of the next block, which may be another thread's doing
+        }
+        auto next = master;
+        ++next.spent_blocks;
+        const u64 block = records.generation() + next.spent_blocks;
+        if (block >= detail::unique_numbers::block_count) {
+            return failure(numbers_spent());
+        }
+        if (const auto written = write_master(next); !written) {
+            return failure(written.error());
+        }
+        if (auto durable = records.sync(); !durable) {
+            return failure(std::move(durable.error()));
+        }
+        numbers.open_block(block, detail::unique_numbers::left_out);
     }
-    auto next = master;
-    ++next.spent_blocks;
-    const u64 block = records.generation() + next.spent_blocks;
-    if (block >= detail::unique_numbers::block_count) {
-        return failure(numbers_spent());
-    }
-    if (const auto written = write_master(next); !written) {
-        return failure(written.error());
-    }
-    if (auto durable = records.sync(); !durable) {
-        return failure(std::move(durable.error()));
-    }
-    numbers.open_block(block);
-    return *numbers.draw();
 }
 
 result<store::reply> store::impl::flush_now() {
@@ -89,6 +91,8 @@ result<store::reply> store::impl::flush_now() {
     if (!written) {
         return failure(written.error());
     }
+    HF_ASSERT(master.flush_mark >= flush_mark.load(std::memory_order_relaxed),
+              "I3: the mark on the medium is behind the one in memory");
     flush_mark.store(next.flush_mark, std::memory_order_release);
     flush_at.store(0, std::memory_order_release);
     return reply{outcome::stored, *written, 0};

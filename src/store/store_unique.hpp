@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "base/bits.hpp"
+#include "base/check.hpp"
 
 namespace hf::detail {
 
@@ -22,6 +23,14 @@ class unique_numbers {
    public:
     static constexpr unsigned block_bits = 40;
     static constexpr u64 block_count = u64{1} << (64 - block_bits);
+
+    /// So many numbers at the start of each block are left out: 0, but for tests, which want small
+    /// blocks.
+#ifdef HF_PERSIST_POINTS
+    static inline std::atomic<u64> left_out{0};
+#else
+    static constexpr u64 left_out = 0;
+#endif
 
     /// The next number; nullopt: the block is used up.
     [[nodiscard]] std::optional<u64> draw() noexcept {
@@ -37,6 +46,9 @@ class unique_numbers {
     /// Goes on in `block`, leaving the first `skip` of its numbers out. Number 0 is never given
     /// out.
     void open_block(u64 block, u64 skip = 0) noexcept {
+        HF_ASSERT(block < block_count && skip < u64{1} << block_bits, "a block of no numbers");
+        HF_ASSERT(block << block_bits >= limit_.load(std::memory_order_relaxed),
+                  "I1: a block that was opened before");
         const u64 first = (block << block_bits) + skip;
         next_.store(first == 0 ? 1 : first, std::memory_order_relaxed);
         limit_.store((block + 1) << block_bits, std::memory_order_release);

@@ -18,6 +18,7 @@
 // descriptors when fresh space has run out, never at opening, so that opening costs the same for
 // any size.
 //
+// Without ordinary memory for the index the process ends, as in a crash: callers hold nodes' locks.
 // Full region. reserve() grows the region by an eighth of its size (at least 64 MiB, at most 4 GiB,
 // or just what is asked for where the medium has no more); if that fails, the error is returned and
 // nothing has changed.
@@ -45,13 +46,13 @@ class page_heap {
 
     /// Finds `pages` free pages in a row and keeps them from others; durably they stay free. Offset
     /// of the first.
-    [[nodiscard]] result<u64> reserve(operation& op, u64 pages);
+    [[nodiscard]] result<u64> reserve(operation& op, u64 pages) noexcept;
     /// Turns a reservation into a durable run; op may be of a later epoch than the reservation's.
     void commit(operation& op, u64 offset, const page_run& run);
     /// Gives a reservation back.
-    void cancel(u64 offset, u64 pages);
+    void cancel(u64 offset, u64 pages) noexcept;
     /// Frees a committed run; its pages come back in a later epoch.
-    void release(operation& op, u64 offset);
+    void release(operation& op, u64 offset) noexcept;
 
     /// What a walk over a segment meets. Stops when `visit` returns false.
     void walk(const std::function<bool(u64 offset, const page_run&)>& visit);

@@ -1,0 +1,139 @@
+// storm/crash_fixture.hpp: one map, power cuts where the test wants them, and what must be left.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/random.hpp"
+#include "scratch.hpp"
+#include "support/machine.hpp"
+#include "support/shadow_memory.hpp"
+
+namespace hf::test {
+
+using contents = std::map<std::string, std::string>;
+
+class crashing_map : public on_tmpfs {
+   protected:
+    ~crashing_map() override { machine_.reset(); }
+
+    /// Creates the region, or opens what the last crash has left.
+    void open(const machine_options& o) {
+        options_ = o;
+        if (!std::filesystem::exists(file)) {
+            machine made(file, o);
+            must(made->close());
+        }
+        shadow_ = std::make_unique<shadow_memory>(u64{1} << 30, read_file(file));
+        machine_.emplace(file, o);
+    }
+    void open() { open(options_); }
+
+    machine& m() { return *machine_; }
+    shadow_memory& shadow() { return *shadow_; }
+
+    void put(const std::string& key, const std::string& value) {
+        note(must(m()->put(key, value)).written_in, key, value);
+    }
+    /// False: there is no room.
+    bool try_put(const std::string& key, const std::string& value) {
+        const auto done = m()->put(key, value);
+        if (done) {
+            note(done->written_in, key, value);
+        } else {
+            EXPECT_EQ(done.error().code, errc::no_space) << done.error().to_string();
+        }
+        return done.has_value();
+    }
+    void remove(const std::string& key) {
+        note(must(m()->remove(key)).written_in, key, std::nullopt);
+    }
+    void note(u64 epoch, const std::string& key, std::optional<std::string> value) {
+        apply(now_, key, value);
+        history_.push_back({epoch, key, std::move(value)});
+    }
+    void end_epoch() { m().end_epoch(); }
+
+    /// Starts over with another region.
+    void forget() {
+        machine_.reset();
+        shadow_.reset();
+        std::filesystem::remove(file);
+        now_.clear();
+        kept_.clear();
+        history_.clear();
+    }
+
+    /// How much of what nobody has flushed reached the medium before the power went.
+    enum class evicted { nothing, half, everything };
+
+    /// The power goes: the file is what is left, closed.
+    void crash(evicted how) {
+        xoshiro256ss r(++crashes_);
+        const u64 bytes = m().behind().file().size();
+        for (u64 line = 0; line < bytes && how != evicted::nothing; line += line_size) {
+            if (how == evicted::everything || r.below(2) == 0) shadow().evict_at(line);
+        }
+        shadow().cut(file);
+        const auto image = shadow().image();
+        machine_.reset();
+        shadow_.reset();
+        write_file(file, image);
+        // A pass in the background ends epochs, too: so each write knows its own.
+        const u64 failed = epoch_of_image(image);
+        for (done_write& w : history_) {
+            if (w.epoch < failed) apply(kept_, w.key, w.value);
+        }
+        history_.clear();
+        now_ = kept_;
+    }
+
+    /// What an opening finds, and what `holdfast check` says.
+    void expect_kept(const std::string& when) {
+        ASSERT_EQ(audit_of(file), std::vector<std::string>{}) << when;
+        const auto copy = dir / "copy.hf";
+        write_file(copy, read_file(file));
+        machine looked(copy, options_);
+        expect_contents(looked, when);
+    }
+    void expect_contents(machine& where, const std::string& when) {
+        contents found;
+        must(where->scan("", [&](std::string_view k, std::string_view v) {
+            found.emplace(k, v);
+            return true;
+        }));
+        ASSERT_EQ(found.size(), now_.size()) << when;
+        for (const auto& [k, v] : now_) {
+            ASSERT_TRUE(found.contains(k)) << when << ": " << k << " is missing";
+            ASSERT_TRUE(found[k] == v) << when << ": " << k << " has another value";
+        }
+    }
+
+    struct done_write {
+        u64 epoch;
+        std::string key;
+        std::optional<std::string> value;
+    };
+    static void apply(contents& to, const std::string& key,
+                      const std::optional<std::string>& value) {
+        if (value) {
+            to[key] = *value;
+        } else {
+            to.erase(key);
+        }
+    }
+
+    machine_options options_;
+    contents now_;                     ///< all that was written
+    contents kept_;                    ///< what the last crash has left
+    std::vector<done_write> history_;  ///< since then
+    u64 crashes_ = 0;
+    std::unique_ptr<shadow_memory> shadow_;
+    std::optional<machine> machine_;
+};
+
+}  // namespace hf::test

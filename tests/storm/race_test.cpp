@@ -1,0 +1,171 @@
+// Races, step by step: a thread is held at a persist point while another one does its work.
+#include <thread>
+
+#include "storm/crash_fixture.hpp"
+#include "support/sync_points.hpp"
+
+namespace hf::test {
+namespace {
+
+class race : public crashing_map {
+   protected:
+    void SetUp() override {
+        crashing_map::SetUp();
+        if (!sync_points::exist) GTEST_SKIP() << "this build has no persist points";
+    }
+    /// Long enough for a thread that is not kept back to be through.
+    static void let_others_run() {
+        for (unsigned i = 0; i < 200; ++i) {
+            std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+        }
+    }
+};
+
+TEST_F(race, who_comes_to_a_leaf_that_is_being_rolled_back_waits_until_it_is) {
+    open({.first_epoch = 65000});
+    for (unsigned i = 0; i < 8; ++i) put("key " + std::to_string(i), "kept");
+    do end_epoch();
+    while (m().epoch() != 65535);
+    put("key 0", "lost");
+    put("key 7", "lost");
+    crash(evicted::everything);
+    sync_points points;
+    points.hold("masstree U1");  // the upper bits of the leaf's epochs have moved on
+    open();                      // 65536, whose pass comes to the leaf
+    points.await("masstree U1");
+    std::atomic<unsigned> done{0};
+    std::thread writer([&] {
+        put("key 8", "new");
+        ++done;
+    });
+    std::thread reader([&] {
+        std::string found;
+        EXPECT_TRUE(must(m()->get("key 0", found)));
+        EXPECT_EQ(found, "kept");
+        ++done;
+    });
+    let_others_run();
+    EXPECT_EQ(done, 0U);
+    points.release("masstree U1");
+    writer.join();
+    reader.join();
+    expect_contents(m(), "after both");
+    end_epoch();
+    crash(evicted::nothing);
+    expect_kept("after a crash");
+}
+
+TEST_F(race, a_large_value_that_is_filled_over_boundaries_is_there_from_its_put_on) {
+    open({});
+    put("other", "x");
+    end_epoch();
+    const std::string large(300'000, 'L');
+    u64 large_epoch = 0;
+    sync_points points;
+    points.hold("store V1");
+    std::thread writer([&] { large_epoch = must(m()->put("large", large)).written_in; });
+    points.await("store V1");
+    // Its space is nobody else's, whatever comes and goes meanwhile.
+    for (unsigned i = 0; i < 30; ++i) {
+        put("another " + std::to_string(i % 5), std::string(280'000 + i * 1000, 'a'));
+        end_epoch();
+    }
+    std::string found;
+    EXPECT_FALSE(must(m()->get("large", found)));
+    points.release("store V1");
+    writer.join();
+    note(large_epoch, "large", large);
+    end_epoch();
+    expect_contents(m(), "all there");
+    crash(evicted::nothing);
+    expect_kept("after a crash");
+}
+
+TEST_F(race, a_crash_while_a_large_value_is_filled_leaks_nothing) {
+    open({});
+    put("other", "x");
+    end_epoch();
+    {
+        sync_points points;
+        points.hold("store V1");
+        std::thread writer([&] { must(m()->put("large", std::string(300'000, 'L'))); });
+        points.await("store V1");
+        for (unsigned i = 0; i < 3; ++i) end_epoch();
+        shadow().cut(file);
+        points.release("store V1");
+        writer.join();
+    }
+    crash(evicted::nothing);
+    expect_kept("after a crash");
+}
+
+TEST_F(race, readers_of_a_leaf_that_is_about_to_split_see_all_of_it) {
+    open({});
+    for (unsigned i = 10; i < 24; ++i) put("key " + std::to_string(i), "v" + std::to_string(i));
+    end_epoch();
+    sync_points points;
+    points.hold("checkpoint L1");  // the leaf is locked, and just logged
+    std::thread writer([&] { put("key 165", "new"); });
+    points.await("checkpoint L1");
+    {
+        contents found_now;
+        must(m()->scan("", [&](std::string_view k, std::string_view v) {
+            found_now.emplace(k, v);
+            return true;
+        }));
+        EXPECT_EQ(found_now.size(), 14U);
+    }
+    std::string found;
+    EXPECT_TRUE(must(m()->get("key 23", found)));
+    EXPECT_EQ(found, "v23");
+    points.release("checkpoint L1");
+    writer.join();
+    expect_contents(m(), "after the split");
+    crash(evicted::everything);
+    expect_kept("after a crash");
+}
+
+TEST_F(race, nobody_enters_an_epoch_before_the_last_one_is_counted) {
+    open({});
+    put("one", "1");
+    end_epoch();
+    put("one", "2");
+    sync_points points;
+    points.hold("checkpoint E1");  // everything is durable but the number
+    std::thread boundary([&] { m().end_epoch(); });
+    points.await("checkpoint E1");
+    std::atomic<bool> entered{false};
+    std::thread writer([&] {
+        must(m()->put("two", "2"));
+        entered = true;
+    });
+    let_others_run();
+    EXPECT_FALSE(entered);
+    EXPECT_LT(m()->durable_epoch(), m()->current_epoch());
+    shadow().cut(file);  // here: the epoch has failed
+    points.release("checkpoint E1");
+    boundary.join();
+    writer.join();
+    crash(evicted::nothing);
+    expect_kept("cut before the epoch was counted");
+}
+
+TEST_F(race, an_epoch_is_announced_only_after_it_is_counted) {
+    open({});
+    put("one", "1");
+    sync_points points;
+    points.hold("checkpoint E2");
+    const u64 ending = m().epoch();
+    std::thread boundary([&] { m().end_epoch(); });
+    points.await("checkpoint E2");
+    EXPECT_LT(m()->durable_epoch(), ending);
+    shadow().cut(file);
+    points.release("checkpoint E2");
+    boundary.join();
+    crash(evicted::nothing);
+    expect_kept("cut after the epoch was counted");
+}
+
+}  // namespace
+}  // namespace hf::test
