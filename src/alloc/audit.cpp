@@ -196,6 +196,11 @@ std::optional<heap_audit::place> heap_audit::locate(u64 payload_offset) const no
         if (in_run != 0) return std::nullopt;
         return place{payload_offset, r.what.pages * page_size - block_header_size, index, 0, true};
     }
+    if (r.what.use == page_use::system) {
+        const u64 founding = root_offset_ + offsetof(heap_root, founding) + block_header_size;
+        if (root_offset_ == 0 || payload_offset != founding) return std::nullopt;
+        return place{payload_offset, founding_bytes - block_header_size, index, 0, false};
+    }
     if (r.what.use != page_use::slab) return std::nullopt;
     const u32 size = block_size(r.what.size_class);
     if (in_run % size != 0 || in_run / size >= slab_blocks(r.what.size_class)) return std::nullopt;
@@ -203,9 +208,15 @@ std::optional<heap_audit::place> heap_audit::locate(u64 payload_offset) const no
                  false};
 }
 
+bool heap_audit::is_block_of(const place& p, u32 size_class) const noexcept {
+    const page_run& what = runs_[p.run].what;
+    return what.use == page_use::slab && what.size_class == size_class;
+}
+
 bool heap_audit::fits(const place& p, u64 payload) const noexcept {
     if (payload > p.room) return false;
     const page_run& what = runs_[p.run].what;
+    if (what.use == page_use::system) return true;
     if (p.extent) return is_large(payload) && hf::extent_pages(payload) == what.pages;
     return class_of_block(payload + block_header_size) == what.size_class;
 }
@@ -292,7 +303,7 @@ void heap_audit::read_chain(u64 head, u32 size_class, u64 from, bool pending) {
     auto& figures = report_.heap.classes[size_class];
     for (u64 block = head; block != 0;) {
         const auto p = locate(block + block_header_size);
-        if (!p || p->extent || runs_[p->run].what.size_class != size_class) {
+        if (!p || !is_block_of(*p, size_class)) {
             report_.add(from, "a list of free " + text_of(block_size(size_class)) +
                                   "-byte blocks leads to offset " + text_of(block) +
                                   ", where none is");
@@ -319,8 +330,7 @@ void heap_audit::read_bump(u64 word, u32 size_class, u64 from) {
     const u64 left = word >> 48;
     const u64 block = word & ((u64{1} << 48) - 1);
     const auto p = locate(block + block_header_size);
-    if (!p || p->extent || runs_[p->run].what.size_class != size_class ||
-        p->block + left != slab_blocks(size_class)) {
+    if (!p || !is_block_of(*p, size_class) || p->block + left != slab_blocks(size_class)) {
         report_.add(from, "a bump pointer names " + text_of(left) + " blocks of " +
                               text_of(block_size(size_class)) + " bytes at offset " +
                               text_of(block) + ", where they are not");
@@ -352,7 +362,7 @@ bool heap_audit::claim(const place& p, const char* what, u64 from) {
     set_state(index, claimed);
     if (p.extent) {
         ++report_.heap.extents_claimed;
-    } else {
+    } else if (runs_[p.run].what.use == page_use::slab) {
         ++report_.heap.classes[runs_[p.run].what.size_class].claimed;
     }
     return true;

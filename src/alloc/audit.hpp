@@ -165,6 +165,7 @@ class heap_audit {
     [[nodiscard]] const span* span_of(u64 offset) const noexcept;
     [[nodiscard]] state state_of(u64 index) const noexcept;
     void set_state(u64 index, state s) noexcept;
+    [[nodiscard]] bool is_block_of(const place& p, u32 size_class) const noexcept;
     [[nodiscard]] std::optional<page_run> read_run(u64 descriptor, u64 page, u64 end);
     void read_segment(const segment& s, bool first);
     void add_run(span& s, u64 page, const page_run& what);

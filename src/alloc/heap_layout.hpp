@@ -15,7 +15,9 @@
 
 namespace hf {
 
-inline constexpr u16 alloc_format_version = 1;
+inline constexpr layout::room_format alloc_format{"alloc", 1};
+
+inline constexpr u64 founding_bytes = 1024;
 
 enum class page_use : u8 {
     free = 0,    ///< `pages` pages from here are free; 0 pages means 1
@@ -80,7 +82,12 @@ struct heap_root {
     u64 reserved[7];
     /// Lane 0 holds the shared lists.
     lane_lists lanes[max_lanes];
+    /// Where the structure that lives in this heap lays what its root leads to, before the first
+    /// epoch: on no list, never freed, and so never rolled back by the heap.
+    alignas(64) std::byte founding[founding_bytes];
 };
+static_assert(offsetof(heap_root, lanes) == 64);
+static_assert(offsetof(heap_root, founding) == 64 + sizeof(lane_lists) * max_lanes);
 
 inline constexpr u64 heap_root_pages = (sizeof(heap_root) + page_size - 1) / page_size;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "checkpoint/superblock_areas.hpp"
 #include "persist/persist_point.hpp"
 
 namespace hf {
@@ -29,7 +30,7 @@ void format_segment(region& r, u64 offset, u64 pages) {
 
 }  // namespace
 
-result<void> format_heap(region& r) {
+result<u64> format_heap(region& r) {
     auto segments = r.segments();
     auto first = std::find_if(segments.begin(), segments.end(),
                               [](const segment& s) { return s.kind == segment_kind::heap; });
@@ -52,7 +53,7 @@ result<void> format_heap(region& r) {
     r.med().flush(s, sizeof(*s));
     r.med().fence();
     HF_PERSIST_POINT("alloc F1: heap formatted before the root directory names it");
-    return {};
+    return root_offset + offsetof(heap_root, founding);
 }
 
 // --------------------------------------------------------------------------------------- recovery
@@ -260,7 +261,8 @@ void page_heap::build_index(const failed_set& failed, u64 current) {
             compact_cell& cell = h.descriptors()[p];
             const page_run run = page_run::unpack(cell.read(failed, current));
             const u64 stamped = compact_cell::full_epoch(cell.load().epoch, current);
-            const bool ours = stamped >= domain_.store().super().first_epoch_of_session;
+            const bool ours =
+                stamped >= epoch_state_of(domain_.store().super()).first_epoch_of_session;
             if (run.use == page_use::free && !ours)
                 insert_free(s.offset + p * page_size, run.pages);
             p += run.pages;

@@ -1,4 +1,5 @@
 #include "checkpoint/domain.hpp"
+#include "checkpoint/superblock_areas.hpp"
 
 #include <algorithm>
 
@@ -49,10 +50,16 @@ result<std::unique_ptr<domain>> domain::open(region& r, const domain_options& op
         return failure(std::move(e));
     }
     const layout::superblock& super = r.super();
-    for (u32 i = 0; i < super.failed_count; ++i) {
-        d->failed_.add_range(super.failed[i].first, super.failed[i].last);
+    const checkpoint_state saved = checkpoint_state_of(super);
+    if (!is_possible(saved)) {
+        return failure({errc::corrupt, "open the region", r.path().string(),
+                        "its superblock holds an impossible set of failed epochs",
+                        "restore the file from a backup"});
     }
-    const u64 newest = std::max<u64>(*record, super.first_epoch_of_session);
+    for (u32 i = 0; i < saved.failed_count; ++i) {
+        d->failed_.add_range(saved.failed[i].first, saved.failed[i].last);
+    }
+    const u64 newest = std::max<u64>(*record, epoch_state_of(super).first_epoch_of_session);
     // On the medium `file` a crash takes back whole epochs, the running one and those on their way
     // to the disk, and leaves nothing of them. Their numbers are used up all the same: tickets are
     // out.
@@ -95,12 +102,12 @@ result<void> domain::recover_log() {
 }
 
 bool domain::must_sweep_first() const noexcept {
-    return 2 * failed_.ranges().size() >= layout::max_failed_ranges;
+    return 2 * failed_.ranges().size() >= max_failed_ranges;
 }
 
 result<void> domain::start() {
     HF_CHECK(!started_, "domain started twice");
-    if (failed_.ranges().size() > layout::max_failed_ranges) {
+    if (failed_.ranges().size() > max_failed_ranges) {
         return failure({errc::corrupt, "open the map", region_.path().string(),
                         "it has crashed in more epochs than can be remembered, without ever being "
                         "up for long enough to undo them",
@@ -109,13 +116,17 @@ result<void> domain::start() {
     if (options_.durable && !region_.read_only()) {
         const u64 first = current_;
         auto written = region_.update_super([&](layout::superblock& s) {
+            const bool is_new = s.generation == 0;
             s.generation += 1;
             s.clean = 0;
-            s.first_epoch_of_session = first;
-            s.failed_count = static_cast<u32>(failed_.ranges().size());
-            for (u32 i = 0; i < s.failed_count; ++i) {
-                s.failed[i] = {failed_.ranges()[i].first, failed_.ranges()[i].last};
-            }
+            change_epoch_state(s, [&](epoch_state& e) { e.first_epoch_of_session = first; });
+            change_checkpoint_state(s, [&](checkpoint_state& c) {
+                if (is_new) c.last_pass_epoch = first;  // nothing has an older stamp
+                c.failed_count = static_cast<u32>(failed_.ranges().size());
+                for (u32 i = 0; i < c.failed_count; ++i) {
+                    c.failed[i] = {failed_.ranges()[i].first, failed_.ranges()[i].last};
+                }
+            });
         });
         if (!written) return written;
         HF_PERSIST_POINT("checkpoint O1: failed set durable before the epoch record");
@@ -163,8 +174,7 @@ result<void> domain::close() {
     if (auto ok = end_epoch_for_sure(); !ok) return ok;
     auto written = region_.update_super([&](layout::superblock& s) {
         s.clean = 1;
-        s.clean_epoch = current_ - 1;
-        s.first_epoch_of_session = current_;
+        change_epoch_state(s, [this](epoch_state& e) { e = {current_, current_ - 1}; });
     });
     if (!written || redo() == nullptr) return written;
     if (auto ok = end_epoch_for_sure(); !ok) return ok;
@@ -186,8 +196,10 @@ result<void> domain::clear_failed() {
     result<void> written;
     const auto update = [&] {
         written = region_.update_super([&](layout::superblock& s) {
-            s.failed_count = 0;
-            s.last_pass_epoch = now;
+            change_checkpoint_state(s, [now](checkpoint_state& c) {
+                c.failed_count = 0;
+                c.last_pass_epoch = now;
+            });
         });
     };
     if (redo() == nullptr) {
@@ -207,8 +219,8 @@ result<void> domain::clear_failed() {
 
 bool domain::restamp_due() const noexcept {
     constexpr unsigned shift = 33;  // an eighth of the range of compact epochs
-    return options_.durable &&
-           (current_epoch() >> shift) != (region_.super().last_pass_epoch >> shift);
+    return options_.durable && (current_epoch() >> shift) !=
+                                   (checkpoint_state_of(region_.super()).last_pass_epoch >> shift);
 }
 
 // --------------------------------------------------------------------------------------- the gate

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "checkpoint/domain.hpp"
+#include "checkpoint/superblock_areas.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
 #include "sync/spin_lock.hpp"
@@ -79,7 +80,7 @@ TEST_F(domain_test, every_crash_adds_its_epoch_to_the_failed_set) {
 
 TEST_F(domain_test, crashes_in_the_first_epoch_of_a_session_extend_one_range) {
     open();
-    for (unsigned i = 0; i < 3 * layout::max_failed_ranges; ++i) {
+    for (unsigned i = 0; i < 3 * max_failed_ranges; ++i) {
         crash();
         open();
     }
@@ -89,7 +90,7 @@ TEST_F(domain_test, crashes_in_the_first_epoch_of_a_session_extend_one_range) {
 
 TEST_F(domain_test, a_set_that_is_nearly_full_asks_to_be_swept) {
     open();
-    for (unsigned i = 0; i + 1 < layout::max_failed_ranges && !domain_->must_sweep_first(); ++i) {
+    for (unsigned i = 0; i + 1 < max_failed_ranges && !domain_->must_sweep_first(); ++i) {
         domain_->end_epoch();
         crash();
         open();
@@ -248,6 +249,32 @@ TEST_F(domain_test, lanes_are_taken_over_by_later_threads) {
         std::thread([&] { operation op(*domain_); }).join();
     }
     EXPECT_LE(domain_->lanes_used(), 4U);
+}
+
+TEST_F(domain_test, refuses_an_impossible_set_of_failed_epochs) {
+    open();
+    crash();
+    const std::function<void(checkpoint_state&)> changes[] = {
+        [](checkpoint_state& c) { c.failed_count = max_failed_ranges + 1; },
+        [](checkpoint_state& c) { c.failed_count = ~u32{0}; },
+        [](checkpoint_state& c) {
+            c.failed_count = 1;
+            c.failed[0] = {9, 8};
+        },
+        [](checkpoint_state& c) {
+            c.failed_count = 2;
+            c.failed[0] = {3, 8};
+            c.failed[1] = {8, 9};
+        }};
+    for (const auto& change : changes) {
+        test::change_superblocks(
+            file, [&](layout::superblock& s) { change_checkpoint_state(s, change); });
+        region_ = must(open_region(file, region_options{})).file;
+        const auto refused = domain::open(*region_, {.epoch = no_clock});
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code, errc::corrupt);
+        region_.reset();
+    }
 }
 
 TEST_F(domain_test, refuses_epochs_outside_of_1_ms_to_10_s) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/domain.hpp"
+#include "index/masstree/formats.hpp"
 #include "quantity.hpp"
 
 namespace hf::tool {
@@ -19,6 +20,9 @@ result<heap_view> heap_view::read(const std::filesystem::path& path) {
     heap_view v;
     v.is_snapshot_ = file->file->kind() == discipline::snapshot;
     if (v.is_snapshot_) return v;
+    if (auto ok = check_formats(*file->file, masstree_rooms, {}); !ok) {
+        return tl::unexpected(ok.error());
+    }
     v.fresh_ = file->file->super().generation == 0;
     if (v.fresh_) return v;
     heap_audit heap(*file->file, (*epochs)->failed(), (*epochs)->current_epoch(), v.report_);

@@ -13,7 +13,7 @@ inspection inspection::open(const std::filesystem::path& path, const root_name& 
     inspection made;
     region_options options;
     options.mode = open_mode::inspect;
-    auto opened = open_region(path, options);
+    auto opened = open_region(path, {.file = options, .rooms = masstree_rooms});
     if (!opened) {
         made.refuse(std::move(opened.error()));
         return made;
@@ -78,15 +78,14 @@ void inspection::find_root(const root_name& tree) {
         refuse(std::move(why));
         return;
     }
-    if ((*found)->type != tree.type) {
+    const region::root& root = **found;
+    if (root.type != tree.type || root.format != masstree_format.version) {
         refuse({errc::incompatible, "open the map", file_->path().string(),
                 "its root is of another type", "open it with the program that created it"});
         return;
     }
-    auto& cell = *reinterpret_cast<logged_cell*>(&(*found)->value);
-    cell.recover(epochs_->failed(), 0);
-    root_ = cell.get(0);
-    root_at_ = file_->offset_of(&cell);
+    root_ = root.value.load(std::memory_order_acquire);
+    root_at_ = file_->offset_of(&root.value);
 }
 
 audit_report inspection::audit(const audit_progress& progress) const {

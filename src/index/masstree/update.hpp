@@ -1,7 +1,9 @@
 // update.hpp: changes inside of one leaf, and what they ask of the logs (part of masstree.hpp).
 #pragma once
 
+#include "index/masstree/formats.hpp"
 #include "index/masstree/masstree.hpp"
+#include "persist/persist_point.hpp"
 
 namespace hf {
 
@@ -11,6 +13,23 @@ result<u64> masstree<D>::create_root(heap<D>& memory, operation& op, u64 generat
     auto made = tree.new_leaf(op, 0);
     if (!made) return tl::unexpected(made.error());
     return tree.offset_of(*made);
+}
+
+template <class D>
+result<void> masstree<D>::found(region& r, u64 place, std::string_view name, u64 type) {
+    static_assert(masstree_detail::node_block <= founding_bytes);
+    const u64 offset = place + block_header_size;
+    leaf& n = *r.at<leaf>(offset);
+    init_leaf(n, 0, 0);
+    if constexpr (D::durable) {
+        const auto first = layout::epoch_record_load(r.header().epoch);
+        if (!first) return tl::unexpected(first.error());
+        masstree_detail::restamp(n, *first - 1);  // as of an epoch that is over, and never fails
+    }
+    r.med().persist(&n, masstree_detail::node_payload);
+    HF_PERSIST_POINT("masstree F1: empty root leaf durable before the root leads to it");
+    auto root = r.publish_root(name, type, masstree_format.version, offset);
+    return root ? result<void>{} : tl::unexpected(root.error());
 }
 
 template <class D>
@@ -151,13 +170,18 @@ auto masstree<D>::new_leaf(operation& op, u64 low_key) -> result<leaf*> {
     if (!offset) return tl::unexpected(offset.error());
     leaf* n = at<leaf>(*offset);
     cover_region();
-    n->version.init(true, generation_);
-    // Free slots may hold anything but logs, which mark_logged() clears.
-    store(n->order, perm::empty().word());
-    store(n->next, 0);
-    store(n->low_key, low_key);
+    init_leaf(*n, generation_, low_key);
     mark_logged(op, n);
     return n;
+}
+
+/// Free slots may hold anything but logs, which mark_logged() clears.
+template <class D>
+void masstree<D>::init_leaf(leaf& n, u64 generation, u64 low_key) noexcept {
+    n.version.init(true, generation);
+    store(n.order, perm::empty().word());
+    store(n.next, 0);
+    store(n.low_key, low_key);
 }
 
 template <class D>
