@@ -19,6 +19,8 @@ T must(result<T> r) {
 }
 
 constexpr u64 root_type = 77;
+constexpr u32 root_format = 3;
+constexpr u64 root_value = 0x12345678;
 
 std::string show(const std::optional<std::string>& value) {
     return value ? "\"" + value->substr(0, 24) + "\" (" + std::to_string(value->size()) + " bytes)"
@@ -194,7 +196,8 @@ void tree_session::run_pass() {
 
 void tree_session::add_root(const std::string& name) {
     roots_.insert(name);
-    static_cast<void>(must(machine_->file().add_root(name, root_type)));
+    static_cast<void>(
+        must(machine_->file().publish_root(name, root_type, root_format, root_value)));
 }
 
 void tree_session::crash_at(std::string_view point,
@@ -250,10 +253,12 @@ void tree_session::compare(const std::string& key) {
 // A root is there, whole, or not.
 void tree_session::inspect_roots() {
     for (const layout::root& r : machine_->file().header().roots) {
+        if (r.value.load() == 0) continue;
         const std::string name(r.name, ::strnlen(r.name, sizeof r.name));
-        if (name.empty() || name == engine<incll_discipline>::root_name) continue;
+        if (name == engine<incll_discipline>::root_name) continue;
         if (!roots_.contains(name)) throw violation("there is a root of nobody's: " + name);
-        require(r.type == root_type && r.reserved == 0, "a root has a name, but not its fields");
+        require(r.type == root_type && r.format == root_format && r.value.load() == root_value,
+                "a root has a value, but not its fields");
     }
 }
 

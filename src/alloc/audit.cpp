@@ -155,15 +155,26 @@ std::optional<heap_audit::place> heap_audit::locate(u64 payload_offset, u64 head
         if (in_run != 0) return std::nullopt;
         return place{payload_offset, r.what.pages * page_size - header, index, 0, true};
     }
+    if (r.what.use == page_use::system) {
+        const auto founding = view_.founding();
+        if (!founding || payload_offset != founding->offset + header) return std::nullopt;
+        return place{payload_offset, founding->bytes - header, index, 0, false};
+    }
     if (r.what.use != page_use::slab) return std::nullopt;
     const u32 size = block_size(r.what.size_class);
     if (in_run % size != 0 || in_run / size >= slab_blocks(r.what.size_class)) return std::nullopt;
     return place{payload_offset, size - header, index, static_cast<u32>(in_run / size), false};
 }
 
+bool heap_audit::is_block_of(const place& p, u32 size_class) const noexcept {
+    const page_run& what = runs_[p.run].what;
+    return what.use == page_use::slab && what.size_class == size_class;
+}
+
 bool heap_audit::fits(const place& p, u64 payload, u64 header) const noexcept {
     if (payload > p.room) return false;
     const page_run& what = runs_[p.run].what;
+    if (what.use == page_use::system) return true;
     const u64 bytes = payload + header;
     if (p.extent) return bytes > largest_block && pages_of(bytes) == what.pages;
     return class_of_block(bytes) == what.size_class;
@@ -194,7 +205,7 @@ bool heap_audit::claim(const place& p, const char* what, u64 from) {
     set_state(index, block_state::claimed);
     if (p.extent) {
         ++report_.heap.extents_claimed;
-    } else {
+    } else if (runs_[p.run].what.use == page_use::slab) {
         ++report_.heap.classes[runs_[p.run].what.size_class].claimed;
     }
     return true;

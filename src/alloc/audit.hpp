@@ -136,6 +136,12 @@ class audit_view {
     /// A run that is possible where it stands. What the policy knows besides.
     virtual void check_run(const segment& s, u64 page, const page_run& run,
                            audit_report& report) = 0;
+    /// Room in the heap's own pages that an owner has, once: what its root leads to.
+    struct own_room {
+        u64 offset;
+        u64 bytes;
+    };
+    [[nodiscard]] virtual std::optional<own_room> founding() const { return std::nullopt; }
     /// Tells the audit which blocks are free.
     virtual void read_free(heap_audit& audit) = 0;
     /// How many blocks are handed out, by class.
@@ -220,6 +226,7 @@ class heap_audit {
     [[nodiscard]] const span* span_of(u64 offset) const noexcept;
     [[nodiscard]] block_state state_of(u64 index) const noexcept;
     void set_state(u64 index, block_state s) noexcept;
+    [[nodiscard]] bool is_block_of(const place& p, u32 size_class) const noexcept;
     [[nodiscard]] std::optional<page_run> read_run(const segment& s, u64 page, u64 end);
     void read_segment(const segment& s, bool first);
     void add_run(span& s, u64 page, const page_run& what);

@@ -29,7 +29,7 @@
 
 namespace hf {
 
-inline constexpr u16 alloc_format_version = 1;
+inline constexpr layout::room_format alloc_format{"alloc", 1};
 
 enum class page_use : u8 {
     free = 0,    ///< `pages` pages from here are free; 0 pages means 1

@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint_state.hpp"
 
 #include "base/check.hpp"
+#include "checkpoint/checkpoint_area.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -10,9 +11,9 @@ namespace hf {
 checkpoint_state::checkpoint_state(epoch_manager& epochs)
     : epochs_(epochs), logs_(std::make_unique<lane_log[]>(max_lanes)) {
     if (!epochs.durable()) return;
-    const layout::superblock& super = file().super();
-    for (u32 i = 0; i < super.failed_count; ++i) {
-        failed_.add_range(super.failed[i].first, super.failed[i].last);
+    const checkpoint_area saved = checkpoint_area_of(file().super());
+    for (u32 i = 0; i < saved.failed_count; ++i) {
+        failed_.add_range(saved.failed[i].first, saved.failed[i].last);
     }
     if (needs_recovery()) failed_.add(*epochs.interrupted_epoch());
     horizon_ = failed_.horizon();
@@ -29,30 +30,36 @@ result<void> checkpoint_state::recover_log(unsigned threads) {
 }
 
 bool checkpoint_state::must_sweep_first() const noexcept {
-    return 2 * failed_.ranges().size() >= layout::max_failed_ranges;
+    return 2 * failed_.ranges().size() >= max_failed_ranges;
 }
 
 result<void> checkpoint_state::start() {
     HF_CHECK(log_applied_, "R1: a session begins before the external log was applied");
-    if (failed_.ranges().size() > layout::max_failed_ranges) {
+    if (failed_.ranges().size() > max_failed_ranges) {
         return failure({errc::corrupt, "open the map", file().path().string(),
                         "it has crashed in more epochs than can be remembered, without ever being "
                         "up for long enough to undo them",
                         "open it with nothing else running until the first opening has succeeded"});
     }
     return epochs_.start([this](layout::superblock& s) {
-        s.failed_count = static_cast<u32>(failed_.ranges().size());
-        for (u32 i = 0; i < s.failed_count; ++i) {
-            s.failed[i] = {failed_.ranges()[i].first, failed_.ranges()[i].last};
-        }
+        const bool is_new = s.generation == 1;  // with this session
+        change_checkpoint_area(s, [&](checkpoint_area& c) {
+            if (is_new) c.last_pass_epoch = epochs_.current_epoch();  // nothing is stamped before
+            c.failed_count = static_cast<u32>(failed_.ranges().size());
+            for (u32 i = 0; i < c.failed_count; ++i) {
+                c.failed[i] = {failed_.ranges()[i].first, failed_.ranges()[i].last};
+            }
+        });
     });
 }
 
 result<void> checkpoint_state::clear_failed() {
     const u64 now = epochs_.current_epoch();
     auto written = epochs_.update_super([&](layout::superblock& s) {
-        s.failed_count = 0;
-        s.last_pass_epoch = now;
+        change_checkpoint_area(s, [now](checkpoint_area& c) {
+            c.failed_count = 0;
+            c.last_pass_epoch = now;
+        });
     });
     if (!written) return written;
     // Readers that still hold the old horizon look into the old set, so it changes with the world
@@ -67,7 +74,8 @@ result<void> checkpoint_state::clear_failed() {
 bool checkpoint_state::restamp_due() const noexcept {
     constexpr unsigned shift = 33;  // an eighth of the range of compact epochs
     return epochs_.durable() &&
-           (epochs_.current_epoch() >> shift) != (epochs_.file().super().last_pass_epoch >> shift);
+           (epochs_.current_epoch() >> shift) !=
+               (checkpoint_area_of(epochs_.file().super()).last_pass_epoch >> shift);
 }
 
 log_writer& checkpoint_state::log_of(const lane& l) {

@@ -1,15 +1,17 @@
 #include "checkpoint/opening.hpp"
 
 #include "base/check.hpp"
+#include "checkpoint/checkpoint_area.hpp"
 
 #include <utility>
 
 namespace hf {
 
-result<checkpointed_region> checkpointed_region::look_at(const std::filesystem::path& path) {
+result<checkpointed_region> checkpointed_region::look_at(
+    const std::filesystem::path& path, std::span<const layout::room_format> rooms) {
     region_options look;
     look.mode = open_mode::inspect;
-    auto file = open_region(path, look);
+    auto file = open_region(path, {.file = look, .rooms = rooms});
     if (!file) return tl::unexpected(file.error());
     checkpointed_region seen(std::move(*file));
     epoch_options by_hand;
@@ -20,6 +22,11 @@ result<checkpointed_region> checkpointed_region::look_at(const std::filesystem::
 
 result<void> checkpointed_region::read_epochs(const epoch_options& options) {
     HF_CHECK(!is_open(), "a region's epochs are read once");
+    if (!is_possible(checkpoint_area_of(file().super()))) {
+        return failure({errc::corrupt, "open the region", file().path().string(),
+                        "its superblock holds an impossible set of failed epochs",
+                        "restore the file from a backup"});
+    }
     auto epochs = epoch_manager::open(opened_, options);
     if (!epochs) return tl::unexpected(epochs.error());
     epochs_ = std::move(*epochs);

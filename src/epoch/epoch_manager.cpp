@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "epoch/capture.hpp"
+#include "epoch/epoch_area.hpp"
 #include "epoch/write_back.hpp"
 #include "persist/persist_point.hpp"
 #include "persist/trace.hpp"
@@ -77,7 +78,7 @@ result<void> epoch_manager::read_epochs() {
         return failure(std::move(e));
     }
     const layout::superblock& super = region_.super();
-    const u64 newest = std::max<u64>(*record, super.first_epoch_of_session);
+    const u64 newest = std::max<u64>(*record, epoch_area_of(super).first_epoch_of_session);
     if (region_.was_clean()) {
         current_ = newest;
     } else if (super.medium == medium_kind::file) {  // whole epochs are gone, but not their numbers
@@ -117,7 +118,7 @@ result<void> epoch_manager::write_session(u64 first, const super_change& add) {
     auto written = region_.update_super([&](layout::superblock& s) {
         s.generation += 1;
         s.clean = 0;
-        s.first_epoch_of_session = first;
+        change_epoch_area(s, [&](epoch_area& e) { e.first_epoch_of_session = first; });
         if (add) add(s);
     });
     if (!written) return written;
@@ -142,8 +143,7 @@ result<void> epoch_manager::close() {
     if (auto ok = end_epoch_for_sure(); !ok) return ok;
     auto written = region_.update_super([&](layout::superblock& s) {
         s.clean = 1;
-        s.clean_epoch = current_ - 1;
-        s.first_epoch_of_session = current_;
+        change_epoch_area(s, [this](epoch_area& e) { e = {current_, current_ - 1}; });
     });
     if (!written || !boundary_->captures()) return written;
     if (auto ok = end_epoch_for_sure(); !ok) return ok;

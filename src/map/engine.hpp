@@ -86,7 +86,7 @@ class engine {
     checkpointed_region up_;
     std::unique_ptr<typename D::memory> heap_;
     std::unique_ptr<masstree<D>> tree_;
-    logged_cell* root_ = nullptr;
+    u64 root_ = 0;
     u64 generation_ = 0;
     u64 recovery_ns_ = 0;
     std::vector<step_time> steps_;
@@ -101,7 +101,7 @@ result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& 
     options.file.kind = D::kind;
     options.epochs.durable = D::durable;
     if (options.file.initial_size < least_size) options.file.initial_size = least_size;
-    auto opened = open_region(path, options.file);
+    auto opened = open_region(path, {.file = options.file, .rooms = masstree_rooms});
     if (!opened) return tl::unexpected(opened.error());
     if (const discipline kind = opened->file->kind(); kind != D::kind) {
         return failure({errc::incompatible, "open the map", path.string(),
@@ -142,7 +142,10 @@ result<void> engine<D>::bring_up(const engine_options& options) {
                             "the map's root is missing though the region has been used",
                             "restore the file from a copy"});
         }
-        return format_heap(file());
+        const auto place = format_heap(file());
+        if (!place) return tl::unexpected(place.error());
+        if (!D::memory::is_in_region) return {};
+        return masstree<D>::found(file(), *place, root_name, root_type);
     });
     up.add(recovery_phase::allocator, "allocator", [&] {
         heap_ = std::make_unique<typename D::memory>(checkpoint());
@@ -169,42 +172,37 @@ result<void> engine<D>::bring_up(const engine_options& options) {
 
 template <any_discipline D>
 result<void> engine<D>::find_root() {
-    auto found = file().find_root(root_name);
-    if (!found) {
-        if (file().read_only()) return tl::unexpected(found.error());
-        found = file().add_root(root_name, root_type);
-        if (!found) return tl::unexpected(found.error());
+    if (!D::memory::is_in_region) return {};
+    const auto wrong = [this](errc code, std::string why, std::string next) {
+        return failure({code, "open the map", file().path().string() + " at its root",
+                        std::move(why), std::move(next)});
+    };
+    const auto found = file().find_root(root_name);
+    if (!found) return tl::unexpected(found.error());
+    const region::root& root = **found;
+    if (root.type != root_type || root.format != masstree_format.version) {
+        return wrong(errc::incompatible, "its root is of another type",
+                     "open it with the program that created it");
     }
-    if ((*found)->type != root_type) {
-        return failure({errc::incompatible, "open the map", file().path().string(),
-                        "its root is of another type", "open it with the program that created it"});
+    root_ = root.value.load(std::memory_order_acquire);
+    const u64 last = file().size() - masstree_detail::node_payload;
+    if (root_ < layout::page_size || root_ > last || root_ % 16 != 0) {
+        return wrong(errc::corrupt, "the tree's root lies outside of the region",
+                     "run `holdfast check` and restore the file from a copy");
     }
-    // The directory's entry has the shape of a logged cell (region/layout.hpp).
-    root_ = reinterpret_cast<logged_cell*>(&(*found)->value);
-    if (root_->recover(checkpoint().failed(), 0)) file().med().persist(root_, sizeof(*root_));
     return {};
 }
 
 template <any_discipline D>
 result<void> engine<D>::open_tree() {
     generation_ = file().super().generation + (file().read_only() ? 1 : 0);
-    if (root_->get(0) == 0) {
+    if (!D::memory::is_in_region) {
         operation op(checkpoint());
         auto made = masstree<D>::create_root(*heap_, op, generation_);
         if (!made) return tl::unexpected(made.error());
-        if (root_->begin(op.epoch())) op.my_lane().note_sticky(root_, sizeof(*root_));
-        root_->set(0, *made);
-        op.my_lane().mark_written();
+        root_ = *made;
     }
-    const u64 offset = root_->get(0);
-    const u64 last = file().size() - masstree_detail::node_payload;
-    const bool in_region = heap_->base() != nullptr;  // else offsets are addresses
-    if (in_region && (offset < layout::page_size || offset > last || offset % 16 != 0)) {
-        return failure({errc::corrupt, "open the map", file().path().string() + " at its root",
-                        "the tree's root lies outside of the region",
-                        "run `holdfast check` and restore the file from a copy"});
-    }
-    tree_ = std::make_unique<masstree<D>>(*heap_, offset, generation_);
+    tree_ = std::make_unique<masstree<D>>(*heap_, root_, generation_);
     return {};
 }
 

@@ -16,16 +16,21 @@ result<void> check_place(const std::filesystem::path& path, open_mode mode) {
 result<opened_region> open_region(const std::filesystem::path& path,
                                   const opening_options& options) {
     if (auto ok = check_place(path, options.file.mode); !ok) return tl::unexpected(ok.error());
-    journalled_file* behind = nullptr;
+    opened_region made;
     const auto make_backing = [&](const backing_place& place) -> result<std::unique_ptr<backing>> {
-        auto made = std::make_unique<journalled_file>(place, options.journal);
-        behind = made.get();
-        return made;
+        auto behind = std::make_unique<journalled_file>(place, options.journal);
+        made.journal = behind.get();
+        return behind;
     };
-    auto opened = region::open(path, options.file, make_backing, options.accept);
+    auto opened = region::open(path, options.file, {make_backing, options.accept, options.rooms});
     if (!opened) return tl::unexpected(opened.error());
-    return opened_region{std::move(*opened), behind->is_in_use() ? behind : nullptr,
-                         behind->recovered_records()};
+    made.file = std::move(*opened);
+    made.recovered_records = made.journal->recovered_records();
+    if (!made.journal->is_in_use()) made.journal = nullptr;
+    if (options.rooms.empty()) return made;
+    auto ok = upgrade(*made.file, options.rooms, options.upgrades);
+    if (!ok) return tl::unexpected(ok.error());
+    return made;
 }
 
 result<opened_region> create_volatile(u64 bytes, const region_options& options) {

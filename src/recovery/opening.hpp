@@ -1,9 +1,9 @@
 // recovery/opening.hpp: how every program opens a region.
 //
 // Purpose. The one way from a path to mapped memory that has all that the file and its journal
-// hold,
-//  whatever the medium: for the map, snapshots, checks, tools, measurements and examples. What the
-//  disciplines have to recover comes after it (driver.hpp).
+//  hold, whatever the medium, in the formats of this program: for the map, snapshots, checks,
+//  tools, measurements and examples. The first three phases of driver.hpp; what the disciplines
+//  have to recover comes after it.
 // Recovery. K0 to K4 of redo.hpp and journalled_file.hpp: an opening that is cut short has changed
 //  nothing, or has made a part of what the journal says durable, and can be run again.
 // Bad input. A journal without its region is an error before a region is made at its place: it may
@@ -11,6 +11,7 @@
 #pragma once
 
 #include "recovery/journalled_file.hpp"
+#include "recovery/upgrade.hpp"
 #include "region/region.hpp"
 
 #include <filesystem>
@@ -19,9 +20,13 @@
 namespace hf {
 
 struct opening_options {
-    region_options file;
-    journal_options journal;
-    region::medium_check accept;  ///< {}: any medium
+    region_options file = {};
+    journal_options journal = {};
+    region::medium_check accept = {};  ///< {}: any medium
+    /// What the opener's rooms write, and read; {}: it reads no room's bytes.
+    std::span<const layout::room_format> rooms = {};
+    /// From older formats to these.
+    std::span<const upgrade_step> upgrades = {};
 };
 
 struct opened_region {
@@ -37,7 +42,7 @@ struct opened_region {
                                                 const opening_options& options);
 [[nodiscard]] inline result<opened_region> open_region(const std::filesystem::path& path,
                                                        const region_options& options) {
-    return open_region(path, opening_options{options, {}, {}});
+    return open_region(path, opening_options{.file = options});
 }
 
 /// Anonymous memory: region::create_volatile.

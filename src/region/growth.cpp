@@ -14,7 +14,7 @@ namespace hf {
 using layout::page_size;
 
 result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
-    HF_CHECK(kind == segment_kind::heap || kind == segment_kind::log, "an unknown kind of segment");
+    HF_CHECK(name_of(kind).has_value(), "a kind of segment that nobody has registered");
     HF_CHECK(pages != 0, "a segment has at least one page");
     const std::string what = "grow the region by " + std::to_string(pages) + " pages";
     if (read_only_) {
@@ -116,7 +116,7 @@ result<void> region::update_super(const std::function<void(layout::superblock&)>
     const std::lock_guard lock(super_mutex_);
     layout::superblock next = super();
     change(next);
-    next.medium = medium_.kind();
+    if (!read_only_) next.medium = medium_.kind();
     next.total_pages = size() / page_size;
     next.sequence = super().sequence + 1;
     next.checksum = layout::superblock_checksum(next);
@@ -136,6 +136,7 @@ result<void> region::update_super(const std::function<void(layout::superblock&)>
 
 region::root* region::lookup(std::string_view name) const noexcept {
     for (root& r : header().roots) {
+        if (r.value.load(std::memory_order_acquire) == 0) return nullptr;
         if (std::string_view(r.name, ::strnlen(r.name, sizeof r.name)) == name) return &r;
     }
     return nullptr;
@@ -143,14 +144,15 @@ region::root* region::lookup(std::string_view name) const noexcept {
 
 result<region::root*> region::find_root(std::string_view name) const {
     const std::lock_guard lock(root_mutex_);
-    if (root* found = name.empty() ? nullptr : lookup(name)) return found;
+    if (root* found = lookup(name)) return found;
     return failure(failed(errc::not_found, "find the root \"" + std::string(name) + "\"",
                           "the region has no root of this name",
                           "check what the region was made for"));
 }
 
-result<region::root*> region::add_root(std::string_view name, u64 type) {
-    const std::string what = "add the root \"" + std::string(name) + "\"";
+result<region::root*> region::publish_root(std::string_view name, u64 type, u32 format, u64 value) {
+    HF_CHECK(value != 0, "a root leads somewhere");
+    const std::string what = "publish the root \"" + std::string(name) + "\"";
     if (name.empty() || name.size() >= sizeof(root::name) || name.find('\0') != name.npos) {
         return failure(failed(errc::usage, what,
                               "a root's name has 1 to 23 bytes, none of them zero",
@@ -161,28 +163,25 @@ result<region::root*> region::add_root(std::string_view name, u64 type) {
         return failure(
             failed(errc::usage, what, "there is a root of this name", "choose another name"));
     }
-    root* const r = lookup("");
-    if (r == nullptr) {
+    auto& roots = header().roots;
+    const auto free = std::find_if(std::begin(roots), std::end(roots), [](const root& r) {
+        return r.value.load(std::memory_order_relaxed) == 0;
+    });
+    if (free == std::end(roots)) {
         return failure(failed(errc::no_space, what,
                               "all " + std::to_string(layout::max_roots) + " roots are in use",
                               "keep several things behind one root"));
     }
-    u64 words[sizeof(root::name) / sizeof(u64)] = {};
-    std::memcpy(words, name.data(), name.size());
-    auto* const target = reinterpret_cast<u64*>(r->name);
-    ordered_store(r->value, 0);
-    ordered_store(r->old, 0);
-    ordered_store(r->epoch, 0);
-    ordered_store(r->type, type);
-    ordered_store(r->reserved, 0);
-    ordered_store(target[1], words[1]);
-    ordered_store(target[2], words[2]);
-    medium_.persist(r, sizeof *r);
-    HF_PERSIST_POINT("region R1: root's fields durable before its name");
-    ordered_store(target[0], words[0]);
-    medium_.persist(r, sizeof *r);
-    HF_PERSIST_POINT("region R2: root's name durable before it is handed out");
-    return r;
+    std::memset(free->name, 0, sizeof free->name);
+    std::memcpy(free->name, name.data(), name.size());
+    free->type = type;
+    free->format = format;
+    medium_.persist(free, sizeof *free);
+    HF_PERSIST_POINT("region R1: root's fields durable before its value");
+    ordered_store(free->value, value);
+    medium_.persist(free, sizeof *free);
+    HF_PERSIST_POINT("region R2: root's value durable before it is relied on");
+    return free;
 }
 
 }  // namespace hf

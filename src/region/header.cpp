@@ -35,7 +35,7 @@ verdict judge(const superblock& s) noexcept {
     if (s.byte_order == swapped(layout::byte_order_mark)) return verdict::foreign_order;
     if (s.checksum != layout::superblock_checksum(s)) return verdict::damaged;
     if (s.byte_order != layout::byte_order_mark || s.bytes != sizeof(superblock) ||
-        s.page_bytes != layout::page_size || s.versions != layout::current_versions ||
+        s.page_bytes != layout::page_size || s.format != layout::current_format ||
         (s.features & ~layout::known_features) != 0) {
         return verdict::foreign_version;
     }
@@ -58,16 +58,16 @@ std::string describe(verdict v) {
     return "unknown";
 }
 
-std::string describe_versions(const superblock& s) {
-    const auto text = [](const layout::format_versions& v) {
-        return std::to_string(v.region) + "." + std::to_string(v.checkpoint) + "." +
-               std::to_string(v.alloc) + "." + std::to_string(v.index) + "." +
-               std::to_string(v.store);
-    };
-    return "it has format version " + text(s.versions) + " and features " +
-           std::to_string(s.features) + ", this program knows version " +
-           text(layout::current_versions) + " and features " +
-           std::to_string(layout::known_features);
+/// A whole superblock that is not of our format.
+tl::unexpected<error> of_another_format(const superblock& s, u64 offset, const std::string& path) {
+    const bool first = s.format == 1;
+    return incompatible(path, offset,
+                        "it has format version " + std::to_string(s.format) + " and features " +
+                            std::to_string(s.features) + ", this program knows version " +
+                            std::to_string(layout::current_format) + " and features " +
+                            std::to_string(layout::known_features),
+                        first ? "dump it with the Holdfast that wrote it, load it with this one"
+                              : "use the Holdfast that wrote it, or a newer one");
 }
 
 constexpr u64 offset_of_copy(unsigned copy) noexcept { return copy * u64{sizeof(superblock)}; }
@@ -80,15 +80,12 @@ result<void> check_values(const superblock& s, u64 offset, const std::string& pa
                                 std::to_string(static_cast<unsigned>(s.kind)),
                             "use the Holdfast that wrote it, or a newer one");
     }
-    if (s.failed_count > layout::max_failed_ranges || s.clean > 1 ||
-        s.window_bits > layout::max_window_bits) {
+    const bool rooms_are_whole =
+        std::all_of(std::begin(s.rooms), std::end(s.rooms), [](const layout::room_format& r) {
+            return r.name[sizeof r.name - 1] == '\0' && (r.name[0] == '\0') == (r.version == 0);
+        });
+    if (s.clean > 1 || s.window_bits > layout::max_window_bits || !rooms_are_whole) {
         return corrupt(path, offset, "the superblock holds impossible values");
-    }
-    for (u32 i = 0; i < s.failed_count; ++i) {
-        if (s.failed[i].first > s.failed[i].last) {
-            return corrupt(path, offset,
-                           "the superblock holds an impossible range of failed epochs");
-        }
     }
     return {};
 }
@@ -101,8 +98,7 @@ result<void> choose_superblock(const header& h, const std::string& path, header_
         // ours.
         if (v[i] == verdict::foreign_version &&
             (!other_valid || h.super[i].sequence > h.super[1 - i].sequence)) {
-            return incompatible(path, offset_of_copy(i), describe_versions(h.super[i]),
-                                "use the Holdfast that wrote it, or a newer one");
+            return of_another_format(h.super[i], offset_of_copy(i), path);
         }
         if (v[i] == verdict::foreign_order && !other_valid) {
             return incompatible(path, offset_of_copy(i),
@@ -142,10 +138,13 @@ result<void> read_segments(const header& h, const std::string& path, header_fact
         if (ended)
             return corrupt(path, offset, "the segment directory has a hole before this entry");
         const auto s = layout::unpack_segment(i, word);
-        if (!s || s->pages == 0 ||
-            (s->kind != static_cast<u8>(segment_kind::heap) &&
-             s->kind != static_cast<u8>(segment_kind::log))) {
+        if (!s || s->pages == 0) {
             return corrupt(path, offset, "an entry of the segment directory is damaged");
+        }
+        if (!name_of(static_cast<segment_kind>(s->kind))) {
+            return incompatible(path, offset,
+                                "a segment is of the unknown kind " + std::to_string(s->kind),
+                                "use the Holdfast that wrote it, or a newer one");
         }
         facts.segments.push_back({facts.pages * layout::page_size, s->pages,
                                   static_cast<segment_kind>(s->kind), s->owner});
@@ -193,13 +192,13 @@ result<void> check_roots(const header& h, const std::string& path) {
     for (unsigned i = 0; i < layout::max_roots; ++i) {
         const layout::root& r = h.roots[i];
         const u64 offset = offsetof(header, roots) + i * sizeof(layout::root);
-        if (r.name[0] == '\0') {
+        if (r.value.load(std::memory_order_acquire) == 0) {
             ended = true;
             continue;
         }
         const char* const end = std::find(r.name, r.name + sizeof r.name, '\0');
         const bool padded =
-            end != r.name + sizeof r.name &&
+            r.name[0] != '\0' && end != r.name + sizeof r.name &&
             std::all_of(end, r.name + sizeof r.name, [](char c) { return c == '\0'; });
         if (ended || !padded)
             return corrupt(path, offset, "an entry of the root directory is damaged");
@@ -232,13 +231,13 @@ result<void> renew_uuid(superblock& s) {
 }
 
 result<void> format_header(header& h, const region_options& options, medium_kind medium,
-                           u64 segment_pages) {
+                           u64 segment_pages, std::span<const layout::room_format> rooms) {
     superblock& s = h.super[0];
     std::memcpy(s.magic, layout::magic, sizeof s.magic);
     s.byte_order = layout::byte_order_mark;
     s.bytes = sizeof(superblock);
     s.page_bytes = static_cast<u32>(layout::page_size);
-    s.versions = layout::current_versions;
+    s.format = layout::current_format;
     s.kind = options.kind;
     s.medium = medium;
     s.window_bits = static_cast<u8>(window_bits);
@@ -248,9 +247,7 @@ result<void> format_header(header& h, const region_options& options, medium_kind
     s.total_pages = 1 + segment_pages;
     s.generation = 0;
     s.sequence = 1;
-    s.first_epoch_of_session = options.first_epoch;
-    s.clean_epoch = options.first_epoch;
-    s.last_pass_epoch = options.first_epoch;
+    for (const layout::room_format& room : rooms) layout::set_version(s, room);
     s.checksum = layout::superblock_checksum(s);
     h.super[1] = s;
     layout::epoch_record_init(h.epoch, options.first_epoch);

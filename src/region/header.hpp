@@ -13,6 +13,7 @@
 #include <holdfast/result.hpp>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct header_facts {
 
 /// Writes a new region's header into zeroed memory. segment_pages 0: no first segment.
 [[nodiscard]] result<void> format_header(layout::header& header, const region_options& options,
-                                         medium_kind medium, u64 segment_pages);
+                                         medium_kind medium, u64 segment_pages,
+                                         std::span<const layout::room_format> rooms = {});
 
 /// Gives a superblock an identity of its own. The checksum is the caller's business.
 [[nodiscard]] result<void> renew_uuid(layout::superblock& super);

@@ -42,6 +42,26 @@ u64 superblock_checksum(const superblock& s) noexcept {
     return checksum64(&s, offsetof(superblock, checksum));
 }
 
+std::string_view name_of(const room_format& r) noexcept {
+    return {r.name, ::strnlen(r.name, sizeof r.name)};
+}
+
+u32 version_of(const superblock& s, std::string_view room) noexcept {
+    for (const room_format& r : s.rooms) {
+        if (name_of(r) == room) return room.empty() ? 0 : r.version;
+    }
+    return 0;
+}
+
+void set_version(superblock& s, const room_format& room) noexcept {
+    for (room_format& r : s.rooms) {
+        if (r.name[0] != '\0' && name_of(r) != name_of(room)) continue;
+        r = room;
+        return;
+    }
+    HF_CHECK(false, "the table of rooms is full");
+}
+
 void epoch_record_init(epoch_record& record, u64 epoch) noexcept {
     record.check.store(check_of(epoch, check_seed), std::memory_order_release);
     record.epoch.store(epoch, std::memory_order_release);

@@ -17,6 +17,11 @@
 //  I2 The segments that the directory names lie inside the file, and all their pages are allocated.
 //  I3 The directory's first zero word is its end; all words behind it are zero.
 //  I4 File size = end of the last segment, or up to the growth intent, while that is larger.
+//  I5 The published roots, those whose value is not zero, come first. What a free entry else holds
+//     means nothing.
+//
+// What belongs to others. The areas of a superblock and what a root's value means are read by the
+//  rooms that wrote them, whose format versions the table of rooms tells (recovery/upgrade.hpp).
 #pragma once
 
 #include "base/bits.hpp"
@@ -26,7 +31,10 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <type_traits>
 
 namespace hf::layout {
@@ -34,7 +42,11 @@ namespace hf::layout {
 inline constexpr u64 page_size = u64{64} << 10;
 inline constexpr char magic[8] = {'H', 'O', 'L', 'D', 'F', 'A', 'S', 'T'};
 inline constexpr u64 byte_order_mark = 0x0102030405060708U;
-inline constexpr unsigned max_failed_ranges = 200;
+/// Of this header. 1 was never released; its number lies in the same place.
+inline constexpr u16 current_format = 2;
+inline constexpr unsigned max_rooms = 24;
+inline constexpr unsigned epoch_area_bytes = 64;
+inline constexpr unsigned discipline_area_bytes = 3328;
 inline constexpr unsigned max_roots = 64;
 inline constexpr unsigned max_segments = 4096;
 inline constexpr unsigned max_window_bits = 48;
@@ -42,22 +54,11 @@ inline constexpr unsigned max_window_bits = 48;
 /// Feature bits that this code knows; a file with others is refused.
 inline constexpr u64 known_features = 0;
 
-/// One format version for each room that lays bytes into a region.
-struct format_versions {
-    u16 region;
-    u16 checkpoint;
-    u16 alloc;
-    u16 index;
-    u16 store;
-    friend bool operator==(const format_versions&, const format_versions&) = default;
-};
-inline constexpr format_versions current_versions{1, 1, 1, 1, 1};
-
-/// Failed epochs first to last, both included.
-struct epoch_range {
-    u64 first;
-    u64 last;
-    friend bool operator==(const epoch_range&, const epoch_range&) = default;
+/// The format version of a room that lays bytes into a region. An empty name: a free entry.
+struct room_format {
+    char name[12];  ///< at most 11 bytes, padded with zeros
+    u32 version;    ///< from 1 on
+    friend bool operator==(const room_format&, const room_format&) = default;
 };
 
 struct superblock {
@@ -65,7 +66,7 @@ struct superblock {
     u64 byte_order;
     u32 bytes;       ///< of a superblock: 4,096
     u32 page_bytes;  ///< 65,536
-    format_versions versions;
+    u16 format;      ///< of the header
     hf::discipline kind;
     medium_kind medium;  ///< it was last written under
     u8 window_bits;      ///< of the process that created it
@@ -76,15 +77,26 @@ struct superblock {
     u64 total_pages;  ///< header and segments, at this update
     u64 generation;   ///< openings for writing
     u64 sequence;     ///< of updates; the larger is the newer copy
-    u64 first_epoch_of_session;
-    u64 clean_epoch;      ///< epoch of the last orderly close
-    u64 last_pass_epoch;  ///< epoch in which the last pass over all nodes began
-    u32 failed_count;     ///< used entries of failed[]
-    u32 reserved1;
-    epoch_range failed[max_failed_ranges];
-    u8 reserved2[768];
+    room_format rooms[max_rooms];
+    u8 epoch_area[epoch_area_bytes];            ///< of the clock; zero in a new region
+    u8 discipline_area[discipline_area_bytes];  ///< of the discipline; zero in a new region
+    u8 reserved1[232];
     u64 checksum;  ///< of all bytes before it
 };
+
+/// What a room keeps in its area of the superblock.
+template <class T, std::size_t N>
+[[nodiscard]] T read_area(const u8 (&area)[N]) noexcept {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= N);
+    T t;
+    std::memcpy(&t, area, sizeof t);
+    return t;
+}
+template <class T, std::size_t N>
+void write_area(u8 (&area)[N], const T& t) noexcept {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= N);
+    std::memcpy(area, &t, sizeof t);
+}
 
 /// Written in this order, so that PCSO makes every prefix of an advance valid; at rest both check
 /// and seal belong to the epoch, and in between one of them does. With check alone, an epoch whose
@@ -95,15 +107,15 @@ struct alignas(line_size) epoch_record {
     std::atomic<u64> seal;
 };
 
-/// A named entry point. value, old and epoch are a logged cell and belong to checkpoint/. An empty
-/// name is a free entry; the name's first word is published last.
+/// A named entry point. It is free until its value is stored, by one store, when all else in it and
+/// what it names is durable.
 struct alignas(line_size) root {
     char name[24];  ///< at most 23 bytes, padded with zeros
-    std::atomic<u64> value;
-    std::atomic<u64> old;
-    std::atomic<u64> epoch;
     u64 type;
-    u64 reserved;
+    u32 format;  ///< version of what the value leads to
+    u32 reserved0;
+    std::atomic<u64> value;  ///< not zero: published
+    u64 reserved1[2];
 };
 
 /// Up to how many pages the file may be longer than its segments; pages = 0: not growing.
@@ -125,20 +137,21 @@ struct header {
 
 static_assert(std::is_trivially_copyable_v<superblock> && sizeof(superblock) == 4096);
 static_assert(offsetof(superblock, byte_order) == 8);
-static_assert(offsetof(superblock, versions) == 24);
-static_assert(offsetof(superblock, kind) == 34);
-static_assert(offsetof(superblock, features) == 40);
-static_assert(offsetof(superblock, uuid) == 48);
-static_assert(offsetof(superblock, total_pages) == 64);
-static_assert(offsetof(superblock, generation) == 72);
-static_assert(offsetof(superblock, sequence) == 80);
-static_assert(offsetof(superblock, failed_count) == 112);
-static_assert(offsetof(superblock, failed) == 120);
-static_assert(offsetof(superblock, reserved2) == 3320);
+static_assert(offsetof(superblock, format) == 24);
+static_assert(offsetof(superblock, kind) == 26);
+static_assert(offsetof(superblock, features) == 32);
+static_assert(offsetof(superblock, uuid) == 40);
+static_assert(offsetof(superblock, total_pages) == 56);
+static_assert(offsetof(superblock, generation) == 64);
+static_assert(offsetof(superblock, sequence) == 72);
+static_assert(sizeof(room_format) == 16 && offsetof(superblock, rooms) == 80);
+static_assert(offsetof(superblock, epoch_area) == 464);
+static_assert(offsetof(superblock, discipline_area) == 528);
+static_assert(offsetof(superblock, reserved1) == 3856);
 static_assert(offsetof(superblock, checksum) == 4088);
 static_assert(sizeof(epoch_record) == line_size && offsetof(epoch_record, epoch) == 8);
-static_assert(sizeof(root) == line_size && offsetof(root, value) == 24 &&
-              offsetof(root, type) == 48);
+static_assert(sizeof(root) == line_size && offsetof(root, type) == 24 &&
+              offsetof(root, format) == 32 && offsetof(root, value) == 40);
 static_assert(sizeof(growth_intent) == line_size && offsetof(growth_intent, check) == 8);
 static_assert(sizeof(header) == page_size);
 static_assert(offsetof(header, super) == 0x0000);
@@ -150,6 +163,12 @@ static_assert(offsetof(header, reserved2) == 0xD000);
 static_assert(std::atomic<u64>::is_always_lock_free && sizeof(std::atomic<u64>) == 8);
 
 [[nodiscard]] u64 superblock_checksum(const superblock& s) noexcept;
+
+[[nodiscard]] std::string_view name_of(const room_format& r) noexcept;
+/// The version that the region has of this room's bytes; 0: it has none.
+[[nodiscard]] u32 version_of(const superblock& s, std::string_view room) noexcept;
+/// Sets it; aborts where the table is full.
+void set_version(superblock& s, const room_format& room) noexcept;
 
 /// How far check may be ahead of the epoch, and seal behind it.
 inline constexpr u64 max_epoch_step = 8;

@@ -113,7 +113,7 @@ struct found_file {
 };
 
 result<found_file> create_file(const std::filesystem::path& path, const region_options& o,
-                               const region::medium_check& accept) {
+                               const region::opener& by) {
     const std::string name = path.string();
     if (detail::is_taken(path)) {
         return failure({errc::usage, "create the region", name,
@@ -123,14 +123,14 @@ result<found_file> create_file(const std::filesystem::path& path, const region_o
     if (!pages) return tl::unexpected(pages.error());
     auto file = detail::create_unnamed(path);
     if (!file) return tl::unexpected(file.error());
-    const auto kind = agree_on_medium(*file, o, name, accept);
+    const auto kind = agree_on_medium(*file, o, name, by.accept);
     if (!kind) return tl::unexpected(kind.error());
     if (auto ok = detail::allocate(*file, name, 0, *pages * page_size); !ok) {
         return tl::unexpected(ok.error());
     }
     HF_PERSIST_POINT("region C1: space allocated before the header is written");
     const auto header = detail::blank_header();
-    if (auto ok = detail::format_header(*header, o, *kind, *pages - 1); !ok) {
+    if (auto ok = detail::format_header(*header, o, *kind, *pages - 1, by.rooms); !ok) {
         return tl::unexpected(ok.error());
     }
     const auto bytes = std::as_bytes(std::span(header.get(), 1));
@@ -151,21 +151,19 @@ result<found_file> find_file(const std::filesystem::path& path, const region_opt
 }  // namespace
 
 result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
-                                             const region_options& options,
-                                             const backing_maker& make_backing,
-                                             const medium_check& accept) {
+                                             const region_options& options, const opener& by) {
     const std::string name = path.string();
     if (auto ok = check_options(options, name); !ok) return tl::unexpected(ok.error());
     const bool may_create =
         options.mode == open_mode::open_or_create || options.mode == open_mode::create_new;
     const auto attached = [&](window place, found_file found, bool created) {
         return attach(std::move(place), std::move(found.file), path, options, found.kind, created,
-                      make_backing);
+                      by.make_backing);
     };
     // Two processes may race to create; the loser opens what the winner made.
     for (int attempt = 0;; ++attempt) {
         if (options.mode != open_mode::create_new) {
-            auto found = find_file(path, options, accept);
+            auto found = find_file(path, options, by.accept);
             if (found) {
                 auto place = take_window(name);
                 if (!place) return tl::unexpected(place.error());
@@ -178,7 +176,7 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
         // The window first: there is no file for a region that could not be mapped.
         auto place = take_window(name);
         if (!place) return tl::unexpected(place.error());
-        auto made = create_file(path, options, accept);
+        auto made = create_file(path, options, by);
         if (made) return attached(std::move(*place), std::move(*made), true);
         const bool lost_race = options.mode == open_mode::open_or_create && attempt == 0 &&
                                made.error().code == errc::usage && detail::is_taken(path);

@@ -24,14 +24,17 @@
 //  G5 the intent is cleared before the next growth.
 //  S1 one copy of the superblock is durable before the other is touched; S2 both are equal and
 //     durable. At rest both are the same, so that damage to one never brings an older state back.
-//  R1 a root's fields are durable before its name is; R2 its name is durable before it is handed
-//     out.
+//  R1 a root's fields, and what its value leads to, are durable before its value is stored;
+//  R2 the value is durable before anything is done that would be lost without it.
+//     So a crash leaves a free entry, or a root that is whole. What a root leads to must not be
+//     rolled back by a discipline afterwards: it is laid before the first epoch, or was committed.
 //
 // Where the backing is private (backing.hpp), a store reaches the disk by a checkpoint only, and
 // the
 //  orders G, S and R hold within memory.
 //
-// Concurrency. grow, segments, update_super, find_root and add_root may be called by any thread;
+// Concurrency. grow, segments, update_super, find_root and publish_root may be called by any
+// thread;
 //  the rest is constant or atomic. super() is a snapshot that stays valid while the region lives.
 // Recovery. Growth that was cut short leaves either nothing, or a tail behind the last segment that
 //  the intent explains; the next growth cuts it off first. An update of the superblock that was cut
@@ -60,6 +63,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,11 +81,22 @@ class region {
     /// Asked before a file is made whether its medium will do.
     using medium_check = std::function<result<void>(medium_kind)>;
 
+    /// What the opener brings.
+    struct opener {
+        backing_maker make_backing = make_direct_backing;
+        medium_check accept;                         ///< {}: any medium
+        std::span<const layout::room_format> rooms;  ///< that will lay bytes into a new region
+    };
+
     /// Opens or creates, as the mode says. inspect takes a region of any discipline; the others
     /// only of options.kind. Programs go through recovery/opening.hpp, which knows every backing.
-    [[nodiscard]] static result<std::unique_ptr<region>> open(
-        const std::filesystem::path& path, const region_options& options,
-        const backing_maker& make_backing = make_direct_backing, const medium_check& accept = {});
+    [[nodiscard]] static result<std::unique_ptr<region>> open(const std::filesystem::path& path,
+                                                              const region_options& options,
+                                                              const opener& by);
+    [[nodiscard]] static result<std::unique_ptr<region>> open(const std::filesystem::path& path,
+                                                              const region_options& options) {
+        return open(path, options, opener{});
+    }
     /// Anonymous memory in a window, that many bytes (rounded up to pages) at first; ends with the
     /// object. Nothing is flushed. options.max_size, kind and first_epoch count.
     [[nodiscard]] static result<std::unique_ptr<region>> create_volatile(
@@ -136,9 +151,10 @@ class region {
 
     /// errc::not_found when there is none of this name.
     [[nodiscard]] result<root*> find_root(std::string_view name) const;
-    /// Name of 1 to 23 bytes without zeros. errc::usage when it is taken or no name, no_space when
-    /// all 64 are used.
-    [[nodiscard]] result<root*> add_root(std::string_view name, u64 type);
+    /// `value`, not zero, is what the root leads to, durable already. Name of 1 to 23 bytes without
+    /// zeros. errc::usage when it is taken or no name, no_space when all 64 are used.
+    [[nodiscard]] result<root*> publish_root(std::string_view name, u64 type, u32 format,
+                                             u64 value);
 
    private:
     region() = default;

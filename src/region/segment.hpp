@@ -3,12 +3,45 @@
 
 #include "region/layout.hpp"
 
+#include <optional>
+#include <string_view>
+
 namespace hf {
 
+/// Four bits on the medium, so 1 to 15. A room that needs segments of its own takes the next number
+/// here and in the table below. A number means the same for ever.
 enum class segment_kind : u8 {
     heap = 1,  ///< belongs to the allocator
     log = 2,   ///< belongs to the external log
 };
+
+struct registered_kind {
+    segment_kind kind;
+    std::string_view name;
+};
+inline constexpr registered_kind segment_kinds[] = {
+    {segment_kind::heap, "heap"},
+    {segment_kind::log, "log"},
+};
+
+/// nullopt: nobody's.
+[[nodiscard]] constexpr std::optional<std::string_view> name_of(segment_kind kind) noexcept {
+    for (const registered_kind& r : segment_kinds) {
+        if (r.kind == kind) return r.name;
+    }
+    return std::nullopt;
+}
+static_assert(
+    [] {
+        for (const registered_kind& a : segment_kinds) {
+            if (static_cast<u8>(a.kind) == 0 || static_cast<u8>(a.kind) > 15) return false;
+            for (const registered_kind& b : segment_kinds) {
+                if ((a.kind == b.kind) != (&a == &b)) return false;
+            }
+        }
+        return true;
+    }(),
+    "each kind is registered once, in four bits");
 
 struct segment {
     u64 offset = 0;  ///< of its first byte in the region

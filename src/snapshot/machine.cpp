@@ -1,10 +1,13 @@
 #include "snapshot/machine.hpp"
 
+#include "epoch/epoch_area.hpp"
+
 namespace hf {
 
 namespace {
 
 constexpr u16 owner = 0;
+constexpr layout::room_format snapshot_rooms[] = {epoch_format, checkpoint_format, {"snapshot", 1}};
 
 /// Elsewhere a plain store reaches the medium by itself.
 result<void> accept(medium_kind kind, const std::filesystem::path& path) {
@@ -23,6 +26,7 @@ result<opened_region> open_file(const std::filesystem::path& path,
     // More than there can be is refused with the sum; it must not wrap around to a little.
     all.file.initial_size = std::max(o.bytes, o.bytes + layout::page_size);
     all.journal = {o.journal, o.tracking};
+    all.rooms = snapshot_rooms;
     all.accept = [&path](medium_kind kind) { return accept(kind, path); };
     auto opened = open_region(path, all);
     if (!opened || opened->file->kind() == discipline::snapshot) return opened;

@@ -55,7 +55,7 @@ TEST_F(checkpoint_test, every_crash_adds_its_epoch_to_the_failed_set) {
 
 TEST_F(checkpoint_test, crashes_in_the_first_epoch_of_a_session_extend_one_range) {
     open();
-    for (unsigned i = 0; i < 3 * layout::max_failed_ranges; ++i) {
+    for (unsigned i = 0; i < 3 * max_failed_ranges; ++i) {
         crash();
         open();
     }
@@ -65,7 +65,7 @@ TEST_F(checkpoint_test, crashes_in_the_first_epoch_of_a_session_extend_one_range
 
 TEST_F(checkpoint_test, a_set_that_is_nearly_full_asks_to_be_swept) {
     open();
-    for (unsigned i = 0; i + 1 < layout::max_failed_ranges && !up_.checkpoint().must_sweep_first();
+    for (unsigned i = 0; i + 1 < max_failed_ranges && !up_.checkpoint().must_sweep_first();
          ++i) {
         up_.epochs().end_epoch();
         crash();

@@ -117,20 +117,38 @@ TEST_F(bad_input, a_file_of_zeros) {
     EXPECT_EQ(refused().code, errc::corrupt);
 }
 
-TEST_F(bad_input, another_version_of_any_room_is_incompatible) {
+TEST_F(bad_input, another_format_is_incompatible) {
     make_region(file);
     const auto good = read_file(file);
-    const std::function<void(layout::format_versions&)> changes[] = {
-        [](auto& v) { ++v.region; }, [](auto& v) { ++v.checkpoint; },
-        [](auto& v) { ++v.alloc; },  [](auto& v) { ++v.index; },
-        [](auto& v) { ++v.store; },  [](auto& v) { v.region = 0; }};
-    for (const auto& change : changes) {
+    for (const int format : {0, layout::current_format + 1, 0xFFFF}) {
         write_file(file, good);
-        change_superblocks(file, [&change](superblock& s) { change(s.versions); });
+        change_superblocks(file, [format](superblock& s) { s.format = static_cast<u16>(format); });
         const error e = refused();
         EXPECT_EQ(e.code, errc::incompatible);
-        EXPECT_TRUE(mentions(e.why, "version")) << e.to_string();
+        EXPECT_TRUE(mentions(e.why, "version " + std::to_string(format))) << e.to_string();
     }
+}
+
+// As format 1 wrote it: five versions of rooms where ours has its format, discipline and medium.
+TEST_F(bad_input, the_format_before_the_first_release_is_to_be_dumped_and_loaded) {
+    make_region(file);
+    change_superblocks(file, [](superblock& s) {
+        const u16 versions[5] = {1, 1, 1, 1, 1};
+        std::memcpy(&s.format, versions, sizeof versions);
+    });
+    const error e = refused();
+    EXPECT_EQ(e.code, errc::incompatible);
+    EXPECT_TRUE(mentions(e.why, "format version 1 ")) << e.to_string();
+    EXPECT_TRUE(mentions(e.next, "dump it with the Holdfast that wrote it")) << e.to_string();
+}
+
+TEST_F(bad_input, a_segment_of_an_unregistered_kind_is_incompatible_and_told_by_its_number) {
+    make_region(file);
+    const u64 word = layout::pack_segment(0, {15, 0, 9});
+    patch(file, offsetof(layout::header, segments), &word, sizeof word);
+    const error e = refused();
+    EXPECT_EQ(e.code, errc::incompatible);
+    EXPECT_TRUE(mentions(e.why, "unknown kind 9")) << e.to_string();
 }
 
 TEST_F(bad_input, an_unknown_feature_is_incompatible) {
@@ -145,7 +163,7 @@ TEST_F(bad_input, a_newer_copy_of_another_version_beside_a_valid_one_is_incompat
     const auto bytes = read_file(file);
     superblock s{};
     std::memcpy(&s, bytes.data() + sizeof s, sizeof s);
-    ++s.versions.index;
+    ++s.format;
     ++s.sequence;
     s.checksum = layout::superblock_checksum(s);
     patch(file, sizeof s, &s, sizeof s);
@@ -189,11 +207,11 @@ TEST_F(bad_input, impossible_values_under_a_right_checksum) {
     make_region(file);
     const auto good = read_file(file);
     const std::function<void(superblock&)> changes[] = {
-        [](superblock& s) { s.failed_count = layout::max_failed_ranges + 1; },
-        [](superblock& s) { s.failed_count = ~u32{0}; },
+        [](superblock& s) { s.rooms[0].version = 1; },
+        [](superblock& s) { s.rooms[3].name[0] = 'x'; },
         [](superblock& s) {
-            s.failed_count = 1;
-            s.failed[0] = {9, 8};
+            std::memset(s.rooms[0].name, 'x', sizeof s.rooms[0].name);
+            s.rooms[0].version = 1;
         },
         [](superblock& s) { s.clean = 2; },
         [](superblock& s) { s.window_bits = 64; },
@@ -323,6 +341,7 @@ TEST_F(flipped_bits, a_lost_directory_is_noticed_though_the_file_was_cut_with_it
 }
 
 TEST_F(flipped_bits, damaged_names_of_roots_are_errors) {
+    header->roots[0].value = 1;
     std::memset(header->roots[0].name, 'x', sizeof header->roots[0].name);
     EXPECT_EQ(judged().error().code, errc::corrupt);
     std::memset(header->roots[0].name, 0, sizeof header->roots[0].name);

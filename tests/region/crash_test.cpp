@@ -199,7 +199,7 @@ TEST_F(crash, while_a_root_is_added_leaves_it_out_or_whole) {
         make_region(file);
         crash_at(c.point, [this] {
             auto r = region::open(file, small_options());
-            if (r) (void)(*r)->add_root("a fairly long name", 11);
+            if (r) (void)(*r)->publish_root("a fairly long name", 11, 1, 1);
         });
         const auto r = must_open(file);
         ASSERT_NE(r, nullptr);
@@ -209,7 +209,7 @@ TEST_F(crash, while_a_root_is_added_leaves_it_out_or_whole) {
             EXPECT_EQ((*found)->type, 11U);
         }
         // Nothing of a broken one shows through in the next.
-        ASSERT_TRUE(r->add_root("b", 12));
+        ASSERT_TRUE(r->publish_root("b", 12, 1, 1));
         EXPECT_EQ((*r->find_root("b"))->type, 12U);
         EXPECT_EQ(must_fail(file).code, errc::busy);
         std::filesystem::remove(file);

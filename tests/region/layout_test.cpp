@@ -144,9 +144,8 @@ TEST(superblock, whatever_part_of_an_update_arrives_the_state_is_the_old_or_the_
     next.sequence += 1;
     next.generation = 77;
     next.clean = 0;
-    next.failed_count = 2;
-    next.failed[0] = {3, 4};
-    next.failed[1] = {9, 9};
+    set_version(next, {"alloc", 2});
+    for (u8 i = 0; i < 99; ++i) next.discipline_area[i] = i;
     next.checksum = superblock_checksum(next);
     constexpr std::size_t count = sizeof(superblock) / sizeof(u64);
     u64 old_words[count];

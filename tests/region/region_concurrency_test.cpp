@@ -38,7 +38,7 @@ TEST_F(region_threads, segments_grown_at_once_never_overlap) {
                 *r->at<u16>(s->offset + s->bytes() - 2) = t;
                 ASSERT_TRUE(r->update_super([](layout::superblock& x) { x.generation += 1; }));
                 ASSERT_TRUE(i % 5 != 0 ||
-                            r->add_root(std::to_string(t) + "/" + std::to_string(i), t));
+                            r->publish_root(std::to_string(t) + "/" + std::to_string(i), t, 1, 1));
             }
         });
     }

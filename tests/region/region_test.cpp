@@ -229,7 +229,7 @@ TEST_F(region_file, inspecting_shows_everything_and_changes_nothing) {
         EXPECT_EQ(*r->at<u8>(page_size), 0x5A);
         std::memset(r->base() + page_size, 0, 15 * page_size);  // into the private copy
         ASSERT_TRUE(r->update_super([](layout::superblock& s) { s.clean = 0; }));
-        ASSERT_TRUE(r->add_root("inspected", 1));
+        ASSERT_TRUE(r->publish_root("inspected", 1, 1, 1));
         const auto grown = r->grow(segment_kind::heap, 1, 0);
         ASSERT_FALSE(grown);
         EXPECT_EQ(grown.error().code, errc::denied);
@@ -263,17 +263,38 @@ TEST_F(region_file, both_superblocks_are_equal_at_rest) {
     EXPECT_EQ(must_open(file)->super().generation, 3U);
 }
 
-TEST_F(region_file, the_superblock_keeps_the_largest_set_of_failed_epochs) {
+TEST_F(region_file, the_superblock_keeps_what_it_does_not_read) {
     {
         const auto r = must_open(file);
         ASSERT_TRUE(r->update_super([](layout::superblock& s) {
-            s.failed_count = layout::max_failed_ranges;
-            for (u64 i = 0; i < layout::max_failed_ranges; ++i) s.failed[i] = {10 * i, 10 * i + 3};
+            std::fill(std::begin(s.epoch_area), std::end(s.epoch_area), u8{0xE});
+            std::fill(std::begin(s.discipline_area), std::end(s.discipline_area), u8{0xD});
+            layout::set_version(s, {"elsewhere", 7});
         }));
     }
     const auto r = must_open(file);
-    ASSERT_EQ(r->super().failed_count, layout::max_failed_ranges);
-    EXPECT_EQ(r->super().failed[199], (layout::epoch_range{1990, 1993}));
+    const auto& s = r->super();
+    EXPECT_TRUE(std::all_of(std::begin(s.epoch_area), std::end(s.epoch_area),
+                            [](u8 b) { return b == 0xE; }));
+    EXPECT_TRUE(std::all_of(std::begin(s.discipline_area), std::end(s.discipline_area),
+                            [](u8 b) { return b == 0xD; }));
+    EXPECT_EQ(layout::version_of(s, "elsewhere"), 7U);
+    EXPECT_EQ(layout::version_of(s, "else"), 0U);
+    EXPECT_EQ(layout::version_of(s, ""), 0U);
+}
+
+TEST_F(region_file, a_new_one_names_the_rooms_that_its_opener_brings) {
+    const layout::room_format rooms[] = {{"one", 1}, {"two", 2}};
+    {
+        region::opener by;
+        by.rooms = rooms;
+        const auto r = region::open(file, small_options(), by);
+        ASSERT_TRUE(r) << r.error().to_string();
+    }
+    const auto r = must_open(file);
+    EXPECT_EQ(layout::version_of(r->super(), "one"), 1U);
+    EXPECT_EQ(layout::version_of(r->super(), "two"), 2U);
+    EXPECT_EQ(layout::version_of(r->super(), "three"), 0U);
 }
 
 TEST_F(region_file, roots_are_found_by_name_also_later) {
@@ -282,10 +303,9 @@ TEST_F(region_file, roots_are_found_by_name_also_later) {
         const auto missing = r->find_root("tree");
         ASSERT_FALSE(missing);
         EXPECT_EQ(missing.error().code, errc::not_found);
-        const auto added = r->add_root("tree", 42);
+        const auto added = r->publish_root("tree", 42, 3, 4711);
         ASSERT_TRUE(added);
-        (*added)->value.store(4711);
-        EXPECT_TRUE(r->add_root("a name of 23 bytes, yes", 1));
+        EXPECT_TRUE(r->publish_root("a name of 23 bytes, yes", 1, 1, 1));
         EXPECT_EQ(*r->find_root("tree"), *added);
         EXPECT_FALSE(r->find_root(""));
         EXPECT_FALSE(r->find_root("tre"));
@@ -295,6 +315,7 @@ TEST_F(region_file, roots_are_found_by_name_also_later) {
     const auto found = r->find_root("tree");
     ASSERT_TRUE(found);
     EXPECT_EQ((*found)->type, 42U);
+    EXPECT_EQ((*found)->format, 3U);
     EXPECT_EQ((*found)->value.load(), 4711U);
     EXPECT_TRUE(r->find_root("a name of 23 bytes, yes"));
 }
@@ -303,13 +324,13 @@ TEST_F(region_file, bad_and_taken_names_of_roots_and_the_65th_root_are_errors) {
     const auto r = must_open(file);
     using namespace std::string_view_literals;
     for (const auto name : {""sv, "a name of 24 bytes, alas"sv, "zero\0inside"sv}) {
-        EXPECT_EQ(r->add_root(name, 1).error().code, errc::usage) << name;
+        EXPECT_EQ(r->publish_root(name, 1, 1, 1).error().code, errc::usage) << name;
     }
     for (unsigned i = 0; i < layout::max_roots; ++i) {
-        ASSERT_TRUE(r->add_root("root " + std::to_string(i), i));
+        ASSERT_TRUE(r->publish_root("root " + std::to_string(i), i, 1, 1));
     }
-    EXPECT_EQ(r->add_root("root 7", 1).error().code, errc::usage);
-    EXPECT_EQ(r->add_root("root 64", 1).error().code, errc::no_space);
+    EXPECT_EQ(r->publish_root("root 7", 1, 1, 1).error().code, errc::usage);
+    EXPECT_EQ(r->publish_root("root 64", 1, 1, 1).error().code, errc::no_space);
     EXPECT_EQ((*r->find_root("root 63"))->type, 63U);
 }
 
@@ -332,7 +353,6 @@ TEST_F(region_file, epochs_start_where_the_options_say) {
     o.first_epoch = (u64{1} << 32) - 3;
     const auto r = must_open(file, o);
     EXPECT_EQ(*layout::epoch_record_load(r->header().epoch), o.first_epoch);
-    EXPECT_EQ(r->super().first_epoch_of_session, o.first_epoch);
 }
 
 TEST(volatile_region, lives_in_a_window_and_grows) {
@@ -353,7 +373,7 @@ TEST(volatile_region, lives_in_a_window_and_grows) {
     std::memset(r->at<u8>(s->offset), 2, s->bytes());
     EXPECT_EQ(r->segments().size(), 2U);
     EXPECT_EQ(r->grow(segment_kind::heap, u64{1} << 20, 0).error().code, errc::no_space);
-    ASSERT_TRUE(r->add_root("tree", 1));
+    ASSERT_TRUE(r->publish_root("tree", 1, 1, 1));
     ASSERT_TRUE(r->update_super([](layout::superblock& s2) { s2.generation = 9; }));
     EXPECT_EQ(r->super().generation, 9U);
     EXPECT_EQ(region::create_volatile(0, o).error().code, errc::usage);

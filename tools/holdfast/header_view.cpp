@@ -42,7 +42,7 @@ std::string judge(const layout::superblock& s) {
     if (std::memcmp(s.magic, layout::magic, sizeof s.magic) != 0) return "no superblock";
     if (s.byte_order == __builtin_bswap64(layout::byte_order_mark)) return "other byte order";
     if (s.checksum != layout::superblock_checksum(s)) return "damaged: its checksum is wrong";
-    if (s.versions != layout::current_versions) return "whole, of another format version";
+    if (s.format != layout::current_format) return "whole, of another format version";
     return "valid";
 }
 
@@ -97,10 +97,11 @@ result<header_view> header_view::read(const std::filesystem::path& path) {
         if (!is_whole(v.super_verdict[i])) continue;
         if (!v.super || h->super[i].sequence > v.super->sequence) v.super = h->super[i];
     }
+    if (v.super && v.super->format != layout::current_format) v.super.reset();
     if (!v.super) return v;  // whatever the rest is, it is not known to be a header
     if (const auto e = layout::epoch_record_load(h->epoch)) v.epoch = *e;
     for (const layout::root& r : h->roots) {
-        if (r.name[0] == '\0') continue;
+        if (r.value.load(std::memory_order_relaxed) == 0) continue;
         v.roots.push_back({std::string(r.name, ::strnlen(r.name, sizeof r.name)),
                            r.value.load(std::memory_order_relaxed), r.type});
     }

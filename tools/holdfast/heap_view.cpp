@@ -4,6 +4,7 @@
 
 #include "checkpoint/heap/audit.hpp"
 #include "checkpoint/opening.hpp"
+#include "index/masstree/formats.hpp"
 #include "quantity.hpp"
 
 namespace hf::tool {
@@ -14,6 +15,9 @@ result<heap_view> heap_view::read(const std::filesystem::path& path) {
     heap_view v;
     v.is_snapshot_ = seen->file().kind() == discipline::snapshot;
     if (v.is_snapshot_) return v;
+    if (auto ok = check_formats(seen->file(), masstree_rooms, {}); !ok) {
+        return tl::unexpected(ok.error());
+    }
     v.fresh_ = seen->file().super().generation == 0;
     if (v.fresh_) return v;
     rolled_back_audit heap(seen->file(), seen->checkpoint().failed(),

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "checkpoint/checkpoint_area.hpp"
+#include "epoch/epoch_area.hpp"
 #include "header_view.hpp"
 #include "heap_view.hpp"
 #include "output.hpp"
@@ -22,9 +24,9 @@ std::string state_of(const header_view& v, bool busy) {
 }
 
 /// "none", or "7, 9-12" and so on for a few ranges.
-std::string failed_epochs_of(const layout::superblock& s) {
+std::string failed_epochs_of(const checkpoint_area& s) {
     constexpr u32 most = 8;
-    const u32 count = std::min<u32>(s.failed_count, layout::max_failed_ranges);
+    const u32 count = std::min<u32>(s.failed_count, max_failed_ranges);
     if (count == 0) return "none";
     std::string text;
     for (u32 i = 0; i < std::min(count, most); ++i) {
@@ -36,14 +38,24 @@ std::string failed_epochs_of(const layout::superblock& s) {
     return text;
 }
 
-std::string kind_name(segment_kind kind) {
-    switch (kind) {
-        case segment_kind::heap:
-            return "heap";
-        case segment_kind::log:
-            return "log";
+std::string kind_name(segment_kind kind) { return std::string(name_of(kind).value_or("unknown")); }
+
+/// "region 2, epoch 1, checkpoint 1".
+std::string versions_of(const layout::superblock& s) {
+    std::string text = "region " + std::to_string(s.format);
+    for (const layout::room_format& r : s.rooms) {
+        if (r.name[0] == '\0') continue;
+        text += fmt::format(", {} {}", printable(std::string(name_of(r))), r.version);
     }
-    return "unknown";
+    return text;
+}
+
+json versions_json(const layout::superblock& s) {
+    json j{{"region", s.format}};
+    for (const layout::room_format& r : s.rooms) {
+        if (r.name[0] != '\0') j[printable(std::string(name_of(r)))] = r.version;
+    }
+    return j;
 }
 
 void add_super(sheet& s, const header_view& v, bool busy) {
@@ -51,15 +63,12 @@ void add_super(sheet& s, const header_view& v, bool busy) {
     s.line("uuid", v.uuid());
     s.line("discipline", std::string(to_string(super.kind)));
     s.line("last medium", std::string(to_string(super.medium)));
-    s.line("format versions",
-           fmt::format("region {}, checkpoint {}, alloc {}, index {}, store {}",
-                       super.versions.region, super.versions.checkpoint, super.versions.alloc,
-                       super.versions.index, super.versions.store));
+    s.line("format versions", versions_of(super));
     s.line("state", state_of(v, busy));
     s.line("running epoch", v.epoch ? std::to_string(*v.epoch) : "unknown: its record is damaged");
     s.line("openings", human_count(super.generation));
-    s.line("failed epochs", failed_epochs_of(super));
-    s.line("last full pass", "epoch " + std::to_string(super.last_pass_epoch));
+    s.line("failed epochs", failed_epochs_of(checkpoint_area_of(super)));
+    s.line("last full pass", "epoch " + std::to_string(checkpoint_area_of(super).last_pass_epoch));
 }
 
 void add_directories(sheet& s, const header_view& v) {
@@ -93,23 +102,21 @@ json json_of(const header_view& v, bool busy) {
     j["uuid"] = v.uuid();
     j["discipline"] = to_string(s.kind);
     j["medium"] = to_string(s.medium);
-    j["versions"] = {{"region", s.versions.region},
-                     {"checkpoint", s.versions.checkpoint},
-                     {"alloc", s.versions.alloc},
-                     {"index", s.versions.index},
-                     {"store", s.versions.store}};
+    j["versions"] = versions_json(s);
     j["features"] = s.features;
     j["busy"] = busy;
     j["clean"] = s.clean != 0;
     j["epoch"] = v.epoch ? json(*v.epoch) : json(nullptr);
-    j["first_epoch_of_session"] = s.first_epoch_of_session;
-    j["clean_epoch"] = s.clean_epoch;
-    j["last_pass_epoch"] = s.last_pass_epoch;
+    const epoch_area clock = epoch_area_of(s);
+    const checkpoint_area saved = checkpoint_area_of(s);
+    j["first_epoch_of_session"] = clock.first_epoch_of_session;
+    j["clean_epoch"] = clock.clean_epoch;
+    j["last_pass_epoch"] = saved.last_pass_epoch;
     j["generation"] = s.generation;
     j["sequence"] = s.sequence;
     j["failed_epochs"] = json::array();
-    for (u32 i = 0; i < std::min<u32>(s.failed_count, layout::max_failed_ranges); ++i) {
-        j["failed_epochs"].push_back({s.failed[i].first, s.failed[i].last});
+    for (u32 i = 0; i < std::min<u32>(saved.failed_count, max_failed_ranges); ++i) {
+        j["failed_epochs"].push_back({saved.failed[i].first, saved.failed[i].last});
     }
     j["segments"] = json::array();
     for (const segment& one : v.segments) {

@@ -77,6 +77,11 @@ void rolled_back_view::check_run(const segment& s, u64 page, const page_run& run
 
 // ------------------------------------------------------------------------------------------- lists
 
+std::optional<audit_view::own_room> rolled_back_view::founding() const {
+    if (root_offset_ == 0) return std::nullopt;
+    return own_room{root_offset_ + offsetof(heap_root, founding), founding_bytes};
+}
+
 const heap_root* rolled_back_view::root() const noexcept {
     if (root_offset_ == 0) return nullptr;
     const u64 behind = root_offset_ - first_.offset + heap_root_pages * page_size;

@@ -20,6 +20,7 @@ class rolled_back_view : public audit_view {
     [[nodiscard]] u64 descriptor_of(const segment& s, u64 page) const override;
     [[nodiscard]] page_run run_at(const segment& s, u64 page) const override;
     void check_run(const segment& s, u64 page, const page_run& run, audit_report& report) override;
+    [[nodiscard]] std::optional<own_room> founding() const override;
     void read_free(heap_audit& audit) override;
     void read_counters(heap_audit& audit) override;
     void finish(heap_audit& audit) override;

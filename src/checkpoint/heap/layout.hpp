@@ -15,6 +15,8 @@
 
 namespace hf {
 
+inline constexpr u64 founding_bytes = 1024;
+
 struct alignas(64) heap_segment {
     static constexpr u64 magic_value = 0x48465345474d4e54;  // "HFSEGMNT"
     u64 magic;
@@ -55,7 +57,12 @@ struct heap_root {
     u64 reserved[7];
     /// Lane 0 holds the shared lists.
     lane_lists lanes[max_lanes];
+    /// Where the structure that lives in this heap lays what its root leads to, before the first
+    /// epoch: on no list, never freed, and so never rolled back by the heap.
+    alignas(64) std::byte founding[founding_bytes];
 };
+static_assert(offsetof(heap_root, lanes) == 64);
+static_assert(offsetof(heap_root, founding) == 64 + sizeof(lane_lists) * max_lanes);
 
 inline constexpr u64 heap_root_pages = (sizeof(heap_root) + page_size - 1) / page_size;
 

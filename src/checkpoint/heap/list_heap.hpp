@@ -51,6 +51,8 @@ namespace hf {
 template <class Logs>
 class list_heap {
    public:
+    static constexpr bool is_in_region = true;
+
     explicit list_heap(checkpoint_state& c) : checkpoint_(c), pages_(c) {}
 
     /// Rolls the list heads back. Before the session starts.

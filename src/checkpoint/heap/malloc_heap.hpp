@@ -15,6 +15,8 @@ namespace hf {
 
 class malloc_heap {
    public:
+    static constexpr bool is_in_region = false;
+
     explicit malloc_heap(checkpoint_state& c) : checkpoint_(c) {}
 
     [[nodiscard]] result<void> recover() { return {}; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "epoch/epoch_area.hpp"
 #include "persist/persist_point.hpp"
 
 namespace hf {
@@ -20,7 +21,7 @@ void format_segment(region& r, u64 offset, u64 pages) {
 
 }  // namespace
 
-result<void> format_heap(region& r) {
+result<u64> format_heap(region& r) {
     auto segments = r.segments();
     auto first = std::find_if(segments.begin(), segments.end(),
                               [](const segment& s) { return s.kind == segment_kind::heap; });
@@ -43,7 +44,7 @@ result<void> format_heap(region& r) {
     r.med().flush(s, sizeof(*s));
     r.med().fence();
     HF_PERSIST_POINT("alloc F1: heap formatted before the root directory names it");
-    return {};
+    return root_offset + offsetof(heap_root, founding);
 }
 
 // --------------------------------------------------------------------------------------- recovery
@@ -202,8 +203,10 @@ void page_heap::build_index(const failed_set& failed, u64 current) {
         walk_runs(reader{*this, failed, current}, s, [&](u64 page, const page_run& run) {
             const compact_cell& cell = at(s).descriptors()[page];
             const u64 stamped = compact_cell::full_epoch(cell.load().epoch, current);
-            const bool ours = stamped >= checkpoint_.file().super().first_epoch_of_session;
-            if (run.use == page_use::free && !ours) free_.insert(s.offset_of(page), run.pages);
+            const u64 begun = epoch_area_of(checkpoint_.file().super()).first_epoch_of_session;
+            if (run.use == page_use::free && stamped < begun) {
+                free_.insert(s.offset_of(page), run.pages);
+            }
             return true;
         });
     }

@@ -34,8 +34,9 @@
 
 namespace hf {
 
-/// Lays a fresh heap into the first heap segment of a just created region. Durable on return.
-[[nodiscard]] result<void> format_heap(region& r);
+/// Lays a fresh heap into the first heap segment of a just created region. Durable on return: the
+/// offset of heap_root::founding, zeroed.
+[[nodiscard]] result<u64> format_heap(region& r);
 
 class page_heap {
    public:

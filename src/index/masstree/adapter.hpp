@@ -13,6 +13,7 @@
 //   arrive_taken_over(op, n)               the same for a writer whose lock was a dead one's
 //   observed(op, n)                        a reader has what it came for, validated, and goes
 //   filled(op, record, bytes)              a record has been written that nobody can reach yet
+//   founded_leaf(n, epoch)                 the first root of a region's tree, before any session
 //   fresh_leaf(op, n), fresh_interior      a new node: order, next, low key (of a leaf) are set
 //   before_value_change(op, n, slot)       may fail; then the value of a used slot changes
 //   before_removal(op, n)                  may fail; then the permutation loses slots
@@ -121,6 +122,7 @@ concept adapter_with_hooks_of_fresh_memory =
     requires(const A& a, typename A::operation& op, typename A::leaf& n, typename A::interior& in,
              const void* record) {
         { a.filled(op, record, u64{}) } -> std::same_as<void>;
+        { A::founded_leaf(n, u64{}) } -> std::same_as<void>;
         { a.fresh_leaf(op, n) } -> std::same_as<void>;
         { a.fresh_interior(op, in) } -> std::same_as<void>;
         { a.turned_leaf(op, n) } -> std::same_as<void>;
@@ -149,7 +151,7 @@ consteval bool is_adapter() {
                   "the adapter lacks a hook of writers: begin_update, before_value_change, "
                   "before_removal, choose_slot_for_insert, log_nodes, is_logged or publish");
     static_assert(adapter_with_hooks_of_fresh_memory<A>,
-                  "the adapter lacks filled, fresh_leaf, fresh_interior, turned_leaf or "
+                  "the adapter lacks filled, founded_leaf, fresh_leaf, fresh_interior, turned_leaf or "
                   "turned_interior");
     static_assert(adapter_with_hooks_of_audits<A>,
                   "the adapter lacks recover_for_audit, audit_leaf or audit_interior");

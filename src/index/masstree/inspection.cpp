@@ -11,7 +11,7 @@ void inspection::refuse(error why) {
 
 inspection inspection::open(const std::filesystem::path& path, const root_name& tree) {
     inspection made;
-    auto seen = checkpointed_region::look_at(path);
+    auto seen = checkpointed_region::look_at(path, masstree_rooms);
     if (!seen) {
         made.refuse(std::move(seen.error()));
         return made;
@@ -68,15 +68,14 @@ void inspection::find_root(const root_name& tree) {
         refuse(std::move(why));
         return;
     }
-    if ((*found)->type != tree.type) {
+    const region::root& root = **found;
+    if (root.type != tree.type || root.format != masstree_format.version) {
         refuse({errc::incompatible, "open the map", file().path().string(),
                 "its root is of another type", "open it with the program that created it"});
         return;
     }
-    auto& cell = *reinterpret_cast<logged_cell*>(&(*found)->value);
-    cell.recover(checkpoint().failed(), 0);
-    root_ = cell.get(0);
-    root_at_ = file().offset_of(&cell);
+    root_ = root.value.load(std::memory_order_acquire);
+    root_at_ = file().offset_of(&root.value);
 }
 
 audit_report inspection::audit(const audit_progress& progress) const {

@@ -77,8 +77,12 @@ class masstree {
     using record = masstree_detail::record;
     using node = masstree_detail::node;
 
-    /// Makes the root of an empty tree.
+    /// Makes the root of an empty tree where nodes come from malloc().
     [[nodiscard]] static result<u64> create_root(memory& blocks, operation& op, u64 generation);
+    /// Lays the root of an empty tree into a region that had no session yet, at the place that
+    /// format_heap() returned, and publishes it under this name. Until the last store the region
+    /// has no root, and may be formatted again.
+    [[nodiscard]] static result<void> found(region& r, u64 place, std::string_view name, u64 type);
 
     /// The tree whose root is at `root`; `generation` as of this opening of the region.
     masstree(memory& blocks, u64 root, u64 generation) noexcept
@@ -242,6 +246,7 @@ class masstree {
                                       const entry& e);
     [[nodiscard]] result<void> make_layer(operation& op, leaf& n, unsigned slot, const record& old,
                                           key_cursor key, u64 fresh);
+    static void init_leaf(leaf& n, u64 generation, u64 low_key) noexcept;
     [[nodiscard]] result<leaf*> new_leaf(operation& op, u64 low_key);
     void fill_leaf(leaf& n, const entry* entries, unsigned count) noexcept;
     [[nodiscard]] result<interior*> new_interior(operation& op);

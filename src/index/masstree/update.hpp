@@ -2,7 +2,9 @@
 #pragma once
 
 #include "index/masstree/asserted.hpp"
+#include "index/masstree/formats.hpp"
 #include "index/masstree/masstree.hpp"
+#include "persist/persist_point.hpp"
 
 namespace hf {
 
@@ -12,6 +14,21 @@ result<u64> masstree<D>::create_root(memory& blocks, operation& op, u64 generati
     auto made = tree.new_leaf(op, 0);
     if (!made) return tl::unexpected(made.error());
     return tree.offset_of(*made);
+}
+
+template <any_discipline D>
+result<void> masstree<D>::found(region& r, u64 place, std::string_view name, u64 type) {
+    static_assert(masstree_detail::node_block <= founding_bytes);
+    const u64 offset = place + block_header_size;
+    leaf& n = *r.at<leaf>(offset);
+    init_leaf(n, 0, 0);
+    const auto first = layout::epoch_record_load(r.header().epoch);
+    if (!first) return tl::unexpected(first.error());
+    adapter::founded_leaf(n, *first - 1);  // as of an epoch that is over, and never fails
+    r.med().persist(&n, masstree_detail::node_payload);
+    HF_PERSIST_POINT("masstree F1: empty root leaf durable before the root leads to it");
+    auto root = r.publish_root(name, type, masstree_format.version, offset);
+    return root ? result<void>{} : tl::unexpected(root.error());
 }
 
 template <any_discipline D>
@@ -36,13 +53,18 @@ auto masstree<D>::new_leaf(operation& op, u64 low_key) -> result<leaf*> {
     if (!offset) return tl::unexpected(offset.error());
     leaf* n = at<leaf>(*offset);
     cover_region();
-    n->version.init(true, generation_);
-    // Free slots may hold anything but logs, which the adapter clears.
-    store(n->order, perm::empty().word());
-    store(n->next, 0);
-    store(n->low_key, low_key);
+    init_leaf(*n, generation_, low_key);
     adapter_.fresh_leaf(op, *n);
     return n;
+}
+
+/// Free slots may hold anything but logs, which the adapter clears.
+template <any_discipline D>
+void masstree<D>::init_leaf(leaf& n, u64 generation, u64 low_key) noexcept {
+    n.version.init(true, generation);
+    store(n.order, perm::empty().word());
+    store(n.next, 0);
+    store(n.low_key, low_key);
 }
 
 template <any_discipline D>

@@ -41,6 +41,8 @@ class external_adapter {
         op.my_lane().note_once(record, bytes);
     }
 
+    /// The root of a new region's tree, before any session: as logged in `epoch`, which is over.
+    static void founded_leaf(leaf& n, u64 epoch) noexcept { LeafStamp{}(n, epoch); }
     // A fresh node is like one that has been logged: there is nothing to undo.
     static void fresh_leaf(operation& op, leaf& n) { mark_logged(op, n); }
     static void fresh_interior(operation& op, interior& n) { mark_logged(op, n); }

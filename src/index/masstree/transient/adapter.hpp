@@ -38,6 +38,7 @@ class transient_adapter {
     static void observed(operation& /*op*/, const node& /*n*/) noexcept {}
 
     static void filled(operation& /*op*/, const void* /*record*/, u64 /*bytes*/) noexcept {}
+    static void founded_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
     static void fresh_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
     static void fresh_interior(operation& /*op*/, interior& /*n*/) noexcept {}
     static void turned_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
