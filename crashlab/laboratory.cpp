@@ -181,10 +181,4 @@ void end_operation(u64 number, u64 result) {
     if (recorder* r = writer(); r != nullptr) r->operation(event_kind::end, number, result);
 }
 
-std::unique_ptr<survivor> victim::recover(u64) {
-    throw std::logic_error("a target overrides recover() or recover_after()");
-}
-
-std::unique_ptr<survivor> victim::recover_after(const promised& all) { return recover(all.epoch); }
-
 }  // namespace hf::lab

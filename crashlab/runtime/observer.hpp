@@ -10,31 +10,13 @@
 
 #include "base/bits.hpp"
 #include "crashlab/schedule/yield.hpp"
+#include "crashlab/trace/event.hpp"
 
 namespace hf::lab {
-
-/// Threads of a workload, at most.
-inline constexpr unsigned max_threads = 8;
 
 /// How a store may move. A plain or relaxed store may be hoisted by a compiler over earlier stores,
 /// up to the last barrier of its thread; no store moves behind a later release store.
 enum class ordering : u8 { plain, relaxed, release };
-
-/// Bytes that a file of the lab may have.
-inline constexpr u64 file_capacity = u64{64} << 20;
-/// Files lie a window apart in memory (region/arena.hpp), and one behind the other in a trace.
-inline constexpr unsigned file_stride_bits = 40;
-inline constexpr u64 file_stride = u64{1} << file_stride_bits;
-
-[[nodiscard]] constexpr u64 place_of(u64 offset) noexcept {
-    return (offset >> file_stride_bits) * file_capacity + (offset & (file_stride - 1));
-}
-[[nodiscard]] constexpr u64 offset_of(u64 place) noexcept {
-    return place / file_capacity * file_stride + place % file_capacity;
-}
-[[nodiscard]] constexpr unsigned file_of_line(u64 line) noexcept {
-    return static_cast<unsigned>(line / (file_capacity / line_size));
-}
 
 class observer {
    public:

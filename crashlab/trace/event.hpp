@@ -2,11 +2,29 @@
 #pragma once
 
 #include "base/bits.hpp"
-#include "crashlab/runtime/observer.hpp"
 
 #include <string_view>
 
 namespace hf::lab {
+
+/// Threads of a workload, at most.
+inline constexpr unsigned max_threads = 8;
+
+/// Bytes that a file of the lab may have.
+inline constexpr u64 file_capacity = u64{64} << 20;
+/// Files lie a window apart in memory (region/arena.hpp), and one behind the other in a trace.
+inline constexpr unsigned file_stride_bits = 40;
+inline constexpr u64 file_stride = u64{1} << file_stride_bits;
+
+[[nodiscard]] constexpr u64 place_of(u64 offset) noexcept {
+    return (offset >> file_stride_bits) * file_capacity + (offset & (file_stride - 1));
+}
+[[nodiscard]] constexpr u64 offset_of(u64 place) noexcept {
+    return place / file_capacity * file_stride + place % file_capacity;
+}
+[[nodiscard]] constexpr unsigned file_of_line(u64 line) noexcept {
+    return static_cast<unsigned>(line / (file_capacity / line_size));
+}
 
 enum class event_kind : u8 {
     store,      ///< `value` to [where, where + size), inside of one 8-byte word
@@ -19,8 +37,8 @@ enum class event_kind : u8 {
     point,      ///< persist point number `value`
     length,     ///< file number `where` has `value` bytes
     link,       ///< file number `where` has its name
-    sync,  ///< content of file number `where` written by system calls, and its length, are sure
-    sync_name,  ///< all names are sure
+    sync,       ///< of file number `where`: its length, and what system calls have written
+    sync_name,  ///< of all files: their names
     load,       ///< of bytes that another thread's store, number `value`, has not made sure
     acquire,    ///< of an atomic anywhere in memory: a lock is taken, a flag is seen
     release,    ///< of an atomic in ordinary memory: a lock is given back

@@ -95,6 +95,14 @@ class survivor : public victim {
     virtual void work_on() {}
 };
 
+inline std::unique_ptr<survivor> victim::recover(std::uint64_t) {
+    throw std::logic_error("a target overrides recover() or recover_after()");
+}
+
+inline std::unique_ptr<survivor> victim::recover_after(const promised& all) {
+    return recover(all.epoch);
+}
+
 /// A workload.
 class target : public victim {
    public:
