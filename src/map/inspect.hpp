@@ -7,7 +7,7 @@
 
 namespace hf {
 
-template <class D>
+template <any_discipline D>
 class engine;
 
 struct map_inspection {

@@ -7,7 +7,7 @@ namespace hf {
 namespace {
 
 constexpr u16 owner = 0;
-constexpr layout::room_format snapshot_rooms[] = {epoch_format, checkpoint_format, {"snapshot", 1}};
+constexpr layout::room_format snapshot_rooms[] = {epoch_format, {"snapshot", 1}};
 
 /// Elsewhere a plain store reaches the medium by itself.
 result<void> accept(medium_kind kind, const std::filesystem::path& path) {

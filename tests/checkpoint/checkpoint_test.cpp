@@ -4,6 +4,7 @@
 #include <cstring>
 #include <thread>
 
+#include "checkpoint/checkpoint_area.hpp"
 #include "checkpoint/opening.hpp"
 #include "checkpoint/operation.hpp"
 #include "must.hpp"

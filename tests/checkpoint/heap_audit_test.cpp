@@ -33,8 +33,10 @@ class heap_audit_test : public test::on_tmpfs {
         checkpoint_options by_hand;
         by_hand.epoch = no_clock;
         opening up(up_, by_hand);
-        up.add(recovery_phase::format, "format",
-               [&] { return up_.file().created() ? format_heap(up_.file()) : result<void>{}; });
+        up.add(recovery_phase::format, "format", [&]() -> result<void> {
+            if (up_.file().created()) (void)must(format_heap(up_.file()));
+            return {};
+        });
         up.add(recovery_phase::allocator, "heap", [&] {
             heap_ = std::make_unique<heap<incll_discipline>>(up_.checkpoint());
             return heap_->recover();
