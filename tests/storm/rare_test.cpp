@@ -90,7 +90,7 @@ TEST_F(rare, blocks_that_a_thread_has_freed_and_left_behind_are_not_reused_in_th
         std::thread([&] {
             for (unsigned i = 0; i < count; ++i) remove(key("old", i));
         }).join();
-        for (unsigned i = 0; i < 3 * count; ++i) put(key("new", i), std::string(size, 'n'));
+        for (unsigned i = 0; i < 10 * count; ++i) put(key("new", i), std::string(size, 'n'));
         crash(evicted::everything);
         expect_kept("values of " + std::to_string(size));
         if (HasFatalFailure()) return;
@@ -100,7 +100,7 @@ TEST_F(rare, blocks_that_a_thread_has_freed_and_left_behind_are_not_reused_in_th
             for (unsigned i = 0; i < count; ++i) remove(key("old", i));
         }).join();
         end_epoch();
-        for (unsigned i = 0; i < 3 * count; ++i) put(key("new", i), std::string(size, 'n'));
+        for (unsigned i = 0; i < 10 * count; ++i) put(key("new", i), std::string(size, 'n'));
         end_epoch();
         crash(evicted::half);
         expect_kept("values of " + std::to_string(size) + ", an epoch later");
