@@ -162,6 +162,32 @@ TEST(store_race, what_a_touch_has_let_expire_no_append_brings_back) {
     EXPECT_EQ(revived, 0U);
 }
 
+TEST(store_race, no_touch_is_undone_by_a_write_that_carries_the_record_on) {
+    temporary_store s(std::chrono::milliseconds(2));
+    for (const unsigned size : {10U, 5000U, 70'000U}) {
+        must(s->set("k", std::string(size, 'x')));
+        std::atomic<bool> stop{false};
+        std::thread writer([&] {
+            while (!stop) {
+                EXPECT_EQ(must(s->append("k", "")).what, outcome::stored);
+                EXPECT_EQ(must(s->prepend("k", "")).what, outcome::stored);
+            }
+        });
+        store::record found;
+        const unsigned touches = scaled(size < 10'000 ? 4000 : 300);
+        for (unsigned i = 1; i <= touches && !::testing::Test::HasFailure(); ++i) {
+            EXPECT_EQ(must(s->touch("k", s.now() + i)).what, outcome::touched);
+            EXPECT_TRUE(must(s->get("k", found)));
+            EXPECT_EQ(found.about.expires, s.now() + i) << "a touch was undone";
+            EXPECT_EQ(found.data().size(), size);
+        }
+        stop = true;
+        writer.join();
+        EXPECT_TRUE(must(s->get("k", found)));
+        EXPECT_EQ(found.about.expires, s.now() + touches);
+    }
+}
+
 TEST(store_race, appends_of_all_threads_are_there_whatever_is_touched_meanwhile) {
     temporary_store s(std::chrono::milliseconds(1));
     must(s->set("k", ""));

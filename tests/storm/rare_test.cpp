@@ -78,6 +78,7 @@ TEST_F(rare, a_layer_far_below_splits_and_shrinks_and_comes_back) {
 TEST_F(rare, blocks_that_a_thread_has_freed_and_left_behind_are_not_reused_in_that_epoch) {
     open({});
     for (unsigned size : {10U, 100U, 700U, 5000U}) {
+        put("mine", "x");  // so that the threads get lanes that are not this one's
         const auto key = [&](const char* who, unsigned i) {
             return std::string(who) + std::to_string(size) + "/" + std::to_string(i);
         };
@@ -90,7 +91,7 @@ TEST_F(rare, blocks_that_a_thread_has_freed_and_left_behind_are_not_reused_in_th
         std::thread([&] {
             for (unsigned i = 0; i < count; ++i) remove(key("old", i));
         }).join();
-        for (unsigned i = 0; i < 3 * count; ++i) put(key("new", i), std::string(size, 'n'));
+        for (unsigned i = 0; i < 10 * count; ++i) put(key("new", i), std::string(size, 'n'));
         crash(evicted::everything);
         expect_kept("values of " + std::to_string(size));
         if (HasFatalFailure()) return;
@@ -100,7 +101,7 @@ TEST_F(rare, blocks_that_a_thread_has_freed_and_left_behind_are_not_reused_in_th
             for (unsigned i = 0; i < count; ++i) remove(key("old", i));
         }).join();
         end_epoch();
-        for (unsigned i = 0; i < 3 * count; ++i) put(key("new", i), std::string(size, 'n'));
+        for (unsigned i = 0; i < 10 * count; ++i) put(key("new", i), std::string(size, 'n'));
         end_epoch();
         crash(evicted::half);
         expect_kept("values of " + std::to_string(size) + ", an epoch later");
