@@ -40,7 +40,8 @@ if(HF_MUTATION)
   message(STATUS "HF_MUTATION=${HF_MUTATION}: this build is broken on purpose")
 endif()
 
-# hf_compiled_as(<target> <rooms | programs | tests>): what the build saves on targets of that kind.
+# hf_compiled_as(<target> <rooms | programs | tests | hot>): what the build saves on targets of that
+# kind; hot is what other targets hold but is worth optimising as a room is.
 #
 # HF_TOGETHER: the files of a target are compiled as one. Every header is then read once a target
 # and not once a file, which is most of what a build costs. Anonymous namespaces of one target must

@@ -95,7 +95,7 @@ function(hf_test name)
   target_include_directories(${name} PRIVATE
     "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
   if(HF_HOT_TESTS)
-    hf_compiled_as(${name} hot_tests)
+    hf_compiled_as(${name} hot)
   else()
     hf_compiled_as(${name} tests)
     if(TARGET hf_test_headers)
