@@ -50,7 +50,9 @@ endif()
 function(hf_compiled_as target kind)
   if(kind IN_LIST HF_TOGETHER)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
-    target_compile_options(${target} PRIVATE -Wno-shadow)
+    # GCC takes an included file for a header, in which an anonymous namespace would be a mistake.
+    target_compile_options(${target} PRIVATE -Wno-shadow
+      "$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>")
   endif()
   if(kind IN_LIST HF_UNOPTIMISED)
     target_compile_options(${target} PRIVATE -O0)
