@@ -65,7 +65,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 extern "C" void on_signal(int) { signalled.store(true, std::memory_order_relaxed); }
 
 constexpr std::array caught = {SIGINT, SIGTERM};
-std::array<struct sigaction, caught.size()> before;
+std::array<struct sigaction, caught.size()> handlers_before;
 
 }  // namespace
 
@@ -75,11 +75,13 @@ interruptible::interruptible() noexcept {
     struct sigaction handler{};
     handler.sa_handler = on_signal;
     handler.sa_flags = static_cast<int>(SA_RESETHAND);
-    for (std::size_t i = 0; i < caught.size(); ++i) ::sigaction(caught[i], &handler, &before[i]);
+    for (std::size_t i = 0; i < caught.size(); ++i)
+        ::sigaction(caught[i], &handler, &handlers_before[i]);
 }
 
 interruptible::~interruptible() {
-    for (std::size_t i = 0; i < caught.size(); ++i) ::sigaction(caught[i], &before[i], nullptr);
+    for (std::size_t i = 0; i < caught.size(); ++i)
+        ::sigaction(caught[i], &handlers_before[i], nullptr);
 }
 
 }  // namespace hf::bench

@@ -170,8 +170,8 @@ result<opening> open_again(const std::filesystem::path& file) {
 }
 
 template <class D>
-result<void> measure(const options& o, const scratch_space& space, std::ostream& out,
-                     nlohmann::json& json) {
+result<void> measure_recovery(const options& o, const scratch_space& space, std::ostream& out,
+                              nlohmann::json& json) {
     table totals({"discipline", "records", "region MiB", "operations", "entries", "answer ms",
                   "min", "max", "us/entry"});
     std::vector<std::vector<std::string>> step_rows;
@@ -253,8 +253,9 @@ result<void> run_recovery(const options& o, std::ostream& out, nlohmann::json& j
     auto space = scratch_space::make(o.directory, o.huge);
     if (!space) return tl::unexpected(space.error());
     describe(o, *space, out, json);
-    if (o.disciplines.front() == "logged") return measure<logged_discipline>(o, *space, out, json);
-    return measure<incll_discipline>(o, *space, out, json);
+    if (o.disciplines.front() == "logged")
+        return measure_recovery<logged_discipline>(o, *space, out, json);
+    return measure_recovery<incll_discipline>(o, *space, out, json);
 }
 
 }  // namespace hf::bench

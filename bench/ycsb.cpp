@@ -20,7 +20,7 @@ constexpr u64 warm_up_share = 8;
 
 using series = std::vector<measurement>;
 
-struct cell {
+struct ycsb_cell {
     workload work;
     distribution spread;
     std::vector<series> of_discipline;
@@ -126,7 +126,7 @@ class ycsb_run {
     }
 
     result<void> measure(workload w, distribution d) {
-        cell c{w, d, std::vector<series>(o_.disciplines.size())};
+        ycsb_cell c{w, d, std::vector<series>(o_.disciplines.size())};
         std::vector<stream> streams;
         std::vector<stream> warm_up;
         unsigned made_for = ~0U;
@@ -151,7 +151,8 @@ class ycsb_run {
     }
 
     result<void> measure_load() {
-        cell c{workload::load, distribution::uniform, std::vector<series>(o_.disciplines.size())};
+        ycsb_cell c{workload::load, distribution::uniform,
+                    std::vector<series>(o_.disciplines.size())};
         const auto streams = make_streams(shape(workload::load, distribution::uniform), o_.seed);
         auto done = interleave("load", [&](unsigned, std::size_t which) -> result<void> {
             auto made = make_subject(o_.disciplines[which], space_, settings_);
@@ -177,7 +178,8 @@ class ycsb_run {
 
     /// Median of the pairwise ratios to the yardstick; "" without one.
     template <class F>
-    [[nodiscard]] std::vector<double> ratios(const cell& c, std::size_t which, F&& value) const {
+    [[nodiscard]] std::vector<double> ratios(const ycsb_cell& c, std::size_t which,
+                                             F&& value) const {
         for (std::size_t y = 0; y < o_.disciplines.size(); ++y) {
             if (o_.disciplines[y] != yardstick) continue;
             return pairwise_ratios(each(c.of_discipline[which], value),
@@ -191,7 +193,7 @@ class ycsb_run {
                  "cpu-ratio", "pause p50", "p99",        "max us", "epochs", "log/op", "flush/op",
                  "fence/op",  "B/op",      "p50 ns",     "p99",    "p99.9",  "lost"});
         json_["results"] = nlohmann::json::array();
-        for (const cell& c : cells_) {
+        for (const ycsb_cell& c : cells_) {
             for (std::size_t i = 0; i < o_.disciplines.size(); ++i) {
                 if (!c.of_discipline[i].empty()) add_row(t, c, i);
             }
@@ -203,7 +205,7 @@ class ycsb_run {
              << std::flush;
     }
 
-    void add_row(table& t, const cell& c, std::size_t which) {
+    void add_row(table& t, const ycsb_cell& c, std::size_t which) {
         const series& s = c.of_discipline[which];
         measurement sum;
         std::vector<double> pauses;
@@ -249,7 +251,7 @@ class ycsb_run {
         add_json(c, which, median(speed), by_clock, by_cpu);
     }
 
-    void add_json(const cell& c, std::size_t which, double speed,
+    void add_json(const ycsb_cell& c, std::size_t which, double speed,
                   const std::vector<double>& by_clock, const std::vector<double>& by_cpu) {
         nlohmann::json j = {{"workload", to_string(c.work)},
                             {"distribution", to_string(c.spread)},
@@ -289,7 +291,7 @@ class ycsb_run {
     const scratch_space& space_;
     subject_options settings_;
     std::vector<std::unique_ptr<subject>> subjects_;
-    std::vector<cell> cells_;
+    std::vector<ycsb_cell> cells_;
 };
 
 }  // namespace

@@ -40,6 +40,25 @@ if(HF_MUTATION)
   message(STATUS "HF_MUTATION=${HF_MUTATION}: this build is broken on purpose")
 endif()
 
+# hf_compiled_as(<target> <rooms | programs | tests | hot>): what the build saves on targets of that
+# kind; hot is what other targets hold but is worth optimising as a room is.
+#
+# HF_TOGETHER: the files of a target are compiled as one. Every header is then read once a target
+# and not once a file, which is most of what a build costs. Anonymous namespaces of one target must
+# have different names therefore. Shadowed names and missing includes are left to other builds.
+# HF_UNOPTIMISED: code that is called seldom; optimising it takes longer than it saves.
+function(hf_compiled_as target kind)
+  if(kind IN_LIST HF_TOGETHER)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+    # GCC takes an included file for a header, in which an anonymous namespace would be a mistake.
+    target_compile_options(${target} PRIVATE -Wno-shadow
+      "$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>")
+  endif()
+  if(kind IN_LIST HF_UNOPTIMISED)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
 # hf_instrument(<target>): its loads and stores are seen by the crash lab (crashlab/runtime), which
 # stands in for the runtime that the compiler's instrumentation is made for.
 set(HF_INSTRUMENTATION [[-fsanitize=thread

@@ -51,6 +51,7 @@ function(hf_room room)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME holdfast_${room})
     hf_lint(${target})
     hf_instrument(${target})
+    hf_compiled_as(${target} rooms)
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
@@ -62,11 +63,17 @@ function(hf_room room)
 endfunction()
 
 # hf_program(<name> SOURCES file... [USES room...] [LINKS target...] [INSTALL])
+#
+# Programs under tests and examples are built whenever the tests are.
 function(hf_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL" "" "SOURCES;USES;LINKS")
   list(TRANSFORM arg_USES PREPEND hf_)
   add_executable(${name} ${arg_SOURCES})
   hf_lint(${name})
+  hf_compiled_as(${name} programs)
+  if(TARGET all_tests AND CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/(tests|examples)/")
+    add_dependencies(all_tests ${name})
+  endif()
   target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS})
   if(arg_INSTALL)
     install(TARGETS ${name} RUNTIME COMPONENT programs)
@@ -78,19 +85,35 @@ endfunction()
 #         [TIMEOUT seconds])
 #
 # A GoogleTest program; each of its tests is one of ctest's, labelled with the room (the directory's
-# name). Tests about threads also bear the label `concurrency`, which the ThreadSanitizer stage
-# runs: those that say so, and those whose program or sources are named after concurrency, races or
-# threads.
+# name). `../scratch.cpp` among the sources means the library that holds it. A test that has run for
+# nine tenths of its time says where it hangs and ends (tests/support/watchdog.hpp). Where the list
+# file sets HF_HOT_TESTS, its tests are what is worth optimising, as rooms are.
+#
+# Tests about threads also bear the label `concurrency`, which the ThreadSanitizer stage runs: those
+# that say so, and those whose program or sources are named after concurrency, races or threads.
 function(hf_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;USES;LINKS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hf_test(${name}): what is '${arg_UNPARSED_ARGUMENTS}'?")
   endif()
   list(TRANSFORM arg_USES PREPEND hf_)
+  if("../scratch.cpp" IN_LIST arg_SOURCES)
+    list(REMOVE_ITEM arg_SOURCES ../scratch.cpp)
+    list(APPEND arg_LINKS hf_test_scratch)
+  endif()
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS} GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS} hf_test_support)
   target_include_directories(${name} PRIVATE
     "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
+  if(HF_HOT_TESTS)
+    hf_compiled_as(${name} hot)
+  else()
+    hf_compiled_as(${name} tests)
+    if(TARGET hf_test_headers)
+      target_precompile_headers(${name} REUSE_FROM hf_test_headers)
+    endif()
+  endif()
+  add_dependencies(all_tests ${name})
   get_filename_component(room "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
   set(labels ${room} ${arg_LABELS})
   if("${name};${arg_SOURCES}" MATCHES "concurren|race|thread" AND NOT "concurrency" IN_LIST labels)
@@ -102,9 +125,11 @@ function(hf_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)
   endif()
+  math(EXPR deadline "${arg_TIMEOUT} * 9 / 10")
   # PRE_TEST: a sanitized program may need the environment that only the test run gives it.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_PREFIX "${room}/"
-    TEST_LIST ${name}_tests PROPERTIES TIMEOUT ${arg_TIMEOUT})
+    TEST_LIST ${name}_tests
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} ENVIRONMENT HF_TEST_DEADLINE=${deadline})
   # Only the discovery knows the tests' names, and it cannot carry a list: the labels come after it.
   set(label_file "${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake")
   file(CONFIGURE OUTPUT "${label_file}" @ONLY CONTENT [[
@@ -127,7 +152,8 @@ function(hf_fuzz name)
   list(TRANSFORM arg_USES PREPEND hf_)
   add_executable(${name} ${arg_SOURCES})
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  # Where a room is compiled as one, its library holds what the fuzzer compiles itself: that counts.
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer -Wl,--allow-multiple-definition)
   target_link_libraries(${name} PRIVATE hf_headers ${arg_USES} ${arg_LINKS})
   target_include_directories(${name} PRIVATE
     "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
@@ -143,16 +169,17 @@ function(hf_fuzz name)
   set_tests_properties(fuzz/${name} PROPERTIES LABELS "fuzz" TIMEOUT 300)
 endfunction()
 
-# Has clang-tidy look at a target's sources as they compile, in builds that ask for it.
+# Has `./dev check` look at a target's sources.
+file(REMOVE "${PROJECT_BINARY_DIR}/linted.txt")
 function(hf_lint target)
-  if(HF_CLANG_TIDY)
-    set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "${HF_CLANG_TIDY}")
-  endif()
+  file(APPEND "${PROJECT_BINARY_DIR}/linted.txt" "${target}\n")
 endfunction()
 
 if(HF_BUILD_TESTS)
   include(GoogleTest)
+  add_custom_target(all_tests)
   add_custom_target(concurrency_tests)
   add_custom_target(fuzzers)
+  add_dependencies(all_tests fuzzers)
   file(REMOVE "${PROJECT_BINARY_DIR}/fuzzers.txt")
 endif()

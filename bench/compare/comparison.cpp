@@ -19,7 +19,7 @@ namespace hf::bench {
 namespace {
 
 /// Part of a round that runs before it, unmeasured, to fill caches and begin background work.
-constexpr unsigned warm_up_share = 5;
+constexpr unsigned running_in_share = 5;
 constexpr u64 fewest_steps = u64{1} << 16;
 constexpr u64 most_steps = u64{1} << 24;
 
@@ -169,8 +169,8 @@ class comparison {
         plan.duration = o_.round;
         round_plan warm = plan;
         warm.first_step = steps.size() / (2 * plan.clients);
-        warm.operations /= warm_up_share;
-        warm.duration /= warm_up_share;
+        warm.operations /= running_in_share;
+        warm.duration /= running_in_share;
 
         const u64 written = written_to_storage();
         const auto before = e.store->counters();

@@ -12,7 +12,7 @@ namespace hf::detail {
 namespace {
 
 constexpr const char* reading = "read the dump";
-constexpr std::size_t piece = std::size_t{256} << 10;
+constexpr std::size_t read_at_once = std::size_t{256} << 10;
 /// Every byte escaped, and room for the numbers.
 constexpr std::size_t longest_line = 4 * (max_key_size + max_value_size) + 128;
 
@@ -94,7 +94,7 @@ tl::unexpected<error> dump_reader::wrong(std::string why) const {
 result<bool> dump_reader::fill() {
     if (at_ != 0) buffer_.erase(0, std::exchange(at_, 0));
     const std::size_t before = buffer_.size();
-    buffer_.resize(before + piece);
+    buffer_.resize(before + read_at_once);
     auto got = from_(std::span(buffer_).subspan(before));
     buffer_.resize(before + (got ? *got : 0));
     if (!got) return tl::unexpected(got.error());

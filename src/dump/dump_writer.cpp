@@ -5,7 +5,7 @@
 namespace hf::detail {
 namespace {
 
-constexpr std::size_t piece = std::size_t{256} << 10;
+constexpr std::size_t written_at_once = std::size_t{256} << 10;
 
 }  // namespace
 
@@ -55,7 +55,7 @@ result<void> dump_writer::begin(u64 flush_at) {
         put_number(flush_at);
         text_ += '\n';
     }
-    return pass_on(piece);
+    return pass_on(written_at_once);
 }
 
 result<void> dump_writer::add(const dump_line& line) {
@@ -73,7 +73,7 @@ result<void> dump_writer::add(const dump_line& line) {
     put_escaped(line.data);
     text_ += '\n';
     ++(line.is_record ? totals_.records : totals_.values);
-    return pass_on(piece);
+    return pass_on(written_at_once);
 }
 
 result<dump_totals> dump_writer::end() {

@@ -13,7 +13,7 @@
 namespace hf::detail {
 namespace {
 
-constexpr const char* copying = "copy the region";
+constexpr const char* cloning = "copy the region";
 constexpr u64 piece = u64{32} << 20;
 constexpr u64 small_piece = u64{1} << 20;
 
@@ -24,7 +24,7 @@ result<u64> carry(const file_handle& from, const std::string& from_name, const f
     const ssize_t got = ::pread(from.get(), buffer.data(), buffer.size(), static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) return carry(from, from_name, to, to_name, at, most);
     if (got < 0) {
-        return failure(os_error(errc::io, copying, at_offset(from_name, at), "check the device"));
+        return failure(os_error(errc::io, cloning, at_offset(from_name, at), "check the device"));
     }
     for (ssize_t done = 0; done < got;) {
         const ssize_t n =
@@ -32,7 +32,7 @@ result<u64> carry(const file_handle& from, const std::string& from_name, const f
                      static_cast<off_t>(at) + done);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) {
-            return failure(os_error(copying, at_offset(to_name, at), "make room for the copy"));
+            return failure(os_error(cloning, at_offset(to_name, at), "make room for the copy"));
         }
         done += n;
     }
@@ -47,7 +47,7 @@ result<std::optional<u64>> carry_in_kernel(const file_handle& from, const file_h
     const ssize_t n = ::copy_file_range(from.get(), &source, to.get(), &target, most, 0);
     if (n >= 0) return static_cast<u64>(n);
     if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO) {
-        return failure(os_error(copying, at_offset(to_name, at), "make room for the copy"));
+        return failure(os_error(cloning, at_offset(to_name, at), "make room for the copy"));
     }
     return std::nullopt;
 }
@@ -79,7 +79,7 @@ result<clone_facts> clone(const file_handle& from, const std::string& from_name,
             n = *done;
         }
         if (n == 0) {
-            return failure({errc::corrupt, copying, at_offset(from_name, at), "the file ends there",
+            return failure({errc::corrupt, cloning, at_offset(from_name, at), "the file ends there",
                             "restore it from a backup"});
         }
         at += n;

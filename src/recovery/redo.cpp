@@ -13,7 +13,7 @@
 namespace hf::detail {
 namespace {
 
-constexpr const char* opening = "open the region";
+constexpr const char* redoing = "open the region";
 
 /// The parts of a base header that are in one sector each, and so are whole even where a crash tore
 /// the superblocks while they were applied: UUID and generation.
@@ -44,7 +44,7 @@ bool is_of_earlier_session(const journal::history& found, const layout::header& 
 result<void> check_match(const journal::history& found, const layout::header& h,
                          const std::string& name) {
     const auto wrong = [&name](std::string why, std::string next) {
-        return failure({errc::corrupt, opening, name, std::move(why), std::move(next)});
+        return failure({errc::corrupt, redoing, name, std::move(why), std::move(next)});
     };
     const auto& said = found.header;
     const auto both = identities_of(h);
@@ -164,13 +164,13 @@ u64 pending_redo::needed_bytes() const noexcept {
 result<void> check_journal(const layout::superblock& super, u64 bytes,
                            const std::optional<pending_redo>& redo, const std::string& name) {
     if (redo && redo->needed_bytes() > bytes) {
-        return failure({errc::corrupt, opening, journal_path(name).string(),
+        return failure({errc::corrupt, redoing, journal_path(name).string(),
                         "it holds lines behind the end of the region",
                         "restore the region and its journal from a backup"});
     }
     if (redo || super.medium != medium_kind::file || super.clean != 0) return {};
     const std::string journal = journal_path(name).string();
-    return failure({errc::corrupt, opening, name,
+    return failure({errc::corrupt, redoing, name,
                     is_taken(journal) ? "it was not closed in order, and the journal beside it is "
                                         "one of an earlier session"
                                       : "it was not closed in order, and its journal is missing",

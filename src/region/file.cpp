@@ -15,11 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* opening = "open the region";
+constexpr const char* opening_file = "open the region";
 constexpr const char* creating = "create the region";
 
 tl::unexpected<error> unsafe(const std::string& path, std::string why, std::string next) {
-    return failure({errc::unsafe_file, opening, path, std::move(why), std::move(next)});
+    return failure({errc::unsafe_file, opening_file, path, std::move(why), std::move(next)});
 }
 
 result<void> check_type(const struct stat& s, const std::string& path) {
@@ -67,7 +67,7 @@ result<void> lock(const file_handle& file, const std::string& path, bool writabl
     whole.l_len = static_cast<off_t>(locked_bytes);
     if (::fcntl(file.get(), F_OFD_SETLK, &whole) == 0) return {};
     if (errno == EAGAIN || errno == EACCES) {
-        return failure({errc::busy, opening, path,
+        return failure({errc::busy, opening_file, path,
                         writable ? "it is open already, in another process or in this one"
                                  : "it is open for writing, in another process or in this one",
                         "stop the process that uses it first"});
@@ -95,7 +95,8 @@ result<file_handle> open_safely(const fs::path& path, bool writable) {
     // Looked at first, so that a device is not even opened; asked again below, of what was really
     // opened.
     if (::lstat(path.c_str(), &s) != 0) {
-        return failure(os_error(opening, name, "check the path and the rights on its directories"));
+        return failure(
+            os_error(opening_file, name, "check the path and the rights on its directories"));
     }
     if (auto ok = check_type(s, name); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_owner(s, name); !ok) return tl::unexpected(ok.error());
@@ -104,10 +105,10 @@ result<file_handle> open_safely(const fs::path& path, bool writable) {
                                               O_NOCTTY | O_CLOEXEC));
     if (!file.is_open()) {
         if (errno == ELOOP) return unsafe(name, "it is a symbolic link", "name the file itself");
-        return failure(os_error(opening, name, "check the rights on the file"));
+        return failure(os_error(opening_file, name, "check the rights on the file"));
     }
     if (::fstat(file.get(), &s) != 0) {
-        return failure(os_error(errc::io, opening, name, "check the file system"));
+        return failure(os_error(errc::io, opening_file, name, "check the file system"));
     }
     if (auto ok = check_type(s, name); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_owner(s, name); !ok) return tl::unexpected(ok.error());
@@ -204,7 +205,7 @@ bool is_taken(const fs::path& path) noexcept {
 result<file_facts> facts_of(const file_handle& file, const std::string& path) {
     struct stat s{};
     if (::fstat(file.get(), &s) != 0) {
-        return failure(os_error(errc::io, opening, path, "check the file system"));
+        return failure(os_error(errc::io, opening_file, path, "check the file system"));
     }
     return file_facts{static_cast<u64>(s.st_size), static_cast<u64>(s.st_blocks) * 512};
 }

@@ -13,17 +13,18 @@ namespace {
 using layout::header;
 using layout::superblock;
 
-constexpr const char* opening = "open the region";
+constexpr const char* reading_header = "open the region";
 constexpr const char* restore = "restore the file from a backup";
 
 tl::unexpected<error> corrupt(const std::string& path, u64 offset, std::string why) {
-    return failure({errc::corrupt, opening, at_offset(path, offset), std::move(why), restore});
+    return failure(
+        {errc::corrupt, reading_header, at_offset(path, offset), std::move(why), restore});
 }
 
 tl::unexpected<error> incompatible(const std::string& path, u64 offset, std::string why,
                                    std::string next) {
-    return failure(
-        {errc::incompatible, opening, at_offset(path, offset), std::move(why), std::move(next)});
+    return failure({errc::incompatible, reading_header, at_offset(path, offset), std::move(why),
+                    std::move(next)});
 }
 
 enum class verdict : u8 { valid, no_region, foreign_order, damaged, foreign_version };
@@ -178,7 +179,7 @@ result<void> check_size(const header& h, u64 file_bytes, const std::string& path
         if (!growing) return corrupt(path, expected, "it has grown behind our back: " + sizes);
     }
     if (expected > window_size) {
-        return failure({errc::incompatible, opening, path,
+        return failure({errc::incompatible, reading_header, path,
                         "it needs " + std::to_string(expected) +
                             " bytes of address space, a window has " + std::to_string(window_size),
                         "use a build with larger windows"});

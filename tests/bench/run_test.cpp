@@ -114,7 +114,7 @@ TEST(recovery, applies_the_log_that_the_crash_left) {
 TEST(recovery, refuses_more_entries_than_the_tree_has_nodes) {
     options o = small();
     o.disciplines = {"incll"};
-    o.log_entries = 100'000;
+    o.log_entries = 5'000;
     std::ostringstream out;
     nlohmann::json json;
     const auto done = run_recovery(o, out, json);

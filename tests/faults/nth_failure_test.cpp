@@ -14,7 +14,7 @@
 #include <map>
 #include <new>
 
-#include "effort.hpp"
+#include "support/effort.hpp"
 #include "faults/nth_failure.hpp"
 #include "map/copy.hpp"
 #include "scratch.hpp"

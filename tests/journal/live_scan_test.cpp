@@ -13,8 +13,8 @@ namespace {
 
 using lab::bytes;
 
-constexpr u64 base_lines = 1024;
-constexpr journal::geometry small{4 * journal::page, 6};
+constexpr u64 scanned_lines = 1024;
+constexpr journal::geometry small_segments{4 * journal::page, 6};
 
 /// Calls a hook before each read, as another process would get in between.
 class observed_disk final : public journal::block_file {
@@ -43,8 +43,8 @@ class live_scan : public ::testing::Test {
    protected:
     /// A journal whose free segments are not in the order of the file.
     void SetUp() override {
-        base.now().resize(base_lines * line_size);
-        core = std::move(*journal::core::start(disk, base, {{7}, 3}, 0, small));
+        base.now().resize(scanned_lines * line_size);
+        core = std::move(*journal::core::start(disk, base, {{7}, 3}, 0, small_segments));
         for (int i = 0; i < 30; ++i) {
             while (core->used() > 3) ASSERT_TRUE(core->apply_some(2));
             ASSERT_TRUE(commit());

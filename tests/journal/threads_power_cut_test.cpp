@@ -18,7 +18,7 @@
 
 #include "base/random.hpp"
 #include "crashlab/disk/model_disk.hpp"
-#include "effort.hpp"
+#include "support/effort.hpp"
 #include "journal/redo_journal.hpp"
 #include "journal/replay.hpp"
 #include "journal/scan.hpp"

@@ -11,14 +11,14 @@
 #include <optional>
 #include <thread>
 
-#include "region/layout.hpp"
 #include "paging/private_pages.hpp"
+#include "region/layout.hpp"
 #include "scratch.hpp"
 
 namespace hf {
 namespace {
 
-constexpr u64 page = private_pages::page_bytes;
+constexpr u64 small_page = private_pages::page_bytes;
 constexpr u64 first = layout::page_size;  // behind the header
 constexpr u64 step = huge_memory::huge_page_bytes;
 constexpr u64 bytes = 3 * step;
@@ -29,7 +29,7 @@ class huge_memory_test : public ::testing::Test {
     huge_memory_test() {
         fd = ::open((dir / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         EXPECT_EQ(::ftruncate(fd, bytes), 0);
-        for (u64 at = first; at < bytes; at += page) {
+        for (u64 at = first; at < bytes; at += small_page) {
             EXPECT_EQ(::pwrite(fd, "\7", 1, static_cast<off_t>(at)), 1);
         }
         // Aligned as a region's window is.
@@ -49,7 +49,7 @@ class huge_memory_test : public ::testing::Test {
    protected:
     [[nodiscard]] int at(u64 offset) const { return std::to_integer<int>(base[offset]); }
     void mark_all() {
-        for (u64 p = first; p < bytes; p += page) base[p] = std::byte{1};
+        for (u64 p = first; p < bytes; p += small_page) base[p] = std::byte{1};
     }
 
     test::scratch_directory dir;
@@ -63,16 +63,16 @@ TEST_F(huge_memory_test, begins_as_zeros_and_goes_to_the_file_step_by_step) {
     EXPECT_TRUE(huge.empty());
     ASSERT_TRUE(huge.map_zeros(first, 2 * step));
     ASSERT_TRUE(huge.map_zeros(2 * step, bytes));
-    for (u64 p = first; p < bytes; p += page) EXPECT_EQ(at(p), 0);
+    for (u64 p = first; p < bytes; p += small_page) EXPECT_EQ(at(p), 0);
     mark_all();
     // Of each step every third page stays.
     const auto keep = [](u64 p) { return p % 3 == 0; };
     for (const u64 end : {step, 2 * step, 3 * step}) {
         EXPECT_EQ(huge.step_end(), end) << "steps end at huge pages";
-        EXPECT_GT(huge.step_to_file(keep), (step - first) / page / 2);
+        EXPECT_GT(huge.step_to_file(keep), (step - first) / small_page / 2);
         EXPECT_EQ(huge.begin(), end);
-        for (u64 p = first; p < bytes; p += page) {
-            EXPECT_EQ(at(p), p >= end || keep(p / page) ? 1 : 7) << p / page;
+        for (u64 p = first; p < bytes; p += small_page) {
+            EXPECT_EQ(at(p), p >= end || keep(p / small_page) ? 1 : 7) << p / small_page;
         }
     }
     EXPECT_TRUE(huge.empty());
@@ -97,7 +97,7 @@ TEST_F(huge_memory_test, who_reads_meanwhile_notices_nothing) {
     std::atomic<u64> wrong{0};
     std::thread reader([&] {
         while (!stop.load()) {
-            for (u64 p = first; p < bytes; p += page) {
+            for (u64 p = first; p < bytes; p += small_page) {
                 if (std::atomic_ref(base[p]).load() != std::byte{1}) ++wrong;
             }
         }
@@ -132,17 +132,17 @@ class huge_private_pages : public huge_memory_test {
 };
 
 TEST_F(huge_private_pages, what_the_base_has_goes_back_to_the_file) {
-    capture(first + page, 6);
+    capture(first + small_page, 6);
     apply_and_drop(4);
     EXPECT_EQ(copies->huge().begin(), first) << "nothing may go yet (M3)";
     apply_and_drop(5);
     EXPECT_EQ(copies->huge().begin(), step) << "then there is room again";
     EXPECT_EQ(at(first), 7);
-    EXPECT_EQ(at(first + page), 1) << "captured in an epoch that the base has not (M1)";
+    EXPECT_EQ(at(first + small_page), 1) << "captured in an epoch that the base has not (M1)";
     EXPECT_EQ(at(step), 1);
-    EXPECT_GE(copies->dropped_bytes(), step - first - page);
+    EXPECT_GE(copies->dropped_bytes(), step - first - small_page);
     for (int some_at_a_time = 0; some_at_a_time < 4; ++some_at_a_time) apply_and_drop(6);
-    EXPECT_EQ(at(first + page), 7) << "a page like any other by now";
+    EXPECT_EQ(at(first + small_page), 7) << "a page like any other by now";
 }
 
 TEST_F(huge_private_pages, what_is_held_stays_until_it_is_not) {
@@ -150,11 +150,11 @@ TEST_F(huge_private_pages, what_is_held_stays_until_it_is_not) {
         const private_pages::hold hold(&*copies, base + first + 100, 1);
         apply_and_drop(5);
         EXPECT_EQ(copies->huge().begin(), first);
-        EXPECT_EQ(at(step - page), 1) << "nothing of the step in which a page is held goes";
+        EXPECT_EQ(at(step - small_page), 1) << "nothing of the step in which a page is held goes";
     }
     apply_and_drop(5);
     EXPECT_EQ(copies->huge().begin(), step);
-    EXPECT_EQ(at(step - page), 7);
+    EXPECT_EQ(at(step - small_page), 7);
 }
 
 }  // namespace

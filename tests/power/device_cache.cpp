@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr auto time_before = std::chrono::milliseconds(400);
 constexpr auto time_recorded = std::chrono::milliseconds(2000);
-constexpr u64 sector = 512;
+constexpr u64 cached_sector = 512;
 
 }  // namespace
 
@@ -101,7 +101,7 @@ result<void> device_cache::rebuild(const moment& one) {
         const log_entry& entry = log_.entries[i];
         if (entry.is == log_entry::kind::flush) continue;
         u64 first = 0;
-        u64 last = entry.length / sector;
+        u64 last = entry.length / cached_sector;
         const bool kept = one.of == fate::whole || entry.through ||
                           (one.of == fate::dropped && random_.below(2) == 0) ||
                           (one.of == fate::late && i >= late) ||
@@ -110,7 +110,7 @@ result<void> device_cache::rebuild(const moment& one) {
             first = random_.below(last);
             last = first + random_.below(last - first) + 1;
         }
-        const bool complete = kept && last - first == entry.length / sector;
+        const bool complete = kept && last - first == entry.length / cached_sector;
         if (!complete) ++out_.left_out;
         if (!kept) continue;
         if (auto ok = apply(log_file(), entry, disk, first, last); !ok) return ok;

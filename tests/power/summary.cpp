@@ -6,7 +6,7 @@ namespace hf::power_test {
 
 namespace {
 
-unsigned long long number(u64 n) { return n; }
+unsigned long long count(u64 n) { return n; }
 
 }  // namespace
 
@@ -44,16 +44,16 @@ void summary::print() const {
                 "control, without syncs");
     for (const outcome& o : outcomes) {
         std::printf("%-13s %7llu %9llu %8llu %9llu %9llu %7llu %7llu %7llu   ",
-                    o.where.name().c_str(), number(o.cycles), number(o.cuts_while_opening),
-                    number(o.answered), number(o.sum.durable), number(o.sum.checked),
-                    number(o.sum.lost + o.sum.holes), number(o.sum.altered + o.sum.strangers),
-                    number(o.failures));
+                    o.where.name().c_str(), count(o.cycles), count(o.cuts_while_opening),
+                    count(o.answered), count(o.sum.durable), count(o.sum.checked),
+                    count(o.sum.lost + o.sum.holes), count(o.sum.altered + o.sum.strangers),
+                    count(o.failures));
         if (o.control.cycles == 0) {
             std::printf("none\n");
         } else {
             std::printf("%llu of %llu records lost in %llu cycles (%llu not opened)\n",
-                        number(o.control.lost), number(o.control.promised),
-                        number(o.control.cycles), number(o.control.unopened));
+                        count(o.control.lost), count(o.control.promised), count(o.control.cycles),
+                        count(o.control.unopened));
         }
     }
     std::printf(
@@ -62,16 +62,16 @@ void summary::print() const {
     const bool proves = !control_wanted || control_lost();
     if (losses() + failures() != 0) {
         std::printf("power-test: %llu records lost or altered, %llu failures; seed %llu\n",
-                    number(losses()), number(failures()), number(seed));
+                    count(losses()), count(failures()), count(seed));
     } else if (interrupted()) {
-        std::printf("power-test: interrupted; 0 lost so far; seed %llu\n", number(seed));
+        std::printf("power-test: interrupted; 0 lost so far; seed %llu\n", count(seed));
     } else if (!proves) {
         std::printf(
             "power-test: 0 lost, but the control lost nothing either: "
             "the test proves nothing\n");
     } else {
         std::printf("power-test: 0 durable records lost, 0 altered%s; seed %llu\n",
-                    control_wanted ? "; the control lost records" : "; no control", number(seed));
+                    control_wanted ? "; the control lost records" : "; no control", count(seed));
     }
 }
 

@@ -15,8 +15,8 @@ namespace hf::power_test {
 
 namespace {
 
-constexpr u64 sector = 512;
-constexpr u64 disk = 64 * sector;
+constexpr u64 sector_bytes = 512;
+constexpr u64 disk = 64 * sector_bytes;
 constexpr u64 flush = 1;
 constexpr u64 discard = 4;
 
@@ -25,17 +25,17 @@ std::string padded(std::initializer_list<u64> words) {
     for (const u64 word : words) {
         text.append(reinterpret_cast<const char*>(&word), sizeof(word));
     }
-    text.resize(sector);
+    text.resize(sector_bytes);
     return text;
 }
 
 std::string superblock(u64 entries, u64 magic = 0x6a736677736872, u64 version = 1,
-                       u64 sector_size = sector) {
+                       u64 sector_size = sector_bytes) {
     return padded({magic, version, entries, sector_size});
 }
 
 std::string written(u64 at, const std::string& bytes) {
-    const u64 sectors = bytes.size() / sector;
+    const u64 sectors = bytes.size() / sector_bytes;
     return padded({at, sectors, 0, 0}) + bytes;
 }
 
@@ -56,35 +56,35 @@ class power_write_log : public testing::Test {
 };
 
 TEST_F(power_write_log, entries_are_read_to_the_files_end) {
-    const auto log = read(superblock(1) + written(3, std::string(2 * sector, 'a')) +
+    const auto log = read(superblock(1) + written(3, std::string(2 * sector_bytes, 'a')) +
                           padded({0, 0, flush, 0}) + padded({8, 4, discard, 0}));
     ASSERT_TRUE(log) << log.error().to_string();
     ASSERT_EQ(log->entries.size(), 3U);
     EXPECT_EQ(log->announced, 1U);
-    EXPECT_EQ(log->entries[0].offset, 3 * sector);
-    EXPECT_EQ(log->entries[0].length, 2 * sector);
-    EXPECT_EQ(log->entries[0].end, 4 * sector);
+    EXPECT_EQ(log->entries[0].offset, 3 * sector_bytes);
+    EXPECT_EQ(log->entries[0].length, 2 * sector_bytes);
+    EXPECT_EQ(log->entries[0].end, 4 * sector_bytes);
     EXPECT_EQ(log->entries[1].is, log_entry::kind::flush);
-    EXPECT_EQ(log->entries[1].end, 5 * sector);
+    EXPECT_EQ(log->entries[1].end, 5 * sector_bytes);
     EXPECT_EQ(log->entries[2].is, log_entry::kind::discard);
 }
 
 TEST_F(power_write_log, an_entry_that_is_not_all_there_ends_the_log) {
-    const std::string one = written(3, std::string(2 * sector, 'a'));
+    const std::string one = written(3, std::string(2 * sector_bytes, 'a'));
     const auto log = read(superblock(1) + one + one.substr(0, one.size() - 1));
     ASSERT_TRUE(log);
     EXPECT_EQ(log->entries.size(), 1U);
 }
 
 TEST_F(power_write_log, what_makes_no_sense_is_refused) {
-    const std::string good = written(3, std::string(sector, 'a'));
+    const std::string good = written(3, std::string(sector_bytes, 'a'));
     EXPECT_EQ(code_of(""), errc::corrupt);
     EXPECT_EQ(code_of(superblock(0).substr(0, 20)), errc::corrupt);
     EXPECT_EQ(code_of(superblock(0, 1)), errc::corrupt);
     EXPECT_EQ(code_of(superblock(0, 0x6a736677736872, 2)), errc::corrupt);
     EXPECT_EQ(code_of(superblock(0, 0x6a736677736872, 1, 4096)), errc::corrupt);
     EXPECT_EQ(code_of(superblock(2) + good), errc::corrupt);
-    EXPECT_EQ(code_of(superblock(0) + written(64, std::string(sector, 'a'))), errc::corrupt);
+    EXPECT_EQ(code_of(superblock(0) + written(64, std::string(sector_bytes, 'a'))), errc::corrupt);
     EXPECT_EQ(code_of(superblock(0) + padded({~u64{0}, 2, 0, 0})), errc::corrupt);
     EXPECT_EQ(code_of(superblock(0) + padded({1, ~u64{0}, 0, 0})), errc::corrupt);
     EXPECT_EQ(code_of(superblock(0) + padded({1, 1, 0, 17})), errc::corrupt);
@@ -94,7 +94,8 @@ TEST_F(power_write_log, what_makes_no_sense_is_refused) {
 
 TEST_F(power_write_log, writes_come_to_lie_where_they_belong_whole_or_torn) {
     const auto log =
-        read(superblock(1) + written(3, std::string(sector, 'a') + std::string(sector, 'b')) +
+        read(superblock(1) +
+             written(3, std::string(sector_bytes, 'a') + std::string(sector_bytes, 'b')) +
              padded({3, 1, discard, 0}));
     ASSERT_TRUE(log);
     const auto image = place_ / "image";
@@ -106,19 +107,21 @@ TEST_F(power_write_log, writes_come_to_lie_where_they_belong_whole_or_torn) {
     };
     std::ofstream(image, std::ios::binary) << std::string(disk, '.');
     ASSERT_TRUE(apply(file_, log->entries[0], image, 1, 2));
-    EXPECT_EQ(content().substr(3 * sector, 3 * sector),
-              std::string(sector, '.') + std::string(sector, 'b') + std::string(sector, '.'));
+    EXPECT_EQ(content().substr(3 * sector_bytes, 3 * sector_bytes),
+              std::string(sector_bytes, '.') + std::string(sector_bytes, 'b') +
+                  std::string(sector_bytes, '.'));
     ASSERT_TRUE(apply(file_, log->entries[0], image));
-    EXPECT_EQ(content().substr(3 * sector, 2 * sector),
-              std::string(sector, 'a') + std::string(sector, 'b'));
+    EXPECT_EQ(content().substr(3 * sector_bytes, 2 * sector_bytes),
+              std::string(sector_bytes, 'a') + std::string(sector_bytes, 'b'));
     ASSERT_TRUE(apply(file_, log->entries[1], image));
-    EXPECT_EQ(content().substr(3 * sector, sector), std::string(sector, '\0'));
+    EXPECT_EQ(content().substr(3 * sector_bytes, sector_bytes), std::string(sector_bytes, '\0'));
 }
 
 TEST_F(power_write_log, moments_keep_what_a_flush_has_covered_and_lies_do_not) {
     std::string bytes = superblock(0);
     for (int i = 0; i < 40; ++i) {
-        bytes += written(3, std::string(sector, 'a')) + written(9, std::string(sector, 'b'));
+        bytes +=
+            written(3, std::string(sector_bytes, 'a')) + written(9, std::string(sector_bytes, 'b'));
         bytes += padded({0, 0, flush, 0});
     }
     const auto log = read(bytes);

@@ -11,6 +11,7 @@
 #include "base/random.hpp"
 #include "region/header.hpp"
 #include "scratch.hpp"
+#include "support/effort.hpp"
 
 namespace hf::test {
 namespace {
@@ -357,7 +358,7 @@ TEST_F(flipped_bits, random_damage_anywhere_never_ends_badly) {
     xoshiro256ss random(4);
     auto* const bytes = reinterpret_cast<unsigned char*>(header.get());
     const std::vector<unsigned char> pristine(bytes, bytes + sizeof(layout::header));
-    for (int round = 0; round < 20'000; ++round) {
+    for (int round = 0; round < hf::test::effort(20'000); ++round) {
         for (u64 hits = 1 + random.below(8); hits != 0; --hits) {
             const u64 at = random.below(4) == 0 ? random.below(sizeof(layout::header))
                                                 : 0x1000 * random.below(6) + random.below(128);

@@ -8,6 +8,7 @@
 
 #include "base/random.hpp"
 #include "region/header.hpp"
+#include "support/effort.hpp"
 
 namespace hf::layout {
 namespace {
@@ -153,7 +154,7 @@ TEST(superblock, whatever_part_of_an_update_arrives_the_state_is_the_old_or_the_
     std::memcpy(old_words, &old, sizeof old);
     std::memcpy(next_words, &next, sizeof next);
     xoshiro256ss random(9);
-    for (int round = 0; round < 3000; ++round) {
+    for (int round = 0; round < hf::test::effort(3000); ++round) {
         const unsigned torn = static_cast<unsigned>(random.below(2));
         const bool second_step = random.below(2) == 1;  // the other copy is new already
         u64 mixed[count];

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "scratch.hpp"
+#include "support/effort.hpp"
 
 namespace hf::test {
 namespace {
@@ -61,7 +62,7 @@ TEST_F(region_threads, segments_grown_at_once_never_overlap) {
 }
 
 TEST_F(region_threads, of_many_that_open_or_create_at_once_one_gets_it) {
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < hf::test::effort(20); ++round) {
         std::vector<std::thread> threads;
         std::vector<std::unique_ptr<region>> opened(4);
         for (std::size_t t = 0; t < opened.size(); ++t) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "server/client.hpp"
+#include "support/effort.hpp"
 
 namespace hf::test {
 namespace {
@@ -450,7 +451,7 @@ TEST_F(differential, random_conversations) {
     const std::vector<std::string> counters{"m", "n"};
     const std::vector<std::string> data{"",      "x",      "hello",
                                         "get a", "a\r\nb", std::string(1500, 'z')};
-    for (int round = 0; round < 300; ++round) {
+    for (int round = 0; round < hf::test::effort(300); ++round) {
         std::string script;
         for (std::size_t left = 1 + below(30); left != 0; --left) {
             const auto quiet = below(5) == 0 ? std::string(" noreply") : std::string();

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "support/effort.hpp"
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace hf::test {
@@ -35,7 +37,7 @@ TEST(protocol_fuzz, finds_nothing_in_damaged_commands) {
                                          "\r\n",
                                          "\n",
                                          "0"};
-    for (int round = 0; round < 3000; ++round) {
+    for (int round = 0; round < hf::test::effort(3000); ++round) {
         std::string input{static_cast<char>(below(256)), static_cast<char>(below(256))};
         for (std::size_t left = below(20); left != 0; --left) {
             input += parts[below(parts.size())];

@@ -9,6 +9,7 @@
 #include "holdfast/snapshot.hpp"
 #include "scratch.hpp"
 #include "snapshot/journalled.hpp"
+#include "support/effort.hpp"
 
 namespace hf {
 namespace {
@@ -51,7 +52,7 @@ void count_up(snapshot& s, unsigned thread, u64 times) {
 }
 
 TEST_F(guarded_snapshots, a_checkpoint_has_all_of_a_guards_stores_or_none) {
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < hf::test::effort(4); ++round) {
         const int ended = test::in_child([this] {
             snapshot s = open();
             std::vector<std::thread> all;

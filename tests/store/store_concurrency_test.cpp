@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/effort.hpp"
 #include "temporary_store.hpp"
 
 namespace hf::test {
@@ -39,7 +40,7 @@ TEST(store_concurrency, no_increment_is_lost) {
 
 TEST(store_concurrency, exactly_one_add_wins) {
     temporary_store s;
-    for (int round = 0; round < 100; ++round) {
+    for (int round = 0; round < hf::test::effort(100); ++round) {
         std::atomic<int> winners{0};
         const auto key = "k" + std::to_string(round);
         in_threads([&](int i) {

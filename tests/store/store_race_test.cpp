@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "effort.hpp"
+#include "support/effort.hpp"
 #include "store/store_unique.hpp"
 #include "temporary_store.hpp"
 

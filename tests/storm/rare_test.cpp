@@ -2,7 +2,7 @@
 // threads that have just ended, passes that are stopped.
 #include <thread>
 
-#include "effort.hpp"
+#include "support/effort.hpp"
 #include "storm/crash_fixture.hpp"
 
 namespace hf::test {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "effort.hpp"
+#include "support/effort.hpp"
 
 namespace hf::test {
 namespace {

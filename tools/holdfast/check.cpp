@@ -199,7 +199,7 @@ int run(const std::string& path, bool as_json) {
     return looked.refusal() ? complain(*looked.refusal()) : f.exit_code();
 }
 
-constexpr const char* remarks =
+constexpr const char* check_remarks =
     "Never changes the file: recovery runs on a private copy in memory. The region must not be\n"
     "open for writing. Contents of values have no checksum; damage to them goes unnoticed.\n\n"
     "Exit code 0: sound. 1: violations. 6: so damaged that opening it would fail.";
@@ -212,7 +212,7 @@ void add_check(CLI::App& app, action& chosen) {
     verb_line(app, "check", "Walk the whole tree and allocator and report violations")
         .name("FILE", *path, "The region")
         .json(*as_json)
-        .remarks(remarks)
+        .remarks(check_remarks)
         .runs(chosen, [path, as_json] { return run(*path, *as_json); });
 }
 

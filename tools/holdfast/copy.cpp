@@ -6,10 +6,10 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "map/copy.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
-#include "map/copy.hpp"
 #include "verb.hpp"
 
 namespace hf::tool {
@@ -73,7 +73,7 @@ int run(const copy_arguments& a) {
     return 0;
 }
 
-constexpr const char* remarks =
+constexpr const char* copy_remarks =
     "TO is the state at the end of one epoch, no older than what was durable when the copy\n"
     "began. FILE is not changed. On a disk it may be in use: meanwhile epochs go on being made\n"
     "durable, but the journal grows, and closing the region waits for the copy. On tmpfs and\n"
@@ -92,7 +92,7 @@ void add_copy(CLI::App& app, action& chosen) {
         .name("TO", a->to, "The copy")
         .flag("--force", a->force, "Replace TO if it is a region that nobody uses")
         .json(a->as_json)
-        .remarks(remarks)
+        .remarks(copy_remarks)
         .runs(chosen, [a] { return run(*a); });
 }
 

@@ -18,11 +18,11 @@
 #include "huge_pages.hpp"
 #include "mounts.hpp"
 #include "output.hpp"
+#include "paging/page_tracker.hpp"
 #include "persist/detect.hpp"
 #include "persist/medium.hpp"
 #include "quantity.hpp"
 #include "region/file.hpp"
-#include "paging/page_tracker.hpp"
 #include "survival.hpp"
 #include "sync/asymmetric_fence.hpp"
 #include "verb.hpp"
@@ -240,7 +240,7 @@ std::string text_of(const findings& f) {
            "\n";
 }
 
-int run(const std::string& path, bool as_json) {
+int examine(const std::string& path, bool as_json) {
     const auto f = look_at(path);
     if (!f) {
         if (as_json) say_json(json{{"path", path}, {"error", to_json(f.error())}});
@@ -250,7 +250,7 @@ int run(const std::string& path, bool as_json) {
     return f->unsuitable ? complain(*f->unsuitable) : 0;
 }
 
-constexpr const char* remarks =
+constexpr const char* doctor_remarks =
     "Makes an unnamed file of 4 MiB beside PATH for a moment, to see what the kernel grants;\n"
     "nothing else is touched. Exit code 10: no region can lie there.";
 
@@ -263,8 +263,8 @@ void add_doctor(CLI::App& app, action& chosen) {
               "Tell what this machine is good for, and which crashes a region at PATH survives")
         .optional_name("PATH", *path, "A file, existing or not, or a directory")
         .json(*as_json)
-        .remarks(remarks)
-        .runs(chosen, [path, as_json] { return run(*path, *as_json); });
+        .remarks(doctor_remarks)
+        .runs(chosen, [path, as_json] { return examine(*path, *as_json); });
 }
 
 }  // namespace hf::tool

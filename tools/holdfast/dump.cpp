@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "dump/dump.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
-#include "dump/dump.hpp"
 #include "text_file.hpp"
 #include "verb.hpp"
 
@@ -78,7 +78,7 @@ int run(const dump_arguments& a) {
     return 0;
 }
 
-constexpr const char* remarks =
+constexpr const char* dump_remarks =
     "Never changes FILE, not even after a crash. It must not be open for writing: of a region\n"
     "in use, `holdfast copy` makes a copy that can be dumped. Records that have expired or\n"
     "were flushed are left out. TO is there when it is complete, or not at all.\n\n"
@@ -97,7 +97,7 @@ void add_dump(CLI::App& app, action& chosen) {
         .optional_name("TO", a->to, "The file to write; none, or -: the standard output")
         .flag("--force", a->force, "Replace TO if it is a dump")
         .json(a->as_json, "Print JSON about the dump, which must go to a file")
-        .remarks(remarks)
+        .remarks(dump_remarks)
         .runs(chosen, [a] { return run(*a); });
 }
 

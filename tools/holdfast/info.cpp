@@ -133,7 +133,7 @@ json json_of(const header_view& v, bool busy) {
     return j;
 }
 
-int run(const std::string& path, bool as_json) {
+int inform(const std::string& path, bool as_json) {
     const auto v = header_view::read(path);
     if (!v) {
         if (as_json) say_json(json{{"file", path}, {"error", to_json(v.error())}});
@@ -168,7 +168,7 @@ int run(const std::string& path, bool as_json) {
     return heap ? 0 : complain(heap.error());
 }
 
-constexpr const char* remarks =
+constexpr const char* info_remarks =
     "Never changes the file. Of a damaged region it prints what can be read, then says what is\n"
     "wrong, with the exit code that an opening would have. Of a region that is open in another\n"
     "process it prints the header (exit code 5).";
@@ -181,8 +181,8 @@ void add_info(CLI::App& app, action& chosen) {
     verb_line(app, "info", "Tell what a region holds, from its header and heap")
         .name("FILE", *path, "The region")
         .json(*as_json)
-        .remarks(remarks)
-        .runs(chosen, [path, as_json] { return run(*path, *as_json); });
+        .remarks(info_remarks)
+        .runs(chosen, [path, as_json] { return inform(*path, *as_json); });
 }
 
 }  // namespace hf::tool

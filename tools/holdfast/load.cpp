@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "dump/dump.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
-#include "dump/dump.hpp"
 #include "text_file.hpp"
 #include "verb.hpp"
 
@@ -91,7 +91,7 @@ int run(const load_arguments& a) {
     return 0;
 }
 
-constexpr const char* remarks =
+constexpr const char* load_remarks =
     "A dump that was cut off or altered is refused, and changes nothing: FILE is there when\n"
     "it is complete, or not at all. Until then it is called FILE.partial; what a killed load\n"
     "leaves of that, the next one removes. With --into-existing the whole dump is verified\n"
@@ -113,7 +113,7 @@ void add_load(CLI::App& app, action& chosen) {
         .not_both("--new-cas", "--into-existing")
         .not_both("--force", "--into-existing")
         .json(a->as_json)
-        .remarks(remarks)
+        .remarks(load_remarks)
         .runs(chosen, [a] { return run(*a); });
 }
 

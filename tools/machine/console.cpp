@@ -7,7 +7,7 @@ namespace hf::machine {
 namespace {
 
 /// An emulated machine is some thirty times slower than this one, and may share it.
-constexpr auto usual_patience = std::chrono::seconds(180);
+constexpr auto console_patience = std::chrono::seconds(180);
 
 int number_in(std::string_view text) {
     int n = -1;
@@ -55,7 +55,7 @@ result<answer> console::command(const std::vector<std::string>& words) {
     if (auto sent = begin(words); !sent) return tl::unexpected(sent.error());
     answer a;
     for (;;) {
-        const auto line = read(usual_patience);
+        const auto line = read(console_patience);
         if (!line) return tl::unexpected(line.error());
         if (line->starts_with("| ")) a.output += line->substr(2) + "\n";
         if (line->starts_with("= ")) {
@@ -72,7 +72,7 @@ result<void> console::await_serving() {
                             "exit status " + std::to_string(server_status_), server_output_,
                             "keep the disk's image and open it by hand"});
         }
-        const auto line = read(usual_patience);
+        const auto line = read(console_patience);
         if (!line) return tl::unexpected(line.error());
     }
     return {};
@@ -80,7 +80,7 @@ result<void> console::await_serving() {
 
 result<int> console::await_server_end() {
     while (server_status_ < 0) {
-        const auto line = read(usual_patience);
+        const auto line = read(console_patience);
         if (!line) return tl::unexpected(line.error());
     }
     return server_status_;

@@ -12,8 +12,8 @@
 namespace hf::test {
 namespace {
 
-constexpr inspection::root_name tree_root{engine<incll_discipline>::root_name,
-                                          engine<incll_discipline>::root_type};
+constexpr inspection::root_name fuzzed_root{engine<incll_discipline>::root_name,
+                                            engine<incll_discipline>::root_type};
 
 void read_file(const std::string& path, std::string& into) {
     into.resize(std::filesystem::file_size(path));
@@ -133,7 +133,7 @@ tally look_at_variants(const std::string& path, u64 seed, unsigned variants) {
             write_at(path, d.offset, d.bytes);
             expected.replace(d.offset, d.bytes.size(), d.bytes);
         }
-        const inspection looked = inspection::open(path, tree_root);
+        const inspection looked = inspection::open(path, fuzzed_root);
         bool found = false;
         if (looked.is_open()) found = !looked.audit().ok();
         if (looked.refusal()) {

@@ -9,6 +9,7 @@
 
 #include "base/random.hpp"
 #include "index/masstree/tree_fixture.hpp"
+#include "support/effort.hpp"
 
 namespace hf::test {
 namespace {
@@ -246,17 +247,17 @@ void recover_under_load(bool updates_only, u64 hint_memory = 0) {
 }
 
 TEST(tree_threads_recovery, leaves_are_recovered_under_readers_and_writers) {
-    for (int round = 0; round < 5; ++round) recover_under_load(false);
+    for (int round = 0; round < hf::test::effort(5); ++round) recover_under_load(false);
 }
 
 TEST(tree_threads_recovery, leaves_that_hints_lead_to_are_recovered_under_readers_and_writers) {
-    for (int round = 0; round < 5; ++round) {
+    for (int round = 0; round < hf::test::effort(5); ++round) {
         recover_under_load(round % 2 == 0, with_hints<incll_discipline>::hint_memory);
     }
 }
 
 TEST(tree_threads_recovery, leaves_with_value_logs_alone_are_recovered_under_readers_and_writers) {
-    for (int round = 0; round < 5; ++round) recover_under_load(true);
+    for (int round = 0; round < hf::test::effort(5); ++round) recover_under_load(true);
 }
 
 }  // namespace

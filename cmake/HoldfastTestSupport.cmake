@@ -1,0 +1,19 @@
+# What test programs share (tests/support): their main, with its watchdog; scratch.cpp; headers.
+
+add_library(hf_test_support STATIC tests/support/main.cpp tests/support/watchdog.cpp)
+target_link_libraries(hf_test_support PUBLIC hf_headers GTest::gtest)
+target_include_directories(hf_test_support PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+
+add_library(hf_test_scratch STATIC tests/scratch.cpp)
+target_link_libraries(hf_test_scratch PUBLIC hf_test_support hf_region)
+target_include_directories(hf_test_scratch PUBLIC "${PROJECT_SOURCE_DIR}/src")
+
+# A program, for its flags are to be those of programs.
+if("tests" IN_LIST HF_TOGETHER)
+  file(CONFIGURE OUTPUT test_headers.cpp CONTENT "int main() {}\n" @ONLY)
+  add_executable(hf_test_headers "${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp")
+  target_link_libraries(hf_test_headers PRIVATE hf_headers GTest::gtest)
+  hf_compiled_as(hf_test_headers tests)
+  target_precompile_headers(hf_test_headers PRIVATE
+    "${PROJECT_SOURCE_DIR}/tests/support/test_headers.hpp")
+endif()
