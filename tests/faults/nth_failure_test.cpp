@@ -18,7 +18,7 @@
 #include "faults/nth_failure.hpp"
 #include "map/copy.hpp"
 #include "scratch.hpp"
-#include "support/machine.hpp"
+#include "storm/machine.hpp"
 
 namespace hf::test {
 namespace {
@@ -239,7 +239,7 @@ class every_call : public ::testing::TestWithParam<scenario> {
         }
         const double share =
             GetParam().what == nth::kind::allocation ? (on_file ? 10 : 40) : (on_file ? 1 : 5);
-        const auto most = static_cast<std::size_t>(std::max(1.0, share * effort()));
+        const auto most = static_cast<std::size_t>(std::max(1.0, effort(share)));
         std::vector<u64> all;
         for (const auto& [name, numbers] : of_name) {
             const std::size_t count = std::min(most, numbers.size());

@@ -29,9 +29,9 @@ namespace {
 
 using lab::bytes;
 
-constexpr u64 lines = 512;
+constexpr u64 base_lines = 512;
 constexpr u64 epochs = 24;
-constexpr journal::geometry small{journal::page, 4};
+constexpr journal::geometry tight{journal::page, 4};
 
 /// What both disks share.
 struct power {
@@ -41,7 +41,7 @@ struct power {
     u64 full_from = ~u64{0};  ///< calls in which there is no room
     u64 full_until = 0;
     lab::model_disk journal{bytes{}};
-    lab::model_disk base{bytes(lines * line_size)};
+    lab::model_disk base{bytes(base_lines * line_size)};
     struct image {
         bytes journal;
         bytes base;
@@ -123,7 +123,7 @@ class journal_life {
     u64 run() {
         auto started = journal::redo_journal::start(std::make_unique<shared_disk>(p_, p_->journal),
                                                     std::make_unique<shared_disk>(p_, p_->base),
-                                                    {{7}, 3}, 0, small);
+                                                    {{7}, 3}, 0, tight);
         EXPECT_TRUE(started) << started.error().to_string();
         if (!started) return 0;
         named_at_ = p_->calls;
@@ -173,7 +173,7 @@ class journal_life {
     }
 
     void expect_applied(const bytes& base) {
-        for (u64 line = 0; line < lines; ++line) {
+        for (u64 line = 0; line < base_lines; ++line) {
             const auto same = [&](const bytes& end) {
                 const auto at = static_cast<std::ptrdiff_t>(line * line_size);
                 return std::equal(base.begin() + at, base.begin() + at + line_size,
@@ -189,7 +189,7 @@ class journal_life {
     void end_epoch(journal::redo_journal& redo, u64 epoch) {
         const u64 changes = 1 + random_.below(random_.below(3) == 0 ? 200 : 20);
         for (u64 i = 0; i < changes; ++i) {
-            const u64 line = random_.below(lines);
+            const u64 line = random_.below(base_lines);
             memory_[line * line_size + random_.below(line_size)] =
                 static_cast<std::byte>(random_());
             dirty_.note(memory_.data() + line * line_size, 1);
@@ -203,8 +203,8 @@ class journal_life {
 
     xoshiro256ss random_;
     std::shared_ptr<power> p_ = std::make_shared<power>();
-    bytes memory_ = bytes(lines * line_size);
-    dirty_set dirty_{memory_.data(), lines* line_size};
+    bytes memory_ = bytes(base_lines * line_size);
+    dirty_set dirty_{memory_.data(), base_lines* line_size};
     std::vector<bytes> ends_;
     u64 named_at_ = 0;
 };

@@ -10,8 +10,8 @@
 
 #include "base/random.hpp"
 #include "scratch.hpp"
-#include "support/machine.hpp"
-#include "support/shadow_memory.hpp"
+#include "storm/machine.hpp"
+#include "storm/shadow_memory.hpp"
 
 namespace hf::test {
 

@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "storm/crash_fixture.hpp"
-#include "support/sync_points.hpp"
+#include "storm/sync_points.hpp"
 
 namespace hf::test {
 namespace {

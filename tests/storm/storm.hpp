@@ -28,8 +28,8 @@
 #include "base/random.hpp"
 #include "scratch.hpp"
 #include "storm/population.hpp"
-#include "support/machine.hpp"
-#include "support/shadow_memory.hpp"
+#include "storm/machine.hpp"
+#include "storm/shadow_memory.hpp"
 
 namespace hf::test {
 

@@ -1,4 +1,4 @@
-// support/shadow_memory.hpp: what a region's medium holds, while threads run at full speed.
+// storm/shadow_memory.hpp: what a region's medium holds, while threads run at full speed.
 //
 // Purpose. A second copy of a region's bytes that gets what was flushed and then fenced by the same
 //  thread, and nothing else: the least that a medium may hold. Threads, caches and stores are the

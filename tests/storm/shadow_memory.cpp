@@ -1,4 +1,4 @@
-#include "support/shadow_memory.hpp"
+#include "storm/shadow_memory.hpp"
 
 #include <sys/mman.h>
 #include <x86intrin.h>

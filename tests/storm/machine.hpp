@@ -1,4 +1,4 @@
-// support/machine.hpp: a map together with what stands behind it, for tests of the whole house.
+// storm/machine.hpp: a map together with what stands behind it, for tests of the whole house.
 //
 // The one place of these tests that knows how a region is opened and how an epoch is ended.
 #pragma once
