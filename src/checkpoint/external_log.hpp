@@ -71,8 +71,8 @@ class log_writer {
     /// Takes over the segments of lane `owner`, found in the region's directory.
     void attach(region& r, u16 owner);
 
-    /// Logs the objects as they are now; on return all are durable (L1). All or, on error, none. For
-    /// want of ordinary memory the process ends: the caller holds nodes' locks.
+    /// Logs the objects as they are now; on return all are durable (L1). All or, on error, none.
+    /// For want of ordinary memory the process ends: the caller holds nodes' locks.
     [[nodiscard]] result<void> append(std::span<const log_object> objects, u64 epoch) noexcept;
 
     [[nodiscard]] u64 entries() const noexcept { return entries_.load(std::memory_order_relaxed); }

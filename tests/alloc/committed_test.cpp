@@ -243,10 +243,12 @@ TEST_F(committed_test, a_reservation_leaves_no_trace_until_it_is_committed) {
         EXPECT_TRUE(before == medium());
         b.cancel();
     }
-    heap_batch b(*heap_);
-    static_cast<void>(must(b.reserve(1'000'000)));
-    EXPECT_TRUE(before == medium());
-    open();  // without an end
+    {
+        heap_batch b(*heap_);
+        static_cast<void>(must(b.reserve(1'000'000)));
+        EXPECT_TRUE(before == medium());
+    }
+    open();
     expect_owned({});
 }
 

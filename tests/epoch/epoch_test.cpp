@@ -78,7 +78,8 @@ TEST_F(epoch_test, what_a_discipline_adds_is_in_the_superblock_when_the_session_
     opened_ = must(open_region(file, test::small_options()));
     const u64 generation = opened_.file->super().generation;
     epochs_ = must(epoch_manager::open(opened_, {.epoch = no_clock}));
-    must(epochs_->start([](layout::superblock& s) { layout::write_area(s.discipline_area, u64{77}); }));
+    must(epochs_->start(
+        [](layout::superblock& s) { layout::write_area(s.discipline_area, u64{77}); }));
     EXPECT_EQ(layout::read_area<u64>(opened_.file->super().discipline_area), 77U);
     EXPECT_EQ(opened_.file->super().generation, generation + 1);
 }

@@ -346,9 +346,15 @@ TEST_F(flipped_bits, damaged_names_of_roots_are_errors) {
     std::memset(header->roots[0].name, 'x', sizeof header->roots[0].name);
     EXPECT_EQ(judged().error().code, errc::corrupt);
     std::memset(header->roots[0].name, 0, sizeof header->roots[0].name);
+    EXPECT_EQ(judged().error().where, "f at offset " + std::to_string(0x3000));
+    header->roots[0].value = 0;
     header->roots[3].name[0] = 'x';
+    EXPECT_TRUE(judged()) << "a name without a value is what a crash may leave";
+    header->roots[3].value = 1;
     EXPECT_EQ(judged().error().where, "f at offset " + std::to_string(0x3000 + 3 * 64));
+    header->roots[3].value = 0;
     header->roots[3].name[0] = 0;
+    header->roots[0].value = 1;
     header->roots[0].name[0] = 'x';
     header->roots[0].name[9] = 'y';
     EXPECT_EQ(judged().error().code, errc::corrupt);

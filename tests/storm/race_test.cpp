@@ -132,9 +132,9 @@ TEST_F(race, nobody_enters_an_epoch_before_the_last_one_is_counted) {
     end_epoch();
     put("one", "2");
     sync_points points;
-    points.hold("checkpoint E1");  // everything is durable but the number
+    points.hold("epoch E1");  // everything is durable but the number
     std::thread boundary([&] { m().end_epoch(); });
-    points.await("checkpoint E1");
+    points.await("epoch E1");
     std::atomic<bool> entered{false};
     std::thread writer([&] {
         must(m()->put("two", "2"));
@@ -144,7 +144,7 @@ TEST_F(race, nobody_enters_an_epoch_before_the_last_one_is_counted) {
     EXPECT_FALSE(entered);
     EXPECT_LT(m()->durable_epoch(), m()->current_epoch());
     shadow().cut(file);  // here: the epoch has failed
-    points.release("checkpoint E1");
+    points.release("epoch E1");
     boundary.join();
     writer.join();
     crash(evicted::nothing);
@@ -155,13 +155,13 @@ TEST_F(race, an_epoch_is_announced_only_after_it_is_counted) {
     open({});
     put("one", "1");
     sync_points points;
-    points.hold("checkpoint E2");
+    points.hold("epoch E2");
     const u64 ending = m().epoch();
     std::thread boundary([&] { m().end_epoch(); });
-    points.await("checkpoint E2");
+    points.await("epoch E2");
     EXPECT_LT(m()->durable_epoch(), ending);
     shadow().cut(file);
-    points.release("checkpoint E2");
+    points.release("epoch E2");
     boundary.join();
     crash(evicted::nothing);
     expect_kept("cut after the epoch was counted");

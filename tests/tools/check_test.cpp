@@ -34,7 +34,7 @@ class check : public ::testing::Test {
     /// The offset of the tree's root, as the directory of roots has it.
     std::uint64_t root() const {
         std::uint64_t value = 0;
-        std::memcpy(&value, read_file(file).data() + 0x3000 + 24, sizeof value);
+        std::memcpy(&value, read_file(file).data() + 0x3000 + 40, sizeof value);
         return value;
     }
 };

@@ -151,8 +151,8 @@ consteval bool is_adapter() {
                   "the adapter lacks a hook of writers: begin_update, before_value_change, "
                   "before_removal, choose_slot_for_insert, log_nodes, is_logged or publish");
     static_assert(adapter_with_hooks_of_fresh_memory<A>,
-                  "the adapter lacks filled, founded_leaf, fresh_leaf, fresh_interior, turned_leaf or "
-                  "turned_interior");
+                  "the adapter lacks filled, founded_leaf, fresh_leaf, fresh_interior, turned_leaf "
+                  "or turned_interior");
     static_assert(adapter_with_hooks_of_audits<A>,
                   "the adapter lacks recover_for_audit, audit_leaf or audit_interior");
     return true;
