@@ -69,6 +69,14 @@ extern constinit std::atomic<std::uint64_t> arena_bytes;
            0;
 }
 
+/// The distance of p from the start of the region in which the word at `at` is to keep it; 0 for
+/// null. Ends the process where both are not in one region.
+[[nodiscard]] inline std::uint64_t offset_for(const void* at, const void* p) {
+    if (p == nullptr) return 0;
+    if (!same_region(at, p) || !is_persistent(p)) detail::refuse_pointer(at, p);
+    return reinterpret_cast<std::uint64_t>(p) & window_mask;
+}
+
 /// A pointer that lies in a region and points into the same region. 8 bytes; all zeros are null. It
 /// keeps nothing alive and logs nothing: under checkpointing, change it as you change any word.
 template <class T>
@@ -92,11 +100,7 @@ class offset_pointer {
         const std::uint64_t offset = offset_.load(std::memory_order_acquire);
         return offset == 0 ? nullptr : reinterpret_cast<T*>(window_base(this) + offset);
     }
-    void set(T* p) {
-        if (p == nullptr) return offset_.store(0, std::memory_order_release);
-        if (!same_region(this, p) || !is_persistent(p)) detail::refuse_pointer(this, p);
-        offset_.store(reinterpret_cast<std::uint64_t>(p) & window_mask, std::memory_order_release);
-    }
+    void set(T* p) { offset_.store(offset_for(this, p), std::memory_order_release); }
     /// Bytes from the region's start; 0: null.
     [[nodiscard]] std::uint64_t offset() const noexcept {
         return offset_.load(std::memory_order_acquire);

@@ -1,0 +1,17 @@
+// checkpoint/inspect.hpp: what stands behind an hf::checkpointed, for tests and the crash lab.
+#pragma once
+
+#include "checkpoint/opening.hpp"
+
+#include <holdfast/checkpoint.hpp>
+
+namespace hf {
+
+struct checkpointed_inspection {
+    /// Lives as long as the file is open.
+    [[nodiscard]] static checkpointed_region& region_of(checkpointed& file) noexcept;
+    /// Lets go of the file as a crash of the process would: nothing is ended, nothing is closed.
+    static void abandon(checkpointed& file) noexcept;
+};
+
+}  // namespace hf
