@@ -27,7 +27,8 @@ std::vector<const target_description*> arguments::chosen() const {
     };
     std::vector<const target_description*> found;
     for (const target_description& d : all) {
-        if ((named(d.name) || named("all")) && (room.empty() || room == d.room)) {
+        const bool is_meant = named(d.name) || named(d.room) || named("all");
+        if (is_meant && (room.empty() || room == d.room)) {
             found.push_back(&d);
         }
     }

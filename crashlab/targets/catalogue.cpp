@@ -1,6 +1,7 @@
 #include "crashlab/targets/committed_cases.hpp"
 #include "crashlab/targets/journal_cases.hpp"
 #include "crashlab/targets/tree.hpp"
+#include "structure_targets.hpp"
 
 namespace hf::lab {
 
@@ -19,6 +20,8 @@ const std::vector<target_description>& all_targets() {
         for (const auto* cases : {&committed_cases(), &journal_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
+        const auto structures = example::structure_cases();
+        found.insert(found.end(), structures.begin(), structures.end());
         return found;
     }();
     return all;

@@ -34,7 +34,9 @@ class queue {
         auto* const fresh = new (*memory) node;
         fresh->size = bytes.size();
         std::memcpy(fresh->bytes(), bytes.data(), bytes.size());
+#ifndef EXAMPLE_FORGETS_TO_NOTE  // a seeded mistake: the crash lab must find it
         op.note(fresh, sizeof(node) + bytes.size());
+#endif
         if (node* const last = root_.last.get(op)) {
             last->next.set(op, fresh);
         } else {

@@ -106,7 +106,6 @@ class alignas(64) lane {
     [[nodiscard]] std::span<const u64> once() const noexcept { return {once_.data(), once_count_}; }
     /// The lists are empty again (L2).
     void reset_lists() noexcept {
-        HF_ASSERT(!presence.is_up(), "L2: lines are forgotten while their lane's owner is inside");
         sticky_.clear();
         preflushed_ = 0;
         once_count_ = 0;

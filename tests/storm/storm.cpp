@@ -17,6 +17,7 @@ class volatile_words {
     void learn(machine& m) {
         runs_.clear();
         m.each_run([&](u64 offset, const page_run& run) { runs_.emplace_back(offset, run); });
+        root_ = m.behind().tree().root();
     }
     /// Whether [page, page + 64 KiB) is to be compared at all.
     [[nodiscard]] bool is_watched(u64 page) const {
@@ -26,7 +27,8 @@ class volatile_words {
     }
     [[nodiscard]] bool may_differ(u64 word) const {
         const auto* run = run_of(word);
-        if (run == nullptr || run->second.use != page_use::slab) return run == nullptr;
+        if (run == nullptr || word == root_) return true;  // the root lies in the heap's own pages
+        if (run->second.use != page_use::slab) return false;
         return run->second.size_class == node_class &&
                (word - run->first) % masstree_detail::node_block == block_header_size;
     }
@@ -39,6 +41,7 @@ class volatile_words {
         return nullptr;
     }
     std::vector<std::pair<u64, page_run>> runs_;
+    u64 root_ = 0;  ///< its version word comes first
 };
 
 }  // namespace

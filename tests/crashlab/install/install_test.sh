@@ -9,14 +9,15 @@ readonly cmake=$1 source=$2 build=$3 compiler=$4 work=$5
 rm -rf "$work"
 mkdir -p "$work/consumer"
 "$cmake" --install "$build" --component crashlab --prefix "$work/prefix" >"$work/install.log"
-cp "$source"/examples/crash_lab/*.[ch]pp "$work/consumer"
+cp "$source"/examples/crash_lab/*.[ch]pp "$source"/examples/checkpoint/{queue,hash_map}.hpp \
+    "$work/consumer"
 
 cat >"$work/consumer/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)
 project(consumer LANGUAGES CXX)
 find_package(holdfast REQUIRED COMPONENTS crashlab)
 foreach(name IN ITEMS queue broken_queue)
-  add_library(${name}_target STATIC queue_target.cpp)
+  add_library(${name}_target STATIC structure_targets.cpp)
   holdfast_instrument(${name}_target)
   target_link_libraries(${name}_target PUBLIC holdfast::crashlab)
   add_executable(${name} main.cpp)
@@ -38,15 +39,15 @@ must_be_wrong() {
 }
 
 say "the queue comes through"
-./queue --rounds 1 --seed 3 --json queue.json --html queue.html | tail -1
+./queue --target structures.queue --rounds 1 --seed 3 --json queue.json --html queue.html | tail -1
 grep -q '"states"' queue.json
 grep -q '</html>' queue.html
 ./queue --lint >/dev/null
 
 say "the broken queue is found, minimised, and says how to repeat that"
-must_be_wrong ./broken_queue --rounds 1 --seed 3 --html broken.html >found.txt
+must_be_wrong ./broken_queue --target structures.queue --rounds 1 --seed 3 --html broken.html >found.txt
 grep VIOLATION found.txt
-line=$(grep -o "[^ ]*broken_queue --target queue --seed [0-9]* --replay '[^']*'" found.txt)
+line=$(grep -o "[^ ]*broken_queue --target structures.queue --seed [0-9]* --replay '[^']*'" found.txt)
 grep -q 'o violation' broken.html
 
 say "repeated, it is drawn"

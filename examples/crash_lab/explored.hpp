@@ -1,0 +1,158 @@
+// explored.hpp: a structure of one's own under checkpointing, explored step by step: a workload,
+// what must be found after a crash, and the questions that find it out.
+//
+// S is the structure with what it must hold, both beside each other:
+//
+//     struct S {
+//         explicit S(hf::checkpointed& file);
+//         using model = ...;                          // a plain structure that says what is right
+//         void act(model&, std::uint64_t dice);       // does the same to both
+//         static constexpr unsigned questions = ...;
+//         void check(const model&, unsigned question);  // throws violation
+//     };
+#pragma once
+
+#include "checkpoint/inspect.hpp"
+
+#include <holdfast/checkpoint.hpp>
+#include <holdfast/crashlab/target.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+namespace example {
+
+using hf::lab::require;
+using hf::lab::violation;
+
+// Step 1. The structure beside a plain one. After a crash it must be as it was at the end of an
+// epoch, so the model is kept for the end of each one.
+template <class S>
+class session {
+   public:
+    void open() {
+        hf::checkpointed_options o;
+        o.epoch = std::chrono::microseconds(0);  // no clock: epochs end when we say so
+        o.recovery_threads = 1;
+        o.region.initial_size = std::uint64_t{16} << 20;  // the lab's memory has room for 64 MiB
+        o.region.flush = hf::flush_policy::always;
+        auto opened = hf::checkpointed::open(hf::lab::file_path, o);
+        if (!opened) throw violation(opened.error().to_string());
+        file_ = std::make_unique<hf::checkpointed>(std::move(*opened));
+        structure_ = std::make_unique<S>(*file_);
+    }
+    void crash() {  // without a word: nothing is closed
+        structure_.reset();
+        hf::checkpointed_inspection::abandon(*file_);
+        file_.reset();
+    }
+    void act(std::uint64_t dice) { structure_->act(now_, dice); }
+    void end_epoch() {
+        ends_[file_->current_epoch()] = now_;
+        file_->end_epoch();
+    }
+    void mend() {  // it ends an epoch, too
+        ends_[file_->current_epoch()] = now_;
+        structure_->mend();
+    }
+
+    // Step 2. Which epoch did recovery come back to, and may it? An epoch that crashed counts as
+    // over, with all that it did undone.
+    void adopt(std::uint64_t announced) {
+        const bool undone = region().checkpoint().needs_recovery();
+        const std::uint64_t end = file_->durable_epoch() - (undone ? 1 : 0);
+        require(end >= announced, "an epoch that was announced as durable is lost");
+        const auto after = ends_.upper_bound(end);
+        now_ = after == ends_.begin() ? typename S::model{} : std::prev(after)->second;
+        ends_.erase(after, ends_.end());
+    }
+
+    // Step 3. Questions.
+    void check(unsigned question) { structure_->check(now_, question); }
+    // They are asked one after the other on the same survivor, and the lab puts only the region's
+    // memory back: what a question left in ordinary memory must go, too.
+    void forget() { region().epochs().my_lane().reset_lists(); }
+    [[nodiscard]] session next() const {
+        session s;
+        s.ends_ = ends_;
+        return s;
+    }
+
+   private:
+    hf::checkpointed_region& region() { return hf::checkpointed_inspection::region_of(*file_); }
+
+    std::unique_ptr<hf::checkpointed> file_;
+    std::unique_ptr<S> structure_;
+    typename S::model now_;
+    std::map<std::uint64_t, typename S::model> ends_;
+};
+
+// Step 4. What recovery made of one image. Making it is the recovery.
+template <class S>
+class structure_survivor final : public hf::lab::survivor {
+   public:
+    structure_survivor(session<S> s, std::uint64_t announced) : session_(std::move(s)) {
+        session_.open();
+        session_.adopt(announced);
+    }
+    void crash() override { session_.crash(); }
+    std::unique_ptr<hf::lab::survivor> recover(std::uint64_t announced) override {
+        return std::make_unique<structure_survivor>(session_.next(), announced);
+    }
+    // Each is explored by itself, with all contents of just the lines that it reads.
+    [[nodiscard]] unsigned questions() const override { return S::questions; }
+    void ask(unsigned number) override { session_.check(number); }
+    void forget() override { session_.forget(); }
+    // Everything at once, on whole images.
+    void inspect() override {
+        for (unsigned q = 0; q < S::questions; ++q) session_.check(q);
+    }
+    // More work: it uses what recovery left, and is itself cut short by crashes.
+    void work_on() override {
+        session_.act(1);
+        session_.act(5);
+        session_.mend();
+        session_.act(2);
+        session_.end_epoch();
+        session_.act(3);
+    }
+
+   private:
+    session<S> session_;
+};
+
+// Step 5. The workload. All of it must follow from the seed.
+template <class S>
+class structure_target final : public hf::lab::target {
+   public:
+    explicit structure_target(std::uint64_t seed) : random_(seed) {}
+
+    void prepare() override {  // durable before the trace begins
+        session_.open();
+        for (int i = 0; i < 6; ++i) session_.act(draw());
+        session_.end_epoch();
+    }
+    void run() override {  // recorded; it ends in the middle of an epoch
+        for (unsigned turn = 1; turn <= 14; ++turn) {
+            session_.act(draw());
+            if (turn % 6 == 0) session_.end_epoch();
+        }
+    }
+    void crash() override { session_.crash(); }
+    std::unique_ptr<hf::lab::survivor> recover(std::uint64_t announced) override {
+        return std::make_unique<structure_survivor<S>>(session_.next(), announced);
+    }
+
+   private:
+    /// A linear congruential generator; its upper bits are random enough.
+    std::uint64_t draw() {
+        random_ = random_ * 6364136223846793005U + 1442695040888963407U;
+        return random_ >> 33;
+    }
+
+    session<S> session_;
+    std::uint64_t random_;
+};
+
+}  // namespace example

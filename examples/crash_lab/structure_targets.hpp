@@ -1,0 +1,13 @@
+// structure_targets.hpp: the queue and the hash map of examples/checkpoint, and a logged object, as
+// the crash lab wants to see them.
+#pragma once
+
+#include <holdfast/crashlab/target.hpp>
+
+#include <vector>
+
+namespace example {
+
+[[nodiscard]] std::vector<hf::lab::target_description> structure_cases();
+
+}  // namespace example
