@@ -1,4 +1,4 @@
-// YCSB (paper 000, section 6): every discipline in one process, repetitions interleaved.
+// YCSB (Cohen et al., ASPLOS 2019, section 6): every discipline in one process, repetitions interleaved.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// model/line.hpp: what one cache line may hold on the medium after a crash (PCSO, paper 000,
+// model/line.hpp: what one cache line may hold on the medium after a crash (PCSO, Cohen et al.,
 // section 2.1).
 //
 // Model. A line has a floor, the content that has surely reached the medium, and a list of stores
