@@ -1,13 +1,14 @@
 #include "bench/bench_command.hpp"
 
+#include "bench/processor.hpp"
+#include "bench/run.hpp"
+
+#include <nlohmann/json.hpp>
+
 #include <unistd.h>
 
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
-
-#include "bench/processor.hpp"
-#include "bench/run.hpp"
 
 namespace hf::bench {
 

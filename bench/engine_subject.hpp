@@ -1,12 +1,6 @@
 // bench/engine_subject.hpp: the measured loop over engine<D>.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <optional>
-#include <thread>
-
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "bench/processor.hpp"
@@ -14,6 +8,12 @@
 #include "map/engine.hpp"
 #include "persist/counters.hpp"
 #include "sync/spin_lock.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <optional>
+#include <thread>
 
 namespace hf::bench {
 
@@ -90,8 +90,9 @@ result<bool> engine_subject<D>::put(std::string_view key) {
     auto& tree = machine_->tree();
     operation op(machine_->checkpoint());
     auto fresh = tree.make_record(op, key, value_);
-    if (!fresh) [[unlikely]]
+    if (!fresh) [[unlikely]] {
         return tl::unexpected(fresh.error());
+    }
     const u64 record = *fresh;
     auto done = tree.update(
         op, key, [record](const auto*) { return decision{decision::action::store, record}; });
@@ -184,8 +185,9 @@ void engine_subject<D>::watch_pauses(const meeting& m, unsigned threads, measure
     for (bool over = false; !over;) {
         over = m.left.load() >= threads;
         const u64 now = epochs.current_epoch();
-        if (now != seen)
+        if (now != seen) {
             into.pauses_us.push_back(static_cast<double>(epochs.last_pause_ns()) / 1e3);
+        }
         seen = now;
         if (!over) std::this_thread::sleep_for(nap);
     }

@@ -1,13 +1,13 @@
 #include "bench/environment.hpp"
 
+#include "bench/processor.hpp"
+#include "persist/medium.hpp"
+
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
 #include <cstdlib>
 #include <fstream>
-
-#include "bench/processor.hpp"
-#include "persist/medium.hpp"
 
 #ifndef HF_VERSION
 #define HF_VERSION "unknown"

@@ -1,9 +1,9 @@
 // bench/environment.hpp: what a figure was measured on.
 #pragma once
 
-#include <string>
-
 #include "base/bits.hpp"
+
+#include <string>
 
 namespace hf::bench {
 

@@ -1,9 +1,9 @@
 #include "bench/operations.hpp"
 
-#include <array>
-
 #include "base/check.hpp"
 #include "bench/zipfian.hpp"
+
+#include <array>
 
 namespace hf::bench {
 

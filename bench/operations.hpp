@@ -5,11 +5,11 @@
 // of the key (three multiplications), the same for every discipline.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include "base/bits.hpp"
 
 namespace hf::bench {
 

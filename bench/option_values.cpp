@@ -1,11 +1,12 @@
 #include "bench/option_values.hpp"
 
+#include "epoch/options.hpp"
+
 #include <CLI/CLI.hpp>
+
 #include <charconv>
 #include <set>
 #include <sstream>
-
-#include "epoch/options.hpp"
 
 namespace hf::bench {
 

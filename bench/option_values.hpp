@@ -2,11 +2,11 @@
 // the parser of the command line catches.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <chrono>
 #include <string>
 #include <vector>
-
-#include "base/bits.hpp"
 
 namespace hf::bench {
 

@@ -1,9 +1,5 @@
 #include "bench/options.hpp"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <sstream>
-
 #include "alloc/size_class.hpp"
 #include "bench/option_values.hpp"
 #include "bench/processor.hpp"
@@ -11,6 +7,11 @@
 #include "epoch/options.hpp"
 #include "index/masstree/record.hpp"
 #include "persist/medium.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <sstream>
 
 namespace hf::bench {
 

@@ -1,16 +1,16 @@
 // bench/options.hpp: the command line of `holdfast bench`, checked.
 #pragma once
 
-#include <chrono>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <holdfast/result.hpp>
 
 #include "bench/compare/options.hpp"
 #include "bench/operations.hpp"
 #include "bench/scratch_space.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace hf::bench {
 

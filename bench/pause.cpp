@@ -1,14 +1,14 @@
 // What an epoch's end costs those who are at work: YCSB-A with every operation timed.
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-#include <ostream>
-
 #include "bench/processor.hpp"
 #include "bench/quantile.hpp"
 #include "bench/run.hpp"
 #include "bench/subject.hpp"
 #include "bench/table.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <ostream>
 
 namespace hf::bench {
 

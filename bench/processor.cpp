@@ -1,5 +1,7 @@
 #include "bench/processor.hpp"
 
+#include "base/clock.hpp"
+
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -10,8 +12,6 @@
 #include <chrono>
 #include <cstddef>
 #include <thread>
-
-#include "base/clock.hpp"
 
 namespace hf::bench {
 
@@ -75,13 +75,15 @@ interruptible::interruptible() noexcept {
     struct sigaction handler{};
     handler.sa_handler = on_signal;
     handler.sa_flags = static_cast<int>(SA_RESETHAND);
-    for (std::size_t i = 0; i < caught.size(); ++i)
+    for (std::size_t i = 0; i < caught.size(); ++i) {
         ::sigaction(caught[i], &handler, &handlers_before[i]);
+    }
 }
 
 interruptible::~interruptible() {
-    for (std::size_t i = 0; i < caught.size(); ++i)
+    for (std::size_t i = 0; i < caught.size(); ++i) {
         ::sigaction(caught[i], &handlers_before[i], nullptr);
+    }
 }
 
 }  // namespace hf::bench

@@ -1,9 +1,9 @@
 // bench/processor.hpp: cores to run on, and the cycle counter as a clock.
 #pragma once
 
-#include <vector>
-
 #include "base/bits.hpp"
+
+#include <vector>
 
 namespace hf::bench {
 

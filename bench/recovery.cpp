@@ -1,15 +1,6 @@
 // From a crash to the first answer (Cohen et al., ASPLOS 2019, section 6.3): a child process fills a
 // region, leaves an epoch with a given number of external-log entries unfinished, and is killed. What
 // it leaves is opened again and again, each time in a fresh copy.
-#include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
-#include <cstring>
-#include <nlohmann/json.hpp>
-#include <ostream>
-
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "bench/processor.hpp"
@@ -18,6 +9,16 @@
 #include "bench/subject.hpp"
 #include "bench/table.hpp"
 #include "map/engine.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <ostream>
 
 namespace hf::bench {
 
@@ -253,8 +254,9 @@ result<void> run_recovery(const options& o, std::ostream& out, nlohmann::json& j
     auto space = scratch_space::make(o.directory, o.huge);
     if (!space) return tl::unexpected(space.error());
     describe(o, *space, out, json);
-    if (o.disciplines.front() == "logged")
+    if (o.disciplines.front() == "logged") {
         return measure_recovery<logged_discipline>(o, *space, out, json);
+    }
     return measure_recovery<incll_discipline>(o, *space, out, json);
 }
 

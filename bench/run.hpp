@@ -1,12 +1,13 @@
 // bench/run.hpp: the measurements, from options to tables on `out` and JSON.
 #pragma once
 
-#include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
-
 #include <holdfast/result.hpp>
 
 #include "bench/options.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <iosfwd>
 
 namespace hf::bench {
 

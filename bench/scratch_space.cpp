@@ -1,5 +1,7 @@
 #include "bench/scratch_space.hpp"
 
+#include "base/os_error.hpp"
+
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
@@ -11,8 +13,6 @@
 #include <sstream>
 #include <system_error>
 #include <utility>
-
-#include "base/os_error.hpp"
 
 namespace hf::bench {
 

@@ -6,14 +6,14 @@
 // however that ends. It takes CAP_SYS_ADMIN.
 #pragma once
 
+#include <holdfast/result.hpp>
+
+#include "base/bits.hpp"
+
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-
-#include <holdfast/result.hpp>
-
-#include "base/bits.hpp"
 
 namespace hf::bench {
 

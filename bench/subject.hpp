@@ -5,18 +5,18 @@
 // everything written is durable: the last, partial epoch's write-back is paid for too.
 #pragma once
 
-#include <chrono>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <holdfast/options.hpp>
 #include <holdfast/result.hpp>
 
 #include "base/histogram.hpp"
 #include "bench/operations.hpp"
 #include "bench/scratch_space.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace hf::bench {
 

@@ -1,13 +1,13 @@
 #include "bench/table.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <nlohmann/json.hpp>
-#include <ostream>
-
 #include "bench/environment.hpp"
 #include "persist/medium.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <ostream>
 
 namespace hf::bench {
 

@@ -1,12 +1,13 @@
 // bench/table.hpp: rows of text in columns, and the block that says what they were measured on.
 #pragma once
 
-#include <iosfwd>
+#include "bench/options.hpp"
+
 #include <nlohmann/json_fwd.hpp>
+
+#include <iosfwd>
 #include <string>
 #include <vector>
-
-#include "bench/options.hpp"
 
 namespace hf::bench {
 

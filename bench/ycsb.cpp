@@ -1,14 +1,14 @@
 // YCSB (Cohen et al., ASPLOS 2019, section 6): every discipline in one process, repetitions interleaved.
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-#include <ostream>
-
 #include "bench/processor.hpp"
 #include "bench/quantile.hpp"
 #include "bench/run.hpp"
 #include "bench/subject.hpp"
 #include "bench/table.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <ostream>
 
 namespace hf::bench {
 

@@ -3,14 +3,14 @@
 // The first byte says how the rest is cut, and whether count and checksum of the end line are made
 // right, so that what lies behind them is reached. Nothing may crash; what is accepted, the writer
 // must write again byte for byte.
+#include "dump/dump_text.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
-
-#include "dump/dump_text.hpp"
 
 namespace {
 

@@ -6,6 +6,11 @@
 // right again, so that what lies behind them is reached. An opening for inspection, which runs the
 // whole recovery on a private copy, must end, change neither file, and be refused or come to a
 // sound region; with right checksums over wrong lines it may come to any region, but to no crash.
+#include "index/masstree/inspection.hpp"
+#include "journal/core.hpp"
+#include "journal/header.hpp"
+#include "map/engine.hpp"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,11 +23,6 @@
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include "index/masstree/inspection.hpp"
-#include "journal/core.hpp"
-#include "journal/header.hpp"
-#include "map/engine.hpp"
 
 namespace {
 

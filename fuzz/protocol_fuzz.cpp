@@ -4,6 +4,8 @@
 // The first two bytes say how the rest is cut, and how much a client may leave unread. Nothing may
 // crash; both conversations must come to the same answers, and the one that is bounded must keep to
 // its bound.
+#include "server/session.hpp"
+
 #include <stdlib.h>
 
 #include <algorithm>
@@ -16,8 +18,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include "server/session.hpp"
 
 namespace {
 

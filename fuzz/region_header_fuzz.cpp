@@ -4,12 +4,12 @@
 // three bytes of value. So a short input reaches every field, and the fuzzer need not guess
 // checksums: an edit may make them right again. Nothing may crash; what is accepted must be
 // consistent.
+#include "region/header.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-
-#include "region/header.hpp"
 
 namespace {
 

@@ -1,13 +1,13 @@
 // tests/must.hpp: results that a test takes for granted.
 #pragma once
 
+#include <holdfast/result.hpp>
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <type_traits>
 #include <utility>
-
-#include <holdfast/result.hpp>
 
 namespace hf::test {
 

@@ -1,5 +1,7 @@
 #include "scratch.hpp"
 
+#include "base/checksum.hpp"
+
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -12,8 +14,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-
-#include "base/checksum.hpp"
 
 namespace hf::test {
 

@@ -1,6 +1,8 @@
 // tests/scratch.hpp: directories, files and child processes for the tests of regions.
 #pragma once
 
+#include "region/region.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -9,8 +11,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "region/region.hpp"
 
 namespace hf::test {
 

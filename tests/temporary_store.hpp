@@ -2,7 +2,12 @@
 // and server.
 #pragma once
 
+#include <holdfast/store.hpp>
+
+#include "must.hpp"
+
 #include <gtest/gtest.h>
+
 #include <stdlib.h>
 
 #include <atomic>
@@ -13,10 +18,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-
-#include <holdfast/store.hpp>
-
-#include "must.hpp"
 
 namespace hf::test {
 

@@ -1,9 +1,4 @@
 // `holdfast bench compare`: Holdfast and its peers on one disk, in one process, in turns.
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-#include <ostream>
-
 #include "base/clock.hpp"
 #include "bench/compare/entrant.hpp"
 #include "bench/compare/io_count.hpp"
@@ -13,6 +8,11 @@
 #include "bench/run.hpp"
 #include "bench/subject.hpp"
 #include "bench/table.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <ostream>
 
 namespace hf::bench {
 

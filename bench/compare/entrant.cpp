@@ -1,13 +1,13 @@
 #include "bench/compare/entrant.hpp"
 
+#include "bench/compare/holdfast_contender.hpp"
+#include "bench/compare/peer_library.hpp"
+#include "bench/subject.hpp"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
-
-#include "bench/compare/holdfast_contender.hpp"
-#include "bench/compare/peer_library.hpp"
-#include "bench/subject.hpp"
 
 namespace hf::bench {
 

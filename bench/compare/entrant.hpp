@@ -1,14 +1,14 @@
 // bench/compare/entrant.hpp: who takes part in a comparison, and where its files lie.
 #pragma once
 
+#include "bench/compare/ledger.hpp"
+#include "bench/compare/options.hpp"
+#include "bench/peers/contender.hpp"
+
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "bench/compare/ledger.hpp"
-#include "bench/compare/options.hpp"
-#include "bench/peers/contender.hpp"
 
 namespace hf::bench {
 

@@ -1,14 +1,14 @@
 #include "bench/compare/holdfast_contender.hpp"
 
-#include <fmt/format.h>
-
-#include <optional>
-#include <thread>
-
 #include <holdfast/map.hpp>
 
 #include "bench/subject.hpp"
 #include "epoch/options.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <thread>
 
 namespace hf::bench {
 

@@ -5,10 +5,10 @@
 // are never written and do not count.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <filesystem>
 #include <string>
-
-#include "base/bits.hpp"
 
 namespace hf::bench {
 

@@ -11,11 +11,11 @@
 // needed. Times are of the time-stamp counter, which x86 keeps equal on all cores.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "base/bits.hpp"
 
 namespace hf::bench {
 

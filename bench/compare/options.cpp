@@ -1,12 +1,13 @@
 #include "bench/compare/options.hpp"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-
 #include "bench/compare/peer_library.hpp"
 #include "bench/compare/values.hpp"
 #include "bench/option_values.hpp"
 #include "bench/processor.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
 
 namespace hf::bench {
 

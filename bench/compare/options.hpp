@@ -1,15 +1,15 @@
 // bench/compare/options.hpp: the command line of `holdfast bench compare`, checked.
 #pragma once
 
+#include "bench/operations.hpp"
+#include "bench/peers/contender.hpp"
+
 #include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "bench/operations.hpp"
-#include "bench/peers/contender.hpp"
 
 // Another library's names.
 // NOLINTBEGIN(readability-identifier-naming)

@@ -1,12 +1,12 @@
 // bench/compare/peer_library.hpp: a peer's module, found beside the program and opened.
 #pragma once
 
+#include "bench/peers/contender.hpp"
+
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "bench/peers/contender.hpp"
 
 namespace hf::bench {
 

@@ -1,13 +1,13 @@
 #include "bench/compare/report.hpp"
 
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-#include <ostream>
-
 #include "bench/compare/entrant.hpp"
 #include "bench/quantile.hpp"
 #include "bench/table.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <ostream>
 
 namespace hf::bench {
 

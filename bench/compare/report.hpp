@@ -1,13 +1,14 @@
 // bench/compare/report.hpp: what a comparison has measured, as tables and as JSON.
 #pragma once
 
-#include <iosfwd>
-#include <nlohmann/json_fwd.hpp>
-#include <string>
-#include <vector>
-
 #include "bench/compare/options.hpp"
 #include "bench/compare/round.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <iosfwd>
+#include <string>
+#include <vector>
 
 namespace hf::bench {
 

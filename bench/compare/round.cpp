@@ -1,5 +1,9 @@
 #include "bench/compare/round.hpp"
 
+#include "base/clock.hpp"
+#include "bench/compare/values.hpp"
+#include "bench/processor.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +12,6 @@
 #include <optional>
 #include <thread>
 #include <vector>
-
-#include "base/clock.hpp"
-#include "bench/compare/values.hpp"
-#include "bench/processor.hpp"
 
 namespace hf::bench {
 
@@ -70,8 +70,9 @@ class client {
             const step s = steps[at];
             if (++at == steps.size()) at = 0;
             auto done = s.what() == action::put ? put(s.record()) : get(s.record());
-            if (!done) [[unlikely]]
+            if (!done) [[unlikely]] {
                 return fail(done.error(), m);
+            }
         }
     }
 

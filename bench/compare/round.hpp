@@ -11,12 +11,12 @@
 // watched record is noted in the ledger.
 #pragma once
 
-#include <chrono>
-
 #include "base/histogram.hpp"
 #include "bench/compare/ledger.hpp"
 #include "bench/operations.hpp"
 #include "bench/peers/contender.hpp"
+
+#include <chrono>
 
 namespace hf::bench {
 

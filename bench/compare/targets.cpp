@@ -1,14 +1,14 @@
 #include "bench/compare/targets.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <nlohmann/json.hpp>
-#include <ostream>
-
 #include "bench/compare/entrant.hpp"
 #include "bench/quantile.hpp"
 #include "bench/table.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <ostream>
 
 namespace hf::bench {
 

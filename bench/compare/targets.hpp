@@ -1,12 +1,13 @@
 // bench/compare/targets.hpp: what the medium `file` is to reach, held against what was measured.
 #pragma once
 
-#include <iosfwd>
+#include "bench/compare/report.hpp"
+
 #include <nlohmann/json_fwd.hpp>
+
+#include <iosfwd>
 #include <string>
 #include <vector>
-
-#include "bench/compare/report.hpp"
 
 namespace hf::bench {
 

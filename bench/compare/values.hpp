@@ -5,12 +5,12 @@
 // damaged, mixed of two writes, or another record's gives itself away.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "base/bits.hpp"
 
 namespace hf::bench {
 

@@ -1,12 +1,13 @@
 // What a write-back and a fence cost on this machine, in DRAM.
-#include <benchmark/benchmark.h>
-#include <sys/mman.h>
-
-#include <vector>
-
 #include "base/check.hpp"
 #include "base/random.hpp"
 #include "persist/medium.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <sys/mman.h>
+
+#include <vector>
 
 namespace hf::bench {
 

@@ -1,12 +1,12 @@
 // What the steps of an operation cost where every line is in the cache: a tree of a thousand
 // records.
-#include <benchmark/benchmark.h>
-
 #include "base/check.hpp"
 #include "bench/operations.hpp"
 #include "bench/scratch_space.hpp"
 #include "bench/zipfian.hpp"
 #include "map/engine.hpp"
+
+#include <benchmark/benchmark.h>
 
 namespace hf::bench {
 

@@ -12,6 +12,8 @@
 // left.
 #pragma once
 
+#include <holdfast/result.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -20,8 +22,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <holdfast/result.hpp>
 
 namespace hf::bench {
 

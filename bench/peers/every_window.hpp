@@ -4,6 +4,8 @@
 // store is behind by the window and one piece of work at most. The first error ends it.
 #pragma once
 
+#include <holdfast/result.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -12,8 +14,6 @@
 #include <mutex>
 #include <optional>
 #include <thread>
-
-#include <holdfast/result.hpp>
 
 namespace hf::bench {
 

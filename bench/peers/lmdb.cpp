@@ -1,10 +1,10 @@
 // LMDB as a contender. docs/benchmarks.md gives the reason of each setting.
+#include "bench/peers/contender.hpp"
+#include "bench/peers/every_window.hpp"
+
 #include <lmdb.h>
 
 #include <algorithm>
-
-#include "bench/peers/contender.hpp"
-#include "bench/peers/every_window.hpp"
 
 namespace hf::bench {
 

@@ -1,4 +1,7 @@
 // RocksDB as a contender. docs/benchmarks.md gives the reason of each setting.
+#include "bench/peers/contender.hpp"
+#include "bench/peers/every_window.hpp"
+
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
@@ -8,9 +11,6 @@
 
 #include <algorithm>
 #include <thread>
-
-#include "bench/peers/contender.hpp"
-#include "bench/peers/every_window.hpp"
 
 namespace hf::bench {
 

@@ -1,13 +1,15 @@
 // The command line, for hf_crash and for programs of one's own. See docs/crashlab.md.
+#include <holdfast/crashlab/main.hpp>
+
 #include "crashlab/command/campaign.hpp"
 #include "crashlab/command/options.hpp"
 #include "crashlab/command/telling.hpp"
 #include "crashlab/explore/guard.hpp"
 
-#include <fmt/format.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
-#include <holdfast/crashlab/main.hpp>
+#include <fmt/format.h>
+
+#include <unistd.h>
 
 #include <cstdio>
 #include <exception>

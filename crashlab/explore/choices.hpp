@@ -5,10 +5,10 @@
 // walks through all of them depth first. Other policies answer for themselves.
 #pragma once
 
+#include <holdfast/crashlab/target.hpp>
+
 #include "base/bits.hpp"
 #include "base/random.hpp"
-
-#include <holdfast/crashlab/target.hpp>
 
 #include <map>
 #include <vector>

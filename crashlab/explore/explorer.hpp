@@ -1,16 +1,13 @@
 // explore/explorer.hpp: walks through what a crash can leave behind, and has recovery judged.
 //
 // At each crash point of a trace (before every fence and sync, at each persist point and
-// announcement, at the end):
-//   lazily   recovery runs once for every combination of contents of the lines that it reads;
-//   behind
-//            each, every question once for every combination of what the question reads. Questions
-//            don't depend on one another, so the cost is a sum over them. Past the limits,
-//            combinations are drawn at random.
-//   whole    all lines old, all new, one differs, random: everything is inspected, the survivor
-//            works on.
-//   nested   some of the whole runs are themselves recorded, recovery included, and explored in the
-//            same way: a crash during recovery, and one during the recovery from that.
+// announcement, at the end): lazily   recovery runs once for every combination of contents of the
+// lines that it reads; behind each, every question once for every combination of what the question
+// reads. Questions don't depend on one another, so the cost is a sum over them. Past the limits,
+// combinations are drawn at random. whole    all lines old, all new, one differs, random:
+// everything is inspected, the survivor works on. nested   some of the whole runs are themselves
+// recorded, recovery included, and explored in the same way: a crash during recovery, and one
+// during the recovery from that.
 #pragma once
 
 #include "crashlab/explore/digest_set.hpp"

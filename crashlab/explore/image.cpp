@@ -102,8 +102,9 @@ void image::reading(u64 at, u64 size, u64, bool) {
     if (++accesses_ == most_accesses && on_endless != nullptr) on_endless();
     const u64 last = (at + size - 1) / line_size;
     for (u64 line = at / line_size; line <= last; ++line) {
-        if ((state_[line] & unsure) != 0) [[unlikely]]
+        if ((state_[line] & unsure) != 0) [[unlikely]] {
             decide(line);
+        }
     }
 }
 
@@ -116,8 +117,9 @@ void image::touch(u64 at, u64 size) {
     if (++accesses_ == most_accesses && on_endless != nullptr) on_endless();
     const u64 last = (at + size - 1) / line_size;
     for (u64 line = at / line_size; line <= last; ++line) {
-        if (state_[line] == level_) [[likely]]
+        if (state_[line] == level_) [[likely]] {
             continue;
+        }
         if ((state_[line] & unsure) != 0) {
             decide(line);
         } else {

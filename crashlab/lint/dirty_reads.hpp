@@ -25,17 +25,16 @@
 // lane is durable: what a lane has fenced there (an undo image, an extent's bytes, the growth of
 // the file) is undone with the epoch, or holds whatever has been read. As long as the record says
 // that the epoch runs, a crash takes A's store and all that B made of it. The one durable act of
-// all threads is that the epoch is counted:
-//   the fence behind which the epoch's record is sure (lint_rules::record), or the announcement if
-//     that comes first. S is a store in front of the record's; what is stored behind it belongs to
-//     the next epoch, and is undone with that.
-// It is done for all lanes at once, so a lane that read nothing has no part in it, and a store that
-// nobody read is the business of `unnoted` and `acknowledged_early`. Those look when everything is
-// to be written back, or at the announcement; this rule looks when the record is sure, so it also
-// sees a record that is counted first and backed up by its lines later.
-//   What outlives a failed epoch, and is done because of what was read, is an act of its thread
-//     alone: the fence behind a persist point of lint_rules::lasting. Here: the failed set is
-//     emptied since every leaf was seen to be undone, and perhaps by another thread.
+// all threads is that the epoch is counted: the fence behind which the epoch's record is sure
+// (lint_rules::record), or the announcement if that comes first. S is a store in front of the
+// record's; what is stored behind it belongs to the next epoch, and is undone with that. It is done
+// for all lanes at once, so a lane that read nothing has no part in it, and a store that nobody
+// read is the business of `unnoted` and `acknowledged_early`. Those look when everything is to be
+// written back, or at the announcement; this rule looks when the record is sure, so it also sees a
+// record that is counted first and backed up by its lines later. What outlives a failed epoch, and
+// is done because of what was read, is an act of its thread alone: the fence behind a persist point
+// of lint_rules::lasting. Here: the failed set is emptied since every leaf was seen to be undone,
+// and perhaps by another thread.
 //
 // Which loads. A load with acquire order is meant to be acted upon; an optimistic reader's plain
 // and relaxed ones are thrown away when its validation fails. reads::acquiring looks at the first
@@ -47,9 +46,9 @@
 // the one that is told.
 #pragma once
 
-#include "crashlab/trace/event.hpp"
-
 #include <holdfast/crashlab/rules.hpp>
+
+#include "crashlab/trace/event.hpp"
 
 #include <array>
 #include <vector>

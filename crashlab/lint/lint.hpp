@@ -34,10 +34,10 @@
 // while another thread ends the epoch would be reported although the epoch does not promise it.
 #pragma once
 
+#include <holdfast/crashlab/rules.hpp>
+
 #include "crashlab/lint/dirty_reads.hpp"
 #include "crashlab/report/places.hpp"
-
-#include <holdfast/crashlab/rules.hpp>
 
 #include <string>
 #include <string_view>

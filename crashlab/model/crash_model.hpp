@@ -5,10 +5,10 @@
 // A copy of a model is a branch: what a recovery did to one image is explored from there.
 #pragma once
 
+#include <holdfast/crashlab/target.hpp>
+
 #include "crashlab/model/line.hpp"
 #include "crashlab/trace/recorder.hpp"
-
-#include <holdfast/crashlab/target.hpp>
 
 #include <array>
 #include <map>

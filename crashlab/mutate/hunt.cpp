@@ -13,6 +13,7 @@
 #include "mutant.hpp"
 
 #include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>

@@ -25,6 +25,7 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -82,8 +83,9 @@ void add(event_kind kind, u64 where, u64 value, u64 pc) {
 void protect(u64 at, u64 bytes, int how) {
     const u64 first = at / page * page;
     const u64 last = (at + bytes + page - 1) / page * page;
-    if (::syscall(SYS_mprotect, s->base + first, last - first, how) != 0)
+    if (::syscall(SYS_mprotect, s->base + first, last - first, how) != 0) {
         give_up("mprotect failed");
+    }
 }
 
 // --- stores ---

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
 #include <array>
 #include <charconv>
 #include <cstdlib>

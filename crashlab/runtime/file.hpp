@@ -13,9 +13,9 @@
 // It presents itself as a file on persistent memory (mappable with MAP_SYNC).
 #pragma once
 
-#include "base/bits.hpp"
-
 #include <holdfast/crashlab/target.hpp>
+
+#include "base/bits.hpp"
 
 #include <cstddef>
 

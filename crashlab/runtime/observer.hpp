@@ -51,24 +51,28 @@ inline void watch_for(observer* who, const void* base, u64 size) noexcept {
 }
 
 inline void tell_reading(const void* p, u64 size, u64 pc, bool acquires = false) {
-    if (is_watched(p)) [[unlikely]]
+    if (is_watched(p)) [[unlikely]] {
         the_watch.who->reading(place_of(reinterpret_cast<u64>(p) - the_watch.base), size, pc,
                                acquires);
+    }
 }
 
 inline void tell_writing(const void* p, u64 size, ordering how, u64 pc) {
-    if (is_watched(p)) [[unlikely]]
+    if (is_watched(p)) [[unlikely]] {
         the_watch.who->writing(place_of(reinterpret_cast<u64>(p) - the_watch.base), size, how, pc);
+    }
 }
 
 inline void tell_acquiring(u64 pc) {
-    if (the_watch.who != nullptr) [[unlikely]]
+    if (the_watch.who != nullptr) [[unlikely]] {
         the_watch.who->acquiring(pc);
+    }
 }
 
 inline void tell_releasing(u64 pc) {
-    if (the_watch.who != nullptr) [[unlikely]]
+    if (the_watch.who != nullptr) [[unlikely]] {
         the_watch.who->releasing(pc);
+    }
 }
 
 /// Copies without being seen. `n` may be any size; the ranges don't overlap.

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
+
 #include <cerrno>
 #include <cstdarg>
 

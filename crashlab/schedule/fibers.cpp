@@ -7,11 +7,13 @@
 #include "crashlab/trace/event.hpp"
 
 #include <asm/prctl.h>
+
 #include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>

@@ -21,6 +21,7 @@
 #include "base/bits.hpp"
 
 #include <pthread.h>
+
 #include <functional>
 
 namespace hf::lab {

@@ -13,8 +13,9 @@ extern constinit u8 running_fiber;
 
 /// Called before every atomic operation, lock and wait.
 inline void yield() {
-    if (yield_hook != nullptr) [[unlikely]]
+    if (yield_hook != nullptr) [[unlikely]] {
         yield_hook();
+    }
 }
 
 }  // namespace hf::lab

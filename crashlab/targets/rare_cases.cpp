@@ -2,7 +2,6 @@
 // gate (docs/mutation.md) showed to be missing.
 #include "crashlab/runtime/file.hpp"
 #include "crashlab/targets/tree.hpp"
-
 #include "persist/ordered.hpp"
 
 #include <thread>

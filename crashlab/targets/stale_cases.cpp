@@ -1,7 +1,6 @@
 // Workloads that meet again what earlier epochs left behind: bytes in recycled blocks, logs that
 // nobody cleared, lines that recovery restored.
 #include "crashlab/targets/tree.hpp"
-
 #include "index/masstree/incll/leaf_log.hpp"
 
 #include <cstring>
@@ -102,8 +101,9 @@ constexpr u64 misleading_epoch = 5;
 
 // Blocks that held such values are free; the leaf is full.
 void have_misleading_blocks(tree_session& s) {
-    for (const u64 i : {20, 21, 22})
+    for (const u64 i : {20, 21, 22}) {
         s.put_value(key_of(i * 10), misleading_value(misleading_epoch));
+    }
     load(s, 11);
     for (const u64 i : {20, 21, 22}) s.remove(key_of(i * 10));
     s.end_epoch();

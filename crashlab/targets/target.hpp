@@ -2,9 +2,9 @@
 // is what only this house has: targets on disks.
 #pragma once
 
-#include "base/bits.hpp"
-
 #include <holdfast/crashlab/target.hpp>
+
+#include "base/bits.hpp"
 
 #include <cstddef>
 #include <functional>

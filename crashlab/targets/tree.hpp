@@ -5,13 +5,13 @@
 // an epoch, changes again.
 #pragma once
 
+#include <holdfast/crashlab/key_history.hpp>
+
 #include "base/random.hpp"
 #include "crashlab/targets/history.hpp"
 #include "crashlab/targets/target.hpp"
 #include "crashlab/trace/event.hpp"
 #include "map/engine.hpp"
-
-#include <holdfast/crashlab/key_history.hpp>
 
 #include <array>
 #include <functional>

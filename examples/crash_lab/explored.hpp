@@ -12,10 +12,10 @@
 //     };
 #pragma once
 
-#include "checkpoint/inspect.hpp"
-
 #include <holdfast/checkpoint.hpp>
 #include <holdfast/crashlab/target.hpp>
+
+#include "checkpoint/inspect.hpp"
 
 #include <cstdint>
 #include <map>

@@ -4,11 +4,11 @@
 //
 // Plays that many generations (1,000), with a checkpoint after each, and closes the file; or, with
 // `crash`, ends in the middle of the next one, as a kill would end it.
+#include <holdfast/snapshot.hpp>
+
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
-
-#include <holdfast/snapshot.hpp>
 
 namespace {
 

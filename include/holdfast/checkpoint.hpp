@@ -225,8 +225,9 @@ class logged {
             return word == 0 ? nullptr : reinterpret_cast<T>(window_base(this) + word);
         } else {
             std::array<std::byte, sizeof(T)> bytes;
-            for (std::size_t i = 0; i < sizeof(T); ++i)
+            for (std::size_t i = 0; i < sizeof(T); ++i) {
                 bytes[i] = static_cast<std::byte>(word >> 8 * i);
+            }
             return std::bit_cast<T>(bytes);
         }
     }

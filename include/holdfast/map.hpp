@@ -13,6 +13,11 @@
 // Errors. Functions return result<T>; a failed write leaves the map as it was.
 #pragma once
 
+#include <holdfast/options.hpp>
+#include <holdfast/result.hpp>
+#include <holdfast/statistics.hpp>
+#include <holdfast/ticket.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -21,11 +26,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include <holdfast/options.hpp>
-#include <holdfast/result.hpp>
-#include <holdfast/statistics.hpp>
-#include <holdfast/ticket.hpp>
 
 namespace hf {
 

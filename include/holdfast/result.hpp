@@ -4,8 +4,9 @@
 // a result<T>: what was attempted, where, why it failed, and what to do next.
 #pragma once
 
-#include <string>
 #include <tl/expected.hpp>
+
+#include <string>
 #include <utility>
 
 namespace hf {

@@ -26,6 +26,11 @@
 // itself, and what reached it cannot be undone.
 #pragma once
 
+#include <holdfast/options.hpp>
+#include <holdfast/result.hpp>
+#include <holdfast/statistics.hpp>
+#include <holdfast/ticket.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -34,11 +39,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-
-#include <holdfast/options.hpp>
-#include <holdfast/result.hpp>
-#include <holdfast/statistics.hpp>
-#include <holdfast/ticket.hpp>
 
 namespace hf {
 

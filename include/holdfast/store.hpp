@@ -19,6 +19,8 @@
 // remove do not need them: they replace or remove it.
 #pragma once
 
+#include <holdfast/map.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -26,8 +28,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include <holdfast/map.hpp>
 
 namespace hf {
 

@@ -24,12 +24,12 @@
 // Cost. What the view reads; memory of a quarter of a byte a block and four bytes a page.
 #pragma once
 
+#include "alloc/geometry.hpp"
+
 #include <array>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "alloc/geometry.hpp"
 
 namespace hf {
 

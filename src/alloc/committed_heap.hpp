@@ -63,13 +63,13 @@
 // share); Bhandari et al., "Makalu", OOPSLA 2016 (what of an allocator has to be durable).
 #pragma once
 
-#include <memory>
-#include <span>
-#include <vector>
-
 #include "alloc/committed/page_space.hpp"
 #include "alloc/committed/word_change.hpp"
 #include "sync/spin_lock.hpp"
+
+#include <memory>
+#include <span>
+#include <vector>
 
 namespace hf {
 

@@ -4,11 +4,11 @@
 // policy's. Nothing here is durable. Concurrency: none; a heap's page mutex guards it.
 #pragma once
 
+#include "alloc/size_class.hpp"
+
 #include <map>
 #include <set>
 #include <utility>
-
-#include "alloc/size_class.hpp"
 
 namespace hf {
 

@@ -22,10 +22,10 @@
 //                 calls free what no root reaches.
 #pragma once
 
-#include <concepts>
-
 #include "alloc/size_class.hpp"
 #include "region/region.hpp"
+
+#include <concepts>
 
 namespace hf {
 

@@ -1,8 +1,8 @@
-#include <algorithm>
-
 #include "alloc/committed_heap.hpp"
 #include "base/check.hpp"
 #include "persist/persist_point.hpp"
+
+#include <algorithm>
 
 namespace hf {
 

@@ -6,11 +6,11 @@
 // Larger payloads get whole pages.
 #pragma once
 
-#include <array>
-#include <bit>
-
 #include "base/bits.hpp"
 #include "region/layout.hpp"
+
+#include <array>
+#include <bit>
 
 namespace hf {
 

@@ -1,6 +1,6 @@
-#include "base/os_error.hpp"
-
 #include <holdfast/options.hpp>
+
+#include "base/os_error.hpp"
 
 #include <cerrno>
 #include <system_error>

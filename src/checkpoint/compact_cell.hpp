@@ -29,10 +29,10 @@
 // time and get one of the two values.
 #pragma once
 
-#include <atomic>
-
 #include "base/bits.hpp"
 #include "checkpoint/failed_set.hpp"
+
+#include <atomic>
 
 namespace hf {
 

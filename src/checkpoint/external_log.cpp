@@ -1,14 +1,14 @@
 #include "checkpoint/external_log.hpp"
 
+#include "base/check.hpp"
+#include "base/checksum.hpp"
+#include "persist/persist_point.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <thread>
-
-#include "base/check.hpp"
-#include "base/checksum.hpp"
-#include "persist/persist_point.hpp"
 
 namespace hf {
 namespace detail {
@@ -146,8 +146,9 @@ result<log_application> apply_segment(region& r, const segment& s, u64 epoch, u6
         const auto* entry = r.at<detail::log_entry_header>(s.offset + at);
         if (entry->epoch != epoch || entry->size > max_log_object) break;
         const u64 stride = detail::log_entry_stride(entry->size);
-        if (at + stride > s.bytes() || entry->checksum != detail::log_entry_checksum(entry, seed))
+        if (at + stride > s.bytes() || entry->checksum != detail::log_entry_checksum(entry, seed)) {
             break;
+        }
         if (entry->object < layout::page_size || entry->object > r.size() - entry->size) {
             return failure({errc::corrupt, "apply the external log",
                             r.path().string() + " at offset " + std::to_string(s.offset + at),

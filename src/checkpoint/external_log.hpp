@@ -27,12 +27,12 @@
 // where that fails it returns the error and nothing has changed.
 #pragma once
 
+#include "base/bits.hpp"
+#include "region/region.hpp"
+
 #include <atomic>
 #include <span>
 #include <vector>
-
-#include "base/bits.hpp"
-#include "region/region.hpp"
 
 namespace hf {
 

@@ -10,10 +10,10 @@
 // operations run, except that it becomes empty once nothing in the region needs it any more.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <algorithm>
 #include <vector>
-
-#include "base/bits.hpp"
 
 namespace hf {
 

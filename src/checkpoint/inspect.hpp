@@ -1,9 +1,9 @@
 // checkpoint/inspect.hpp: what stands behind an hf::checkpointed, for tests and the crash lab.
 #pragma once
 
-#include "checkpoint/opening.hpp"
-
 #include <holdfast/checkpoint.hpp>
+
+#include "checkpoint/opening.hpp"
 
 namespace hf {
 

@@ -22,11 +22,11 @@
 // plain stores, hence the atomics; on x86-64 they cost nothing.
 #pragma once
 
-#include <array>
-#include <atomic>
-
 #include "base/bits.hpp"
 #include "checkpoint/failed_set.hpp"
+
+#include <array>
+#include <atomic>
 
 namespace hf {
 

@@ -48,10 +48,10 @@
 // can reach are release stores. Operations do not nest.
 #pragma once
 
+#include <holdfast/options.hpp>
+
 #include <concepts>
 #include <string_view>
-
-#include <holdfast/options.hpp>
 
 namespace hf {
 

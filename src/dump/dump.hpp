@@ -10,10 +10,10 @@
 //  only a dump is brought that has been read to its end and found whole before.
 #pragma once
 
+#include "dump/dump_text.hpp"
+
 #include <filesystem>
 #include <functional>
-
-#include "dump/dump_text.hpp"
 
 namespace hf {
 

@@ -1,12 +1,12 @@
-#include <algorithm>
-#include <array>
-#include <charconv>
-#include <utility>
-
 #include <holdfast/map.hpp>
 
 #include "dump/dump_text.hpp"
 #include "store/store_record.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
 
 namespace hf::detail {
 namespace {

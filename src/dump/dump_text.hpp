@@ -20,16 +20,16 @@
 //  bounded by the longest line that a record can have.
 #pragma once
 
+#include <holdfast/result.hpp>
+
+#include "base/bits.hpp"
+#include "base/checksum.hpp"
+
 #include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-
-#include <holdfast/result.hpp>
-
-#include "base/bits.hpp"
-#include "base/checksum.hpp"
 
 namespace hf::detail {
 

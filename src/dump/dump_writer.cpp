@@ -1,6 +1,6 @@
-#include <charconv>
-
 #include "dump/dump_text.hpp"
+
+#include <charconv>
 
 namespace hf::detail {
 namespace {

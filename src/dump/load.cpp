@@ -1,11 +1,11 @@
-#include <algorithm>
-
 #include <holdfast/store.hpp>
 
-#include "image/partial.hpp"
 #include "dump/dump.hpp"
+#include "image/partial.hpp"
 #include "store/store_record.hpp"
 #include "store/store_unique.hpp"
+
+#include <algorithm>
 
 namespace hf {
 namespace {

@@ -12,11 +12,11 @@
 // What a boundary doesn't override says: this medium keeps up by itself.
 #pragma once
 
-#include "base/bits.hpp"
-#include "region/region.hpp"
-
 #include <holdfast/result.hpp>
 #include <holdfast/statistics.hpp>
+
+#include "base/bits.hpp"
+#include "region/region.hpp"
 
 #include <chrono>
 #include <functional>

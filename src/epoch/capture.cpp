@@ -92,8 +92,9 @@ void capture::let_gather(const std::function<bool()>& enough, std::chrono::nanos
 bool capture::is_refusing() const noexcept { return captures() && journal_.redo()->is_refusing(); }
 
 result<void> capture::accepts_writes() const {
-    if (!is_refusing()) [[likely]]
+    if (!is_refusing()) [[likely]] {
         return {};
+    }
     const auto why = journal_.redo()->refusal();
     if (!why) return {};
     return failure({errc::no_space, "make epochs durable (" + why->what + ")", why->where, why->why,

@@ -51,9 +51,9 @@ epoch_manager::epoch_manager(region& file, journalled_file* journal, const epoch
 result<std::unique_ptr<epoch_manager>> epoch_manager::open(const opened_region& opened,
                                                            const epoch_options& options) {
     region& file = *opened.file;
-    HF_CHECK(opened.journal != nullptr || file.med().kind() != medium_kind::file ||
-                 file.read_only(),
-             "a region on the medium file comes with its journal");
+    HF_CHECK(
+        opened.journal != nullptr || file.med().kind() != medium_kind::file || file.read_only(),
+        "a region on the medium file comes with its journal");
     if (options.epoch != no_clock &&
         (options.epoch < shortest_epoch || options.epoch > longest_epoch)) {
         return failure(

@@ -145,8 +145,9 @@ class epoch_manager {
     [[nodiscard]] result<void> write_session(u64 first, const super_change& add);
 
     void enter(lane& l) noexcept {
-        while (!gate_.try_enter(l)) [[unlikely]]
+        while (!gate_.try_enter(l)) [[unlikely]] {
             wait_at_gate();
+        }
         l.epoch = current_.load(std::memory_order_relaxed);
     }
     void wait_at_gate();

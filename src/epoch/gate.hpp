@@ -37,8 +37,9 @@ class gate {
     [[nodiscard]] bool try_enter(lane& l) noexcept {
         HF_ASSERT(!l.presence.is_up(), "a thread enters an epoch that it is inside of already");
         l.presence.enter();
-        if (state_.load(std::memory_order_acquire) == state::open) [[likely]]
+        if (state_.load(std::memory_order_acquire) == state::open) [[likely]] {
             return true;
+        }
         l.presence.leave();
         return false;
     }

@@ -26,18 +26,18 @@
 //      closed and all flags are down.
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <memory>
-#include <span>
-#include <vector>
-
 #include "base/bits.hpp"
 #include "base/check.hpp"
 #include "persist/medium.hpp"
 #include "persist/trace.hpp"
 #include "sync/quiescence.hpp"
 #include "sync/thread_slots.hpp"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
 
 namespace hf {
 
@@ -90,8 +90,9 @@ class alignas(64) lane {
         const u64 first = offset(p) / line_size;
         const u64 last = (offset(p) + n - 1) / line_size;
         for (u64 l = first; l <= last; ++l) sticky_.push_back(l);
-        if (sticky_.size() >= preflushed_ + preflush_lag) [[unlikely]]
+        if (sticky_.size() >= preflushed_ + preflush_lag) [[unlikely]] {
             preflush();
+        }
     }
 
     /// Writes the `once` lines back and fences.

@@ -5,6 +5,7 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <optional>

@@ -33,10 +33,10 @@
 // Bad input. As an opening would refuse it. A full disk leaves nothing behind.
 #pragma once
 
-#include "base/bits.hpp"
-
 #include <holdfast/options.hpp>
 #include <holdfast/result.hpp>
+
+#include "base/bits.hpp"
 
 #include <filesystem>
 #include <functional>

@@ -6,9 +6,9 @@
 //  next one that makes the same region removes it, and no file of another kind.
 #pragma once
 
-#include "region/file.hpp"
-
 #include <holdfast/result.hpp>
+
+#include "region/file.hpp"
 
 #include <filesystem>
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
 #include <array>
 #include <cerrno>
 #include <utility>

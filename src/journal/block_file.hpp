@@ -10,9 +10,9 @@
 //  tried again: what it covered is unknown from then on.
 #pragma once
 
-#include "base/bits.hpp"
-
 #include <holdfast/result.hpp>
+
+#include "base/bits.hpp"
 
 #include <mutex>
 #include <span>

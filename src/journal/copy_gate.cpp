@@ -4,6 +4,7 @@
 #include "journal/format.hpp"
 
 #include <fcntl.h>
+
 #include <cerrno>
 
 namespace hf::journal {

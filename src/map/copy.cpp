@@ -1,9 +1,9 @@
 #include "map/copy.hpp"
 
-#include <system_error>
-
 #include "image/partial.hpp"
 #include "map/engine.hpp"
+
+#include <system_error>
 
 namespace hf {
 namespace {

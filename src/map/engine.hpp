@@ -11,17 +11,17 @@
 // the next session.
 #pragma once
 
+#include "base/clock.hpp"
+#include "checkpoint/opening.hpp"
+#include "index/masstree/adapters.hpp"
+#include "persist/persist_point.hpp"
+
 #include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
-
-#include "base/clock.hpp"
-#include "checkpoint/opening.hpp"
-#include "index/masstree/adapters.hpp"
-#include "persist/persist_point.hpp"
 
 namespace hf {
 
@@ -159,8 +159,9 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         return {};
     });
     up.add(recovery_phase::verification, "sweep", [&]() -> result<void> {
-        if (file().read_only() || !epochs().durable() || !checkpoint().must_sweep_first())
+        if (file().read_only() || !epochs().durable() || !checkpoint().must_sweep_first()) {
             return {};
+        }
         auto swept = run_pass();
         if (!swept) return tl::unexpected(swept.error());
         return {};

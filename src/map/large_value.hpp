@@ -9,14 +9,14 @@
 
 #include <holdfast/map.hpp>
 
+#include "base/check.hpp"
+#include "map/engine.hpp"
+#include "persist/persist_point.hpp"
+
 #include <cstring>
 #include <functional>
 #include <optional>
 #include <string_view>
-
-#include "base/check.hpp"
-#include "map/engine.hpp"
-#include "persist/persist_point.hpp"
 
 namespace hf {
 

@@ -6,13 +6,13 @@
 // pins the extent, leaves its operation, and copies then.
 #include <holdfast/map.hpp>
 
-#include <cstring>
-
 #include "base/check.hpp"
 #include "map/engine.hpp"
 #include "map/inspect.hpp"
 #include "map/large_value.hpp"
 #include "paging/private_pages.hpp"
+
+#include <cstring>
 
 namespace hf {
 
@@ -32,8 +32,9 @@ error too_large(const char* what, std::size_t size, std::size_t most) {
 }
 
 result<void> check_key(std::string_view key) {
-    if (key.size() > max_key_size)
+    if (key.size() > max_key_size) {
         return failure(too_large("use the key", key.size(), max_key_size));
+    }
     return {};
 }
 
@@ -286,8 +287,9 @@ result<write_outcome> map::impl::store(std::string_view key, std::string_view va
                                        const condition* allowed) const {
     if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_writable(*machine); !ok) return tl::unexpected(ok.error());
-    if (is_large(masstree_detail::record_payload(key, value.size())))
+    if (is_large(masstree_detail::record_payload(key, value.size()))) {
         return store_large_value(*machine, key, value, allowed);
+    }
     return store_small(key, value, allowed);
 }
 

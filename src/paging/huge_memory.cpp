@@ -4,6 +4,7 @@
 #include "paging/page_table.hpp"
 
 #include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 

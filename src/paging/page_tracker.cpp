@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 
 #include <sys/mman.h>
+
 #include <bit>
 #include <cstring>
 

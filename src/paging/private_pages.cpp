@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <string>

@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 
 #include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -89,8 +90,9 @@ void dirty_set::note_lines(std::span<const u64> line_numbers) {
 void dirty_set::slow_down() const {
     const u64 limit = limit_.load(std::memory_order_relaxed);
     const u64 excess = size() / std::max<u64>(limit, 1);
-    if (excess < 2) [[likely]]
+    if (excess < 2) [[likely]] {
         return;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(std::min<u64>(excess, 20)));
 }
 

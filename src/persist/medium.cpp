@@ -110,8 +110,9 @@ medium::medium(medium_kind kind, flush_instruction instruction, u32 fence_latenc
               fence_latency_ns != 0),
       fence_latency_ns_(fence_latency_ns) {
     HF_CHECK(has_flush_instruction(instruction), "this processor lacks the flush instruction");
-    if (fence_latency_ns != 0)
+    if (fence_latency_ns != 0) {
         fence_cycles_ = (fence_latency_ns * cycles_per_1024_ns() + 1023) / 1024;
+    }
 }
 
 void medium::wait() const noexcept {

@@ -27,14 +27,15 @@
 //  (latency presets); Intel SDM vol. 2 on CLWB, CLFLUSHOPT and SFENCE.
 #pragma once
 
+#include <holdfast/options.hpp>
+
 #include "base/bits.hpp"
 #include "persist/counters.hpp"
 #include "persist/dirty_set.hpp"
 #include "persist/trace.hpp"
 
-#include <holdfast/options.hpp>
-
 #include <emmintrin.h>
+
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -104,8 +105,9 @@ class medium {
         }
         fence_once();
         detail::count(detail::counters_of_thread().fences, 1);
-        if (fence_latency_ns_ != 0) [[unlikely]]
+        if (fence_latency_ns_ != 0) [[unlikely]] {
             wait();
+        }
     }
 
     HF_TRACED_AT_CALLER void persist(const void* p, std::size_t n) const noexcept {

@@ -9,6 +9,7 @@
 #include "base/bits.hpp"
 
 #include <immintrin.h>
+
 #include <cstring>
 
 namespace hf {

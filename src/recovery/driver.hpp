@@ -1,9 +1,8 @@
 // recovery/driver.hpp: the one order in which a region is brought back.
 //
 // Purpose. Rooms add their steps from the ground up, each in a phase, and run() executes them in
-// the
-//  order in which they were added. Phases never go backwards: a step of an earlier phase than the
-//  one before it is a programmer's error, told when it is added and not when a crash needs it.
+// the order in which they were added. Phases never go backwards: a step of an earlier phase than
+// the one before it is a programmer's error, told when it is added and not when a crash needs it.
 //
 //     header -> journal -> upgrade -> format -> logs -> allocator -> discipline
 //            -> verification -> service
@@ -12,9 +11,9 @@
 //  that fails ends the recovery, and its error says in which step that was.
 #pragma once
 
-#include "base/bits.hpp"
-
 #include <holdfast/result.hpp>
+
+#include "base/bits.hpp"
 
 #include <functional>
 #include <string>

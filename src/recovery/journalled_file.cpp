@@ -6,6 +6,7 @@
 #include "persist/persist_point.hpp"
 
 #include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>

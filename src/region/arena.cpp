@@ -4,6 +4,7 @@
 #include "base/os_error.hpp"
 
 #include <sys/mman.h>
+
 #include <mutex>
 #include <utility>
 

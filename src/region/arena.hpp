@@ -14,10 +14,10 @@
 //  errc::no_space.
 #pragma once
 
-#include "base/bits.hpp"
-
 #include <holdfast/pointer.hpp>
 #include <holdfast/result.hpp>
+
+#include "base/bits.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -1,23 +1,22 @@
 // region/backing.hpp: what stands between a region's memory and its file.
 //
 // Purpose. region.hpp knows the bytes of a header and how a file grows. How a store reaches the
-// file,
-//  and what else than the file has the newest bytes after a crash, is its backing's business. There
-//  are two: direct_backing, where memory is shared with the file (dax, eadr, shm), and
-//  recovery/journalled_file.hpp for the medium `file`, where memory is private and a journal is in
-//  between. So this room needs no journal, and who has none pays for none.
+// file, and what else than the file has the newest bytes after a crash, is its backing's business.
+// There are two: direct_backing, where memory is shared with the file (dax, eadr, shm), and
+// recovery/journalled_file.hpp for the medium `file`, where memory is private and a journal is in
+// between. So this room needs no journal, and who has none pays for none.
 //
 // The opening calls, in this order: overlay_header, check, then bring_up_to_date (opened for
 //  writing) or overlay (for inspection), with the mapping in between.
 // Lifetime. Made once the file is open and its window is taken, gone before either is.
 #pragma once
 
+#include <holdfast/options.hpp>
+#include <holdfast/result.hpp>
+
 #include "persist/medium.hpp"
 #include "region/file.hpp"
 #include "region/layout.hpp"
-
-#include <holdfast/options.hpp>
-#include <holdfast/result.hpp>
 
 #include <filesystem>
 #include <functional>

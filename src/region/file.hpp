@@ -13,9 +13,9 @@
 //  C3 the name is there, and the directory is synced before anybody relies on it.
 #pragma once
 
-#include "base/bits.hpp"
-
 #include <holdfast/result.hpp>
+
+#include "base/bits.hpp"
 
 #include <filesystem>
 #include <span>

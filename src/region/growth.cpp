@@ -1,11 +1,11 @@
 // What changes in a region's header while it is open: segments, superblocks, roots.
-#include "region/region.hpp"
-
 #include "base/os_error.hpp"
 #include "persist/ordered.hpp"
 #include "persist/persist_point.hpp"
+#include "region/region.hpp"
 
 #include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 

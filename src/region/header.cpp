@@ -4,6 +4,7 @@
 #include "region/arena.hpp"
 
 #include <sys/random.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -136,8 +137,9 @@ result<void> read_segments(const header& h, const std::string& path, header_fact
             ended = true;
             continue;
         }
-        if (ended)
+        if (ended) {
             return corrupt(path, offset, "the segment directory has a hole before this entry");
+        }
         const auto s = layout::unpack_segment(i, word);
         if (!s || s->pages == 0) {
             return corrupt(path, offset, "an entry of the segment directory is damaged");
@@ -201,8 +203,9 @@ result<void> check_roots(const header& h, const std::string& path) {
         const bool padded =
             r.name[0] != '\0' && end != r.name + sizeof r.name &&
             std::all_of(end, r.name + sizeof r.name, [](char c) { return c == '\0'; });
-        if (ended || !padded)
+        if (ended || !padded) {
             return corrupt(path, offset, "an entry of the root directory is damaged");
+        }
     }
     return {};
 }

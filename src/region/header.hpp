@@ -6,11 +6,11 @@
 // and algorithm never change.
 #pragma once
 
-#include "region/layout.hpp"
-#include "region/segment.hpp"
-
 #include <holdfast/options.hpp>
 #include <holdfast/result.hpp>
+
+#include "region/layout.hpp"
+#include "region/segment.hpp"
 
 #include <memory>
 #include <span>

@@ -24,10 +24,10 @@
 //  rooms that wrote them, whose format versions the table of rooms tells (recovery/upgrade.hpp).
 #pragma once
 
-#include "base/bits.hpp"
-
 #include <holdfast/options.hpp>
 #include <holdfast/result.hpp>
+
+#include "base/bits.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -6,6 +6,7 @@
 #include "region/header.hpp"
 
 #include <sys/mman.h>
+
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -25,13 +26,15 @@ result<void> check_options(const region_options& o, const std::string& name) {
     if (name.find('\0') != std::string::npos) {
         return absurd("its path contains a zero byte", "give another path");
     }
-    if (o.mode > open_mode::inspect)
+    if (o.mode > open_mode::inspect) {
         return absurd("the open mode is unknown", "use one of open_mode");
+    }
     if (o.kind < discipline::transient || o.kind > discipline::snapshot) {
         return absurd("the discipline is unknown", "use transient, logged, incll or snapshot");
     }
-    if (o.flush > flush_policy::never)
+    if (o.flush > flush_policy::never) {
         return absurd("the flush policy is unknown", "use one of flush_policy");
+    }
     if (o.medium && (*o.medium < medium_kind::dax || *o.medium > medium_kind::file)) {
         return absurd("the medium is unknown", "use dax, eadr, shm or file, or leave it out");
     }

@@ -30,12 +30,11 @@
 //     rolled back by a discipline afterwards: it is laid before the first epoch, or was committed.
 //
 // Where the backing is private (backing.hpp), a store reaches the disk by a checkpoint only, and
-// the
-//  orders G, S and R hold within memory.
+// the orders G, S and R hold within memory.
 //
 // Concurrency. grow, segments, update_super, find_root and publish_root may be called by any
-// thread;
-//  the rest is constant or atomic. super() is a snapshot that stays valid while the region lives.
+// thread; the rest is constant or atomic. super() is a snapshot that stays valid while the region
+// lives.
 // Recovery. Growth that was cut short leaves either nothing, or a tail behind the last segment that
 //  the intent explains; the next growth cuts it off first. An update of the superblock that was cut
 //  short leaves the old state or the new.
@@ -47,6 +46,9 @@
 //  section 3.
 #pragma once
 
+#include <holdfast/options.hpp>
+#include <holdfast/result.hpp>
+
 #include "base/check.hpp"
 #include "persist/medium.hpp"
 #include "region/arena.hpp"
@@ -54,9 +56,6 @@
 #include "region/file.hpp"
 #include "region/layout.hpp"
 #include "region/segment.hpp"
-
-#include <holdfast/options.hpp>
-#include <holdfast/result.hpp>
 
 #include <atomic>
 #include <filesystem>

@@ -1,9 +1,9 @@
 #include "server/answer_queue.hpp"
 
+#include "base/check.hpp"
+
 #include <algorithm>
 #include <utility>
-
-#include "base/check.hpp"
 
 namespace hf::detail {
 namespace {

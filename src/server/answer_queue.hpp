@@ -17,12 +17,12 @@
 // Concurrency. None: a connection's thread owns it.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <deque>
 #include <span>
 #include <string>
 #include <string_view>
-
-#include "base/bits.hpp"
 
 namespace hf::detail {
 

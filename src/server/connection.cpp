@@ -1,8 +1,9 @@
 #include "server/connection.hpp"
 
-#include <array>
 #include <asio/buffer.hpp>
 #include <asio/post.hpp>
+
+#include <array>
 
 namespace hf::detail {
 namespace {

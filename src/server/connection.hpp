@@ -11,8 +11,7 @@
 //                             +--- carried over input <--+
 //
 // I1  Input is waited for only when the session has room for answers: a client that does not read
-// is not read
-//     from (session.hpp, I2).
+//     is not read from (session.hpp, I2).
 // I2  A session that has finished is closed when the last answer is sent.
 // I3  `shared_from_this` is held by each wait under way, so a handler never meets a dead
 // connection.
@@ -20,12 +19,13 @@
 // Concurrency. Its worker's thread alone.
 #pragma once
 
-#include <asio/ip/tcp.hpp>
-#include <memory>
-#include <string>
-
 #include "server/session.hpp"
 #include "server/worker.hpp"
+
+#include <asio/ip/tcp.hpp>
+
+#include <memory>
+#include <string>
 
 namespace hf::detail {
 

@@ -5,11 +5,11 @@
 // last `stats reset`.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <array>
 #include <atomic>
 #include <string_view>
-
-#include "base/bits.hpp"
 
 namespace hf::detail {
 

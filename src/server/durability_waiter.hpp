@@ -9,14 +9,14 @@
 // ends: what was acknowledged from then on could not be trusted.
 #pragma once
 
+#include <holdfast/store.hpp>
+
+#include "base/bits.hpp"
+
 #include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <thread>
-
-#include <holdfast/store.hpp>
-
-#include "base/bits.hpp"
 
 namespace hf::detail {
 

@@ -21,9 +21,9 @@
 // stream goes on behind the two bytes that stood there.
 #pragma once
 
-#include <string_view>
-
 #include "base/bits.hpp"
+
+#include <string_view>
 
 namespace hf::detail {
 

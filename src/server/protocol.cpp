@@ -1,9 +1,9 @@
 #include "server/protocol.hpp"
 
+#include "store/store_number.hpp"
+
 #include <array>
 #include <optional>
-
-#include "store/store_number.hpp"
 
 namespace hf::detail {
 namespace {

@@ -15,10 +15,10 @@
 // answer.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <cstdint>
 #include <string_view>
-
-#include "base/bits.hpp"
 
 namespace hf::detail {
 

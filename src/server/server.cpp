@@ -1,20 +1,21 @@
 #include "server/server.hpp"
 
-#include <algorithm>
+#include "base/clock.hpp"
+#include "server/stats_report.hpp"
+#include "server/worker.hpp"
+
 #include <asio/ip/address.hpp>
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/write.hpp>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <mutex>
 #include <utility>
 #include <vector>
-
-#include "base/clock.hpp"
-#include "server/stats_report.hpp"
-#include "server/worker.hpp"
 
 namespace hf {
 namespace {

@@ -21,12 +21,12 @@
 // must outlive the server.
 #pragma once
 
+#include <holdfast/store.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-
-#include <holdfast/store.hpp>
 
 namespace hf {
 

@@ -1,9 +1,9 @@
 #include "server/session.hpp"
 
+#include "store/store_number.hpp"
+
 #include <algorithm>
 #include <cstring>
-
-#include "store/store_number.hpp"
 
 namespace hf::detail {
 namespace {

@@ -4,12 +4,10 @@
 // here knows of sockets or threads, so tests and the fuzzer drive it byte by byte.
 //
 // I1  consume() is a function of the stream, not of its packets: what it did not take it wants to
-// see again,
-//     with more behind it.
+//     see again, with more behind it.
 // I2  Once the queue holds output_bound bytes nothing more is carried out: a get of many keys stops
-// between two
-//     keys and goes on when there is room. So a client that does not read costs at most the bound
-//     and one value.
+//     between two keys and goes on when there is room. So a client that does not read costs at most
+//     the bound and one value.
 // I3  One call of consume() carries out a bounded number of requests, so that no client has a
 // thread for itself.
 //  I4  With acks that wait, the answer to every command that may write, whatever
@@ -21,16 +19,16 @@
 // SERVER_ERROR.
 #pragma once
 
-#include <functional>
-#include <string>
-#include <string_view>
-
 #include <holdfast/store.hpp>
 
 #include "server/answer_queue.hpp"
 #include "server/counters.hpp"
 #include "server/framing.hpp"
 #include "server/protocol.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
 
 namespace hf::detail {
 

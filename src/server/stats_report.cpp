@@ -1,12 +1,12 @@
 #include "server/stats_report.hpp"
 
+#include "base/clock.hpp"
+
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <concepts>
 #include <string_view>
-
-#include "base/clock.hpp"
 
 namespace hf::detail {
 namespace {

@@ -1,12 +1,12 @@
 // server/stats_report.hpp: the answers to `stats` and `stats settings`.
 #pragma once
 
-#include <string>
-
 #include <holdfast/statistics.hpp>
 
 #include "server/counters.hpp"
 #include "server/server.hpp"
+
+#include <string>
 
 namespace hf::detail {
 

@@ -1,11 +1,12 @@
 #include "server/worker.hpp"
 
-#include <asio/post.hpp>
-#include <chrono>
-#include <utility>
-
 #include "base/thread_name.hpp"
 #include "server/connection.hpp"
+
+#include <asio/post.hpp>
+
+#include <chrono>
+#include <utility>
 
 namespace hf::detail {
 namespace {

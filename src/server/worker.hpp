@@ -4,18 +4,19 @@
 // leave the work to the worker's own. Everything else belongs to that thread.
 #pragma once
 
+#include "server/durability_waiter.hpp"
+#include "server/session.hpp"
+
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
+
 #include <atomic>
 #include <memory>
 #include <thread>
 #include <unordered_set>
 #include <vector>
-
-#include "server/durability_waiter.hpp"
-#include "server/session.hpp"
 
 namespace hf::detail {
 

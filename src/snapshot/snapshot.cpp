@@ -1,11 +1,11 @@
 // snapshot.cpp: the public snapshot (include/holdfast/snapshot.hpp) over a snapshot_machine.
 #include <holdfast/snapshot.hpp>
 
-#include <new>
-#include <utility>
-
 #include "base/check.hpp"
 #include "snapshot/machine.hpp"
+
+#include <new>
+#include <utility>
 
 namespace hf {
 

@@ -1,8 +1,8 @@
-#include <ctime>
-#include <utility>
-
 #include "base/check.hpp"
 #include "store/store_impl.hpp"
+
+#include <ctime>
+#include <utility>
 
 namespace hf {
 namespace {

@@ -3,11 +3,11 @@
 // Small records are changed under the node's lock. Large ones are copied, changed and put in place
 // if their cas unique is still the same; the loop ends because a lost round means that another
 // writer has won.
-#include <algorithm>
-#include <utility>
-
 #include "store/store_impl.hpp"
 #include "store/store_number.hpp"
+
+#include <algorithm>
+#include <utility>
 
 namespace hf {
 

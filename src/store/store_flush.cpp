@@ -1,8 +1,8 @@
 // The store's own record: unique numbers and flush_all.
-#include <algorithm>
-
 #include "base/check.hpp"
 #include "store/store_impl.hpp"
+
+#include <algorithm>
 
 namespace hf {
 

@@ -18,17 +18,17 @@
 // cursor. No condition called under a node's lock takes a mutex or calls the map.
 #pragma once
 
+#include <holdfast/store.hpp>
+
+#include "store/store_record.hpp"
+#include "store/store_unique.hpp"
+
 #include <atomic>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include <holdfast/store.hpp>
-
-#include "store/store_record.hpp"
-#include "store/store_unique.hpp"
 
 namespace hf {
 

@@ -5,10 +5,10 @@
 // behind).
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <optional>
 #include <string_view>
-
-#include "base/bits.hpp"
 
 namespace hf::detail {
 

@@ -1,9 +1,9 @@
 #include "store/store_record.hpp"
 
+#include "base/checksum.hpp"
+
 #include <bit>
 #include <cstring>
-
-#include "base/checksum.hpp"
 
 namespace hf::detail {
 namespace {

@@ -15,16 +15,15 @@
 //     +-------+---------+-----------------------+------------+------------+-------------+---------+
 //
 // I1  `check` covers the bytes before it (the low half of their checksum in a record). Data has no
-// checksum of
-//     its own: that its bytes are whole is the map's promise.
+//     checksum of its own: that its bytes are whole is the map's promise.
 // I2  A record is absent if its cas unique is at most the flush mark.
 // Bad input: anything else decodes to nothing, whatever its length and contents.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <optional>
 #include <string_view>
-
-#include "base/bits.hpp"
 
 namespace hf::detail {
 

@@ -1,7 +1,7 @@
 // Walks over all records.
-#include <vector>
-
 #include "store/store_impl.hpp"
+
+#include <vector>
 
 namespace hf {
 

@@ -11,11 +11,11 @@
 // owns. Concurrency: draw() from any thread; open_block() under the caller's lock.
 #pragma once
 
-#include <atomic>
-#include <optional>
-
 #include "base/bits.hpp"
 #include "base/check.hpp"
+
+#include <atomic>
+#include <optional>
 
 namespace hf::detail {
 

@@ -1,10 +1,10 @@
 #include "sync/asymmetric_fence.hpp"
 
+#include "base/check.hpp"
+
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "base/check.hpp"
 
 namespace hf {
 namespace {

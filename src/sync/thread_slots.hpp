@@ -89,8 +89,9 @@ class thread_slots final : public detail::slot_table {
     }
 
     [[nodiscard]] T& mine() {
-        if (detail::my_slot_cache.owner == id()) [[likely]]
+        if (detail::my_slot_cache.owner == id()) [[likely]] {
             return *static_cast<T*>(detail::my_slot_cache.slot);
+        }
         return *static_cast<T*>(bind());
     }
     /// index < used().

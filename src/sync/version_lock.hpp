@@ -56,10 +56,10 @@
 // get along with programming language memory models?", MSPC 2012 (why the fields are atomics).
 #pragma once
 
-#include <atomic>
-
 #include "base/bits.hpp"
 #include "sync/spin_lock.hpp"
+
+#include <atomic>
 
 namespace hf {
 
@@ -95,8 +95,9 @@ class version_lock {
     /// The word once no change is under way.
     [[nodiscard]] u64 stable(u64 generation) noexcept {
         const u64 v = word_.load(std::memory_order_acquire);  // (1) synchronises with (5)
-        if ((v & marks) == 0) [[likely]]
+        if ((v & marks) == 0) [[likely]] {
             return v;
+        }
         return wait_stable(generation);
     }
 
@@ -124,8 +125,9 @@ class version_lock {
     /// True: taken over from a holder that died with an earlier generation.
     bool lock(u64 generation) noexcept {
         u64 v = load();
-        if ((v & locked) == 0 && take(v, generation)) [[likely]]
+        if ((v & locked) == 0 && take(v, generation)) [[likely]] {
             return false;
+        }
         return wait_lock(generation);
     }
 
@@ -177,8 +179,9 @@ class version_lock {
             if ((v & generation_field) != generation) {
                 const u64 clean = (v & ~(marks | locked | generation_field)) | generation;
                 // Exchanges with (3) of others who take the dead lock over: one of them wins.
-                if (word_.compare_exchange_strong(v, clean, std::memory_order_acq_rel))
+                if (word_.compare_exchange_strong(v, clean, std::memory_order_acq_rel)) {
                     return clean;
+                }
                 continue;
             }
             pause.wait();

@@ -1,15 +1,15 @@
 // The committed heap used by several threads: no two own the same byte, and nothing is lost.
+#include "alloc/committed/audit_view.hpp"
+#include "alloc/committed_heap.hpp"
+#include "base/random.hpp"
+#include "must.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <thread>
-
-#include "alloc/committed/audit_view.hpp"
-#include "alloc/committed_heap.hpp"
-#include "base/random.hpp"
-#include "must.hpp"
 
 namespace hf {
 namespace {

@@ -1,5 +1,11 @@
 // The committed heap: exactly what was committed is owned, whatever else was going on when the
 // process ended.
+#include "alloc/committed/audit_view.hpp"
+#include "alloc/committed_heap.hpp"
+#include "base/random.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,12 +13,6 @@
 #include <map>
 #include <memory>
 #include <set>
-
-#include "alloc/committed/audit_view.hpp"
-#include "alloc/committed_heap.hpp"
-#include "base/random.hpp"
-#include "must.hpp"
-#include "scratch.hpp"
 
 namespace hf {
 namespace {
@@ -237,8 +237,9 @@ TEST_F(committed_test, a_reservation_leaves_no_trace_until_it_is_committed) {
     const std::string before = medium();
     {
         heap_batch b(*heap_);
-        for (u64 size : {1, 100, 5'000, 65'536, 70'000, 300'000})
+        for (u64 size : {1, 100, 5'000, 65'536, 70'000, 300'000}) {
             static_cast<void>(must(b.reserve(size)));
+        }
         static_cast<void>(b.changes());
         EXPECT_TRUE(before == medium());
         b.cancel();

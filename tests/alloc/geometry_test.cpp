@@ -1,11 +1,12 @@
 // The geometry: size classes, and the index of free runs against a map of single pages.
+#include "alloc/geometry.hpp"
+
+#include "alloc/free_runs.hpp"
+#include "base/random.hpp"
+
 #include <gtest/gtest.h>
 
 #include <set>
-
-#include "alloc/free_runs.hpp"
-#include "alloc/geometry.hpp"
-#include "base/random.hpp"
 
 namespace hf {
 namespace {

@@ -1,10 +1,5 @@
 // The ground floor: alignment, checks, checksum, generators, errors.
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cerrno>
-#include <random>
-#include <string>
+#include <holdfast/options.hpp>
 
 #include "base/bits.hpp"
 #include "base/check.hpp"
@@ -13,7 +8,12 @@
 #include "base/os_error.hpp"
 #include "base/random.hpp"
 
-#include <holdfast/options.hpp>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <random>
+#include <string>
 
 namespace hf {
 namespace {

@@ -1,14 +1,15 @@
 // The histogram against sorted values.
+#include "base/histogram.hpp"
+
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
+
+#include <rapidcheck.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
-
-#include "base/histogram.hpp"
 
 namespace hf {
 namespace {

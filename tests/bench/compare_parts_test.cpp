@@ -1,7 +1,5 @@
 // The parts of `bench compare` that judge: values, ledger, targets. A judge that accuses nobody
 // would make every run look right.
-#include <gtest/gtest.h>
-
 #include "bench/compare/entrant.hpp"
 #include "bench/compare/io_count.hpp"
 #include "bench/compare/ledger.hpp"
@@ -9,6 +7,8 @@
 #include "bench/compare/round.hpp"
 #include "bench/compare/targets.hpp"
 #include "bench/compare/values.hpp"
+
+#include <gtest/gtest.h>
 
 namespace hf::bench {
 namespace {

@@ -1,16 +1,17 @@
 // A comparison from end to end, with every peer that was built; how fast does not matter here.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
-
 #include "bench/bench_command.hpp"
 #include "bench/compare/peer_library.hpp"
 #include "bench/run.hpp"
 #include "scratch.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
 
 namespace hf::bench {
 namespace {

@@ -1,11 +1,11 @@
+#include "bench/operations.hpp"
+#include "bench/zipfian.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 #include <set>
-
-#include "bench/operations.hpp"
-#include "bench/zipfian.hpp"
 
 namespace hf::bench {
 namespace {

@@ -1,12 +1,13 @@
 // The measurements run from end to end and report what they did; how fast does not matter here.
+#include "bench/run.hpp"
+
+#include "bench/subject.hpp"
+
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
-
-#include "bench/run.hpp"
-#include "bench/subject.hpp"
 
 namespace hf::bench {
 namespace {

@@ -1,12 +1,12 @@
 // The in-line building blocks under every prefix of their stores: what a line may look like on the
 // medium (PCSO).
-#include <gtest/gtest.h>
-
-#include <vector>
-
 #include "base/random.hpp"
 #include "checkpoint/compact_cell.hpp"
 #include "checkpoint/logged_cell.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
 
 namespace hf {
 namespace {

@@ -1,14 +1,14 @@
 // External log and failed epochs of a checkpointed region in tmpfs, brought up by an opening.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <thread>
-
 #include "checkpoint/checkpoint_area.hpp"
 #include "checkpoint/opening.hpp"
 #include "checkpoint/operation.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
 
 namespace hf {
 namespace {
@@ -66,8 +66,7 @@ TEST_F(checkpoint_test, crashes_in_the_first_epoch_of_a_session_extend_one_range
 
 TEST_F(checkpoint_test, a_set_that_is_nearly_full_asks_to_be_swept) {
     open();
-    for (unsigned i = 0; i + 1 < max_failed_ranges && !up_.checkpoint().must_sweep_first();
-         ++i) {
+    for (unsigned i = 0; i + 1 < max_failed_ranges && !up_.checkpoint().must_sweep_first(); ++i) {
         up_.epochs().end_epoch();
         crash();
         open();

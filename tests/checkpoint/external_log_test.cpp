@@ -1,15 +1,15 @@
 // The external log: what is applied after a crash, and what is not.
 #include "checkpoint/external_log.hpp"
 
+#include "base/random.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstring>
 #include <vector>
-
-#include "base/random.hpp"
-#include "must.hpp"
-#include "scratch.hpp"
 
 namespace hf {
 namespace {

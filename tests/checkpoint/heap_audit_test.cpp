@@ -1,16 +1,16 @@
 // The heap's audit accounts for every block under any use, and finds each kind of damage.
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "base/random.hpp"
 #include "checkpoint/heap/audit.hpp"
 #include "checkpoint/heap/heap.hpp"
 #include "checkpoint/opening.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace hf {
 namespace {

@@ -1,5 +1,12 @@
 // The allocator: blocks and extents never overlap, come back after a crash as at the end of the
 // last epoch, and are not reused in the epoch that freed them.
+#include "checkpoint/heap/heap.hpp"
+
+#include "base/random.hpp"
+#include "checkpoint/opening.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,12 +14,6 @@
 #include <map>
 #include <set>
 #include <thread>
-
-#include "base/random.hpp"
-#include "checkpoint/heap/heap.hpp"
-#include "checkpoint/opening.hpp"
-#include "must.hpp"
-#include "scratch.hpp"
 
 namespace hf {
 namespace {

@@ -1,4 +1,5 @@
 #include "crashlab/report/disk_timeline.hpp"
+
 #include "crashlab/disk/model_disk.hpp"
 #include "crashlab/targets/target.hpp"
 

@@ -1,5 +1,7 @@
 // Operations in the trace: what they promise, what they return, what the lint makes of them; and
 // several files a target.
+#include <holdfast/crashlab/key_history.hpp>
+
 #include "crashlab/command/campaign.hpp"
 #include "crashlab/laboratory.hpp"
 #include "crashlab/lint/lint.hpp"
@@ -7,8 +9,6 @@
 #include "crashlab/seeded/rack.hpp"
 #include "crashlab/seeded/twins.hpp"
 #include "trace_maker.hpp"
-
-#include <holdfast/crashlab/key_history.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,15 +1,17 @@
 // Stores that were dumped and loaded are what they were.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cstring>
-#include <map>
+#include "dump/dump.hpp"
 
 #include <holdfast/store.hpp>
 
 #include "must.hpp"
 #include "scratch.hpp"
-#include "dump/dump.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
 
 namespace hf::test {
 namespace {

@@ -1,13 +1,14 @@
 // The text of a dump: what is written is read again, and nothing else is accepted.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
+#include "dump/dump_text.hpp"
 
 #include <holdfast/map.hpp>
 
 #include "must.hpp"
-#include "dump/dump_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
 
 namespace hf::test {
 namespace {
@@ -34,8 +35,9 @@ std::string written(const std::vector<owned_line>& lines, u64 flush_at = 0) {
         return result<void>{};
     });
     must(w.begin(flush_at));
-    for (const auto& l : lines)
+    for (const auto& l : lines) {
         must(w.add({l.is_record, l.flags, l.expires, l.cas, l.key, l.data}));
+    }
     const dump_totals totals = must(w.end());
     EXPECT_EQ(totals.bytes, text.size());
     return text;

@@ -1,14 +1,13 @@
 // Epochs without any undo: boundary, tickets, lanes, and the cut on an ordinary disk.
 #include "epoch/epoch_manager.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <thread>
 #include <vector>
-
-#include "must.hpp"
-#include "scratch.hpp"
 
 namespace hf {
 namespace {

@@ -1,14 +1,14 @@
 // The gate by itself, and the work that is shared out behind it.
 #include "epoch/gate.hpp"
 
+#include "epoch/shared_work.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
 #include <memory>
 #include <thread>
 #include <vector>
-
-#include "epoch/shared_work.hpp"
 
 namespace hf {
 namespace {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <string>

@@ -1,10 +1,10 @@
 // A map on a file system that is really full.
-#include <gtest/gtest.h>
-
 #include <holdfast/map.hpp>
 
 #include "must.hpp"
 #include "scratch.hpp"
+
+#include <gtest/gtest.h>
 
 namespace hf {
 namespace {

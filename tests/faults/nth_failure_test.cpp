@@ -4,8 +4,16 @@
 //
 // A process may die of it (a failed sync is fatal by design, and so is a thread without memory).
 // Then what is left is that of a crash.
-#include <fcntl.h>
+#include "faults/nth_failure.hpp"
+
+#include "map/copy.hpp"
+#include "scratch.hpp"
+#include "storm/machine.hpp"
+#include "support/effort.hpp"
+
 #include <gtest/gtest.h>
+
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,12 +21,6 @@
 #include <cstring>
 #include <map>
 #include <new>
-
-#include "support/effort.hpp"
-#include "faults/nth_failure.hpp"
-#include "map/copy.hpp"
-#include "scratch.hpp"
-#include "storm/machine.hpp"
 
 namespace hf::test {
 namespace {
@@ -270,10 +272,12 @@ class every_call : public ::testing::TestWithParam<scenario> {
             } catch (const std::bad_alloc&) {  // between the calls of the library
             }
             told_->calls = nth::disarm();
-            for (u64 i = 1; n == 0 && i <= nth::most_names; ++i)
+            for (u64 i = 1; n == 0 && i <= nth::most_names; ++i) {
                 told_->names[i - 1] = nth::call_name(i);
-            if (nth::failed_call() != nullptr)
+            }
+            if (nth::failed_call() != nullptr) {
                 std::strncpy(told_->call, nth::failed_call(), sizeof(told_->call) - 1);
+            }
             const unsigned now = open_files();
             told_->lost_files = now > before ? now - before : 0;
             ::_exit(0);

@@ -1,5 +1,7 @@
 // A server whose disk fails under it (disk_faults.cpp): what it answers, how it ends, and what is
 // there afterwards.
+#include "tools/program.hpp"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -7,8 +9,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <thread>
-
-#include "tools/program.hpp"
 
 namespace hf::test {
 namespace {

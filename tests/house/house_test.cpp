@@ -1,11 +1,11 @@
 // The project obeys its own rules, and each rule notices what breaks it.
+#include "house/rules.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>
 #include <string>
-
-#include "house/rules.hpp"
 
 namespace hf::house {
 namespace {

@@ -60,8 +60,9 @@ layers parse_layers(const std::string& text) {
             // A room, or a part outside of src.
             const std::string room = table.contains("src/" + name) ? "src/" + name : name;
             const auto below = table.find(room);
-            if (below == table.end())
+            if (below == table.end()) {
                 throw std::runtime_error(part + " uses " + word + ", which is not above it");
+            }
             uses.insert(room);
             if (transitive) uses.insert(below->second.begin(), below->second.end());
         }
@@ -103,14 +104,16 @@ violations check_layering(const files& project, const layers& table) {
                 if (target.empty() && known.contains(candidate)) target = candidate;
             }
             if (target.empty()) {
-                if (match[1] == "\"")
+                if (match[1] == "\"") {
                     found.push_back(
                         {file.path, line, "includes \"" + name + "\", which is no file"});
+                }
                 return;
             }
             const std::string other = part_of(target, table);
-            if (other == part || other == "include/holdfast" || table.at(part).contains(other))
+            if (other == part || other == "include/holdfast" || table.at(part).contains(other)) {
                 return;
+            }
             // Helpers that the tests share lie directly in tests/ and are open to all tests.
             if (other == "tests" && part.starts_with("tests/")) return;
             found.push_back(
@@ -182,10 +185,12 @@ violations check_lengths(const files& project) {
         above_500 += length > 500;
         if (length > 900) found.push_back({file.path, length, "more than 900 lines"});
     }
-    if (above_200 * 2 > count)
+    if (above_200 * 2 > count) {
         found.push_back({"src", 0, "more than half of the files have over 200 lines"});
-    if (above_500 * 10 > count)
+    }
+    if (above_500 * 10 > count) {
         found.push_back({"src", 0, "more than a tenth of the files have over 500 lines"});
+    }
     return found;
 }
 
@@ -203,8 +208,9 @@ violations check_lines(const files& project) {
             if (line.ends_with('\r')) report("a carriage return");
             if (line.ends_with(' ')) report("space at the end");
         }
-        if (!file.ends_with_newline)
+        if (!file.ends_with_newline) {
             found.push_back({file.path, file.lines.size(), "no newline at the end"});
+        }
     }
     return found;
 }

@@ -1,12 +1,12 @@
 // The house rules, as functions from files to violations.
 #pragma once
 
+#include "house/source.hpp"
+
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
-
-#include "house/source.hpp"
 
 namespace hf::house {
 

@@ -103,14 +103,16 @@ std::vector<source_file> read_project(const std::filesystem::path& root) {
     const auto read = [&](const std::filesystem::path& path) {
         std::ifstream in(path, std::ios::binary);
         const std::string text{std::istreambuf_iterator<char>(in), {}};
-        if (!is_binary(text))
+        if (!is_binary(text)) {
             files.emplace_back(path.lexically_relative(root).generic_string(), text);
+        }
     };
     for (const auto& entry : std::filesystem::directory_iterator(root)) {
         if (entry.is_symlink()) continue;
         if (entry.is_regular_file()) read(entry.path());
-        if (!entry.is_directory() || !directories.contains(entry.path().filename().string()))
+        if (!entry.is_directory() || !directories.contains(entry.path().filename().string())) {
             continue;
+        }
         for (const auto& inner : std::filesystem::recursive_directory_iterator(entry.path())) {
             if (inner.is_regular_file() && !inner.is_symlink()) read(inner.path());
         }

@@ -1,13 +1,14 @@
 // What a journal holds after commits and applications, and what its scan makes of damage.
+#include "journal/core.hpp"
+
+#include "crashlab/disk/model_disk.hpp"
+#include "journal/apply.hpp"
+#include "journal/scan.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <memory>
-
-#include "crashlab/disk/model_disk.hpp"
-#include "journal/apply.hpp"
-#include "journal/core.hpp"
-#include "journal/scan.hpp"
 
 namespace hf::test {
 namespace {

@@ -1,12 +1,12 @@
 // A journal that is looked at while records are appended to it: what is found has no gap, and all
 // that was complete before.
-#include <gtest/gtest.h>
-
-#include <functional>
-
 #include "crashlab/disk/model_disk.hpp"
 #include "journal/core.hpp"
 #include "journal/scan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
 
 namespace hf::test {
 namespace {

@@ -1,4 +1,12 @@
 // What merge() makes of records is what writing them one after the other makes of them.
+#include "journal/merge.hpp"
+
+#include "base/random.hpp"
+#include "crashlab/disk/model_disk.hpp"
+#include "journal/apply.hpp"
+#include "journal/core.hpp"
+#include "journal/scan.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,13 +15,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "base/random.hpp"
-#include "crashlab/disk/model_disk.hpp"
-#include "journal/apply.hpp"
-#include "journal/core.hpp"
-#include "journal/merge.hpp"
-#include "journal/scan.hpp"
 
 namespace hf::test {
 namespace {

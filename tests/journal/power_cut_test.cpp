@@ -1,8 +1,8 @@
 // The power goes at every call of the disks, during recovery too; the lab's target journal.disk
 // does the same for longer, and counts.
-#include <gtest/gtest.h>
-
 #include "crashlab/disk/journal_machine.hpp"
+
+#include <gtest/gtest.h>
 
 namespace hf::test {
 

@@ -1,6 +1,9 @@
 // The threads of a journal, on a disk whose syncs wait to be let through.
 #include "journal/redo_journal.hpp"
 
+#include "crashlab/disk/model_disk.hpp"
+#include "persist/dirty_set.hpp"
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -8,9 +11,6 @@
 #include <semaphore>
 #include <thread>
 #include <vector>
-
-#include "crashlab/disk/model_disk.hpp"
-#include "persist/dirty_set.hpp"
 
 namespace hf::test {
 namespace {

@@ -4,6 +4,14 @@
 // what no sync has covered, is set aside, and the journal goes on without knowing. What was set
 // aside must come back as the end of an epoch that is no older than the last announced one; and
 // the base must have, line by line, nothing older than the epoch that was said to be applied.
+#include "base/random.hpp"
+#include "crashlab/disk/model_disk.hpp"
+#include "journal/redo_journal.hpp"
+#include "journal/replay.hpp"
+#include "journal/scan.hpp"
+#include "persist/dirty_set.hpp"
+#include "support/effort.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,14 +23,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include "base/random.hpp"
-#include "crashlab/disk/model_disk.hpp"
-#include "support/effort.hpp"
-#include "journal/redo_journal.hpp"
-#include "journal/replay.hpp"
-#include "journal/scan.hpp"
-#include "persist/dirty_set.hpp"
 
 namespace hf::test {
 namespace {

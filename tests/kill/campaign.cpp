@@ -1,11 +1,11 @@
 #include "campaign.hpp"
 
+#include "persist/detect.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-
-#include "persist/detect.hpp"
 
 namespace hf::kill_test {
 

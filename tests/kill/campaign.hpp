@@ -12,6 +12,12 @@
 // or open the map as a user does, at random.
 #pragma once
 
+#include "base/random.hpp"
+#include "journal.hpp"
+#include "judge.hpp"
+#include "keys.hpp"
+#include "session.hpp"
+
 #include <sys/types.h>
 
 #include <filesystem>
@@ -20,12 +26,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "base/random.hpp"
-#include "journal.hpp"
-#include "judge.hpp"
-#include "keys.hpp"
-#include "session.hpp"
 
 namespace hf::kill_test {
 

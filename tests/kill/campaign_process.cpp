@@ -1,4 +1,8 @@
 // The part of the campaign that deals with processes.
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "campaign.hpp"
+
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -7,10 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
-
-#include "base/check.hpp"
-#include "base/clock.hpp"
-#include "campaign.hpp"
 
 namespace hf::kill_test {
 

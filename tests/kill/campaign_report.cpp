@@ -1,12 +1,12 @@
 // The part of the campaign that talks.
+#include "campaign.hpp"
+
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-
-#include "campaign.hpp"
 
 namespace hf::kill_test {
 

@@ -1,10 +1,10 @@
 #include "journal.hpp"
 
+#include "base/check.hpp"
+
 #include <sys/mman.h>
 
 #include <new>
-
-#include "base/check.hpp"
 
 namespace hf::kill_test {
 

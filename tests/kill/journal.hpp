@@ -7,13 +7,13 @@
 // until an observer has looked at the region; then the judge folds them into `known`.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <string>
 #include <string_view>
-
-#include "base/bits.hpp"
 
 namespace hf::kill_test {
 

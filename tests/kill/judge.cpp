@@ -1,8 +1,8 @@
 #include "judge.hpp"
 
-#include <algorithm>
-
 #include "base/checksum.hpp"
+
+#include <algorithm>
 
 namespace hf::kill_test {
 

@@ -8,13 +8,11 @@
 //
 // Rules.
 //  J1  A found state that no write of the key explains, to the last byte, is a violation: half
-//  done,
-//      or lost and then mixed up.
+//      done, or lost and then mixed up.
 //  J2  The state found is the newest one that survived. So its write has ticket <= E of its
-//  session,
-//      and every later write of the key has ticket > E of its session. Over all keys that bounds E
-//      from both sides; bounds that contradict each other are a hole: something of an epoch
-//      survived, something of an epoch no younger did not.
+//      session, and every later write of the key has ticket > E of its session. Over all keys that
+//      bounds E from both sides; bounds that contradict each other are a hole: something of an
+//      epoch survived, something of an epoch no younger did not.
 //  J3  E >= what was announced: durable_epoch(), wait_durable(), sync(). After a close: everything.
 //  J4  Only the last epoch may be lost: whatever is lost has the newest ticket of its session. On a
 //      disk the last three: one running, two on their way.
@@ -23,12 +21,12 @@
 //  J6  Epochs of a session are younger than all of the sessions before it.
 #pragma once
 
+#include "journal.hpp"
+#include "value.hpp"
+
 #include <functional>
 #include <string>
 #include <vector>
-
-#include "journal.hpp"
-#include "value.hpp"
 
 namespace hf::kill_test {
 

@@ -1,11 +1,11 @@
 // The judge of the campaign, on histories made up for it: what it must let pass, and what not.
 #include "judge.hpp"
 
+#include "base/checksum.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
-
-#include "base/checksum.hpp"
 
 namespace hf::kill_test {
 namespace {

@@ -1,13 +1,13 @@
 #include "keys.hpp"
 
+#include <holdfast/map.hpp>
+
+#include "base/random.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <map>
-
-#include <holdfast/map.hpp>
-
-#include "base/random.hpp"
 
 namespace hf::kill_test {
 
@@ -32,8 +32,9 @@ class key_maker {
     /// 0 to 7 bytes of a small alphabet: many slices that differ in length alone.
     void short_ones(u32 count) {
         add("", any_owner());
-        for (u32 i = 0; i < count; ++i)
+        for (u32 i = 0; i < count; ++i) {
             add(drawn_from("abcdefgh", 1 + random_.below(7)), any_owner());
+        }
     }
 
     /// In ascending order, 64 in a row for one owner: nodes are filled at the right, and emptied.

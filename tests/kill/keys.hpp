@@ -6,12 +6,12 @@
 // for others, so that nodes and layers are emptied now and then.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/bits.hpp"
 
 namespace hf::kill_test {
 

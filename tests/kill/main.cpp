@@ -1,9 +1,9 @@
 // hf_kill_test: the SIGKILL campaign (docs/testing.md).
+#include "campaign.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <random>
-
-#include "campaign.hpp"
 
 namespace {
 

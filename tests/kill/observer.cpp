@@ -1,12 +1,12 @@
 #include "observer.hpp"
 
+#include "base/checksum.hpp"
+#include "base/random.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
-
-#include "base/checksum.hpp"
-#include "base/random.hpp"
 
 namespace hf::kill_test {
 
@@ -81,8 +81,9 @@ class observer {
         const auto done = forward ? map_.scan(bound, visit, exclusive)
                                   : map_.scan_backward(from ? std::optional(bound) : std::nullopt,
                                                        visit, exclusive);
-        if (!done)
+        if (!done) {
             complain(from.value_or(0), std::string(name) + " failed: " + done.error().to_string());
+        }
         if (done && most > 0 && expected()) {
             complain(*expected(), std::string(name) + " ended before it, but get() finds it");
         }

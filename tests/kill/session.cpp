@@ -1,5 +1,14 @@
 #include "session.hpp"
 
+#include <holdfast/map.hpp>
+
+#include "base/clock.hpp"
+#include "index/masstree/inspection.hpp"
+#include "map/engine.hpp"
+#include "observer.hpp"
+#include "persist/persist_point.hpp"
+#include "writer.hpp"
+
 #include <signal.h>
 #include <unistd.h>
 
@@ -7,15 +16,6 @@
 #include <optional>
 #include <thread>
 #include <vector>
-
-#include <holdfast/map.hpp>
-
-#include "base/clock.hpp"
-#include "index/masstree/inspection.hpp"
-#include "observer.hpp"
-#include "persist/persist_point.hpp"
-#include "map/engine.hpp"
-#include "writer.hpp"
 
 namespace hf::kill_test {
 
@@ -62,8 +62,9 @@ std::optional<map> open(const session_plan& plan, journal& record) {
 /// Until the parent says so; it rather kills us, most times.
 void wait_to_close(const map& m, session_state& session) {
     while (!session.shall_close) {
-        if (session.background_pass && m.stats().failed_epochs == 0)
+        if (session.background_pass && m.stats().failed_epochs == 0) {
             session.background_pass = false;
+        }
         std::this_thread::sleep_for(microseconds(200));
     }
 }

@@ -1,14 +1,14 @@
 // tests/kill/session.hpp: what runs in the processes that are killed.
 #pragma once
 
-#include <chrono>
-#include <filesystem>
-
 #include <holdfast/options.hpp>
 
 #include "journal.hpp"
 #include "keys.hpp"
 #include "value.hpp"
+
+#include <chrono>
+#include <filesystem>
 
 namespace hf::kill_test {
 

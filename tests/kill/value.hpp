@@ -10,12 +10,12 @@
 //          `size`
 #pragma once
 
+#include "base/random.hpp"
+
 #include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "base/random.hpp"
 
 namespace hf::kill_test {
 

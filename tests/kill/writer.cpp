@@ -61,8 +61,9 @@ void writer::hot_stroke() {
 /// Neighbours in order: splits.
 void writer::fill_stroke() {
     u64 at = random_.below(own_.size());
-    for (u64 n = 1 + random_.below(120); n > 0 && at < own_.size(); --n)
+    for (u64 n = 1 + random_.below(120); n > 0 && at < own_.size(); --n) {
         put(own_[at++], any_size());
+    }
 }
 
 /// Neighbours in order: empty nodes and layers.

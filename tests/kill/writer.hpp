@@ -5,15 +5,15 @@
 // it complains of at once.
 #pragma once
 
-#include <atomic>
-#include <string>
-#include <vector>
-
 #include <holdfast/map.hpp>
 
 #include "journal.hpp"
 #include "keys.hpp"
 #include "value.hpp"
+
+#include <atomic>
+#include <string>
+#include <vector>
 
 namespace hf::kill_test {
 

@@ -1,13 +1,13 @@
 // tests/map/copied.hpp: looks at copies of regions.
 #pragma once
 
+#include "index/masstree/inspection.hpp"
+#include "map/engine.hpp"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
-
-#include "index/masstree/inspection.hpp"
-#include "map/engine.hpp"
 
 namespace hf::test {
 

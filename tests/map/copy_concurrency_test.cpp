@@ -1,7 +1,15 @@
 // Copies made while other processes write, grow, close, open and kill the region. Each copy must
 // hold, of every writer, all writes up to some moment and none after it; no older than what was
 // durable when the copy began, no newer than what had been sent when it ended.
+#include <holdfast/map.hpp>
+
+#include "copied.hpp"
+#include "map/copy.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
+
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -13,13 +21,6 @@
 #include <new>
 #include <random>
 #include <thread>
-
-#include <holdfast/map.hpp>
-
-#include "copied.hpp"
-#include "must.hpp"
-#include "scratch.hpp"
-#include "map/copy.hpp"
 
 namespace hf::test {
 namespace {

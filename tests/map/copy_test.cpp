@@ -1,7 +1,21 @@
 // Copies of regions: of closed, crashed and used ones; what each must be; what waits for it.
 // copy_concurrency_test.cpp makes them while others write.
-#include <fcntl.h>
+#include "image/copy.hpp"
+
+#include <holdfast/map.hpp>
+
+#include "copied.hpp"
+#include "journal/copy_gate.hpp"
+#include "journal/format.hpp"
+#include "map/copy.hpp"
+#include "must.hpp"
+#include "persist/persist_point.hpp"
+#include "recovery/redo.hpp"
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
+
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,18 +26,6 @@
 #include <map>
 #include <set>
 #include <thread>
-
-#include <holdfast/map.hpp>
-
-#include "copied.hpp"
-#include "journal/copy_gate.hpp"
-#include "journal/format.hpp"
-#include "must.hpp"
-#include "persist/persist_point.hpp"
-#include "image/copy.hpp"
-#include "recovery/redo.hpp"
-#include "scratch.hpp"
-#include "map/copy.hpp"
 
 namespace hf::test {
 namespace {

@@ -1,12 +1,12 @@
 // The fuzz target of the journal holds on journals that were changed by chance.
+#include "support/effort.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
-
-#include "support/effort.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

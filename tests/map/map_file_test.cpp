@@ -1,17 +1,17 @@
 // The map on the medium `file`: two files while it is open, one when it is closed, and what happens
 // when they do not belong together. What a power cut leaves of them is the business of
 // tests/journal; here the process dies, and everything that it had not submitted is gone with it.
-#include <gtest/gtest.h>
-
 #include <holdfast/map.hpp>
+
+#include "must.hpp"
+#include "scratch.hpp"
+
+#include <gtest/gtest.h>
 
 #include <csignal>
 #include <fstream>
 #include <thread>
 #include <vector>
-
-#include "must.hpp"
-#include "scratch.hpp"
 
 namespace hf {
 namespace {

@@ -1,18 +1,18 @@
 // A map on the medium `file` whose region is larger than the memory it may take for itself: pages
 // are given back beside all that goes on, and nothing is lost or altered by it.
-#include <gtest/gtest.h>
-
 #include <holdfast/map.hpp>
+
+#include "base/random.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
+
+#include <gtest/gtest.h>
 
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
-
-#include "base/random.hpp"
-#include "must.hpp"
-#include "scratch.hpp"
 
 namespace hf {
 namespace {

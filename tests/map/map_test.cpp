@@ -1,16 +1,16 @@
 // The public map: what include/holdfast/map.hpp promises.
-#include <gtest/gtest.h>
-
 #include <holdfast/map.hpp>
-
-#include <csignal>
-#include <stdexcept>
-#include <thread>
 
 #include "base/random.hpp"
 #include "must.hpp"
 #include "region/layout.hpp"
 #include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <stdexcept>
+#include <thread>
 
 namespace hf {
 namespace {
@@ -156,8 +156,9 @@ TEST_F(map_test, a_throwing_callback_changes_nothing_and_blocks_nobody) {
 
 TEST_F(map_test, what_was_waited_for_survives_a_kill_and_the_rest_goes_as_a_whole) {
     in_a_process_that_is_killed([](map& m) {
-        for (int i = 0; i < 2000; ++i)
+        for (int i = 0; i < 2000; ++i) {
             must(m.put("durable " + std::to_string(i), bytes(50, static_cast<u64>(i))));
+        }
         must(m.put("big", bytes(2'000'000, 9)));
         must(m.wait_durable(must(m.put("last", "one")).written_in));
     });
@@ -175,8 +176,9 @@ TEST_F(map_test, what_was_waited_for_survives_a_kill_and_the_rest_goes_as_a_whol
             must(m.close());
         }
         in_a_process_that_is_killed([](map& again) {
-            for (int i = 0; i < 300; ++i)
+            for (int i = 0; i < 300; ++i) {
                 must(again.put("durable " + std::to_string(i), bytes(50, static_cast<u64>(i))));
+            }
         });
     }
 }

@@ -2,18 +2,19 @@
 // read from it, before, meanwhile and afterwards.
 #include "paging/huge_memory.hpp"
 
+#include "paging/private_pages.hpp"
+#include "region/layout.hpp"
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
 #include <atomic>
 #include <optional>
 #include <thread>
-
-#include "paging/private_pages.hpp"
-#include "region/layout.hpp"
-#include "scratch.hpp"
 
 namespace hf {
 namespace {

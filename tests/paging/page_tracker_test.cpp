@@ -2,6 +2,11 @@
 // that a test has written to it what was captured.
 #include "paging/page_tracker.hpp"
 
+#include "base/random.hpp"
+#include "paging/private_pages.hpp"
+#include "region/layout.hpp"
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -9,6 +14,7 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -17,11 +23,6 @@
 #include <map>
 #include <optional>
 #include <thread>
-
-#include "base/random.hpp"
-#include "paging/private_pages.hpp"
-#include "region/layout.hpp"
-#include "scratch.hpp"
 
 namespace hf {
 namespace {
@@ -327,8 +328,9 @@ bool kernel_tells() {
     utsname kernel{};
     int major = 0;
     int minor = 0;
-    if (::uname(&kernel) != 0 || std::sscanf(kernel.release, "%d.%d", &major, &minor) != 2)
+    if (::uname(&kernel) != 0 || std::sscanf(kernel.release, "%d.%d", &major, &minor) != 2) {
         return false;
+    }
     const auto uffd = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | 1));
     if (uffd >= 0) ::close(uffd);
     return uffd >= 0 && std::pair(major, minor) >= std::pair(6, 7);

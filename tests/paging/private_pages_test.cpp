@@ -2,15 +2,16 @@
 // page reads as the file has it.
 #include "paging/private_pages.hpp"
 
+#include "region/layout.hpp"
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <optional>
 
-#include "region/layout.hpp"
-#include "scratch.hpp"
+#include <optional>
 
 namespace hf {
 namespace {

@@ -1,11 +1,11 @@
 // Counters of many threads, running and ended.
+#include "persist/medium.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
 #include <vector>
-
-#include "persist/medium.hpp"
 
 namespace hf {
 namespace {

@@ -1,8 +1,9 @@
 // The medium is found from the file.
 #include "persist/detect.hpp"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
+
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

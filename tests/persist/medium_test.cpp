@@ -1,15 +1,16 @@
 // What a medium executes and counts.
+#include "persist/medium.hpp"
+
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "persist/ordered.hpp"
+#include "persist/persist_point.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstring>
 #include <vector>
-
-#include "base/clock.hpp"
-#include "base/random.hpp"
-#include "persist/medium.hpp"
-#include "persist/ordered.hpp"
-#include "persist/persist_point.hpp"
 
 namespace hf {
 namespace {

@@ -1,9 +1,9 @@
 #include "campaign.hpp"
 
+#include "tools/machine/disk_image.hpp"
+
 #include <chrono>
 #include <thread>
-
-#include "tools/machine/disk_image.hpp"
 
 namespace hf::power_test {
 

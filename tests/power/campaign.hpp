@@ -6,10 +6,10 @@
 // of a disk. The control does the same on a copy of the disk with a server whose syncs do nothing.
 #pragma once
 
-#include <string>
-
 #include "base/random.hpp"
 #include "station.hpp"
+
+#include <string>
 
 namespace hf::power_test {
 

@@ -1,10 +1,10 @@
 #include "crowd.hpp"
 
-#include <algorithm>
-#include <deque>
-
 #include "base/random.hpp"
 #include "tools/demo/client.hpp"
+
+#include <algorithm>
+#include <deque>
 
 namespace hf::power_test {
 

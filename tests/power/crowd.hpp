@@ -7,6 +7,9 @@
 
 #include <holdfast/result.hpp>
 
+#include "history.hpp"
+#include "records.hpp"
+
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -14,9 +17,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "history.hpp"
-#include "records.hpp"
 
 namespace hf::power_test {
 

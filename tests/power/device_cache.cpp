@@ -1,11 +1,11 @@
 #include "device_cache.hpp"
 
+#include "tools/machine/disk_image.hpp"
+
 #include <chrono>
 #include <cstdio>
 #include <system_error>
 #include <thread>
-
-#include "tools/machine/disk_image.hpp"
 
 namespace hf::power_test {
 

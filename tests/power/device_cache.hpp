@@ -8,13 +8,13 @@
 // images of a disk that lies: writes behind an earlier flush are missing, too. They must lose.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
-#include <map>
-
 #include "base/random.hpp"
 #include "moments.hpp"
 #include "station.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
 
 namespace hf::power_test {
 

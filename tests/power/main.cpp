@@ -1,14 +1,14 @@
 // hf_power_test: power cuts in a virtual machine (docs/power_test.md).
+#include "base/clock.hpp"
+#include "device_cache.hpp"
+#include "summary.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <random>
-
-#include "base/clock.hpp"
-#include "device_cache.hpp"
-#include "summary.hpp"
 
 namespace {
 

@@ -11,10 +11,10 @@
 //   lies       none are, nor those before the last flushes: the disk has not kept what it said
 #pragma once
 
-#include <vector>
-
 #include "base/random.hpp"
 #include "write_log.hpp"
+
+#include <vector>
 
 namespace hf::power_test {
 

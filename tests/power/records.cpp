@@ -1,8 +1,8 @@
 #include "records.hpp"
 
-#include <charconv>
-
 #include "base/random.hpp"
+
+#include <charconv>
 
 namespace hf::power_test {
 

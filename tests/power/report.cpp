@@ -1,7 +1,7 @@
 // The part of the campaign that talks.
-#include <cstdio>
-
 #include "campaign.hpp"
+
+#include <cstdio>
 
 namespace hf::power_test {
 

@@ -1,11 +1,11 @@
 #include "station.hpp"
 
+#include "base/clock.hpp"
+#include "tools/machine/disk_image.hpp"
+
 #include <csignal>
 #include <cstdio>
 #include <system_error>
-
-#include "base/clock.hpp"
-#include "tools/machine/disk_image.hpp"
 
 namespace hf::power_test {
 

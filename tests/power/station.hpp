@@ -4,13 +4,13 @@
 // and the guest's kernel mounts it: it replays the file system's own journal.
 #pragma once
 
+#include "crowd.hpp"
+#include "tools/machine/machine.hpp"
+
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "crowd.hpp"
-#include "tools/machine/machine.hpp"
 
 namespace hf::power_test {
 

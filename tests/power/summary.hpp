@@ -1,11 +1,11 @@
 // tests/power/summary.hpp: what a run came to: a table, a sentence, and the same as JSON.
 #pragma once
 
+#include "campaign.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <vector>
-
-#include "campaign.hpp"
 
 namespace hf::power_test {
 

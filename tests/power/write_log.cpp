@@ -1,5 +1,8 @@
 #include "write_log.hpp"
 
+#include "base/os_error.hpp"
+#include "tools/machine/channel.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -7,9 +10,6 @@
 #include <array>
 #include <cstring>
 #include <system_error>
-
-#include "base/os_error.hpp"
-#include "tools/machine/channel.hpp"
 
 namespace hf::power_test {
 

@@ -4,10 +4,9 @@
 // The format is that of Linux' dm-log-writes, little-endian, in sectors of the size that the
 // superblock names (512 here):
 //
-//   superblock   u64 magic, u64 version = 1, u64 entries, u32 sector size; padded to a sector
-//   entry        u64 sector, u64 sectors, u64 flags, u64 text = 0; padded to a sector; then, unless
-//   it
-//                is a flush or a discard, the data, so many sectors
+//   superblock   u64 magic, u64 version = 1, u64 entries, u32 sector size; padded to a sector entry
+//                u64 sector, u64 sectors, u64 flags, u64 text = 0; padded to a sector; then, unless
+//                it is a flush or a discard, the data, so many sectors
 //
 // The number of entries is brought up to date now and then only. So the log is read to its end; an
 // entry that is not all there ends it, one that makes no sense is refused.

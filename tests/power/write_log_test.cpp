@@ -2,14 +2,14 @@
 // are rebuilt for.
 #include "write_log.hpp"
 
+#include "moments.hpp"
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <fstream>
 #include <string>
-
-#include "moments.hpp"
-#include "scratch.hpp"
 
 namespace hf::power_test {
 

@@ -4,15 +4,15 @@
 // in the second word, version 3 has a sum of both in the third.
 #include "recovery/upgrade.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <string>
-
 #include "must.hpp"
 #include "persist/persist_point.hpp"
 #include "recovery/opening.hpp"
 #include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
 
 namespace hf {
 namespace {

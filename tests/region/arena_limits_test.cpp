@@ -1,10 +1,11 @@
 // The arena where address space is scarce. A program of its own, since the arena is reserved once:
 // the children must not inherit one.
-#include <gtest/gtest.h>
-#include <sys/resource.h>
-
 #include "region/arena.hpp"
 #include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/resource.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(HF_SMALL_WINDOWS)
 #define HF_NO_ADDRESS_LIMITS 1

@@ -1,17 +1,18 @@
 // Files that are no good regions. Each gives one clear error, and nothing on the medium changes.
-#include <fcntl.h>
+#include "base/random.hpp"
+#include "region/header.hpp"
+#include "scratch.hpp"
+#include "support/effort.hpp"
+
 #include <gtest/gtest.h>
+
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cstring>
-
-#include "base/random.hpp"
-#include "region/header.hpp"
-#include "scratch.hpp"
-#include "support/effort.hpp"
 
 namespace hf::test {
 namespace {

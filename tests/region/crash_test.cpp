@@ -1,6 +1,10 @@
 // The process stops at every persist point of creation, growth, superblock updates and new roots.
-#include <fcntl.h>
+#include "persist/persist_point.hpp"
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
+
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -8,9 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
-
-#include "persist/persist_point.hpp"
-#include "scratch.hpp"
 
 namespace hf::test {
 namespace {

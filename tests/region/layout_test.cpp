@@ -1,14 +1,14 @@
 // The small records of the header: what they notice, and that every prefix of a change is valid.
 #include "region/layout.hpp"
 
+#include "base/random.hpp"
+#include "region/header.hpp"
+#include "support/effort.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <memory>
-
-#include "base/random.hpp"
-#include "region/header.hpp"
-#include "support/effort.hpp"
 
 namespace hf::layout {
 namespace {

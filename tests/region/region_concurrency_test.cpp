@@ -1,12 +1,12 @@
 // Several threads grow, update and ask one region; several open at once.
+#include "scratch.hpp"
+#include "support/effort.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <thread>
-
-#include "scratch.hpp"
-#include "support/effort.hpp"
 
 namespace hf::test {
 namespace {

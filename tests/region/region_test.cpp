@@ -1,13 +1,14 @@
 // What a region does when nothing goes wrong.
 #include "region/region.hpp"
 
+#include "scratch.hpp"
+
 #include <gtest/gtest.h>
+
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
-
-#include "scratch.hpp"
 
 namespace hf::test {
 namespace {

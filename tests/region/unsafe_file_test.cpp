@@ -1,15 +1,16 @@
 // Things that are no regular file of ours, files in use, and rights that we lack.
+#include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
 #include <fcntl.h>
 #include <grp.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cstring>
-
-#include "scratch.hpp"
 
 namespace hf::test {
 namespace {

@@ -1,8 +1,12 @@
 // tests/server/client.hpp: a plain blocking client, and a server on a temporary store.
 #pragma once
 
-#include <arpa/inet.h>
+#include "server/server.hpp"
+#include "temporary_store.hpp"
+
 #include <gtest/gtest.h>
+
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -14,9 +18,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include "server/server.hpp"
-#include "temporary_store.hpp"
 
 namespace hf::test {
 

@@ -1,13 +1,13 @@
 // tests/server/conversation.hpp: a session without a socket.
 #pragma once
 
+#include "server/session.hpp"
+#include "temporary_store.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
-
-#include "server/session.hpp"
-#include "temporary_store.hpp"
 
 namespace hf::test {
 

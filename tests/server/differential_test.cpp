@@ -3,8 +3,12 @@
 // Each script goes to both over a connection of its own, all at once; both answers are read to
 // their ends. Cas uniques and the version differ and are replaced by what they stand for. Skipped
 // where there is no memcached.
-#include <fcntl.h>
+#include "server/client.hpp"
+#include "support/effort.hpp"
+
 #include <gtest/gtest.h>
+
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -14,9 +18,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "server/client.hpp"
-#include "support/effort.hpp"
 
 namespace hf::test {
 namespace {

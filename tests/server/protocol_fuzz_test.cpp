@@ -1,12 +1,12 @@
 // The fuzz target holds on commands that were put together and then damaged by chance.
+#include "support/effort.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
-
-#include "support/effort.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

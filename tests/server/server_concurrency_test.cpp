@@ -1,11 +1,11 @@
 // Many clients at once, with both ways to acknowledge: for ThreadSanitizer, and for lost updates.
+#include "server/client.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "server/client.hpp"
 
 namespace hf::test {
 namespace {

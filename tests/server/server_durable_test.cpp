@@ -1,13 +1,13 @@
 // --ack durable: no write is acknowledged before its epoch is durable, and nobody waits for
 // somebody else.
+#include "server/client.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "server/client.hpp"
 
 namespace hf::test {
 namespace {

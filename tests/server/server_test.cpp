@@ -1,7 +1,10 @@
 // The server over real sockets.
 #include "server/server.hpp"
 
+#include "server/client.hpp"
+
 #include <gtest/gtest.h>
+
 #include <signal.h>
 
 #include <map>
@@ -9,8 +12,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "server/client.hpp"
 
 namespace hf::test {
 namespace {

@@ -1,10 +1,10 @@
 // What a client reads, whatever the packets; and what a client costs that does not read.
+#include "server/conversation.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
-
-#include "server/conversation.hpp"
 
 namespace hf::test {
 namespace {

@@ -1,20 +1,21 @@
 // What a crash leaves: memory as it was at the last durable checkpoint, to the byte. A process dies
 // at a random instant while it stores, takes checkpoints and applies them; or both files are copied
 // while it rests. How a power cut tears files is the business of tests/journal.
-#include <gtest/gtest.h>
-
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <csignal>
-#include <cstring>
-#include <thread>
-
 #include "base/random.hpp"
 #include "journal/copy_gate.hpp"
 #include "region/file.hpp"
 #include "scratch.hpp"
 #include "snapshot/journalled.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <thread>
 
 namespace hf {
 namespace {

@@ -1,11 +1,11 @@
 // What a snapshot is not opened from, and who does not open a snapshot.
-#include <gtest/gtest.h>
-
 #include <holdfast/snapshot.hpp>
 
 #include "must.hpp"
 #include "recovery/opening.hpp"
 #include "scratch.hpp"
+
+#include <gtest/gtest.h>
 
 namespace hf {
 namespace {

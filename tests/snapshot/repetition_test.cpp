@@ -1,9 +1,9 @@
 // The ways that name more pages than were stored to: what they capture again and again must not be
 // all that ever changed.
-#include <gtest/gtest.h>
-
 #include "journalled.hpp"
 #include "scratch.hpp"
+
+#include <gtest/gtest.h>
 
 namespace hf {
 namespace {

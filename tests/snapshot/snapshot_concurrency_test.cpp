@@ -1,15 +1,15 @@
 // Threads that store under guards while a clock takes checkpoints. Memory is plain: under
 // ThreadSanitizer the guards alone order a thread's stores and the copying at the boundary.
+#include "holdfast/snapshot.hpp"
+#include "scratch.hpp"
+#include "snapshot/journalled.hpp"
+#include "support/effort.hpp"
+
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <cstring>
 #include <thread>
-
-#include "holdfast/snapshot.hpp"
-#include "scratch.hpp"
-#include "snapshot/journalled.hpp"
-#include "support/effort.hpp"
 
 namespace hf {
 namespace {

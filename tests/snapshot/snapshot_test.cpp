@@ -1,16 +1,16 @@
 // The public snapshot: what is there after closing, checkpoints, growth, and what it counts.
 // Crashes are the business of crash_test.cpp.
-#include <gtest/gtest.h>
-
 #include <holdfast/snapshot.hpp>
-
-#include <algorithm>
-#include <cstring>
-#include <thread>
 
 #include "must.hpp"
 #include "paging/page_tracker.hpp"
 #include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
 
 namespace hf {
 namespace {

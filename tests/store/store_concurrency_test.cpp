@@ -1,13 +1,13 @@
 // Operations on one record are atomic whatever other threads do.
+#include "support/effort.hpp"
+#include "temporary_store.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "support/effort.hpp"
-#include "temporary_store.hpp"
 
 namespace hf::test {
 namespace {

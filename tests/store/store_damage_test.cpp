@@ -1,9 +1,9 @@
 // A record that cannot be decoded is reported, never believed, and can be replaced.
+#include "temporary_store.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "temporary_store.hpp"
 
 namespace hf::test {
 namespace {

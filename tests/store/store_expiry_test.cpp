@@ -1,10 +1,10 @@
 // Expired and flushed records are absent for every operation, and give their space back when they
 // are met.
+#include "temporary_store.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "temporary_store.hpp"
 
 namespace hf::test {
 namespace {

@@ -1,15 +1,16 @@
 // Any sequence of operations, restarts included, comes to what it comes to on a plain map.
+#include "store/store_number.hpp"
+#include "temporary_store.hpp"
+
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
+
+#include <rapidcheck.h>
 
 #include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
-
-#include "store/store_number.hpp"
-#include "temporary_store.hpp"
 
 namespace hf::test {
 namespace {

@@ -1,9 +1,9 @@
 // Numbers are read as memcached reads them.
+#include "store/store_number.hpp"
+
 #include <gtest/gtest.h>
 
 #include <limits>
-
-#include "store/store_number.hpp"
 
 namespace hf::detail {
 namespace {

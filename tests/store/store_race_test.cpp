@@ -1,5 +1,9 @@
 // Threads on the same records: numbers at the end of a block, large values against small ones,
 // expiry against writes that carry it on.
+#include "store/store_unique.hpp"
+#include "support/effort.hpp"
+#include "temporary_store.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,10 +12,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "support/effort.hpp"
-#include "store/store_unique.hpp"
-#include "temporary_store.hpp"
 
 namespace hf::test {
 namespace {

@@ -1,10 +1,10 @@
 // What the store promises over restarts.
+#include "temporary_store.hpp"
+
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
-
-#include "temporary_store.hpp"
 
 namespace hf::test {
 namespace {

@@ -1,9 +1,9 @@
 // Data from nothing to 64 MiB.
+#include "temporary_store.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
-
-#include "temporary_store.hpp"
 
 namespace hf::test {
 namespace {

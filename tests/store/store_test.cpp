@@ -1,10 +1,10 @@
 // Each operation comes to what memcached's comes to.
+#include "temporary_store.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
-
-#include "temporary_store.hpp"
 
 namespace hf::test {
 namespace {

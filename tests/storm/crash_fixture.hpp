@@ -1,17 +1,17 @@
 // storm/crash_fixture.hpp: one map, power cuts where the test wants them, and what must be left.
 #pragma once
 
+#include "base/random.hpp"
+#include "scratch.hpp"
+#include "storm/machine.hpp"
+#include "storm/shadow_memory.hpp"
+
 #include <gtest/gtest.h>
 
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-
-#include "base/random.hpp"
-#include "scratch.hpp"
-#include "storm/machine.hpp"
-#include "storm/shadow_memory.hpp"
 
 namespace hf::test {
 

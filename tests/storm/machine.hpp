@@ -3,18 +3,18 @@
 // The one place of these tests that knows how a region is opened and how an epoch is ended.
 #pragma once
 
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <holdfast/map.hpp>
 
 #include "index/masstree/inspection.hpp"
 #include "map/engine.hpp"
 #include "map/inspect.hpp"
 #include "must.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace hf::test {
 

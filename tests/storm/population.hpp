@@ -6,14 +6,14 @@
 // began and which had begun when it was done: it must have seen one of these.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <atomic>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/bits.hpp"
 
 namespace hf::test {
 

@@ -1,8 +1,8 @@
 // Races, step by step: a thread is held at a persist point while another one does its work.
-#include <thread>
-
 #include "storm/crash_fixture.hpp"
 #include "storm/sync_points.hpp"
+
+#include <thread>
 
 namespace hf::test {
 namespace {

@@ -1,9 +1,9 @@
 // What hardly ever happens by itself: huge epochs, deep layers that split, full regions, lists of
 // threads that have just ended, passes that are stopped.
-#include <thread>
-
-#include "support/effort.hpp"
 #include "storm/crash_fixture.hpp"
+#include "support/effort.hpp"
+
+#include <thread>
 
 namespace hf::test {
 namespace {
@@ -244,8 +244,9 @@ TEST_F(rare, an_extent_that_is_being_read_is_not_reused_when_its_neighbours_are)
     boundaries.join();
     for (unsigned k = 0; k < keys; ++k) {
         std::string out;
-        if (must(m()->get("large " + std::to_string(k), out)))
+        if (must(m()->get("large " + std::to_string(k), out))) {
             note(0, "large " + std::to_string(k), out);
+        }
     }
     end_epoch();
     crash(evicted::nothing);

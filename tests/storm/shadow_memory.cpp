@@ -1,5 +1,7 @@
 #include "storm/shadow_memory.hpp"
 
+#include "base/check.hpp"
+
 #include <sys/mman.h>
 #include <x86intrin.h>
 
@@ -7,8 +9,6 @@
 #include <array>
 #include <cstring>
 #include <thread>
-
-#include "base/check.hpp"
 
 namespace hf::test {
 

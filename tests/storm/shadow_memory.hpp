@@ -12,21 +12,20 @@
 //  S1 A line is copied as it was at one instant. Its words are read twice, and again until both
 //     times were the same: so what is copied is a prefix of the stores to it (PCSO).
 //  S2 A line never goes back to what it was before: copies of one line are made one after the
-//  other. S3 A flush reaches the copy by the fence of its thread, with what the line holds then;
-//  without
-//     one never.
+//     other. S3 A flush reaches the copy by the fence of its thread, with what the line holds then;
+//     without one never.
 //  S4 cut() takes effect at one instant for all threads: who flushes meanwhile waits for it.
 // Concurrency. One shadow at a time. It must be there before the region is opened and outlive it;
 //  all calls by any thread.
 #pragma once
 
+#include "base/bits.hpp"
+#include "persist/trace.hpp"
+
 #include <atomic>
 #include <filesystem>
 #include <functional>
 #include <vector>
-
-#include "base/bits.hpp"
-#include "persist/trace.hpp"
 
 namespace hf::test {
 

@@ -20,16 +20,16 @@
 // meaning is volatile, and for values that are just being filled in.
 #pragma once
 
+#include "base/random.hpp"
+#include "scratch.hpp"
+#include "storm/machine.hpp"
+#include "storm/population.hpp"
+#include "storm/shadow_memory.hpp"
+
 #include <filesystem>
 #include <memory>
 #include <thread>
 #include <vector>
-
-#include "base/random.hpp"
-#include "scratch.hpp"
-#include "storm/population.hpp"
-#include "storm/machine.hpp"
-#include "storm/shadow_memory.hpp"
 
 namespace hf::test {
 

@@ -1,8 +1,8 @@
 #include "storm/storm.hpp"
 
-#include <gtest/gtest.h>
-
 #include "support/effort.hpp"
+
+#include <gtest/gtest.h>
 
 namespace hf::test {
 namespace {

@@ -14,6 +14,8 @@
 // Needs HF_PERSIST_POINTS: skip_without_points() says whether there are any.
 #pragma once
 
+#include "persist/persist_point.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,8 +25,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-
-#include "persist/persist_point.hpp"
 
 namespace hf::test {
 

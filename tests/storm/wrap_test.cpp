@@ -56,8 +56,9 @@ TEST_F(old_logs, are_not_taken_for_the_running_epochs_when_their_low_bits_come_a
         end_epoch();
         m().end_epochs(distance - 1);
         // Half of the leaves are touched in the epoch whose low bits are those of their logs.
-        for (unsigned leaf = 0; leaf < 6; ++leaf)
+        for (unsigned leaf = 0; leaf < 6; ++leaf) {
             change(leaf, static_cast<unsigned>((leaf + distance) % 6), "third");
+        }
         crash(evicted::everything);
         expect_kept("after " + std::to_string(distance) + " epochs");
         if (HasFatalFailure()) return;
@@ -101,8 +102,9 @@ class crashes_in_a_row : public crashing_map {};
 TEST_F(crashes_in_a_row, leave_the_same_state_again_and_again) {
     for (const u64 first : {u64{1}, (u64{1} << 36) - 6, (u64{1} << 16) - 4}) {
         open({.first_epoch = first});
-        for (unsigned i = 0; i < 300; ++i)
+        for (unsigned i = 0; i < 300; ++i) {
             put("key " + std::to_string(i), std::string(i % 90, 'k'));
+        }
         put("large", std::string(200'000, 'L'));
         end_epoch();
         for (unsigned i = 0; i < 300; i += 3) remove("key " + std::to_string(i));

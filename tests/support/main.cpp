@@ -1,7 +1,7 @@
 // What starts every test program.
-#include <gtest/gtest.h>
-
 #include "support/watchdog.hpp"
+
+#include <gtest/gtest.h>
 
 int main(int argc, char** argv) {
     ::testing::InitGoogleTest(&argc, argv);

@@ -2,6 +2,9 @@
 // (precompiled; builds that do not ask for that never read this file).
 #pragma once
 
+#include <holdfast/options.hpp>
+#include <holdfast/result.hpp>
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,6 +16,3 @@
 #include <random>
 #include <set>
 #include <thread>
-
-#include <holdfast/options.hpp>
-#include <holdfast/result.hpp>

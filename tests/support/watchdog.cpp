@@ -1,9 +1,10 @@
 #include "support/watchdog.hpp"
 
+#include <gtest/gtest.h>
+
 #include <dirent.h>
 #include <execinfo.h>
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -132,8 +133,9 @@ void on_alarm(int) {
         const int before = answers.load();
         char where[64];
         std::snprintf(where, sizeof where, "/proc/self/task/%d", thread);
-        if (::syscall(SYS_tgkill, ::getpid(), thread, stack_signal()) == 0)
+        if (::syscall(SYS_tgkill, ::getpid(), thread, stack_signal()) == 0) {
             wait_for_answer(before, where);
+        }
     });
     each_number("/proc/self/task", ask_children);
     say("*** names for addresses: addr2line -Cfpe PROGRAM +0x...\n");

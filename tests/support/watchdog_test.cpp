@@ -2,6 +2,7 @@
 #include "support/watchdog.hpp"
 
 #include <gtest/gtest.h>
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,8 +34,9 @@ TEST(watchdog, names_a_test_that_hangs_and_shows_every_stack_and_ends_it) {
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) << status;
     EXPECT_NE(said.find("hanging.DISABLED_for_ever has run for 1 s"), std::string::npos) << said;
     std::size_t threads = 0;
-    for (std::size_t at = 0; (at = said.find("--- thread ", at)) != std::string::npos; ++at)
+    for (std::size_t at = 0; (at = said.find("--- thread ", at)) != std::string::npos; ++at) {
         ++threads;
+    }
     EXPECT_EQ(threads, 2U) << said;
     EXPECT_EQ(said.find("does not answer"), std::string::npos) << said;
 }

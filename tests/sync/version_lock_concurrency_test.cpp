@@ -1,12 +1,12 @@
 // A version lock under threads: what a validated reader has seen is one state.
+#include "sync/version_lock.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
 #include <thread>
 #include <vector>
-
-#include "sync/version_lock.hpp"
 
 namespace hf {
 namespace {

@@ -122,8 +122,9 @@ TEST_F(a_version_lock, keeps_a_flag_that_was_set_with_a_mark) {
 TEST_F(a_version_lock, counts_insertions_round_without_touching_anything_else) {
     const u64 first = lock.load();
     constexpr u64 round = u64{1} << 18;
-    for (u64 i = 1; i < round; ++i)
+    for (u64 i = 1; i < round; ++i) {
         ASSERT_TRUE(((insert() ^ first) & ~version_lock::insert_field) == 0);
+    }
     EXPECT_EQ(lock.load() & version_lock::insert_field, version_lock::insert_field);
     EXPECT_TRUE(lock.changed(first));
     EXPECT_EQ(insert(), first);
@@ -133,8 +134,9 @@ TEST_F(a_version_lock, counts_insertions_round_without_touching_anything_else) {
 TEST_F(a_version_lock, counts_splits_round_without_touching_anything_else) {
     const u64 first = insert();
     constexpr u64 round = u64{1} << 18;
-    for (u64 i = 1; i < round; ++i)
+    for (u64 i = 1; i < round; ++i) {
         ASSERT_TRUE(((split() ^ first) & ~version_lock::split_field) == 0);
+    }
     EXPECT_EQ(lock.load() & version_lock::split_field, version_lock::split_field);
     EXPECT_TRUE(version_lock::split_since(first, lock.load()));
     EXPECT_EQ(split(), first);

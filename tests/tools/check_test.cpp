@@ -1,14 +1,14 @@
 // `holdfast check` calls sound regions sound, finds damage, and changes nothing.
+#include <holdfast/map.hpp>
+
+#include "tools/program.hpp"
+#include "tools/region_files.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-
-#include <holdfast/map.hpp>
-
-#include "tools/program.hpp"
-#include "tools/region_files.hpp"
 
 namespace hf::test {
 namespace {

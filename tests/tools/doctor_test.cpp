@@ -1,10 +1,10 @@
 // `holdfast doctor` tells of places and of the machine, and leaves no trace.
+#include "tools/program.hpp"
+#include "tools/region_files.hpp"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
-
-#include "tools/program.hpp"
-#include "tools/region_files.hpp"
 
 namespace hf::test {
 namespace {

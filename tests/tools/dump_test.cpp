@@ -1,14 +1,14 @@
 // `holdfast dump` and `holdfast load`, as their users meet them.
+#include <holdfast/map.hpp>
+
+#include "tools/program.hpp"
+#include "tools/region_files.hpp"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
-
-#include <holdfast/map.hpp>
-
-#include "tools/program.hpp"
-#include "tools/region_files.hpp"
 
 namespace hf::test {
 namespace {

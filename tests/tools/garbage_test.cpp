@@ -1,11 +1,11 @@
 // Whatever was written over a region, info and check end with a documented code, print valid JSON,
 // and change nothing. The in-process counterpart is tests/index/masstree/audit_fuzz_test.cpp.
+#include "tools/program.hpp"
+#include "tools/region_files.hpp"
+
 #include <gtest/gtest.h>
 
 #include <random>
-
-#include "tools/program.hpp"
-#include "tools/region_files.hpp"
 
 namespace hf::test {
 namespace {

@@ -1,13 +1,14 @@
 // `holdfast info` tells what can be read of any file, and changes none.
-#include <gtest/gtest.h>
-#include <sys/stat.h>
-
-#include <filesystem>
-
 #include <holdfast/map.hpp>
 
 #include "tools/program.hpp"
 #include "tools/region_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+
+#include <filesystem>
 
 namespace hf::test {
 namespace {

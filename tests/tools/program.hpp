@@ -1,9 +1,10 @@
 // tests/tools/program.hpp: runs the command line and looks at what comes of it.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include <sys/types.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

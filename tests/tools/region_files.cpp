@@ -1,14 +1,15 @@
 #include "tools/region_files.hpp"
 
+#include <holdfast/map.hpp>
+
 #include <gtest/gtest.h>
+
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-
-#include <holdfast/map.hpp>
 
 namespace hf::test {
 

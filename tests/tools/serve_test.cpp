@@ -1,11 +1,11 @@
 // `holdfast serve` serves, closes in order, and comes back after SIGKILL.
+#include "tools/program.hpp"
+#include "tools/region_files.hpp"
+
 #include <gtest/gtest.h>
 
 #include <csignal>
 #include <filesystem>
-
-#include "tools/program.hpp"
-#include "tools/region_files.hpp"
 
 namespace hf::test {
 namespace {

@@ -1,16 +1,17 @@
 // What the command line says of a snapshot, whose memory it knows nothing about.
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <filesystem>
-
 #include <holdfast/map.hpp>
 #include <holdfast/snapshot.hpp>
 
 #include "must.hpp"
 #include "tools/program.hpp"
 #include "tools/region_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 namespace hf::test {
 namespace {

@@ -1,7 +1,7 @@
 // Every verb helps, tells its version, and refuses nonsense in one line with exit code 2.
-#include <gtest/gtest.h>
-
 #include "tools/program.hpp"
+
+#include <gtest/gtest.h>
 
 namespace hf::test {
 namespace {

@@ -1,10 +1,10 @@
 #include "ledger.hpp"
 
+#include "client.hpp"
+
 #include <algorithm>
 #include <string>
 #include <string_view>
-
-#include "client.hpp"
 
 namespace hf::demo {
 

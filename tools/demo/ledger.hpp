@@ -1,12 +1,12 @@
 // tools/demo/ledger.hpp: what must be in the store, what may be, and what is.
 #pragma once
 
+#include "loader.hpp"
+#include "package_index.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <vector>
-
-#include "loader.hpp"
-#include "package_index.hpp"
 
 namespace hf::demo {
 

@@ -1,12 +1,12 @@
 #include "loader.hpp"
 
+#include "base/clock.hpp"
+#include "client.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <deque>
 #include <utility>
-
-#include "base/clock.hpp"
-#include "client.hpp"
 
 namespace hf::demo {
 

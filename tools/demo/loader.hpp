@@ -9,13 +9,13 @@
 // Within a connection epochs ascend. So a crash may only take the tail of what it was told.
 #pragma once
 
+#include "package_index.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
-
-#include "package_index.hpp"
 
 namespace hf::demo {
 

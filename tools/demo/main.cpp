@@ -1,4 +1,8 @@
 // hf_demo: a minute's show on real input (./dev demo).
+#include "performance.hpp"
+#include "server_machine.hpp"
+#include "server_process.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <unistd.h>
@@ -9,10 +13,6 @@
 #include <random>
 #include <string>
 #include <system_error>
-
-#include "performance.hpp"
-#include "server_machine.hpp"
-#include "server_process.hpp"
 
 namespace {
 

@@ -1,5 +1,9 @@
 #include "performance.hpp"
 
+#include "base/clock.hpp"
+#include "client.hpp"
+#include "loader.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +11,6 @@
 #include <memory>
 #include <thread>
 #include <utility>
-
-#include "base/clock.hpp"
-#include "client.hpp"
-#include "loader.hpp"
 
 namespace hf::demo {
 
@@ -223,8 +223,9 @@ bool performance::load_the_rest() {
 bool performance::close_and_reopen() {
     show_.act("An orderly end");
     const auto status = server_.stop();
-    if (status != 0)
+    if (status != 0) {
         return give_up("SIGTERM did not end the server in order:\n" + server_.output());
+    }
     show_.say("SIGTERM: closed cleanly");
     restart r;
     r.how = "SIGTERM";

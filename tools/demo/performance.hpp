@@ -2,15 +2,15 @@
 // three times, and an orderly end.
 #pragma once
 
-#include <optional>
-#include <random>
-#include <string>
-#include <vector>
-
 #include "ledger.hpp"
 #include "package_index.hpp"
 #include "server.hpp"
 #include "show.hpp"
+
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
 
 namespace hf::demo {
 

@@ -1,9 +1,9 @@
 #include "server_machine.hpp"
 
-#include <utility>
-
 #include "base/clock.hpp"
 #include "tools/machine/disk_image.hpp"
+
+#include <utility>
 
 namespace hf::demo {
 

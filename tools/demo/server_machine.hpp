@@ -4,13 +4,13 @@
 // taken after boot and plugs the disk in: nothing of the disk was in the machine's memory before.
 #pragma once
 
+#include "server.hpp"
+#include "tools/machine/machine.hpp"
+
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "server.hpp"
-#include "tools/machine/machine.hpp"
 
 namespace hf::demo {
 

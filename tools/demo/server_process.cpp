@@ -1,17 +1,17 @@
 #include "server_process.hpp"
 
+#include "base/clock.hpp"
+
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <csignal>
 
 #include <array>
 #include <charconv>
+#include <csignal>
 #include <string_view>
 #include <utility>
-
-#include "base/clock.hpp"
 
 namespace hf::demo {
 

@@ -1,6 +1,8 @@
 // tools/demo/server_process.hpp: a `holdfast serve` that is started, killed and started again.
 #pragma once
 
+#include "server.hpp"
+
 #include <sys/types.h>
 
 #include <cstdint>
@@ -8,8 +10,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "server.hpp"
 
 namespace hf::demo {
 

@@ -1,6 +1,7 @@
 #include "show.hpp"
 
 #include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // `holdfast bench`: hands its arguments on to the benchmarks, where they are part of the build.
+#include "output.hpp"
+#include "verb.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <string>
 #include <vector>
-
-#include "output.hpp"
-#include "verb.hpp"
 
 #ifdef HF_HAS_BENCH
 // Declared here: the layering table lets tools see rooms, and bench/ is none.

@@ -1,11 +1,4 @@
 // `holdfast check`: walks a whole region, read-only, and says what must not be.
-#include <fmt/format.h>
-
-#include <chrono>
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "base/clock.hpp"
 #include "header_view.hpp"
 #include "heap_view.hpp"
@@ -15,6 +8,13 @@
 #include "progress.hpp"
 #include "quantity.hpp"
 #include "verb.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
 
 namespace hf::tool {
 

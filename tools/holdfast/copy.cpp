@@ -1,16 +1,17 @@
 // `holdfast copy`: another region with the same contents, also of one that is in use.
+#include "map/copy.hpp"
+
+#include "base/clock.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+#include "quantity.hpp"
+#include "verb.hpp"
+
 #include <fmt/format.h>
 
 #include <chrono>
 #include <memory>
 #include <string>
-
-#include "base/clock.hpp"
-#include "map/copy.hpp"
-#include "output.hpp"
-#include "progress.hpp"
-#include "quantity.hpp"
-#include "verb.hpp"
 
 namespace hf::tool {
 

@@ -1,19 +1,4 @@
 // `holdfast doctor`: what this machine and a place on it are good for. Changes nothing.
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-
-#include <array>
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <optional>
-#include <string>
-#include <system_error>
-#include <vector>
-
 #include "base/os_error.hpp"
 #include "huge_pages.hpp"
 #include "mounts.hpp"
@@ -26,6 +11,22 @@
 #include "survival.hpp"
 #include "sync/asymmetric_fence.hpp"
 #include "verb.hpp"
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
 
 namespace hf::tool {
 

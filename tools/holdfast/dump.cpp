@@ -1,16 +1,17 @@
 // `holdfast dump`: a store's records as text.
-#include <fmt/format.h>
-
-#include <ctime>
-#include <memory>
-#include <string>
-
 #include "dump/dump.hpp"
+
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
 #include "text_file.hpp"
 #include "verb.hpp"
+
+#include <fmt/format.h>
+
+#include <ctime>
+#include <memory>
+#include <string>
 
 namespace hf::tool {
 

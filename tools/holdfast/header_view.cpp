@@ -1,18 +1,19 @@
 #include "header_view.hpp"
 
-#include <fcntl.h>
+#include "base/os_error.hpp"
+#include "recovery/redo.hpp"
+#include "region/file.hpp"
+#include "region/header.hpp"
+
 #include <fmt/format.h>
+
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
-
-#include "base/os_error.hpp"
-#include "recovery/redo.hpp"
-#include "region/file.hpp"
-#include "region/header.hpp"
 
 namespace hf::tool {
 

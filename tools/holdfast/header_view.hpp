@@ -4,17 +4,17 @@
 // that is broken hides no other.
 #pragma once
 
+#include <holdfast/result.hpp>
+
+#include "region/layout.hpp"
+#include "region/segment.hpp"
+
 #include <array>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <holdfast/result.hpp>
-
-#include "region/layout.hpp"
-#include "region/segment.hpp"
 
 namespace hf::tool {
 

@@ -1,11 +1,11 @@
 #include "heap_view.hpp"
 
-#include <fmt/format.h>
-
 #include "checkpoint/heap/audit.hpp"
 #include "checkpoint/opening.hpp"
 #include "index/masstree/formats.hpp"
 #include "quantity.hpp"
+
+#include <fmt/format.h>
 
 namespace hf::tool {
 

@@ -1,13 +1,13 @@
 // tools/holdfast/heap_view.hpp: how full a region's heap is, by its own books.
 #pragma once
 
-#include <filesystem>
-#include <string>
-
 #include <holdfast/result.hpp>
 
 #include "checkpoint/heap/audit.hpp"
 #include "output.hpp"
+
+#include <filesystem>
+#include <string>
 
 namespace hf::tool {
 

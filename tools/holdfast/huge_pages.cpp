@@ -1,5 +1,7 @@
 #include "huge_pages.hpp"
 
+#include "base/bits.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -7,8 +9,6 @@
 #include <cstdio>
 #include <fstream>
 #include <sstream>
-
-#include "base/bits.hpp"
 
 namespace hf::tool {
 

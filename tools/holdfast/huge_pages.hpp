@@ -2,10 +2,10 @@
 // them.
 #pragma once
 
+#include "mounts.hpp"
+
 #include <optional>
 #include <string>
-
-#include "mounts.hpp"
 
 namespace hf::tool {
 

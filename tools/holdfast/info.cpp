@@ -1,11 +1,4 @@
 // `holdfast info`: what a region says of itself, whatever state it is in.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "checkpoint/checkpoint_area.hpp"
 #include "epoch/epoch_area.hpp"
 #include "header_view.hpp"
@@ -13,6 +6,13 @@
 #include "output.hpp"
 #include "quantity.hpp"
 #include "verb.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
 
 namespace hf::tool {
 

@@ -1,16 +1,16 @@
 // `holdfast load`: a store from a dump.
-#include <fmt/format.h>
-
-#include <filesystem>
-#include <memory>
-#include <string>
-
 #include "dump/dump.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
 #include "text_file.hpp"
 #include "verb.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
 
 namespace hf::tool {
 

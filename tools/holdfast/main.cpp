@@ -1,11 +1,11 @@
 // holdfast: serves, inspects, checks, copies and measures regions. See docs/cli.md.
+#include "output.hpp"
+#include "verb.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <exception>
 #include <string>
-
-#include "output.hpp"
-#include "verb.hpp"
 
 namespace {
 

@@ -1,12 +1,12 @@
 #include "option_checks.hpp"
 
+#include "quantity.hpp"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
 #include <array>
 #include <string>
-
-#include "quantity.hpp"
 
 namespace hf::tool {
 

@@ -1,10 +1,10 @@
 // tools/holdfast/option_checks.hpp: what can be wrong with the value of an option.
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 #include <chrono>
 #include <cstdint>
-
-#include <CLI/CLI.hpp>
 
 namespace hf::tool {
 

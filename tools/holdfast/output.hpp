@@ -1,11 +1,12 @@
 // tools/holdfast/output.hpp: errors and reports on their way to the user.
 #pragma once
 
+#include <holdfast/result.hpp>
+
 #include <nlohmann/json.hpp>
+
 #include <string>
 #include <string_view>
-
-#include <holdfast/result.hpp>
 
 namespace hf::tool {
 

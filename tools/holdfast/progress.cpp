@@ -1,14 +1,15 @@
 #include "progress.hpp"
 
+#include "base/clock.hpp"
+#include "quantity.hpp"
+
 #include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <utility>
-
-#include "base/clock.hpp"
-#include "quantity.hpp"
 
 namespace hf::tool {
 

@@ -1,12 +1,12 @@
 #include "quantity.hpp"
 
+#include "persist/medium.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
 #include <charconv>
 #include <limits>
-
-#include "persist/medium.hpp"
 
 namespace hf::tool {
 

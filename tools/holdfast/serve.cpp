@@ -1,6 +1,17 @@
 // `holdfast serve`: a region's store over TCP, in memcached's text protocol.
-#include <CLI/CLI.hpp>
+#include <holdfast/store.hpp>
 
+#include "base/os_error.hpp"
+#include "epoch/options.hpp"
+#include "option_checks.hpp"
+#include "output.hpp"
+#include "quantity.hpp"
+#include "region/arena.hpp"
+#include "server/server.hpp"
+#include "survival.hpp"
+#include "verb.hpp"
+
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,18 +24,6 @@
 #include <string>
 #include <system_error>
 #include <thread>
-
-#include <holdfast/store.hpp>
-
-#include "base/os_error.hpp"
-#include "epoch/options.hpp"
-#include "option_checks.hpp"
-#include "output.hpp"
-#include "quantity.hpp"
-#include "region/arena.hpp"
-#include "server/server.hpp"
-#include "survival.hpp"
-#include "verb.hpp"
 
 namespace hf::tool {
 

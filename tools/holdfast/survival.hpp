@@ -1,9 +1,9 @@
 // tools/holdfast/survival.hpp: in one honest sentence, which crashes a region survives.
 #pragma once
 
-#include <string>
-
 #include <holdfast/options.hpp>
+
+#include <string>
 
 namespace hf::tool {
 

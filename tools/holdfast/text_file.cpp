@@ -1,5 +1,7 @@
 #include "text_file.hpp"
 
+#include "base/os_error.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,8 +11,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <utility>
-
-#include "base/os_error.hpp"
 
 namespace hf::tool {
 

@@ -2,14 +2,14 @@
 // standard stream.
 #pragma once
 
+#include <holdfast/result.hpp>
+
+#include "dump/dump_text.hpp"
+#include "region/file.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
-
-#include <holdfast/result.hpp>
-
-#include "region/file.hpp"
-#include "dump/dump_text.hpp"
 
 namespace hf::tool {
 

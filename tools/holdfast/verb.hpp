@@ -5,10 +5,10 @@
 // hf::errc. What can be wrong with an argument is found while parsing, and ends in exit code 2.
 #pragma once
 
+#include <holdfast/result.hpp>
+
 #include <functional>
 #include <string>
-
-#include <holdfast/result.hpp>
 
 // Another library's names.
 // NOLINTBEGIN(readability-identifier-naming)

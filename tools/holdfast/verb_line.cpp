@@ -1,9 +1,9 @@
+#include "option_checks.hpp"
+#include "verb.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <utility>
-
-#include "option_checks.hpp"
-#include "verb.hpp"
 
 namespace hf::tool {
 

@@ -1,5 +1,8 @@
 #include "channel.hpp"
 
+#include "base/clock.hpp"
+#include "base/os_error.hpp"
+
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -7,9 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-
-#include "base/clock.hpp"
-#include "base/os_error.hpp"
 
 namespace hf::machine {
 

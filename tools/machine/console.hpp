@@ -2,11 +2,11 @@
 // the protocol).
 #pragma once
 
+#include "channel.hpp"
+
 #include <chrono>
 #include <string>
 #include <vector>
-
-#include "channel.hpp"
 
 namespace hf::machine {
 

@@ -1,9 +1,9 @@
 #include "disk_image.hpp"
 
+#include "process.hpp"
+
 #include <fstream>
 #include <system_error>
-
-#include "process.hpp"
 
 namespace hf::machine {
 

@@ -9,16 +9,16 @@
 // Persistent memory, too, is a file of the host, mapped by QEMU. It is not part of a snapshot.
 #pragma once
 
+#include "console.hpp"
+#include "process.hpp"
+#include "qmp.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "console.hpp"
-#include "process.hpp"
-#include "qmp.hpp"
 
 namespace hf::machine {
 

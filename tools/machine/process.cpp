@@ -1,5 +1,8 @@
 #include "process.hpp"
 
+#include "base/os_error.hpp"
+#include "channel.hpp"
+
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,9 +12,6 @@
 #include <csignal>
 #include <fstream>
 #include <sstream>
-
-#include "base/os_error.hpp"
-#include "channel.hpp"
 
 namespace hf::machine {
 

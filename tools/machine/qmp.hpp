@@ -1,13 +1,13 @@
 // tools/machine/qmp.hpp: QEMU's own control channel (QMP: JSON objects, a line each).
 #pragma once
 
+#include "channel.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <deque>
 #include <string>
-
-#include "channel.hpp"
 
 namespace hf::machine {
 

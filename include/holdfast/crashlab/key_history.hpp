@@ -51,8 +51,9 @@ class key_history {
             for (const number r : k.reads) {
                 const auto o = all.operations.find(r);
                 if (o == all.operations.end() || !o->second.has_returned()) continue;
-                if (k.explains(all, o->second.result, o->second.begun, o->second.returned))
+                if (k.explains(all, o->second.result, o->second.begun, o->second.returned)) {
                     continue;
+                }
                 throw violation("operation " + std::to_string(r) + " read " +
                                 words_of(o->second.result) + " of the key " + key +
                                 ", which was not there at any moment of it");

@@ -12,9 +12,9 @@
 // the bits of a page of the smallest blocks.
 #pragma once
 
-#include <atomic>
-
 #include "alloc/geometry.hpp"
+
+#include <atomic>
 
 namespace hf::committed {
 

@@ -4,14 +4,14 @@
 // Concurrency. One mutex; but slab_of() takes none where the segment is indexed.
 #pragma once
 
+#include "alloc/committed/slab.hpp"
+#include "alloc/free_runs.hpp"
+
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
-
-#include "alloc/committed/slab.hpp"
-#include "alloc/free_runs.hpp"
 
 namespace hf::committed {
 

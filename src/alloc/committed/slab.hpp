@@ -1,11 +1,11 @@
 // alloc/committed/slab.hpp: what a process knows of a slab. Volatile.
 #pragma once
 
+#include "alloc/committed/layout.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
-
-#include "alloc/committed/layout.hpp"
 
 namespace hf::committed {
 

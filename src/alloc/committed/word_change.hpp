@@ -1,9 +1,9 @@
 // alloc/committed/word_change.hpp: what a log has to hold of the heap.
 #pragma once
 
-#include <span>
-
 #include "alloc/committed/layout.hpp"
+
+#include <span>
 
 namespace hf::committed {
 

@@ -39,12 +39,12 @@
 // transient heap, with the same lists and the same grace period.
 #pragma once
 
-#include <array>
-#include <memory>
-
 #include "checkpoint/heap/list_logs.hpp"
 #include "checkpoint/heap/page_heap.hpp"
 #include "sync/spin_lock.hpp"
+
+#include <array>
+#include <memory>
 
 namespace hf {
 
@@ -113,8 +113,9 @@ class list_heap {
     }
     [[nodiscard]] lane_memory& memory(lane& l) noexcept {
         std::unique_ptr<lane_memory>& mine = memories_[l.index];
-        if (mine == nullptr) [[unlikely]]
+        if (mine == nullptr) [[unlikely]] {
             mine = std::make_unique<lane_memory>();
+        }
         return *mine;
     }
 
@@ -139,8 +140,9 @@ class list_heap {
 
 template <class Logs>
 inline bool list_heap<Logs>::begin_group(operation& op, class_lists& g) {
-    if (g.lists.epoch.load(std::memory_order_relaxed) == op.epoch()) [[likely]]
+    if (g.lists.epoch.load(std::memory_order_relaxed) == op.epoch()) [[likely]] {
         return false;
+    }
     Logs::begin(op, g);
     return true;
 }
@@ -148,8 +150,9 @@ inline bool list_heap<Logs>::begin_group(operation& op, class_lists& g) {
 /// First use of a lane's list in an epoch: what was freed in earlier epochs may be handed out now.
 template <class Logs>
 inline void list_heap<Logs>::begin(operation& op, u32 size_class, class_lists& g, remembered& m) {
-    if (!begin_group(op, g)) [[likely]]
+    if (!begin_group(op, g)) [[likely]] {
         return;
+    }
     const u64 pending = g.lists.get(class_lists::pending);
     if (pending == 0) return;
     if (g.lists.get(class_lists::free) == 0) {
@@ -203,8 +206,9 @@ inline result<u64> list_heap<Logs>::allocate(operation& op, u64 payload) {
         if (m.free_count != 0) --m.free_count;
     } else {
         auto refilled = refill(op, size_class, g, m);
-        if (!refilled) [[unlikely]]
+        if (!refilled) [[unlikely]] {
             return refilled;
+        }
         block = *refilled;
     }
     count(g, +1);

@@ -2,8 +2,8 @@
 // at all.
 #pragma once
 
-#include "checkpoint/operation.hpp"
 #include "checkpoint/heap/layout.hpp"
+#include "checkpoint/operation.hpp"
 
 namespace hf {
 

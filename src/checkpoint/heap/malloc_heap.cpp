@@ -1,9 +1,9 @@
 #include "checkpoint/heap/malloc_heap.hpp"
 
-#include <cstdlib>
-
 #include "base/check.hpp"
 #include "base/leak.hpp"
+
+#include <cstdlib>
 
 namespace hf {
 

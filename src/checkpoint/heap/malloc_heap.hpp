@@ -5,11 +5,11 @@
 // in one list, linked through the block's header.
 #pragma once
 
+#include "checkpoint/heap/layout.hpp"
+#include "checkpoint/operation.hpp"
+
 #include <array>
 #include <functional>
-
-#include "checkpoint/operation.hpp"
-#include "checkpoint/heap/layout.hpp"
 
 namespace hf {
 

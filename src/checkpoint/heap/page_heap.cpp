@@ -1,10 +1,10 @@
 #include "checkpoint/heap/page_heap.hpp"
 
-#include <algorithm>
-
 #include "base/check.hpp"
 #include "epoch/epoch_area.hpp"
 #include "persist/persist_point.hpp"
+
+#include <algorithm>
 
 namespace hf {
 

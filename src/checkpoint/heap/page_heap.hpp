@@ -24,13 +24,13 @@
 // nothing has changed.
 #pragma once
 
+#include "alloc/free_runs.hpp"
+#include "checkpoint/heap/layout.hpp"
+#include "checkpoint/operation.hpp"
+
 #include <functional>
 #include <mutex>
 #include <vector>
-
-#include "alloc/free_runs.hpp"
-#include "checkpoint/operation.hpp"
-#include "checkpoint/heap/layout.hpp"
 
 namespace hf {
 

@@ -33,14 +33,14 @@
 // Leaves may have any layout behind these names; keys[i] and values[i] may be views.
 #pragma once
 
+#include <holdfast/result.hpp>
+
+#include "index/masstree/node.hpp"
+
 #include <concepts>
 #include <span>
 #include <type_traits>
 #include <utility>
-
-#include <holdfast/result.hpp>
-
-#include "index/masstree/node.hpp"
 
 namespace hf::masstree_detail {
 

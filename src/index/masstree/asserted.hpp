@@ -3,9 +3,9 @@
 // The node is locked, or nobody else can reach it yet.
 #pragma once
 
-#include <utility>
-
 #include "index/masstree/node.hpp"
+
+#include <utility>
 
 namespace hf::masstree_detail {
 

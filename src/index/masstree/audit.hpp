@@ -2,10 +2,9 @@
 // heap_audit.
 //
 // Purpose. The checks of `holdfast check` and of tests. Nothing in the tree is trusted: an offset
-// is
-//  followed only if it is that of a block of a fitting size that no other node has claimed, so the
-//  walk ends on any bytes. Violations are collected, never repaired. Not for trees in malloc's
-//  memory, which keeps no books that could be checked.
+// is followed only if it is that of a block of a fitting size that no other node has claimed, so
+// the walk ends on any bytes. Violations are collected, never repaired. Not for trees in malloc's
+// memory, which keeps no books that could be checked.
 //
 // Checks, by the numbers of masstree.hpp:
 //  M1  a layer's root is a node, not deleted; layers lie only below slots whose keys go on;
@@ -24,17 +23,17 @@
 // Cost. Memory: that of heap_audit, and the path to one leaf for each layer above it.
 #pragma once
 
+#include <holdfast/map.hpp>
+
+#include "checkpoint/heap/audit.hpp"
+#include "index/masstree/masstree.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <holdfast/map.hpp>
-
-#include "checkpoint/heap/audit.hpp"
-#include "index/masstree/masstree.hpp"
 
 namespace hf {
 

@@ -18,8 +18,9 @@ inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version,
     for (;;) {
         node* n = root;
         u64 v = stable(n);
-        if (is_deleted(v)) [[unlikely]]
+        if (is_deleted(v)) [[unlikely]] {
             return nullptr;
+        }
         if (path != nullptr) path->depth = 0;
         bool again = false;
         while (!is_leaf(v)) {
@@ -95,8 +96,10 @@ inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice,
     for (; r < p.size(); ++r) {
         const unsigned s = p.slot(r);
         const u64 k = load(n.keys[s]);
-        if (k > slice || (k == slice && masstree_detail::length_class(lengths, s) >= length_class))
+        if (k > slice ||
+            (k == slice && masstree_detail::length_class(lengths, s) >= length_class)) {
             break;
+        }
     }
     return r;
 }
@@ -150,8 +153,9 @@ inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
             key.descend();
             continue;
         }
-        if (key.length_class() == masstree_detail::longer && !record_at(target)->rest_equals(key))
+        if (key.length_class() == masstree_detail::longer && !record_at(target)->rest_equals(key)) {
             return 0;
+        }
         return target;
     }
 }

@@ -1,19 +1,18 @@
 // masstree/inspection.hpp: brings a region up to be looked at, as far as that goes.
 //
 // Purpose. Opens the file with open_mode::inspect and runs the recovery that an opening for use
-// would
-//  run, on the private copy-on-write mapping: nothing on the medium changes, not even after a
-//  crash. Where recovery would refuse the region, the reason is kept, and what can be read is there
-//  all the same: heap_audit and masstree_audit read through the logs and trust nothing.
+// would run, on the private copy-on-write mapping: nothing on the medium changes, not even after a
+// crash. Where recovery would refuse the region, the reason is kept, and what can be read is there
+// all the same: heap_audit and masstree_audit read through the logs and trust nothing.
 #pragma once
-
-#include <filesystem>
-#include <optional>
-#include <string>
 
 #include "checkpoint/opening.hpp"
 #include "index/masstree/adapters.hpp"
 #include "index/masstree/audit.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
 
 namespace hf {
 

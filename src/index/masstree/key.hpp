@@ -6,13 +6,13 @@
 // the same slice in a layer, so they always fit in one leaf, and a split never separates them.
 #pragma once
 
+#include "base/bits.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string>
 #include <string_view>
-
-#include "base/bits.hpp"
 
 namespace hf::masstree_detail {
 

@@ -1,6 +1,7 @@
 #include "index/masstree/leaf_hints.hpp"
 
 #include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -33,8 +34,9 @@ void leaf_hints::cover(u64 bytes) noexcept {
 }
 
 void leaf_hints::note(u64 slice, u64 leaf, u32 count, u64 record) noexcept {
-    if (count == last_count || leaf / unit >= most_units) [[unlikely]]
+    if (count == last_count || leaf / unit >= most_units) [[unlikely]] {
         return;
+    }
     const u64 h = hash(slice);
     const u64 packed = (leaf / unit) << leaf_shift | u64{count} << count_shift | tag_of(h);
     const auto at = static_cast<u32>(record / unit);

@@ -35,12 +35,12 @@
 // is touched.
 #pragma once
 
+#include "base/bits.hpp"
+#include "index/masstree/node.hpp"
+
 #include <array>
 #include <atomic>
 #include <memory>
-
-#include "base/bits.hpp"
-#include "index/masstree/node.hpp"
 
 namespace hf::masstree_detail {
 

@@ -36,15 +36,6 @@
 // changed.
 #pragma once
 
-#include <array>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
 #include "base/check.hpp"
 #include "checkpoint/heap/heap.hpp"
 #include "discipline/discipline.hpp"
@@ -54,6 +45,15 @@
 #include "index/masstree/node.hpp"
 #include "index/masstree/record.hpp"
 #include "region/region.hpp"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace hf {
 

@@ -17,12 +17,12 @@
 // only, and no neighbours and children.
 #pragma once
 
-#include <array>
-#include <atomic>
-
 #include "base/bits.hpp"
 #include "index/masstree/permutation.hpp"
 #include "sync/version_lock.hpp"
+
+#include <array>
+#include <atomic>
 
 namespace hf::masstree_detail {
 

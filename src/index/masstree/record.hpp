@@ -11,11 +11,11 @@
 // A leaf's value word: | 0 16 | offset of the record or of a layer's root, 44 bits | kind 4 |
 #pragma once
 
-#include <cstring>
-#include <string_view>
-
 #include "base/bits.hpp"
 #include "index/masstree/key.hpp"
+
+#include <cstring>
+#include <string_view>
 
 namespace hf::masstree_detail {
 

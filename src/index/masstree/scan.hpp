@@ -72,8 +72,9 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
             bool on_bound = false;
             if (at_bound) {
                 if (e.slice < bound_slice ||
-                    (e.slice == bound_slice && e.length_class < bound_class))
+                    (e.slice == bound_slice && e.length_class < bound_class)) {
                     continue;
+                }
                 on_bound = e.slice == bound_slice && e.length_class == bound_class;
             } else if (any_passed && e.slice <= position) {
                 continue;
@@ -160,8 +161,9 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
             bool on_bound = false;
             if (bounded) {
                 if (e.slice > bound_slice ||
-                    (e.slice == bound_slice && e.length_class > bound_class))
+                    (e.slice == bound_slice && e.length_class > bound_class)) {
                     continue;
+                }
                 on_bound = e.slice == bound_slice && e.length_class == bound_class;
             }
             const u64 target = value_word::offset(e.value);

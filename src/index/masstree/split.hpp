@@ -89,16 +89,18 @@ result<void> masstree<D>::get_nodes(operation& op, split_plan& plan) {
             result<void> failed;
             if (i == 0) {
                 auto l = new_leaf(op, 0);
-                if (l)
+                if (l) {
                     made = *l;
-                else
+                } else {
                     failed = tl::unexpected(l.error());
+                }
             } else {
                 auto in = new_interior(op);
-                if (in)
+                if (in) {
                     made = *in;
-                else
+                } else {
                     failed = tl::unexpected(in.error());
+                }
             }
             if (!failed) {
                 while (plan.fresh_count > 0) drop_node(op, plan.fresh[--plan.fresh_count]);

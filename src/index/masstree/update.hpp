@@ -36,8 +36,9 @@ inline result<u64> masstree<D>::make_record(operation& op, std::string_view key,
                                             std::string_view value) {
     const u64 payload = masstree_detail::record_payload(key, value.size());
     auto offset = heap_.allocate(op, payload);
-    if (!offset) [[unlikely]]
+    if (!offset) [[unlikely]] {
         return offset;
+    }
     record* r = record_at(*offset);
     masstree_detail::init_record(r, key, value.size());
     std::memcpy(r->bytes(), value.data(), value.size());
@@ -99,11 +100,13 @@ inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, desc
                                         const entry& e) {
     HF_ASSERT(n.version.is_held(generation_), "a leaf that changes is locked");
     const perm p(load(n.order));
-    if (p.full()) [[unlikely]]
+    if (p.full()) [[unlikely]] {
         return adapter::shape::split_insert(*this, op, n, root, path, e);
+    }
     auto slot = adapter_.choose_slot_for_insert(op, n, p);
-    if (!slot) [[unlikely]]
+    if (!slot) [[unlikely]] {
         return tl::unexpected(slot.error());
+    }
     HF_ASSERT((p.used() >> *slot & 1) == 0, "only a free slot is filled");
     n.version.mark_inserting();
     store(n.keys[*slot], e.slice);
@@ -194,8 +197,9 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
                               {key.slice(), key.length_class(),
                                masstree_detail::value_word::of_record(d.record)});
             }
-            if (d.what == decision::action::store && done && !p.full())
+            if (d.what == decision::action::store && done && !p.full()) {
                 leave_hint(key, *n, d.record);
+            }
             // A split has unlocked n itself.
             if (d.what != decision::action::store || !done || !p.full()) n->version.unlock();
             if (!done) return tl::unexpected(done.error());
@@ -215,8 +219,9 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
         if (key.length_class() == longer && !old->rest_equals(key)) {
             const decision d = ask(decide, nullptr, *n);
             result<void> done;
-            if (d.what == decision::action::store)
+            if (d.what == decision::action::store) {
                 done = make_layer(op, *n, slot, *old, key, d.record);
+            }
             n->version.unlock();
             if (!done) return tl::unexpected(done.error());
             return outcome{false, d.what == decision::action::store};

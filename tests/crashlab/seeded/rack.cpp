@@ -1,8 +1,8 @@
 #include "crashlab/seeded/rack.hpp"
 
-#include "crashlab/seeded/small_region.hpp"
-
 #include <holdfast/crashlab/key_history.hpp>
+
+#include "crashlab/seeded/small_region.hpp"
 
 #include <optional>
 

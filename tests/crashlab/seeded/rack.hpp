@@ -14,10 +14,10 @@
 // table, and begin again when a turn has been counted meanwhile.
 #pragma once
 
-#include "region/region.hpp"
-
 #include <holdfast/crashlab/rules.hpp>
 #include <holdfast/crashlab/target.hpp>
+
+#include "region/region.hpp"
 
 #include <atomic>
 #include <memory>

@@ -1,13 +1,13 @@
 // Whatever is written over a region, looking at it ends, without a crash, and changes nothing.
+#include "base/random.hpp"
+#include "index/masstree/inspection.hpp"
+#include "index/masstree/tree_fixture.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-
-#include "base/random.hpp"
-#include "index/masstree/inspection.hpp"
-#include "index/masstree/tree_fixture.hpp"
 
 namespace hf::test {
 namespace {

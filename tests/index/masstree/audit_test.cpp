@@ -1,12 +1,12 @@
 // The audit calls sound trees sound, whatever was done to them, and finds each kind of damage.
+#include "base/random.hpp"
+#include "index/masstree/inspection.hpp"
+#include "index/masstree/tree_fixture.hpp"
+
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <string>
-
-#include "base/random.hpp"
-#include "index/masstree/inspection.hpp"
-#include "index/masstree/tree_fixture.hpp"
 
 namespace hf::test {
 namespace {

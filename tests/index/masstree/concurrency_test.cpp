@@ -1,15 +1,15 @@
 // Threads on one tree, for ThreadSanitizer and for the structure's sake: disjoint writers, shared
 // readers and scanners, insertions and removals that split and unlink nodes, epochs that end under
 // them.
+#include "base/random.hpp"
+#include "index/masstree/tree_fixture.hpp"
+#include "support/effort.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <map>
 #include <thread>
-
-#include "base/random.hpp"
-#include "index/masstree/tree_fixture.hpp"
-#include "support/effort.hpp"
 
 namespace hf::test {
 namespace {

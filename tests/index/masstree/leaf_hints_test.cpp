@@ -2,12 +2,12 @@
 // memory comes back as something else that has the same key, and a hint must not lead there.
 #include "index/masstree/leaf_hints.hpp"
 
+#include "index/masstree/tree_fixture.hpp"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
-
-#include "index/masstree/tree_fixture.hpp"
 
 namespace hf::test {
 namespace {

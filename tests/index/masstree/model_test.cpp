@@ -1,11 +1,11 @@
 // The tree against std::map: random operations, adversarial keys, crashes at and between epoch
 // boundaries.
+#include "base/random.hpp"
+#include "index/masstree/tree_fixture.hpp"
+
 #include <gtest/gtest.h>
 
 #include <map>
-
-#include "base/random.hpp"
-#include "index/masstree/tree_fixture.hpp"
 
 namespace hf::test {
 namespace {

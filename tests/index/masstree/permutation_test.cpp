@@ -1,13 +1,13 @@
 // Permutations against a list of slots.
 #include "index/masstree/permutation.hpp"
 
+#include "base/random.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
-
-#include "base/random.hpp"
 
 namespace hf {
 namespace {

@@ -1,15 +1,16 @@
 // tree_fixture.hpp: a tree of any discipline on a region of its own, for tests and benchmarks.
 #pragma once
 
+#include "map/engine.hpp"
+#include "must.hpp"
+
 #include <gtest/gtest.h>
+
 #include <unistd.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
-
-#include "map/engine.hpp"
-#include "must.hpp"
 
 namespace hf::test {
 

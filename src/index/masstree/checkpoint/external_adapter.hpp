@@ -7,13 +7,13 @@
 // sets log_epoch and whatever else must then be so.
 #pragma once
 
-#include <array>
-#include <span>
-
 #include "base/check.hpp"
 #include "checkpoint/operation.hpp"
 #include "index/masstree/adapter.hpp"
 #include "index/masstree/checkpoint/leaf.hpp"
+
+#include <array>
+#include <span>
 
 namespace hf::masstree_detail {
 
@@ -73,8 +73,7 @@ class external_adapter {
             fresh[n++] = one;
         }
         if (n == 0) return {};
-        if (auto logged = op.log().append(std::span(objects.data(), n), op.epoch());
-            !logged) {
+        if (auto logged = op.log().append(std::span(objects.data(), n), op.epoch()); !logged) {
             return logged;
         }
         for (std::size_t i = 0; i < n; ++i) {

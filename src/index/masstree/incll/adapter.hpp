@@ -7,8 +7,8 @@
 // leaf goes to the external log.
 #pragma once
 
-#include "checkpoint/heap/heap.hpp"
 #include "checkpoint/discipline.hpp"
+#include "checkpoint/heap/heap.hpp"
 #include "index/masstree/checkpoint/external_adapter.hpp"
 #include "index/masstree/incll/leaf_log.hpp"
 

@@ -1,9 +1,9 @@
 #include "index/masstree/incll/leaf_log.hpp"
 
+#include "persist/persist_point.hpp"
+
 #include <array>
 #include <mutex>
-
-#include "persist/persist_point.hpp"
 
 namespace hf::masstree_detail {
 
@@ -59,8 +59,9 @@ bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept {
     if (is_failed_log(load(n.value_log_1), node_epoch, failed)) return true;
     const unsigned used = leaf_permutation(load(n.order)).used();
     for (unsigned s = 0; s < durable_leaf::width; ++s) {
-        if ((used >> s & 1) == 0 && is_failed_log(load(n.values[s]), node_epoch, failed))
+        if ((used >> s & 1) == 0 && is_failed_log(load(n.values[s]), node_epoch, failed)) {
             return true;
+        }
     }
     return false;
 }

@@ -4,8 +4,8 @@
 // do in the tree: the log is applied before the first operation.
 #pragma once
 
-#include "checkpoint/heap/heap.hpp"
 #include "checkpoint/discipline.hpp"
+#include "checkpoint/heap/heap.hpp"
 #include "index/masstree/checkpoint/external_adapter.hpp"
 
 namespace hf::masstree_detail {

@@ -3,8 +3,8 @@
 // Its leaves have no log words and one slot more: 15. The lines are not arranged.
 #pragma once
 
-#include "checkpoint/heap/heap.hpp"
 #include "checkpoint/discipline.hpp"
+#include "checkpoint/heap/heap.hpp"
 #include "checkpoint/operation.hpp"
 #include "index/masstree/adapter.hpp"
 
