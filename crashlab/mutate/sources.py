@@ -175,7 +175,7 @@ class File:
         while i < len(self.tokens) and not self.is_at(i, "}"):
             i, unit = self.statement(i)
             units.append(unit)
-        self.swap_neighbours([u for u in units if u != "transparent"])
+        self.swap_neighbours(units)
         return i
 
     def statement(self, i):
@@ -409,6 +409,7 @@ class File:
         self.edits.append((start, end, mutants, prefix, suffix))
 
     def swap_neighbours(self, units):
+        units = [u for u in units if u != "transparent"]
         for one, two in zip(units, units[1:]):
             if one is None or two is None or one.text == two.text:
                 continue

@@ -19,12 +19,17 @@ awk '/^<!-- example: map -->/ { marked = 1 }
 lines=$(grep -c . "$work/consumer/example.cpp")
 ((lines <= 30)) || { echo "the README's example has $lines lines; 30 are enough"; exit 1; }
 
+# Structures of a user's own, made with the public headers alone.
+cp "$source"/examples/checkpoint/*.[ch]pp "$work/consumer"
+
 cat >"$work/consumer/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)
 project(consumer LANGUAGES CXX)
 find_package(holdfast REQUIRED)
 add_executable(example example.cpp)
 target_link_libraries(example PRIVATE holdfast::holdfast)
+add_executable(structures main.cpp)
+target_link_libraries(structures PRIVATE holdfast::holdfast)
 END
 "$cmake" -S "$work/consumer" -B "$work/consumer/build" -DCMAKE_PREFIX_PATH="$work/prefix" \
     -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release >"$work/configure.log"
@@ -41,3 +46,4 @@ region=$(mktemp -d /dev/shm/holdfast_install_test.XXXXXXXX)
 trap 'rm -rf "$region"' EXIT
 "$work/consumer/build/example" "$region/example.hf" | grep '^this was run 1$'
 "$work/consumer/build/example" "$region/example.hf" | grep '^this was run 2$'
+"$source/examples/checkpoint/run.sh" "$work/consumer/build/structures"
