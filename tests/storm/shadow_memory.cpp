@@ -1,5 +1,7 @@
 #include "storm/shadow_memory.hpp"
 
+#include <holdfast/pointer.hpp>
+
 #include "base/check.hpp"
 
 #include <sys/mman.h>
@@ -120,8 +122,7 @@ shadow_memory::~shadow_memory() {
 std::byte* shadow_memory::base_of(const void* p) noexcept {
     std::byte* base = base_.load(std::memory_order_acquire);
     if (base != nullptr) return base;
-    constexpr u64 window = u64{1} << 40;
-    base = reinterpret_cast<std::byte*>(reinterpret_cast<u64>(p) & ~(window - 1));
+    base = window_base(p);
     base_.store(base, std::memory_order_release);
     return base;
 }
