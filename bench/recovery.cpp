@@ -1,6 +1,6 @@
-// From a crash to the first answer (Cohen et al., ASPLOS 2019, section 6.3): a child process fills a
-// region, leaves an epoch with a given number of external-log entries unfinished, and is killed. What
-// it leaves is opened again and again, each time in a fresh copy.
+// From a crash to the first answer (Cohen et al., ASPLOS 2019, section 6.3): a child process fills
+// a region, leaves an epoch with a given number of external-log entries unfinished, and is killed.
+// What it leaves is opened again and again, each time in a fresh copy.
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "bench/processor.hpp"

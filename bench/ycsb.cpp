@@ -1,4 +1,5 @@
-// YCSB (Cohen et al., ASPLOS 2019, section 6): every discipline in one process, repetitions interleaved.
+// YCSB (Cohen et al., ASPLOS 2019, section 6): every discipline in one process, repetitions
+// interleaved.
 #include "bench/processor.hpp"
 #include "bench/quantile.hpp"
 #include "bench/run.hpp"

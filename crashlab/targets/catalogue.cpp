@@ -1,7 +1,7 @@
 #include "crashlab/targets/committed_cases.hpp"
 #include "crashlab/targets/journal_cases.hpp"
 #include "crashlab/targets/tree.hpp"
-#include "structure_targets.hpp"
+#include "examples/crash_lab/structure_targets.hpp"
 
 namespace hf::lab {
 

@@ -33,7 +33,7 @@ int usage() {
 
 int run_queue(hf::checkpointed& file, words command) {
     example::queue queue(file);
-    if (file.recovered()) {
+    if (file.failed_epochs() != 0) {
         if (auto ok = queue.mend(); !ok) return fail(ok.error());
     }
     if (command[0] == "push") {
@@ -75,7 +75,7 @@ int fill(hf::checkpointed& file, example::hash_map& map, words command) {
 
 int run_map(hf::checkpointed& file, words command) {
     example::hash_map map(file);
-    if (file.recovered()) {
+    if (file.failed_epochs() != 0) {
         if (auto ok = map.mend(); !ok) return fail(ok.error());
     }
     if (command[0] == "fill" && command.size() > 1) return fill(file, map, command);

@@ -2,7 +2,7 @@
 // examples/checkpoint. Begin with --budget 10s; docs/crashlab.md explains what goes on.
 #include <holdfast/crashlab/main.hpp>
 
-#include "structure_targets.hpp"
+#include "examples/crash_lab/structure_targets.hpp"
 
 int main(int argc, char** argv) {
     return hf::lab::command_line(argc, argv, example::structure_cases());

@@ -1,10 +1,10 @@
 // This file and the structures themselves must be instrumented (hf_instrument in CMakeLists.txt):
 // the lab sees only loads and stores of instrumented code.
-#include "structure_targets.hpp"
+#include "examples/crash_lab/structure_targets.hpp"
 
-#include "explored.hpp"
-#include "hash_map.hpp"
-#include "queue.hpp"
+#include "examples/checkpoint/hash_map.hpp"
+#include "examples/checkpoint/queue.hpp"
+#include "examples/crash_lab/explored.hpp"
 
 #include <deque>
 #include <string>

@@ -130,7 +130,7 @@ class checkpointed {
         /// [p, p + bytes) of memory that was allocated in this epoch was written just now: it is to
         /// be durable with the epoch. What is written again is noted again.
         void note(const void* p, std::size_t bytes);
-        /// The object at p, of at most 2,048 bytes, may be changed by plain stores until the epoch
+        /// The object at p, of at most 4,096 bytes, 8-byte aligned, may be changed by plain stores until the epoch
         /// ends. `stamp` is a word of the object's own that nobody else writes: it tells that this
         /// was done already. One fence, at the first call in an epoch. errc::no_space.
         [[nodiscard]] result<void> log(std::atomic<std::uint64_t>& stamp, const void* p,
@@ -166,7 +166,9 @@ class checkpointed {
     [[nodiscard]] bool recovered() const noexcept;
     /// Epochs whose traces may still be met.
     [[nodiscard]] std::size_t failed_epochs() const;
-    /// Whether half of the crashes that can be remembered have been.
+    /// Whether half of the crashes that can be remembered have been, or so many epochs have passed
+    /// that the allocator's short stamps would become ambiguous (years of 1 ms). Not from inside of
+    /// an operation, as the one above.
     [[nodiscard]] bool must_mend() const;
     /// Calls `visit` until it returns false; each call is one operation, which sets some words, or
     /// logs some objects, that may not have been set since the crash. When all have been, and that

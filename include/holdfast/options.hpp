@@ -44,7 +44,7 @@ struct region_options {
     std::uint64_t max_size = 0;          ///< bytes; 0: the whole window (1 TiB)
     std::uint64_t memory = 0;  ///< on the medium `file`: bytes that pages which were written to may
                                ///< take; 0: half of the machine's, or of the control group's limit
-    /// Set by what opens the region (map, snapshot, checkpointed): what is given to them is ignored.
+    /// Set by what opens the region (map, snapshot, checkpointed): what they are given is ignored.
     discipline kind = discipline::incll;
     std::optional<medium_kind> medium;  ///< nullopt: found from the file
     flush_policy flush = flush_policy::automatic;

@@ -76,11 +76,11 @@ bool committed_heap::take_over(u32 to, u32 least_free) {
             }
             if (found == nullptr) continue;
             unlist(bins_[i], *found);
-            found->moving = true;
+            ++found->movers;  // another may meet it on its way
             found->bin.store(to, std::memory_order_release);
         }
         bin& now = lock_bin_of(*found);
-        found->moving = false;
+        --found->movers;
         list(now, *found);
         now.lock.unlock();
         return true;
@@ -102,7 +102,7 @@ result<bool> committed_heap::find_room(u32 to) {
             move(space_.add_slab(offset, size_class), to);
             return true;
         }
-        const auto more = space_.index_next();
+        auto more = space_.index_next();
         if (!more) return more;
         if (!*more) return take_over(to, 1);
     }
@@ -151,7 +151,7 @@ void committed_heap::free_block(const block& b) {
     slab& s = *b.of;
     bin& of = lock_bin_of(s);
     s.give_back(b.number);
-    const bool is_unused = s.free == s.blocks && !s.moving &&
+    const bool is_unused = s.free == s.blocks && s.movers == 0 &&
                            s.durable.load(std::memory_order_relaxed) == slab::stage::absent;
     if (is_unused) {
         unlist(of, s);

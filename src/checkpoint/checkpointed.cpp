@@ -15,7 +15,7 @@
 #include "epoch/epoch_area.hpp"
 #include "persist/persist_point.hpp"
 
-#include <cstring>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -59,6 +59,7 @@ struct checkpointed::impl {
     checkpointed_region up;
     std::unique_ptr<blocks> heap;
     u64 root = 0;  ///< offset
+    std::mutex mending;
 
     [[nodiscard]] static impl& of(const checkpointed& file) {
         HF_CHECK(file.impl_ != nullptr, "the file was closed");
@@ -66,6 +67,10 @@ struct checkpointed::impl {
     }
     [[nodiscard]] region& file() const { return up.file(); }
     [[nodiscard]] epoch_manager& epochs() const { return up.epochs(); }
+    /// A boundary would wait for the caller's operation for ever, or pass through it.
+    void check_outside() const {
+        HF_CHECK(!epochs().my_lane().presence.is_up(), "the caller is inside of an operation");
+    }
     /// What is noted or logged must be written back with the region, so it must lie in it.
     void check_inside(const void* p, std::size_t bytes) const {
         const u64 offset = file().offset_of(p);
@@ -178,7 +183,7 @@ const hf::operation& inside(const std::byte* storage) noexcept {
 checkpointed::operation::operation(checkpointed& file) : file_(&impl::of(file)) {
     static_assert(sizeof(hf::operation) == sizeof inside_ && alignof(hf::operation) <= 8);
     lane& mine = file_->epochs().my_lane();
-    HF_CHECK(!mine.presence.is_up(), "an operation inside of another one");
+    file_->check_outside();
     auto* const op = new (inside_) hf::operation(file_->up.checkpoint(), mine);
     epoch_ = op->epoch();
     horizon_ = op->horizon();
@@ -220,7 +225,8 @@ void checkpointed::operation::note(const void* p, std::size_t bytes) {
 result<void> checkpointed::operation::log(std::atomic<std::uint64_t>& stamp, const void* p,
                                           std::size_t bytes) {
     file_->check_inside(p, bytes);
-    HF_CHECK(bytes != 0 && bytes <= max_log_object, "an object of 1 to 2,048 bytes is logged");
+    HF_CHECK(bytes != 0 && bytes <= max_log_object, "an object of 1 to 4,096 bytes is logged");
+    HF_CHECK(reinterpret_cast<std::uintptr_t>(p) % sizeof(u64) == 0, "a logged object is aligned");
     const auto* const word = reinterpret_cast<const std::byte*>(&stamp);
     const auto* const first = static_cast<const std::byte*>(p);
     HF_CHECK(word >= first && word + sizeof stamp <= first + bytes,
@@ -282,8 +288,12 @@ std::uint64_t checkpointed::operation::old_word(const std::atomic<std::uint64_t>
 
 // -------------------------------------------------------------------------------------- durability
 
-void checkpointed::end_epoch() { impl::of(*this).epochs().end_epoch(); }
+void checkpointed::end_epoch() {
+    impl::of(*this).check_outside();
+    impl::of(*this).epochs().end_epoch();
+}
 result<void> checkpointed::wait_durable(ticket t) {
+    impl::of(*this).check_outside();
     return impl::of(*this).epochs().wait_durable(t);
 }
 result<void> checkpointed::sync() { return wait_durable(current_epoch()); }
@@ -297,19 +307,28 @@ bool checkpointed::created() const noexcept { return impl::of(*this).file().crea
 bool checkpointed::recovered() const noexcept { return !impl::of(*this).file().was_clean(); }
 
 std::size_t checkpointed::failed_epochs() const {
+    impl::of(*this).check_outside();
     const hf::operation op(impl::of(*this).up.checkpoint());  // the set changes only between them
     return op.failed().count();
 }
 
-bool checkpointed::must_mend() const { return impl::of(*this).up.checkpoint().must_sweep_first(); }
+bool checkpointed::must_mend() const {
+    impl::of(*this).check_outside();
+    checkpoint_state& state = impl::of(*this).up.checkpoint();
+    const hf::operation op(state);  // as above
+    return state.must_sweep_first() || state.restamp_due();
+}
 
 result<void> checkpointed::mend(const std::function<bool(operation&)>& visit) {
     impl& p = impl::of(*this);
+    const std::lock_guard alone(p.mending);
     for (bool more = true; more;) {
         operation op(*this);
         more = visit(op);
     }
-    p.heap->refresh(0, [] { return false; });
+    constexpr u64 oldest = u64{1} << 34;  // a quarter of the range of compact epochs
+    const u64 now = current_epoch();
+    p.heap->refresh(now > oldest ? now - oldest : 0, [] { return false; });
     if (auto ok = sync(); !ok) return ok;
     HF_PERSIST_POINT("checkpoint W4: everything mended is durable before the crash is forgotten");
     return p.up.checkpoint().clear_failed();

@@ -40,6 +40,16 @@ class checkpointed_region {
    public:
     checkpointed_region() = default;
     explicit checkpointed_region(opened_region opened) : opened_(std::move(opened)) {}
+    checkpointed_region(checkpointed_region&&) noexcept = default;
+    checkpointed_region& operator=(checkpointed_region&& other) noexcept {
+        state_.reset();  // what is here ends from the top, as in the destructor
+        epochs_.reset();
+        opened_ = std::move(other.opened_);
+        epochs_ = std::move(other.epochs_);
+        state_ = std::move(other.state_);
+        return *this;
+    }
+    ~checkpointed_region() = default;
 
     /// Maps an existing region for inspection: the epochs and the failed set are known, nothing is
     /// undone, nothing on the disk changes. Of any discipline; `rooms`: whose bytes will be read.

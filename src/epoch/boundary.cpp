@@ -4,6 +4,7 @@
 
 namespace hf {
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): others keep it.
 result<void> boundary::start(u64, announcer) { return {}; }
 
 // Group commit without a disk to wait for: who comes within this time after a boundary shares the

@@ -9,6 +9,7 @@
 //  I1 The table names a version only if all of the room's bytes are of it, but for a step that was
 //     cut short: then they are of the version named, of the next, or some of each, and the step
 //     that leads from one to the other accepts all three.
+//     A step works in the pages that are there: it does not grow the region.
 //  I2 Nothing else runs meanwhile, and the region was closed in order: no log waits to be applied.
 // Persist order.
 //  U1 all that a step changed is durable before the room's version is raised;

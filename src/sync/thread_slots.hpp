@@ -54,7 +54,7 @@ class slot_table {
 
    protected:
     slot_table(u32 first, u32 end);
-    virtual ~slot_table();
+    ~slot_table();
 
     [[nodiscard]] u64 id() const noexcept { return id_; }
     /// The calling thread's slot, taken if it has none.

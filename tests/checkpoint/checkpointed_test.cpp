@@ -263,6 +263,13 @@ TEST_F(a_checkpointed_file_death_test, refuses_memory_that_is_not_the_files) {
     EXPECT_DEATH(volatile_fields.number.set(op, 1), "outside of the file");
     EXPECT_DEATH(root().other.set(op, &volatile_fields), "outside of all regions");
 }
+TEST_F(a_checkpointed_file_death_test, refuses_to_wait_for_the_callers_own_operation) {
+    const checkpointed::operation op(file());
+    EXPECT_DEATH(checkpointed::operation{file()}, "inside of an operation");
+    EXPECT_DEATH(file().end_epoch(), "inside of an operation");
+    EXPECT_DEATH((void)file().sync(), "inside of an operation");
+    EXPECT_DEATH((void)file().failed_epochs(), "inside of an operation");
+}
 
 // ------------------------------------------------------------------------------------ the examples
 

@@ -100,6 +100,7 @@ TEST_F(upgraded, by_the_longest_step_that_does_not_lead_too_far) {
     EXPECT_EQ(runs, 0U);
 }
 
+#ifdef HF_PERSIST_POINTS
 TEST_F(upgraded, cut_short_at_each_persist_point_and_opened_again) {
     for (const std::string point : {"recovery U1", "recovery U2", "region S1", "region S2"}) {
         for (const int nth : {1, 2}) {
@@ -121,6 +122,7 @@ TEST_F(upgraded, cut_short_at_each_persist_point_and_opened_again) {
         }
     }
 }
+#endif
 
 TEST_F(upgraded, a_step_that_fails_leaves_the_version_as_it_was) {
     make();

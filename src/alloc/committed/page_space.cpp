@@ -14,7 +14,7 @@ result<void> page_space::open() {
         if (s.pages <= own_pages(s.pages)) {
             return failure(corrupt_heap(region_, s.offset, "a heap segment is too small"));
         }
-        if (magic == 0 && !region_.read_only()) {  // grown, and the process ended
+        if (magic == 0) {  // grown, and the process ended
             write_header(s);
         } else if (magic != segment_header::magic_value || h.first_usable != own_pages(s.pages)) {
             return failure(corrupt_heap(region_, s.offset, "a heap segment's header is damaged"));

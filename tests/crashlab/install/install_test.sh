@@ -9,18 +9,19 @@ readonly cmake=$1 source=$2 build=$3 compiler=$4 work=$5
 rm -rf "$work"
 mkdir -p "$work/consumer"
 "$cmake" --install "$build" --component crashlab --prefix "$work/prefix" >"$work/install.log"
-cp "$source"/examples/crash_lab/*.[ch]pp "$source"/examples/checkpoint/{queue,hash_map}.hpp \
-    "$work/consumer"
+mkdir -p "$work/consumer/examples"
+cp -r "$source/examples/crash_lab" "$source/examples/checkpoint" "$work/consumer/examples"
 
 cat >"$work/consumer/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)
 project(consumer LANGUAGES CXX)
 find_package(holdfast REQUIRED COMPONENTS crashlab)
 foreach(name IN ITEMS queue broken_queue)
-  add_library(${name}_target STATIC structure_targets.cpp)
+  add_library(${name}_target STATIC examples/crash_lab/structure_targets.cpp)
+  target_include_directories(${name}_target PUBLIC .)
   holdfast_instrument(${name}_target)
   target_link_libraries(${name}_target PUBLIC holdfast::crashlab)
-  add_executable(${name} main.cpp)
+  add_executable(${name} examples/crash_lab/main.cpp)
   target_link_libraries(${name} PRIVATE ${name}_target)
 endforeach()
 target_compile_definitions(broken_queue_target PRIVATE EXAMPLE_FORGETS_TO_NOTE)
@@ -45,9 +46,11 @@ grep -q '</html>' queue.html
 ./queue --lint >/dev/null
 
 say "the broken queue is found, minimised, and says how to repeat that"
-must_be_wrong ./broken_queue --target structures.queue --rounds 1 --seed 3 --html broken.html >found.txt
+must_be_wrong ./broken_queue --target structures.queue --rounds 1 --seed 3 \
+    --html broken.html >found.txt
 grep VIOLATION found.txt
-line=$(grep -o "[^ ]*broken_queue --target structures.queue --seed [0-9]* --replay '[^']*'" found.txt)
+replay="[^ ]*broken_queue --target structures.queue --seed [0-9]* --replay '[^']*'"
+line=$(grep -o "$replay" found.txt)
 grep -q 'o violation' broken.html
 
 say "repeated, it is drawn"
