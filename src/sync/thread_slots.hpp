@@ -46,6 +46,7 @@ inline thread_local constinit slot_cache my_slot_cache{};
 /// What thread_slots<T> does without knowing T.
 class slot_table {
    public:
+    virtual ~slot_table();
     slot_table(const slot_table&) = delete;
     slot_table& operator=(const slot_table&) = delete;
 
@@ -54,8 +55,6 @@ class slot_table {
 
    protected:
     slot_table(u32 first, u32 end);
-    ~slot_table();
-
     [[nodiscard]] u64 id() const noexcept { return id_; }
     /// The calling thread's slot, taken if it has none.
     [[nodiscard]] void* bind();

@@ -155,7 +155,7 @@ TEST(dirty_read_at_epoch_end, does_not_fire_for_what_belongs_to_the_next_epoch) 
 
 TEST(dirty_read_at_epoch_end, does_not_fire_for_what_a_crash_has_undone) {
     trace_maker t = dirty_load();
-    EXPECT_EQ(fires_at_epoch_end(count(t.point("checkpoint O1: test"))), 0U);
+    EXPECT_EQ(fires_at_epoch_end(count(t.point("epoch O1: test"))), 0U);
 }
 
 TEST(dirty_read_at_epoch_end, fires_where_the_failed_set_is_emptied_too_early) {
