@@ -80,8 +80,10 @@ void* slot_table::bind() {
         }
         return false;
     });
-    owned_[index] = true;
+    // What needs memory comes first: without it nothing has been taken (T2).
+    my_slots.bindings.reserve(my_slots.bindings.size() + 1);
     void* const slot = make(index);
+    owned_[index] = true;
     if (index >= used_.load(std::memory_order_relaxed)) {
         HF_ASSERT(index == used_.load(std::memory_order_relaxed), "T2: a slot was skipped");
         used_.store(index + 1, std::memory_order_seq_cst);

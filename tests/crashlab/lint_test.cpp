@@ -88,8 +88,7 @@ TEST(lint_unnoted, fires_for_a_store_beside_a_lock) {
 
 TEST(lint_unnoted, does_not_fire_for_what_a_crash_has_undone) {
     EXPECT_EQ(
-        fires(trace_maker().store(line, 1).point("checkpoint O1: test").announced(), rule::unnoted),
-        0U);
+        fires(trace_maker().store(line, 1).point("epoch O1: test").announced(), rule::unnoted), 0U);
 }
 
 TEST(lint_acknowledged_early, fires_for_a_noted_line_that_is_not_written_back) {
@@ -137,15 +136,14 @@ TEST(lint_acknowledged_early, is_about_unfenced_streams_and_unsynced_writes) {
 }
 
 TEST(lint_acknowledged_early, fires_for_what_is_sure_only_after_the_epoch_is_counted) {
-    const auto t = trace_maker().store(line, 1).flush(line).point("checkpoint E1: test").fence();
+    const auto t = trace_maker().store(line, 1).flush(line).point("epoch E1: test").fence();
     EXPECT_EQ(fires(trace_maker(t).announced(), rule::acknowledged_early), 1U);
 }
 
 TEST(lint_acknowledged_early, is_told_once) {
-    EXPECT_EQ(
-        fires(trace_maker().store(line, 1).flush(line).point("checkpoint E1: test").announced(),
-              rule::acknowledged_early),
-        1U);
+    EXPECT_EQ(fires(trace_maker().store(line, 1).flush(line).point("epoch E1: test").announced(),
+                    rule::acknowledged_early),
+              1U);
 }
 
 TEST(lint_flush_of_clean_line, fires_for_an_untouched_line) {

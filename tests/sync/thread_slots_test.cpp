@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -70,6 +71,19 @@ TEST(thread_slots, a_new_object_at_the_place_of_one_that_is_gone_is_not_taken_fo
         EXPECT_EQ(n->mine().text, 0U) << "a slot of an object that is gone";
         n->mine().text = i + 1;
     }
+}
+
+TEST(thread_slots, a_slot_for_which_there_is_no_memory_is_not_taken) {
+    bool is_out_of_memory = true;
+    notes n(0, 4, [&](u32 index) {
+        if (is_out_of_memory) throw std::bad_alloc();
+        return std::make_unique<note>(note{index});
+    });
+    in_a_thread([&] { EXPECT_THROW((void)n.mine(), std::bad_alloc); });
+    EXPECT_EQ(n.used(), 0U);
+    is_out_of_memory = false;
+    in_a_thread([&] { EXPECT_EQ(n.mine().index, 0U); });
+    EXPECT_EQ(n.used(), 1U);
 }
 
 TEST(thread_slots, a_thread_may_end_after_its_object) {
