@@ -56,7 +56,7 @@ class machine {
         for (u64 i = 0; i < count; ++i) end_epoch();
     }
     [[nodiscard]] u64 epoch() { return engine_->epochs().current_epoch(); }
-    [[nodiscard]] bool has_failed_epochs() { return !engine_->checkpoint().failed().empty(); }
+    [[nodiscard]] bool has_failed_epochs() { return map_.stats().failed_epochs != 0; }
     [[nodiscard]] engine<incll_discipline>& behind() noexcept { return *engine_; }
     [[nodiscard]] std::byte* base() noexcept { return engine_->file().base(); }
 

@@ -211,13 +211,17 @@ class storm::session {
     void evict(u64 seed) {
         xoshiro256ss r(seed);
         while (!stop_) {
-            for (unsigned i = 0; i < 32; ++i) shadow_.evict(r());
+            for (unsigned i = 0; i < 32; ++i) {
+                const std::lock_guard not_compared(eviction_);
+                shadow_.evict(r());
+            }
             std::this_thread::sleep_for(std::chrono::microseconds(200));
         }
     }
 
     // With the world at rest. A page at a time; the slabs are looked up now and then.
     void compare_some() {
+        const std::lock_guard nothing_evicted(eviction_);
         if (compared_++ % 64 == 0) volatile_words_.learn(m_);
         const u64 pages = m_.behind().file().size() / page_bytes;
         for (unsigned tries = 0; tries < 64; ++tries) {
@@ -243,6 +247,7 @@ class storm::session {
     std::atomic<bool> stop_{false};
     std::atomic<bool> failed_{false};
     std::mutex mutex_;
+    std::mutex eviction_;  ///< a copy is compared, or added to
 };
 
 storm::storm(const std::filesystem::path& directory, const storm_options& options)
