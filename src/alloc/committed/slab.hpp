@@ -36,7 +36,7 @@ struct slab {
 
     bool known = false;   ///< its bits have been read
     bool listed = false;  ///< among its bin's
-    u32 movers = 0;  ///< who take it to other bins; counted under the lock of its bin
+    u32 movers = 0;       ///< who take it to other bins; counted under the lock of its bin
     u32 free = 0;
     u32 first_word = 0;                     ///< no word before it has a free block
     std::array<u64, bit_words> taken{};     ///< owned, reserved, or about to be freed
