@@ -130,9 +130,10 @@ class checkpointed {
         /// [p, p + bytes) of memory that was allocated in this epoch was written just now: it is to
         /// be durable with the epoch. What is written again is noted again.
         void note(const void* p, std::size_t bytes);
-        /// The object at p, of at most 4,096 bytes, 8-byte aligned, may be changed by plain stores until the epoch
-        /// ends. `stamp` is a word of the object's own that nobody else writes: it tells that this
-        /// was done already. One fence, at the first call in an epoch. errc::no_space.
+        /// The object at p, of at most 4,096 bytes and 8-byte aligned, may be changed by plain
+        /// stores until the epoch ends. `stamp` is a word of the object's own that nobody else
+        /// writes: it tells that this was done already. One fence, at the first call in an epoch.
+        /// errc::no_space.
         [[nodiscard]] result<void> log(std::atomic<std::uint64_t>& stamp, const void* p,
                                        std::size_t bytes);
 
