@@ -109,7 +109,8 @@ void log_writer::write_entry(const log_object& object, u64 at, u64 epoch) noexce
     region_->med().flush(entry, sizeof(*entry) + object.size);
 }
 
-result<void> log_writer::append(std::span<const log_object> objects, u64 epoch) noexcept {
+result<void> log_writer::append(std::span<const log_object> objects,
+                                u64 epoch) noexcept(!crashes_throw) {
     if (region_->med().is_atomic()) return {};  // no part of an epoch outlives a crash
     if (epoch_ != epoch) {                      // X2: a new epoch starts over
         epoch_ = epoch;

@@ -28,6 +28,7 @@
 #pragma once
 
 #include "base/bits.hpp"
+#include "persist/persist_point.hpp"
 #include "region/region.hpp"
 
 #include <atomic>
@@ -73,7 +74,8 @@ class log_writer {
 
     /// Logs the objects as they are now; on return all are durable (L1). All or, on error, none.
     /// For want of ordinary memory the process ends: the caller holds nodes' locks.
-    [[nodiscard]] result<void> append(std::span<const log_object> objects, u64 epoch) noexcept;
+    [[nodiscard]] result<void> append(std::span<const log_object> objects,
+                                      u64 epoch) noexcept(!crashes_throw);
 
     [[nodiscard]] u64 entries() const noexcept { return entries_.load(std::memory_order_relaxed); }
     [[nodiscard]] u64 bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }

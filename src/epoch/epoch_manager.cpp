@@ -201,7 +201,7 @@ bool epoch_manager::is_pinned(u64 offset) const noexcept {
 
 // ----------------------------------------------------------------------------------- the boundary
 
-void epoch_manager::lead_boundary() noexcept {
+void epoch_manager::lead_boundary() noexcept(!crashes_throw) {
     HF_ASSERT(gate_.is_closed(), "B2: a boundary is led by who has closed the gate");
     const u64 start = now_ns();
     const u64 ending = current_.load(std::memory_order_relaxed);

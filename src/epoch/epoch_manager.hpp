@@ -49,6 +49,7 @@
 #include "epoch/group_commit.hpp"
 #include "epoch/lane.hpp"
 #include "epoch/options.hpp"
+#include "persist/persist_point.hpp"
 #include "recovery/opening.hpp"
 
 #include <atomic>
@@ -152,7 +153,7 @@ class epoch_manager {
     }
     void wait_at_gate();
     /// Without memory the process ends, as in a crash: the gate is closed.
-    void lead_boundary() noexcept;
+    void lead_boundary() noexcept(!crashes_throw);
     void announce(u64 epoch);
     void end_as_promised(u64 t);
     void end_epoch(u64 ending);

@@ -110,7 +110,7 @@ void page_heap::write_descriptor(lane& l, const failed_set& failed, u64 offset,
 
 // -------------------------------------------------------------------------- reserve, commit, free
 
-result<u64> page_heap::reserve(operation& op, u64 pages) noexcept {
+result<u64> page_heap::reserve(operation& op, u64 pages) noexcept(!crashes_throw) {
     const std::lock_guard guard(mutex_);
     return_pending(op.epoch());
     if (u64 o = take_free_run(op, pages)) return o;
@@ -169,12 +169,12 @@ void page_heap::commit(operation& op, u64 offset, const page_run& run) {
     write_descriptor(op.my_lane(), op.failed(), offset, run);
 }
 
-void page_heap::cancel(u64 offset, u64 pages) noexcept {
+void page_heap::cancel(u64 offset, u64 pages) noexcept(!crashes_throw) {
     const std::lock_guard guard(mutex_);
     free_.insert(offset, pages);
 }
 
-void page_heap::release(operation& op, u64 offset) noexcept {
+void page_heap::release(operation& op, u64 offset) noexcept(!crashes_throw) {
     const std::lock_guard guard(mutex_);
     const u64 value = descriptor(offset).read(op.failed(), op.epoch());
     const u64 pages = page_run::unpack(value).pages;

@@ -27,6 +27,7 @@
 #include "alloc/free_runs.hpp"
 #include "checkpoint/heap/layout.hpp"
 #include "checkpoint/operation.hpp"
+#include "persist/persist_point.hpp"
 
 #include <functional>
 #include <mutex>
@@ -47,13 +48,13 @@ class page_heap {
 
     /// Finds `pages` free pages in a row and keeps them from others; durably they stay free. Offset
     /// of the first.
-    [[nodiscard]] result<u64> reserve(operation& op, u64 pages) noexcept;
+    [[nodiscard]] result<u64> reserve(operation& op, u64 pages) noexcept(!crashes_throw);
     /// Turns a reservation into a durable run; op may be of a later epoch than the reservation's.
     void commit(operation& op, u64 offset, const page_run& run);
     /// Gives a reservation back.
-    void cancel(u64 offset, u64 pages) noexcept;
+    void cancel(u64 offset, u64 pages) noexcept(!crashes_throw);
     /// Frees a committed run; its pages come back in a later epoch.
-    void release(operation& op, u64 offset) noexcept;
+    void release(operation& op, u64 offset) noexcept(!crashes_throw);
 
     /// What a walk over a segment meets. Stops when `visit` returns false.
     void walk(const std::function<bool(u64 offset, const page_run&)>& visit);
