@@ -21,6 +21,12 @@ inline const int mutant_number = mutant_of_environment();
     return !std::is_constant_evaluated() && mutant_number == number;
 }
 
+/// What stands for a call that is not made, whatever it gives back.
+template <class T>
+T done() {
+    return T();
+}
+
 /// ordered_store(), or a release store, without its order.
 template <class T>
 void weak_store(std::atomic<T>& field, std::type_identity_t<T> value) noexcept {

@@ -84,6 +84,9 @@ class Call:
 # Statements that are calls of these names are dropped. Rooms name their own in mutation.txt.
 FLUSHES = {"flush", "flush_line", "flush_lines", "stream"}
 
+# What a call is when it is dropped that gives back a result<void> here, nothing there.
+DONE = "::hf::done<decltype({})>()"
+
 # Calls inside of expressions: name, what must stand before it, its value when it is dropped, kind.
 EXPRESSIONS = [
     ("append", r"log\(\)\.$", "::hf::result<void>{}", "drop log write"),
@@ -95,7 +98,7 @@ EXPRESSIONS = [
     ("log_value", r"", "true", "drop log write"),
     ("begin", r"frontier\.$", "true", "drop log write"),
     ("sync", r"(detail::|\w+\.)?$", "::hf::result<void>{}", "drop sync"),
-    ("write_header", r"", "::hf::result<void>{}", "drop header write"),
+    ("write_header", r"", DONE, "drop header write"),
     ("fsync", r"::$", "0", "drop sync"),
 ]
 
@@ -297,6 +300,7 @@ class File:
                     continue
                 self.expressions.append((begin, last))
                 m = self.add(kind, begin, self.text(begin, last))
+                value = value.replace("{}", m.text, 1) if value == DONE else value
                 self.edit(self.tokens[begin].start, self.tokens[last].end, [m],
                           lambda m=m, value=value: f"(::hf::is_mutant({m.number}) ? {value} : ",
                           lambda: ")")

@@ -212,6 +212,8 @@ class alignas(N == 1 ? 32 : 64) logged_words {
 /// A value of at most 8 bytes, or a pointer into the same file, and its log.
 template <class T>
 class logged {
+    // Of a pointer the size of the pointer is meant.
+    // NOLINTNEXTLINE(bugprone-sizeof-expression)
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(std::uint64_t),
                   "a word of 8 bytes is logged; use several, or operation::log()");
 
