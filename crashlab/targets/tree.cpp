@@ -195,9 +195,12 @@ void tree_session::run_pass() {
 }
 
 void tree_session::add_root(const std::string& name) {
-    roots_.insert(name);
+    const u64 number = first_root_operation + roots_.size();
+    roots_.emplace(name, number);
+    begin_operation(number);
     static_cast<void>(
         must(machine_->file().publish_root(name, root_type, root_format, root_value)));
+    end_operation(number);
 }
 
 void tree_session::crash_at(std::string_view point,
@@ -237,6 +240,14 @@ void tree_session::adopt(u64 announced) {
                         std::to_string(end));
     }
     model_.recovered_to(end);
+}
+
+void tree_session::find_roots(const promised& all) const {
+    for (const auto& [name, number] : roots_) {
+        if (all.has_returned(number) && !machine_->file().find_root(name)) {
+            throw violation("the root " + name + " is not there, but had been published");
+        }
+    }
 }
 
 void tree_session::compare(const std::string& key) {
@@ -298,15 +309,16 @@ namespace {
 
 class tree_survivor final : public survivor {
    public:
-    explicit tree_survivor(tree_session s, u64 announced) : session_(std::move(s)) {
+    explicit tree_survivor(tree_session s, const promised& all) : session_(std::move(s)) {
         session_.open();
-        session_.adopt(announced);
+        session_.adopt(all.epoch);
+        session_.find_roots(all);
         keys_.assign(session_.model().keys.begin(), session_.model().keys.end());
     }
 
     void crash() override { session_.crash(); }
-    std::unique_ptr<survivor> recover(u64 announced) override {
-        return std::make_unique<tree_survivor>(session_.next_session(), announced);
+    std::unique_ptr<survivor> recover_after(const promised& all) override {
+        return std::make_unique<tree_survivor>(session_.next_session(), all);
     }
     [[nodiscard]] unsigned questions() const override {
         return static_cast<unsigned>(keys_.size());
@@ -347,8 +359,8 @@ class tree_target final : public target {
     }
     void run() override { case_.run(session_); }
     void crash() override { session_.crash(); }
-    std::unique_ptr<survivor> recover(u64 announced) override {
-        return std::make_unique<tree_survivor>(session_.next_session(), announced);
+    std::unique_ptr<survivor> recover_after(const promised& all) override {
+        return std::make_unique<tree_survivor>(session_.next_session(), all);
     }
     [[nodiscard]] unsigned threads() const override { return case_.threads; }
     void run_thread(unsigned number) override { case_.run_thread(session_, number); }

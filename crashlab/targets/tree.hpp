@@ -15,6 +15,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
 
 namespace hf::lab {
@@ -67,6 +68,8 @@ class tree_session {
 
     /// After an opening on an image: which epoch is it the end of? Throws when it is too old.
     void adopt(u64 announced);
+    /// Every root that had been published is there.
+    void find_roots(const promised& all) const;
     void compare(const std::string& key);
     void inspect();
     void forget_dirty_lines();
@@ -93,7 +96,9 @@ class tree_session {
     splitmix64 random_;
     std::unique_ptr<engine<incll_discipline>> machine_;
     history model_;
-    std::set<std::string> roots_;
+    /// Operations of threads have lower numbers.
+    static constexpr u64 first_root_operation = u64{1} << 32;
+    std::map<std::string, u64> roots_;  ///< and the operations that published them
     u64 values_ = 0;
     u64 came_back_to_ = 0;
     std::array<std::vector<change>, max_threads> changes_;

@@ -128,15 +128,20 @@ class structure_target final : public hf::lab::target {
    public:
     explicit structure_target(std::uint64_t seed) : random_(seed) {}
 
-    void prepare() override {  // durable before the trace begins
+    void prepare() override {  // durable before the trace begins: the remains of a crash
         session_.open();
         for (int i = 0; i < 6; ++i) session_.act(draw());
         session_.end_epoch();
+        for (int i = 0; i < 3; ++i) session_.act(draw());
+        session_.crash();
     }
     void run() override {  // recorded; it ends in the middle of an epoch
+        session_.open();
+        session_.adopt(0);
         for (unsigned turn = 1; turn <= 14; ++turn) {
             session_.act(draw());
             if (turn % 6 == 0) session_.end_epoch();
+            if (turn == 3) session_.mend();
         }
     }
     void crash() override { session_.crash(); }

@@ -115,7 +115,7 @@ class alignas(64) lane {
 
    private:
     /// The owner is inside; lane 0 belongs to whoever has stopped the world.
-    [[nodiscard]] bool may_append() const noexcept { return index == 0 || presence.is_up(); }
+    [[nodiscard]] bool may_append() const noexcept { return index == 0 || presence.is_up_here(); }
 
     static constexpr std::size_t once_capacity = 2048;
     static constexpr std::size_t preflush_batch = 512;

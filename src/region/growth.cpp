@@ -172,12 +172,13 @@ result<region::root*> region::publish_root(std::string_view name, u64 type, u32 
                               "all " + std::to_string(layout::max_roots) + " roots are in use",
                               "keep several things behind one root"));
     }
+    // One line, and the value is the last store to it: no flush in between (PCSO).
+    static_assert(sizeof *free == line_size);
     std::memset(free->name, 0, sizeof free->name);
     std::memcpy(free->name, name.data(), name.size());
     free->type = type;
     free->format = format;
-    medium_.persist(free, sizeof *free);
-    HF_PERSIST_POINT("region R1: root's fields durable before its value");
+    HF_PERSIST_POINT("region R1: root's fields in its line before its value");
     ordered_store(free->value, value);
     medium_.persist(free, sizeof *free);
     HF_PERSIST_POINT("region R2: root's value durable before it is relied on");

@@ -50,6 +50,11 @@ class alignas(64) presence_flag {
     /// (3).
     void leave() noexcept { up_.store(0, std::memory_order_release); }
     [[nodiscard]] bool is_up() const noexcept { return up_.load(std::memory_order_acquire) != 0; }
+    /// For its owner, and for assertions: it orders nothing, or the crash lab would take it for the
+    /// barrier that a release build does not have.
+    [[nodiscard]] bool is_up_here() const noexcept {
+        return up_.load(std::memory_order_relaxed) != 0;
+    }
     void wait_until_down() const noexcept {
         backoff pause;
         while (is_up()) pause.wait();

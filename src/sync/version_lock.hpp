@@ -112,8 +112,9 @@ class version_lock {
     [[nodiscard]] static constexpr bool is_held(u64 word, u64 generation) noexcept {
         return (word & locked) != 0 && (word & generation_field) == generation;
     }
+    /// For the holder's assertions: it orders nothing (presence_flag::is_up_here()).
     [[nodiscard]] bool is_held(u64 generation) const noexcept {
-        return is_held(load(), generation);
+        return is_held(word_.load(std::memory_order_relaxed), generation);
     }
 
     // --- writers ---
