@@ -1,7 +1,8 @@
 """Reads what rooms say of themselves to the mutation gate: a file mutation.txt in a room's folder.
 
     room NAME                 as targets call it (crashlab/targets); without it, the folder's name
-    tests PROGRAM[:FILTER]... test programs that judge, besides the lab (a filter as gtest takes it)
+    tests PROGRAM[:FILTER]... test programs that judge (a filter as gtest takes it), besides the lab
+                              and those that the room's directory below tests/ declares
     targets own               only the room's own targets come by its code
     targets none              no target of the lab does: the test programs judge alone
     skip FILE: WHY            nothing of this file is broken for the lab: it has no model of it
@@ -68,12 +69,26 @@ class Rooms(list):
         return next((r for r in self if r.name == name), None)
 
 
+def tests_of(root, folder):
+    """The test programs of a room's own directory, or of the one that it is a part of."""
+    place = pathlib.Path(root, "tests") / pathlib.Path(folder).relative_to("src")
+    while not (place / "CMakeLists.txt").exists():
+        if place == pathlib.Path(root, "tests"):
+            return []
+        place = place.parent
+    text = (place / "CMakeLists.txt").read_text()
+    return [(name, "") for name in re.findall(r"hf_test\((\w+)", text)]
+
+
 def read(root):
     """All rooms of a source tree, in the order of their folders."""
     found = Rooms()
     for path in sorted(pathlib.Path(root, "src").rglob("mutation.txt")):
         folder = str(path.parent.relative_to(root))
-        found.append(Room(path.parent.name, folder).read(path))
+        room = Room(path.parent.name, folder).read(path)
+        named = {name for name, _ in room.tests}
+        room.tests[:0] = [t for t in tests_of(root, folder) if t[0] not in named]
+        found.append(room)
     # Rooms call each other: whoever names a call names it for all.
     for words in ("notes", "logs", "marks", "validations"):
         every = set().union(*(getattr(r, words) for r in found))
