@@ -191,6 +191,21 @@ TEST_F(a_file_of_structures, is_moved_and_closes_what_it_was_before) {
     EXPECT_EQ(root().number.get(op), 5U);
 }
 
+TEST_F(a_file_of_structures, logs_no_object_where_no_part_of_an_epoch_outlives_a_crash) {
+    checkpointed_options options;
+    options.epoch = std::chrono::microseconds(0);
+    options.region.initial_size = u64{16} << 20;
+    options.region.medium = medium_kind::file;
+    auto opened = checkpointed::open(file, options);
+    ASSERT_TRUE(opened) << opened.error().to_string();
+    one_ = std::make_unique<checkpointed>(std::move(*opened));
+    {
+        checkpointed::operation op(*one_);
+        ASSERT_TRUE(op.log(root().stamp, &root().stamp, sizeof(u64)));
+    }
+    EXPECT_EQ(up().checkpoint().log_entries(), 0U);
+}
+
 // ----------------------------------------------------------------------------------- when to mend
 
 TEST_F(a_file_of_structures, asks_to_be_mended_after_many_crashes) {

@@ -59,13 +59,13 @@ TEST_F(heap_opening_test, an_opening_refuses_what_it_cannot_use) {
                             {first + frontier, pages + 1, false},
                             {first + frontier, pages, true},
                             {s.offset + magic, 1, false},
-                            {s.offset + magic, 0, true},
                             {s.offset + usable, usable_of_eight + 1, false},
                             {s.offset + frontier, usable_of_eight - 1, false},
                             {s.offset + frontier, usable_of_eight, true},
                             {s.offset + frontier, 8, true},
                             {s.offset + frontier, 9, false},
-                            {root, 0, false}}) {
+                            {root, 0, false},
+                            {s.offset + magic, 0, true}}) {
         SCOPED_TRACE(std::to_string(d.at) + " := " + std::to_string(d.value));
         close();
         u64 was = 0;
