@@ -13,7 +13,6 @@ class Tests:
     """Programs of a mutated tree: one build is all mutants, HF_MUTANT says which."""
 
     LEAST_SECONDS = 15
-    MOST_BYTES = 4 << 30
 
     def __init__(self, tree, scratch):
         self.tree, self.scratch = tree, scratch
@@ -42,10 +41,10 @@ class Tests:
         """What the program says is wrong; "" if it passes."""
         self.scratch.mkdir(parents=True, exist_ok=True)
         place = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
-        # What a program that dies leaves in memory goes, too; and one that eats memory dies alone.
+        # What a program that dies leaves in memory goes, too; one that eats memory is killed first.
         regions = tempfile.mkdtemp(prefix="holdfast-mutant-", dir="/dev/shm")
         child = subprocess.Popen(
-            ["prlimit", f"--data={self.MOST_BYTES}", str(self.program(name)), "--gtest_brief=1",
+            ["choom", "-n", "1000", "--", str(self.program(name)), "--gtest_brief=1",
              "--gtest_fail_fast", f"--gtest_filter={filter_ or '*'}"],
             cwd=place, env={**os.environ, "HF_MUTANT": str(number), "HF_TEST_DIR": regions},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
