@@ -43,6 +43,7 @@ class Tests:
         place = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
         # What a program that dies leaves in memory goes, too; one that eats memory is killed first.
         regions = tempfile.mkdtemp(prefix="holdfast-mutant-", dir="/dev/shm")
+        os.chmod(regions, 0o1777)  # tests become other users, too
         child = subprocess.Popen(
             ["choom", "-n", "1000", "--", str(self.program(name)), "--gtest_brief=1",
              "--gtest_fail_fast", f"--gtest_filter={filter_ or '*'}"],
