@@ -62,10 +62,10 @@ void committed_heap::move(slab& s, u32 to) {
     now.lock.unlock();
 }
 
-/// A slab of another shard with so many blocks free.
+/// A slab of any shard with so many blocks free. The bin's own will do: another thread of the shard
+/// has been faster.
 bool committed_heap::take_over(u32 to, u32 least_free) {
     for (u32 i = to % block_classes; i < shards * block_classes; i += block_classes) {
-        if (i == to) continue;
         slab* found = nullptr;
         {
             const std::lock_guard guard(bins_[i].lock);
