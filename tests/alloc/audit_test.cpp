@@ -212,16 +212,17 @@ TEST_F(audit_test, a_closed_segment_is_counted_and_not_walked) {
 }
 
 TEST_F(audit_test, unknown_is_what_a_walk_did_not_get_to) {
-    for (const bool is_damaged : {false, true}) {
+    for (const u64 damaged : {0, 3, 4, 10, 37}) {
+        const bool is_damaged = damaged != 0;
         start_again();
         books_.limits[one_] = {2, 6};
         books_.limits[two_] = {3, 38};
-        if (is_damaged) extent(at(two_, 10), 29);
+        if (is_damaged) extent(at(two_, damaged), 36);
         read();
         ASSERT_EQ(report_.complete(), !is_damaged);
         for (u64 offset = 0; offset < region_->size() + 2 * page_size; offset += page_size / 2) {
             const bool in_one = offset >= at(one_, 6) && offset < at(one_, 8);
-            const bool in_two = offset >= at(two_, 10) && offset < at(two_, 40);
+            const bool in_two = offset >= at(two_, damaged) && offset < at(two_, 40);
             ASSERT_EQ(audit_->is_unknown(offset), is_damaged && (in_one || in_two)) << offset;
         }
     }

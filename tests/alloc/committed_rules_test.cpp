@@ -310,5 +310,55 @@ TEST_F(committed_rules_test, what_is_no_block_of_the_heap_is_not_freed) {
     other.release(extent, 2 * page_size);
 }
 
+TEST_F(committed_rules_test, a_batch_frees_once_what_it_frees_or_gives_up) {
+    committed_heap heap(*region_);
+    must(heap.open());
+    for (const u64 size : {u64{100}, 2 * page_size}) {
+        heap_batch b(heap);
+        const u64 owned = must(b.reserve(size));
+        commit(b);
+        b.release(owned, size);
+        EXPECT_DEATH(b.release(owned, size), "freed twice");
+        const u64 mine = must(b.reserve(size));
+        b.release(mine, size);
+        EXPECT_DEATH(b.release(mine, size), "freed twice");
+        b.cancel();
+    }
+}
+
+TEST_F(committed_rules_test, changes_can_be_asked_for_at_any_time_and_stay_the_same) {
+    committed_heap heap(*region_);
+    must(heap.open());
+    heap_batch b(heap);
+    EXPECT_TRUE(b.changes().empty());
+    b.cancel();
+    for (const u64 size : {100, 200, 70'000, 300}) static_cast<void>(must(b.reserve(size)));
+    const auto all = b.changes();
+    const std::vector<committed::word_change> before(all.begin(), all.end());
+    EXPECT_EQ(before.size(), 7U);
+    const auto are_as_before = [&] { return std::ranges::equal(b.changes(), before); };
+    EXPECT_TRUE(are_as_before());
+    b.apply();
+    EXPECT_TRUE(are_as_before());
+    b.settle();
+    EXPECT_TRUE(b.changes().empty());
+}
+
+TEST_F(committed_rules_test, pages_of_a_slab_whose_blocks_were_all_given_up_are_pages_again) {
+    committed_heap heap(*region_);
+    must(heap.open());
+    const u64 room = large_.pages - committed::own_pages(large_.pages);
+    for (const bool is_kept : {false, true}) {
+        heap_batch b(heap);
+        const u64 block = must(b.reserve(largest_block));
+        const u64 other = is_kept ? must(b.reserve(largest_block)) : 0;
+        b.release(block, largest_block);
+        commit(b);
+        const u64 extent = must(b.reserve(room * page_size));
+        EXPECT_EQ(extent == large_.offset_of(1), !is_kept) << other;
+        b.cancel();
+    }
+}
+
 }  // namespace
 }  // namespace hf
