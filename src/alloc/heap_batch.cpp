@@ -84,8 +84,7 @@ std::span<const word_change> heap_batch::changes() {
     if (state_ != state::open) return changes_;
     state_ = state::logged;
     for (const item& i : items_) add_changes(i);
-    std::sort(changes_.begin(), changes_.end(),
-              [](const word_change& a, const word_change& b) { return a.offset < b.offset; });
+    std::ranges::sort(changes_, {}, &word_change::offset);
     std::size_t last = 0;  // of those that are merged; the first is merged with itself
     for (const word_change& c : changes_) {
         if (changes_[last].offset == c.offset) {
