@@ -4,25 +4,17 @@
 #pragma once
 
 #include "epoch/capture.hpp"
-#include "journal/copy_gate.hpp"
+#include "held_up.hpp"
 #include "must.hpp"
 #include "recovery/opening.hpp"
-#include "recovery/redo.hpp"
 #include "scratch.hpp"
 
 #include <gtest/gtest.h>
 
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 namespace hf::test {
@@ -39,49 +31,6 @@ inline opening_options on_disk(u64 bytes, u64 budget = 0, tracked_by track = {})
     o.journal.shape = {.segment_bytes = u64{64} << 10, .segments = 64};
     return o;
 }
-
-/// Asks again and again, for ten seconds at most.
-template <class Predicate>
-[[nodiscard]] bool comes_true(Predicate&& what) {
-    for (int tries = 0; tries < 10'000; ++tries) {
-        if (what()) return true;
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return false;
-}
-
-/// As long as it lives, this process can write nothing behind the first 4 KiB of a file.
-class full_disk {
-   public:
-    full_disk() {
-        std::signal(SIGXFSZ, SIG_IGN);
-        ::getrlimit(RLIMIT_FSIZE, &before_);
-        const rlimit none{4096, before_.rlim_max};
-        EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
-    }
-    full_disk(const full_disk&) = delete;
-    full_disk& operator=(const full_disk&) = delete;
-    ~full_disk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
-
-   private:
-    rlimit before_{};
-};
-
-/// As long as it lives nothing is applied to the base, as while a copy is made.
-class held_base {
-   public:
-    explicit held_base(const std::filesystem::path& region) {
-        fd_ = ::open((detail::journal_path(region)).c_str(), O_RDWR | O_CLOEXEC);
-        EXPECT_GE(fd_, 0);
-        must(journal::copy_gate(fd_).hold());
-    }
-    held_base(const held_base&) = delete;
-    held_base& operator=(const held_base&) = delete;
-    ~held_base() { ::close(fd_); }
-
-   private:
-    int fd_ = -1;
-};
 
 class captures_on_tmpfs : public on_tmpfs {
    protected:

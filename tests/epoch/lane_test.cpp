@@ -33,9 +33,7 @@ class lane_test : public ::testing::Test {
         now.fences -= before.fences;
         return now;
     }
-    [[nodiscard]] std::vector<u64> once() const {
-        return {mine.once().begin(), mine.once().end()};
-    }
+    [[nodiscard]] std::vector<u64> once() const { return {mine.once().begin(), mine.once().end()}; }
     static std::vector<u64> from_to(u64 first, u64 last) {
         std::vector<u64> lines(last - first + 1);
         std::iota(lines.begin(), lines.end(), first);
