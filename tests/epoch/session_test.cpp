@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,11 +28,9 @@ class session : public test::epochs_on_tmpfs {
    protected:
     [[nodiscard]] epoch_area area() const { return epoch_area_of(opened_.file->super()); }
     /// Opens the file, which is there, with these options; starts no clock.
-    void reopen(const epoch_options& o, open_mode mode = open_mode::open_or_create) {
+    void reopen(const epoch_options& o) {
         crash();
-        region_options r = test::small_options();
-        r.mode = mode;
-        opened_ = must(open_region(file, r));
+        opened_ = must(open_region(file, test::small_options()));
         epochs_ = must(epoch_manager::open(opened_, o));
         must(epochs_->start());
     }
@@ -96,11 +95,17 @@ TEST_F(session, of_who_only_looks_changes_nothing_and_has_no_clock) {
     epochs_->end_epoch();
     crash();
     const auto before = test::fingerprint_of(file);
-    reopen({.epoch = milliseconds(1)}, open_mode::inspect);
+    region_options look = test::small_options();
+    look.mode = open_mode::inspect;
+    opened_ = must(open_region(file, look));
+    const layout::superblock super = opened_.file->super();
+    epochs_ = must(epoch_manager::open(opened_, {.epoch = milliseconds(1)}));
+    must(epochs_->start());
     epochs_->start_clock();
     epochs_->my_lane().mark_written();
     EXPECT_TRUE(stays());
     must(epochs_->close());
+    EXPECT_EQ(std::memcmp(&opened_.file->super(), &super, sizeof super), 0) << "in memory, too";
     crash();
     EXPECT_EQ(test::fingerprint_of(file), before);
 }
@@ -144,6 +149,22 @@ TEST_F(session, nobody_is_inside_while_the_world_is_stopped) {
     }
     stop = true;
     for (auto& t : threads) t.join();
+}
+
+TEST_F(session, whoever_comes_as_the_gate_opens_ends_no_epoch_that_nobody_wanted_to_end) {
+    open();
+    const u64 epoch = epochs_->current_epoch();
+    u64 rounds = 0;  // plain: one at a time
+    const u64 each = test::scaled(20'000);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t) {
+        threads.emplace_back([&] {
+            for (u64 i = 0; i < each; ++i) epochs_->with_world_stopped([&](lane&) { ++rounds; });
+        });
+    }
+    for (auto& t : threads) t.join();
+    EXPECT_EQ(rounds, 3 * each);
+    EXPECT_EQ(epochs_->current_epoch(), epoch);
 }
 
 TEST_F(session, an_update_of_the_superblock_waits_for_those_inside_where_boundaries_copy_it) {
