@@ -143,8 +143,10 @@ TEST_F(disk_session, the_clock_ends_an_epoch_early_that_holds_much) {
     dirty().note(bytes(0), 2 * line_size);
     EXPECT_TRUE(stays());
     const u64 e = now();
+    const u64 start = now_ns();
     dirty().note(bytes(0), 3 * line_size);
     EXPECT_TRUE(comes_true([&] { return epochs_->durable_epoch() >= e; }));
+    EXPECT_LT(now_ns() - start, 5'000'000'000U) << "at the end of its time";
     EXPECT_EQ(now(), e + 1);
 }
 
