@@ -255,8 +255,8 @@ TEST_P(pages_tracked_by_kernel, four_times_as_many_are_too_many) {
 
 TEST_P(tracked_pages, where_it_cannot_be_told_how_much_was_written_nobody_is_held_up) {
     if (GetParam() == way::written) return;
-    tracker->set_limit(0);
-    store(line(one, 0), 1);
+    tracker->set_limit(1);
+    for (u64 p = 0; p < 8; ++p) store(line(one + p, 0), 1);
     tracker->look(bytes);
     EXPECT_FALSE(tracker->pressure());
     EXPECT_FALSE(tracker->is_overfull());
