@@ -140,13 +140,20 @@ void use_surplus(tree_session& s) {
     }
     update(s, 5, 8);
 }
-// The surplus is another thread's; this one has no blocks yet.
+// The surplus is another thread's, more of it than is taken at a time. This one has a lane before
+// the other one comes, which would else leave its own behind; and has no blocks of the class yet.
 void leave_surplus_behind(tree_session& s) {
+    s.put(key_of(5), 200);
     std::thread([&s] {
         have_surplus(s);
-        s.remove(key_of(20));
+        for (u64 i = 101; i <= 170; ++i) s.put(key_of(i * 10), 8);
         s.end_epoch();
-        s.remove(key_of(30));
+        for (u64 i = 101; i <= 170; ++i) {
+            s.remove(key_of(i * 10));
+            s.model().keys.erase(key_of(i * 10));
+        }
+        s.end_epoch();
+        s.remove(key_of(20));
         s.end_epoch();
     }).join();
 }

@@ -122,13 +122,15 @@ class structure_survivor final : public hf::lab::survivor {
     session<S> session_;
 };
 
-// Step 5. The workload. All of it must follow from the seed.
-template <class S>
+// Step 5. The workload. All of it must follow from the seed. `is_new`: the file is created under
+// the lab's eyes, too.
+template <class S, bool is_new = false>
 class structure_target final : public hf::lab::target {
    public:
     explicit structure_target(std::uint64_t seed) : random_(seed) {}
 
     void prepare() override {  // durable before the trace begins: the remains of a crash
+        if (is_new) return;
         session_.open();
         for (int i = 0; i < 6; ++i) session_.act(draw());
         session_.end_epoch();

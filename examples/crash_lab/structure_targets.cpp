@@ -125,12 +125,12 @@ class explored_object {
     object& there_;
 };
 
-template <class S>
+template <class S, bool is_new = false>
 hf::lab::target_description one(const char* name, const char* what) {
     return {name,
             "structures",
             what,
-            [](std::uint64_t seed) { return std::make_unique<structure_target<S>>(seed); },
+            [](std::uint64_t seed) { return std::make_unique<structure_target<S, is_new>>(seed); },
             {}};
 }
 
@@ -139,7 +139,8 @@ hf::lab::target_description one(const char* name, const char* what) {
 std::vector<hf::lab::target_description> structure_cases() {
     return {one<explored_queue>("structures.queue", "pushes and pops of a queue of one's own"),
             one<explored_map>("structures.map", "puts and removes of a hash map that grows"),
-            one<explored_object>("structures.object", "an object that is logged as a whole")};
+            one<explored_object>("structures.object", "an object that is logged as a whole"),
+            one<explored_queue, true>("structures.new", "a queue in a file that is created")};
 }
 
 }  // namespace example

@@ -42,7 +42,9 @@ static_assert(sizeof(checkpoint_area) <= layout::discipline_area_bytes);
     if (c.failed_count > max_failed_ranges) return false;
     for (u32 i = 0; i < c.failed_count; ++i) {
         if (c.failed[i].first > c.failed[i].last) return false;
-        if (i != 0 && c.failed[i].first <= c.failed[i - 1].last) return false;
+        if (i == 0) continue;
+        const u64 before = c.failed[i - 1].last;
+        if (c.failed[i].first <= before || c.failed[i].first == before + 1) return false;
     }
     return true;
 }

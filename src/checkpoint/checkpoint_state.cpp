@@ -9,7 +9,7 @@
 namespace hf {
 
 checkpoint_state::checkpoint_state(epoch_manager& epochs)
-    : epochs_(epochs), logs_(std::make_unique<lane_log[]>(max_lanes)) {
+    : epochs_(epochs), logs_(std::make_unique<std::array<lane_log, max_lanes>>()) {
     if (!epochs.durable()) return;
     const checkpoint_area saved = checkpoint_area_of(file().super());
     for (u32 i = 0; i < saved.failed_count; ++i) {
@@ -80,7 +80,7 @@ bool checkpoint_state::restamp_due() const noexcept {
 
 log_writer& checkpoint_state::log_of(const lane& l) {
     HF_ASSERT(epochs_.durable(), "an undo log where nothing is to survive");
-    lane_log& mine = logs_[l.index];
+    lane_log& mine = (*logs_)[l.index];
     if (!mine.attached) [[unlikely]] {
         mine.writer.attach(file(), static_cast<u16>(l.index));
         mine.attached = true;
@@ -90,13 +90,13 @@ log_writer& checkpoint_state::log_of(const lane& l) {
 
 u64 checkpoint_state::log_entries() const noexcept {
     u64 n = 0;
-    for (u32 i = 0; i < max_lanes; ++i) n += logs_[i].writer.entries();
+    for (const lane_log& of_lane : *logs_) n += of_lane.writer.entries();
     return n;
 }
 
 u64 checkpoint_state::log_bytes() const noexcept {
     u64 n = 0;
-    for (u32 i = 0; i < max_lanes; ++i) n += logs_[i].writer.bytes();
+    for (const lane_log& of_lane : *logs_) n += of_lane.writer.bytes();
     return n;
 }
 

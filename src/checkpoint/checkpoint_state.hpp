@@ -29,6 +29,7 @@
 #include "checkpoint/failed_set.hpp"
 #include "epoch/epoch_manager.hpp"
 
+#include <array>
 #include <atomic>
 #include <memory>
 
@@ -86,7 +87,7 @@ class checkpoint_state {
     std::atomic<u64> horizon_{0};
     u64 recovered_entries_ = 0;
     bool log_applied_ = false;
-    std::unique_ptr<lane_log[]> logs_;  ///< by the lane's index
+    std::unique_ptr<std::array<lane_log, max_lanes>> logs_;  ///< by the lane's index
 };
 
 }  // namespace hf

@@ -15,6 +15,7 @@
 #include "epoch/epoch_area.hpp"
 #include "persist/persist_point.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -328,7 +329,7 @@ result<void> checkpointed::mend(const std::function<bool(operation&)>& visit) {
     }
     constexpr u64 oldest = u64{1} << 34;  // a quarter of the range of compact epochs
     const u64 now = current_epoch();
-    p.heap->refresh(now > oldest ? now - oldest : 0, [] { return false; });
+    p.heap->refresh(now - std::min(now, oldest), [] { return false; });
     if (auto ok = sync(); !ok) return ok;
     HF_PERSIST_POINT("checkpoint W4: everything mended is durable before the crash is forgotten");
     return p.up.checkpoint().clear_failed();

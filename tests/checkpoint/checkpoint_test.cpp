@@ -169,6 +169,71 @@ TEST_F(checkpoint_test, the_log_grows_and_all_of_it_is_applied) {
     for (u64 i = 0; i < objects * 64; ++i) ASSERT_EQ(bytes()[i], 'a');
 }
 
+TEST_F(checkpoint_test, entries_of_all_lanes_are_counted) {
+    open();
+    const auto log = [&](u64 at, u32 size) {
+        operation op(up_.checkpoint());
+        const log_object o{layout::page_size + at, size};
+        must(op.log().append(std::span(&o, 1), op.epoch()));
+    };
+    log(0, 300);
+    std::thread([&] {
+        log(512, 64);
+        log(1024, 64);
+    }).join();
+    EXPECT_EQ(up_.checkpoint().log_entries(), 3U);
+    EXPECT_EQ(up_.checkpoint().log_bytes(),
+              detail::log_entry_stride(300) + 2 * detail::log_entry_stride(64));
+}
+
+TEST_F(checkpoint_test, the_last_pass_is_the_first_sessions_beginning_until_there_is_one) {
+    const auto last_pass = [&] { return checkpoint_area_of(up_.file().super()).last_pass_epoch; };
+    open();
+    const u64 first = up_.epochs().current_epoch();
+    EXPECT_EQ(last_pass(), first);
+    for (int i = 0; i < 3; ++i) {
+        up_.epochs().end_epoch();
+        open();
+        EXPECT_EQ(last_pass(), first);
+    }
+    up_.epochs().end_epoch();
+    must(up_.checkpoint().clear_failed());
+    EXPECT_EQ(last_pass(), up_.epochs().current_epoch());
+    EXPECT_EQ(checkpoint_area_of(up_.file().super()).failed_count, 0U);
+}
+
+TEST_F(checkpoint_test, a_pass_is_due_when_an_eighth_of_the_compact_epochs_has_gone_by) {
+    open();
+    EXPECT_FALSE(up_.checkpoint().restamp_due());
+    for (const bool is_due : {true, false, true}) {
+        crash();
+        test::change_superblocks(file, [&](layout::superblock& s) {
+            change_checkpoint_area(s, [&](checkpoint_area& c) {
+                c.last_pass_epoch = (u64{1} << 33) - (is_due ? 0 : 1);
+            });
+        });
+        open();
+        EXPECT_EQ(up_.checkpoint().restamp_due(), is_due);
+    }
+    must(up_.checkpoint().clear_failed());
+    EXPECT_FALSE(up_.checkpoint().restamp_due());
+}
+
+TEST_F(checkpoint_test, an_impossible_failed_set_is_refused) {
+    open();
+    crash();
+    test::change_superblocks(file, [](layout::superblock& s) {
+        change_checkpoint_area(s, [](checkpoint_area& c) {
+            c.failed_count = 2;
+            c.failed[0] = {3, 5};
+            c.failed[1] = {6, 7};
+        });
+    });
+    const auto seen = checkpointed_region::look_at(file);
+    ASSERT_FALSE(seen);
+    EXPECT_EQ(seen.error().code, errc::corrupt);
+}
+
 TEST_F(checkpoint_test, steps_run_in_the_order_of_their_phases_with_the_sessions_between_them) {
     crash();
     up_ = checkpointed_region(must(open_region(file, test::small_options())));

@@ -225,6 +225,73 @@ TEST_F(an_external_log, that_names_an_object_outside_of_the_region_is_corrupt) {
     }
 }
 
+TEST_F(an_external_log, brings_back_objects_at_both_ends_of_the_region) {
+    append(0, 64, 6);  // the region grows by the log's segment
+    for (const u32 size : {8U, 64U, max_log_object}) {
+        SCOPED_TRACE(size);
+        log_writer fresh;
+        fresh.attach(*region_, owner);
+        auto* const last = region_->at<char>(region_->size() - size);
+        fill(0, 'a', size);
+        std::memset(last, 'b', size);
+        const std::array both{log_object{object_at(0), size},
+                              log_object{region_->size() - size, size}};
+        must(fresh.append(both, 100 + size));
+        fill(0, 'x', size);
+        std::memset(last, 'y', size);
+        EXPECT_EQ(apply(100 + size), 2U);
+        EXPECT_EQ(content(0, size), std::string(size, 'a'));
+        EXPECT_EQ(std::string(last, size), std::string(size, 'b'));
+    }
+}
+
+// Entries of one line each, as many as a segment has lines, leave the next segment alone, which is
+// another owner's; and the last of them counts.
+TEST_F(an_external_log, fills_a_segment_to_its_last_byte_and_no_further) {
+    constexpr u32 size = 32;
+    static_assert(detail::log_entry_stride(size) == line_size);
+    append(0, size, 7);
+    log_writer neighbour;
+    neighbour.attach(*region_, owner + 1);
+    const std::array one{log_object{object_at(1), size}};
+    must(neighbour.append(one, 7));
+    ASSERT_EQ(segments().size(), 2U);
+    ASSERT_EQ(segments()[1].offset, segments()[0].offset + segments()[0].bytes());
+    const auto* const behind = region_->at<unsigned char>(segments()[1].offset);
+    const u64 lines = segments()[0].bytes() / line_size;
+    for (u64 i = 1; i < lines; ++i) {
+        // Not what stands there anyway.
+        std::memset(bytes(0), ~behind[0], 2 * size);
+        append(0, size, 7);
+    }
+    EXPECT_EQ(segments().size(), 2U);
+    EXPECT_EQ(apply(7), lines + 1);
+    append(0, size, 7);
+    EXPECT_EQ(segments().size(), 3U);
+    EXPECT_EQ(apply(7), lines + 2);
+    EXPECT_EQ(log_.entries(), lines + 1);
+    EXPECT_EQ(log_.bytes(), (lines + 1) * line_size);
+}
+
+TEST_F(an_external_log, grows_by_segments_that_double_up_to_a_limit) {
+    std::vector<u64> pages;
+    std::vector<log_object> many(1000, log_object{object_at(0), max_log_object});
+    while (segments().size() < 3) must(log_.append(many, 7));
+    for (const segment& s : segments()) pages.push_back(s.pages);
+    EXPECT_EQ(pages, (std::vector<u64>{16, 32, 64}));
+}
+
+TEST_F(an_external_log, takes_no_segment_that_is_a_heaps) {
+    log_writer of_zero;  // the owner of heap segments
+    of_zero.attach(*region_, 0);
+    fill(0, 'a');
+    const std::array one{log_object{object_at(1), 64}};
+    must(of_zero.append(one, 7));
+    EXPECT_EQ(segments().size(), 1U);
+    EXPECT_EQ(content(0, max_log_object), std::string(max_log_object, 'a'));
+    EXPECT_EQ(apply(7), 1U);
+}
+
 TEST_F(an_external_log, writes_nothing_when_there_is_no_room_for_all) {
     region_options o;
     o.initial_size = u64{4} << 20;

@@ -1,117 +1,10 @@
 // The heap's audit accounts for every block under any use, and finds each kind of damage.
-#include "base/random.hpp"
-#include "checkpoint/heap/audit.hpp"
-#include "checkpoint/heap/heap.hpp"
-#include "checkpoint/opening.hpp"
-#include "must.hpp"
-#include "scratch.hpp"
-
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <string>
-#include <vector>
+#include "owned_heap.hpp"
 
 namespace hf {
 namespace {
 
-using test::must;
-
-/// A heap whose blocks this test owns.
-class heap_audit_test : public test::on_tmpfs {
-   protected:
-    struct owned {
-        u64 offset;
-        u64 payload;
-    };
-
-    void open() {
-        close();
-        region_options o;
-        o.initial_size = u64{16} << 20;
-        up_ = checkpointed_region(must(open_region(file, o)));
-        checkpoint_options by_hand;
-        by_hand.epoch = no_clock;
-        opening up(up_, by_hand);
-        up.add(recovery_phase::format, "format", [&]() -> result<void> {
-            if (up_.file().created()) (void)must(format_heap(up_.file()));
-            return {};
-        });
-        up.add(recovery_phase::allocator, "heap", [&] {
-            heap_ = std::make_unique<heap<incll_discipline>>(up_.checkpoint());
-            return heap_->recover();
-        });
-        must(up.run());
-    }
-    /// Without an orderly end: a crash.
-    void close() {
-        heap_.reset();
-        up_ = {};
-    }
-    void allocate(u64 payload) {
-        operation op(up_.checkpoint());
-        op.my_lane().mark_written();
-        u64 offset = 0;
-        if (is_large(payload)) {
-            offset = must(heap_->reserve_large(op, payload));
-            heap_->commit_large(op, offset, payload);
-        } else {
-            offset = must(heap_->allocate(op, payload));
-        }
-        mine_.push_back({offset, payload});
-    }
-    void release(std::size_t index) {
-        operation op(up_.checkpoint());
-        op.my_lane().mark_written();
-        heap_->deallocate(op, mine_[index].offset, mine_[index].payload);
-        mine_[index] = mine_.back();
-        mine_.pop_back();
-    }
-    void use(xoshiro256ss& r, unsigned times) {
-        for (unsigned i = 0; i < times; ++i) {
-            if (mine_.empty() || r.below(100) < 55) {
-                allocate(r.below(40) == 0 ? 60'000 + r.below(400'000) : 1 + r.below(900));
-            } else {
-                release(r.below(mine_.size()));
-            }
-            if (r.below(200) == 0) up_.epochs().end_epoch();
-        }
-    }
-    /// Claims everything that this test owns.
-    audit_report look() {
-        audit_report report;
-        operation op(up_.checkpoint());
-        rolled_back_audit audit(up_.file(), op.failed(), op.epoch(), report);
-        audit.read_runs();
-        audit.read_free();
-        for (const owned& o : mine_) {
-            const auto p = audit.locate(o.offset);
-            if (!p || !audit.fits(*p, o.payload)) {
-                report.add(o.offset, "no place for it");
-                report.mark_incomplete();
-            } else {
-                audit.claim(*p, "the block", 0);
-            }
-        }
-        audit.finish();
-        return report;
-    }
-    void expect(std::string_view text) {
-        const audit_report report = look();
-        EXPECT_FALSE(report.ok());
-        EXPECT_NE(report.to_string().find(text), std::string::npos)
-            << "not found: " << text << "\nin:\n"
-            << report.to_string();
-    }
-    class_lists& lists_of(u64 payload) {
-        operation op(up_.checkpoint());
-        return heap_->lists(op.my_lane().index, class_of_block(payload + block_header_size));
-    }
-
-    checkpointed_region up_;
-    std::unique_ptr<heap<incll_discipline>> heap_;
-    std::vector<owned> mine_;
-};
+class heap_audit_test : public test::owned_heap {};
 
 TEST_F(heap_audit_test, accounts_for_every_block_after_any_use) {
     open();
@@ -134,7 +27,7 @@ TEST_F(heap_audit_test, accounts_for_every_block_after_crashes) {
         up_.epochs().end_epoch();
         const std::vector<owned> durable = mine_;
         for (unsigned i = 0; i < 150; ++i) {
-            r.below(2) != 0 || mine_.empty() ? allocate(1 + r.below(500))
+            r.below(2) != 0 || mine_.empty() ? (void)allocate(1 + r.below(500))
                                              : release(r.below(mine_.size()));
         }
         mine_ = durable;

@@ -150,8 +150,9 @@ void rolled_back_view::read_group(heap_audit& audit, const class_lists& g, u32 l
         if ((free | pending | bump) != 0) audit.report().add(from, "extents have a list");
         return;
     }
-    read_chain(audit, free, size_class, from, false);
-    read_chain(audit, pending, size_class, from, true);
+    for (const bool waiting : {false, true}) {
+        read_chain(audit, waiting ? pending : free, size_class, from, waiting);
+    }
     read_bump(audit, bump, size_class, from);
 }
 

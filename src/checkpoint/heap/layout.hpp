@@ -35,6 +35,12 @@ static_assert(sizeof(heap_segment) == 64);
     return (sizeof(heap_segment) + pages * sizeof(compact_cell) + page_size - 1) / page_size;
 }
 
+/// A segment of so many pages can hand out `pages` of them. One to spare: the pages that the
+/// descriptors take have descriptors, too.
+[[nodiscard]] constexpr u64 segment_pages_for(u64 pages) noexcept {
+    return pages + descriptor_pages(pages) + 1;
+}
+
 /// The free lists of one lane and one class, in one line.
 struct alignas(64) class_lists {
     enum list : unsigned { free = 0, pending = 1, bump = 2 };

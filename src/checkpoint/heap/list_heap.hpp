@@ -43,6 +43,7 @@
 #include "checkpoint/heap/page_heap.hpp"
 #include "sync/spin_lock.hpp"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 

@@ -78,29 +78,29 @@ void list_heap<Logs>::give_shared(operation& op, u32 size_class, class_lists& g,
 /// of them.
 template <class Logs>
 u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
+    const auto taken = [](class_lists& from, class_lists::list which) {
+        const u64 all = from.lists.get(which);
+        from.lists.set(which, 0);
+        return all;
+    };
     for (u32 i = 1; i < max_lanes; ++i) {
         class_lists& theirs = lists(i, size_class);
-        if (&theirs == &g) continue;
         if (theirs.lists.get(class_lists::free) == 0 &&
             theirs.lists.get(class_lists::pending) == 0 &&
             theirs.lists.get(class_lists::bump) == 0) {
             continue;
         }
         u64 block = 0;
-        checkpoint_.epochs().with_idle_lane(i, [&] {
+        checkpoint_.epochs().with_idle_lane(i, [&] {  // so not one's own
             // A pending list may be taken whole if it was last touched in an earlier epoch.
             const bool settled = theirs.lists.epoch.load(std::memory_order_relaxed) != op.epoch();
             begin_group(op, theirs);
-            if (u64 head = theirs.lists.get(class_lists::free); head != 0) {
-                theirs.lists.set(class_lists::free, 0);
-                g.lists.set(class_lists::free, head);
-            } else if (u64 waiting = theirs.lists.get(class_lists::pending);
-                       waiting != 0 && settled) {
-                theirs.lists.set(class_lists::pending, 0);
-                g.lists.set(class_lists::free, waiting);
-            } else if (u64 fresh = theirs.lists.get(class_lists::bump); fresh != 0) {
-                theirs.lists.set(class_lists::bump, 0);
-                g.lists.set(class_lists::bump, fresh);
+            if (theirs.lists.get(class_lists::free) != 0) {
+                g.lists.set(class_lists::free, taken(theirs, class_lists::free));
+            } else if (settled && theirs.lists.get(class_lists::pending) != 0) {
+                g.lists.set(class_lists::free, taken(theirs, class_lists::pending));
+            } else if (theirs.lists.get(class_lists::bump) != 0) {
+                g.lists.set(class_lists::bump, taken(theirs, class_lists::bump));
             } else {
                 return;
             }
@@ -136,21 +136,22 @@ void list_heap<Logs>::commit_large(operation& op, u64 offset, u64 payload) {
 template <class Logs>
 std::array<u64, accounted_classes> list_heap<Logs>::usage() {
     std::array<u64, accounted_classes> bytes{};
-    for (u32 c = 0; c < accounted_classes; ++c) {
+    for (u32 c = 0; u64 & of_class : bytes) {
         std::int64_t blocks = 0;
-        for (u32 i = 0; i < max_lanes; ++i) {
-            const u64 word = lists(i, c).live.load(std::memory_order_relaxed);
+        for (const lane_lists& of_lane : pages_.root().lanes) {
+            const u64 word = of_lane.classes[c].live.load(std::memory_order_relaxed);
             blocks += static_cast<std::int32_t>(word & 0xffffffff);
         }
         const u64 size = c == extent_class ? page_size : block_size(c);
-        bytes[c] = blocks > 0 ? static_cast<u64>(blocks) * size : 0;
+        of_class = static_cast<u64>(std::max<std::int64_t>(blocks, 0)) * size;
+        ++c;
     }
     return bytes;
 }
 
 template <class Logs>
 void list_heap<Logs>::refresh(u64 older_than, const std::function<bool()>& cancelled) {
-    if (!Logs::are_kept) return;
+    if constexpr (!Logs::are_kept) return;
     constexpr std::size_t batch_size = 512;
     std::vector<std::pair<u64, page_run>> slabs;
     pages_.walk([&](u64 offset, const page_run& run) {
@@ -164,12 +165,11 @@ void list_heap<Logs>::refresh(u64 older_than, const std::function<bool()>& cance
     };
     std::vector<u64> batch;
     const auto mend = [&] {
-        // A header belongs to its list's owner, so it is restamped while nobody is at work. Looked
-        // at again there: its owner may have written it meanwhile.
+        // A header belongs to its list's owner, so it is restamped while nobody is at work; with
+        // what it says then: its owner may have written it meanwhile.
         checkpoint_.epochs().with_world_stopped([&](lane& l) {
             for (u64 block : batch) {
                 compact_cell& cell = cell_at(block);
-                if (!stale(cell)) continue;
                 cell.write(cell.read(checkpoint_.failed(), l.epoch), checkpoint_.failed(), l.epoch);
                 l.note_once(&cell, sizeof(cell));
                 l.mark_written();

@@ -22,14 +22,12 @@ void format_segment(region& r, u64 offset, u64 pages) {
 }  // namespace
 
 result<u64> format_heap(region& r) {
-    auto segments = r.segments();
-    auto first = std::find_if(segments.begin(), segments.end(),
-                              [](const segment& s) { return s.kind == segment_kind::heap; });
-    const u64 need = heap_root_pages + descriptor_pages(heap_root_pages + 64) + 1;
-    if (first == segments.end() || first->pages < need) {
-        auto grown = r.grow(segment_kind::heap, std::max(need, min_growth_pages), 0);
-        if (!grown) return tl::unexpected(grown.error());
-        first = segments.insert(segments.end(), *grown);
+    const auto segments = r.segments();
+    const auto first = std::find_if(segments.begin(), segments.end(),
+                                    [](const segment& s) { return s.kind == segment_kind::heap; });
+    if (first == segments.end() ||
+        first->pages < descriptor_pages(first->pages) + heap_root_pages) {
+        return failure(corrupt_heap(r, 0, "the region is too small for the heap's root"));
     }
     format_segment(r, first->offset, first->pages);
     auto* s = r.at<heap_segment>(first->offset);
@@ -156,7 +154,7 @@ u64 page_heap::take_fresh(operation& op, u64 pages) {
 
 result<void> page_heap::grow(u64 pages) {
     region& r = checkpoint_.file();
-    auto grown = grow_heap(r, pages + descriptor_pages(pages + 64) + 1);
+    auto grown = grow_heap(r, segment_pages_for(pages));
     if (!grown) return tl::unexpected(grown.error());
     format_segment(r, grown->offset, grown->pages);
     r.med().fence();

@@ -1,0 +1,358 @@
+// What no heap leaves behind: the audit says so, field by field and up to the last value that is
+// possible, and an opening refuses what it cannot use.
+#include "owned_heap.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hf {
+namespace {
+
+constexpr u64 usable_of_eight = descriptor_pages(8);
+
+class damaged_heap_test : public test::owned_heap {
+   protected:
+    /// A further segment of eight pages, as the growth leaves it.
+    segment add_segment() { return test::must(up_.file().grow(segment_kind::heap, 8, 0)); }
+    void lay_out(const segment& s, u64 frontier) {
+        heap_segment& h = segment_at(s.offset);
+        h.magic = heap_segment::magic_value;
+        h.first_usable = descriptor_pages(s.pages);
+        h.frontier.set(0, frontier);
+    }
+    void set_run(u64 page, const page_run& run) {
+        std::atomic<u64>& word = segment_at().descriptors()[page].now;
+        constexpr u64 field = (compact_cell::value_limit - 1) << 4;
+        word.store((word.load() & ~field) | run.pack() << 4);
+    }
+    [[nodiscard]] u64 now() { return up_.epochs().current_epoch(); }
+};
+
+// ---------------------------------------------------------------------------------------- segments
+
+TEST_F(damaged_heap_test, a_segment_that_was_never_laid_out_is_untouched_unless_it_is_the_first) {
+    open();
+    const u64 before = look().heap.untouched_pages;
+    (void)add_segment();
+    expect_ok();
+    EXPECT_TRUE(look().complete());
+    EXPECT_EQ(look().heap.untouched_pages, before + 8);
+    segment_at().magic = 0;
+    expect("header of a heap segment is damaged", false);
+}
+
+TEST_F(damaged_heap_test, each_field_of_a_segments_header_counts) {
+    open();
+    allocate(100);
+    for (u64* const field : {&segment_at().magic, &segment_at().first_usable}) {
+        for (const u64 wrong : {*field + 1, *field - 1}) {
+            const u64 right = std::exchange(*field, wrong);
+            expect("offset 65536: the header of a heap segment is damaged", false);
+            expect("the page with the heap's lists is damaged", false);
+            *field = right;
+            expect_ok();
+        }
+    }
+}
+
+TEST_F(damaged_heap_test, a_frontier_lies_between_the_descriptors_and_the_segments_end) {
+    open();
+    const auto before = look().heap;
+    const segment s = add_segment();
+    for (const u64 frontier : {usable_of_eight - 1, usable_of_eight, usable_of_eight + 1, u64{8},
+                               u64{9}, u64{1} << 40}) {
+        SCOPED_TRACE(frontier);
+        lay_out(s, frontier);
+        const bool possible = frontier >= usable_of_eight && frontier <= 8;
+        const audit_report report = look();
+        EXPECT_EQ(report.ok(), possible) << report.to_string();
+        EXPECT_EQ(report.complete(), possible);
+        if (!possible) {
+            expect("lies outside of it", false);
+            continue;
+        }
+        EXPECT_EQ(report.heap.untouched_pages, before.untouched_pages + 8 - frontier);
+        EXPECT_EQ(report.heap.free_pages, before.free_pages + frontier - usable_of_eight);
+    }
+}
+
+TEST_F(damaged_heap_test, a_frontier_of_the_running_epoch_is_possible_and_none_of_a_later_one) {
+    open();
+    const segment s = add_segment();
+    lay_out(s, usable_of_eight);
+    segment_at(s.offset).frontier.epoch = now();
+    expect_ok();
+    segment_at(s.offset).frontier.epoch = now() + 1;
+    expect("frontier is stamped with epoch " + std::to_string(now() + 1), true);
+}
+
+TEST_F(damaged_heap_test, the_heaps_own_pages_lie_at_the_root_and_are_as_many_as_it_takes) {
+    open();
+    const u64 root_page = segment_at().first_usable;
+    const page_run right{page_use::system, 0, heap_root_pages};
+    set_run(root_page, {page_use::system, 0, heap_root_pages - 1});
+    expect("a run of the heap's own pages where none belongs", true);
+    set_run(root_page, {page_use::free, 0, heap_root_pages});
+    expect("the pages of the heap's root are not marked as its own", true);
+    set_run(root_page, right);
+    expect_ok();
+    const u64 extent = allocate(heap_root_pages * page_size - block_header_size);
+    mine_.clear();
+    set_run((extent - layout::page_size) / page_size, right);
+    expect("a run of the heap's own pages where none belongs", true);
+    EXPECT_EQ(look().violations().front().offset, extent - block_header_size);
+}
+
+TEST_F(damaged_heap_test, the_first_segment_has_room_for_the_root) {
+    constexpr u64 least = descriptor_pages(heap_root_pages + 1) + heap_root_pages;
+    for (const u64 pages : {least - 1, least}) {
+        SCOPED_TRACE(pages);
+        region_options o;
+        o.initial_size = (1 + pages) * page_size;
+        auto r = test::must(region::open(dir / std::to_string(pages), o));
+        auto& h = *r->at<heap_segment>(layout::page_size);
+        h.magic = heap_segment::magic_value;
+        h.first_usable = descriptor_pages(pages);
+        h.frontier.set(0, pages == least ? pages : h.first_usable);
+        h.descriptors()[h.first_usable].now = page_run{page_use::system, 0, heap_root_pages}.pack()
+                                              << 4;
+        r->at<heap_root>(layout::page_size + h.first_usable * page_size)->magic =
+            heap_root::magic_value;
+        const audit_report report = look(*r, {}, 1);
+        EXPECT_EQ(report.ok(), pages == least) << report.to_string();
+        EXPECT_EQ(report.complete(), pages == least);
+    }
+}
+
+// ------------------------------------------------------------------------------------------- lists
+
+TEST_F(damaged_heap_test, lists_are_read_though_their_pages_magic_number_is_gone) {
+    open();
+    allocate(100);
+    heap_->pages().root().magic += 1;
+    expect("the page with the heap's lists is damaged", false);
+    EXPECT_EQ(look().heap.classes[class_of_block(116)].handed_out, 1U);
+    EXPECT_EQ(look().violation_count(), 1U);
+}
+
+TEST_F(damaged_heap_test, what_the_structures_root_leads_to_is_no_list) {
+    open();
+    allocate(100);
+    std::fill_n(heap_->pages().root().founding, founding_bytes, std::byte{0xff});
+    expect_ok();
+}
+
+TEST_F(damaged_heap_test, lists_of_the_running_epoch_are_possible_and_none_of_a_later_one) {
+    open();
+    allocate(100);
+    lists_of(100).lists.epoch = now();
+    expect_ok();
+    lists_of(100).lists.epoch = now() + 1;
+    expect("class 6 are stamped with epoch " + std::to_string(now() + 1), true);
+}
+
+TEST_F(damaged_heap_test, extents_have_no_lists) {
+    open();
+    allocate(300'000);
+    class_lists& g = heap_->lists(up_.epochs().my_lane().index, extent_class);
+    for (const unsigned list : {0U, 1U, 2U}) {
+        expect_ok();
+        g.lists.set(list, 64);
+        expect("extents have a list", true);
+        g.lists.set(list, 0);
+    }
+}
+
+TEST_F(damaged_heap_test, no_list_of_any_class_leads_into_an_extent) {
+    open();
+    const u64 extent = allocate(300'000) - block_header_size;
+    for (u32 c = 0; c < block_classes; ++c) {
+        class_lists& g = lists_of(block_size(c) - block_header_size);
+        for (const class_lists::list list : {class_lists::free, class_lists::pending}) {
+            g.lists.set(list, extent);
+            expect("leads to offset " + std::to_string(extent) + ", where none is", false);
+            g.lists.set(list, 0);
+        }
+        g.lists.set(class_lists::bump, u64{slab_blocks(c)} << 48 | extent);
+        expect("where they are not", false);
+        g.lists.set(class_lists::bump, 0);
+    }
+    expect_ok();
+}
+
+TEST_F(damaged_heap_test, a_block_of_two_lists_is_the_first_ones) {
+    open();
+    allocate(100);
+    allocate(100);
+    release(1);
+    expect_ok();
+    class_lists& g = lists_of(100);
+    g.lists.set(class_lists::free, g.lists.get(class_lists::pending));
+    expect("which is in a list of free blocks already", false);
+    const auto of_class = look().heap.classes[class_of_block(116)];
+    EXPECT_EQ(of_class.free, 1U);
+    EXPECT_EQ(of_class.pending, 0U);
+}
+
+TEST_F(damaged_heap_test, a_block_in_a_list_and_behind_the_bump_pointer_is_the_lists) {
+    open();
+    allocate(100);
+    class_lists& g = lists_of(100);
+    const u64 word = g.lists.get(class_lists::bump);
+    g.lists.set(class_lists::free, word & ((u64{1} << 48) - 1));
+    expect("is behind a bump pointer, and in a list of free blocks", true);
+    const auto of_class = look().heap.classes[class_of_block(116)];
+    EXPECT_EQ(of_class.free, 1U);
+    EXPECT_EQ(of_class.fresh, (word >> 48) - 1);
+}
+
+TEST_F(damaged_heap_test, a_bump_pointer_names_exactly_the_rest_of_a_slab_of_its_class) {
+    open();
+    for (int i = 0; i < 3; ++i) allocate(100);
+    allocate(500);
+    const u64 other = mine_.back().offset - block_header_size;
+    class_lists& g = lists_of(100);
+    const u64 right = g.lists.get(class_lists::bump);
+    const u32 c = class_of_block(116);
+    constexpr u64 one = u64{1} << 48;
+    for (const u64 wrong :
+         {right + one, right - one, right + block_size(c), right - block_size(c), right + 16,
+          u64{slab_blocks(c)} << 48 | other, right & ~(one - 1), right + (u64{1} << 40)}) {
+        SCOPED_TRACE(wrong);
+        g.lists.set(class_lists::bump, wrong);
+        expect("where they are not", false);
+    }
+    g.lists.set(class_lists::bump, right);
+    expect_ok();
+}
+
+// ---------------------------------------------------------------------------------------- counters
+
+TEST_F(damaged_heap_test, counters_say_what_is_handed_out_neither_more_nor_less) {
+    open();
+    allocate(100);
+    allocate(300'000);
+    class_lists& blocks = lists_of(100);
+    class_lists& extents = heap_->lists(up_.epochs().my_lane().index, extent_class);
+    blocks.live = 2;
+    expect("say that 2 blocks of 128 bytes are handed out, found were 1", true);
+    blocks.live = 0;
+    expect("say that 0 blocks of 128 bytes are handed out, found were 1", true);
+    blocks.live = 0xffff'ffff;
+    expect("more blocks of size class 6 were freed than handed out", true);
+    blocks.live = 1;
+    extents.live = 6;
+    expect("say that 6 pages of extents are handed out, found were 5", true);
+    extents.live = 4;
+    expect("say that 4 pages of extents are handed out, found were 5", true);
+    extents.live = 5;
+    expect_ok();
+}
+
+// --------------------------------------------------------------------------- before and at recovery
+
+TEST_F(damaged_heap_test, a_crashed_heap_is_read_as_recovery_will_leave_it) {
+    xoshiro256ss r(3);
+    for (int life = 0; life < 8; ++life) {
+        SCOPED_TRACE(life);
+        open();
+        use(r, 300 + static_cast<unsigned>(r.below(1500)));
+        up_.epochs().end_epoch();
+        const std::vector<owned> durable = mine_;
+        for (unsigned i = 0; i < 150; ++i) {
+            r.below(2) != 0 || mine_.empty()
+                ? (void)allocate(r.below(20) == 0 ? 300'000 : 1 + r.below(500))
+                : release(r.below(mine_.size()));
+        }
+        mine_ = durable;
+        close();
+        const auto seen = test::must(checkpointed_region::look_at(file));
+        ASSERT_TRUE(seen.checkpoint().needs_recovery());
+        const audit_report report =
+            look(seen.file(), seen.checkpoint().failed(), seen.epochs().current_epoch());
+        ASSERT_TRUE(report.ok()) << report.to_string();
+        ASSERT_TRUE(report.complete());
+    }
+}
+
+TEST_F(damaged_heap_test, an_opening_refuses_what_it_cannot_use) {
+    open();
+    allocate(100);
+    const segment s = add_segment();
+    const u64 root = heap_->pages().root_offset();
+    lay_out(s, usable_of_eight);
+    up_.epochs().end_epoch();
+    constexpr u64 magic = offsetof(heap_segment, magic);
+    constexpr u64 usable = offsetof(heap_segment, first_usable);
+    constexpr u64 frontier = offsetof(heap_segment, frontier);
+    struct damage {
+        u64 at;
+        u64 value;
+        bool possible;
+    };
+    const u64 first = layout::page_size;
+    const u64 pages = (u64{16} << 20) / page_size - 1;
+    for (const damage& d : {damage{first + magic, 0, false},
+                            {first + magic, 1, false},
+                            {first + usable, 2, false},
+                            {first + usable, 0, false},
+                            {first + frontier, 0, false},
+                            {first + frontier, pages + 1, false},
+                            {first + frontier, pages, true},
+                            {s.offset + magic, 1, false},
+                            {s.offset + magic, 0, true},
+                            {s.offset + usable, usable_of_eight + 1, false},
+                            {s.offset + frontier, usable_of_eight - 1, false},
+                            {s.offset + frontier, usable_of_eight, true},
+                            {s.offset + frontier, 8, true},
+                            {s.offset + frontier, 9, false},
+                            {root, 0, false}}) {
+        SCOPED_TRACE(std::to_string(d.at) + " := " + std::to_string(d.value));
+        close();
+        u64 was = 0;
+        std::memcpy(&was, test::read_file(file).data() + d.at, sizeof was);
+        test::patch(file, d.at, &d.value, sizeof d.value);
+        const auto opened = try_to_open();
+        EXPECT_EQ(opened.has_value(), d.possible) << (opened ? "" : opened.error().to_string());
+        if (!opened) {
+            EXPECT_EQ(opened.error().code, errc::corrupt);
+        }
+        close();
+        test::patch(file, d.at, &was, sizeof was);
+    }
+    open();
+    expect_ok();
+}
+
+TEST_F(damaged_heap_test, an_opening_lays_out_a_segment_that_a_crash_left_without_header) {
+    open();
+    const segment s = add_segment();
+    open();
+    EXPECT_EQ(segment_at(s.offset).magic, heap_segment::magic_value);
+    EXPECT_EQ(segment_at(s.offset).first_usable, usable_of_eight);
+    EXPECT_EQ(segment_at(s.offset).frontier.get(0), usable_of_eight);
+    EXPECT_EQ(allocate(7 * page_size - block_header_size),
+              s.offset + page_size + block_header_size);
+    expect_ok();
+}
+
+TEST_F(damaged_heap_test, a_region_that_is_too_small_for_a_heap_is_refused) {
+    constexpr u64 least = descriptor_pages(heap_root_pages + 1) + heap_root_pages;
+    for (const u64 pages : {u64{0}, least - 1, least}) {
+        SCOPED_TRACE(pages);
+        close();
+        std::filesystem::remove(file);
+        initial_size_ = (1 + pages) * page_size;
+        const auto opened = try_to_open();
+        EXPECT_EQ(opened.has_value(), pages == least);
+        if (opened) {
+            allocate(100);
+            expect_ok();
+        } else {
+            EXPECT_EQ(opened.error().code, errc::corrupt);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace hf
