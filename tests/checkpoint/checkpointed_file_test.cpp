@@ -158,7 +158,7 @@ TEST_F(a_file_of_structures, is_moved_and_closes_what_it_was_before) {
     EXPECT_EQ(root().number.get(op), 5U);
 }
 
-// -------------------------------------------------------------------------------------- when to mend
+// ------------------------------------------------------------------------------------ when to mend
 
 TEST_F(a_file_of_structures, asks_to_be_mended_after_many_crashes) {
     ASSERT_NO_FATAL_FAILURE(open());

@@ -249,7 +249,7 @@ TEST_F(damaged_heap_test, counters_say_what_is_handed_out_neither_more_nor_less)
     expect_ok();
 }
 
-// --------------------------------------------------------------------------- before and at recovery
+// -------------------------------------------------------------------------- before and at recovery
 
 TEST_F(damaged_heap_test, a_crashed_heap_is_read_as_recovery_will_leave_it) {
     xoshiro256ss r(3);

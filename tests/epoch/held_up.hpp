@@ -1,4 +1,4 @@
-// tests/epoch/held_up.hpp: disks that are full, bases that stand still, and those who wait for them.
+// tests/epoch/held_up.hpp: full disks, bases that stand still, and those who wait for them.
 #pragma once
 
 #include "journal/copy_gate.hpp"

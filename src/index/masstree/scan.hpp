@@ -105,7 +105,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
             if (!visit(std::string_view(s.key), found->value())) return walk::stopped;
         }
         // Passed: everything up to this leaf's last slice. Slices never straddle leaves (M2). But
-        // the leaf may have been read again, and have lost what was visited: no way back from there.
+        // the leaf may have been read again, and have lost what was visited: there is no way back.
         const u64 last = snap.count > 0 ? snap.entries[snap.count - 1].slice : 0;
         if (snap.count > 0 && last >= position) {
             position = last;

@@ -278,8 +278,8 @@ TEST_P(tree_step, a_scan_visits_no_key_again_that_went_and_came_back) {
                 steps::writing = false;
                 steps::change = [&] {
                     make_change(op, {"", {keys[14]}, {numbered("", 155)}});
+                    steps::left = then;  // the assignment ends this function's own captures
                     steps::change = [&] { make_change(op, {"", {}, {keys[14], keys[15] + "x"}}); };
-                    steps::left = then;
                 };
                 steps::left = first;
                 std::string last;
