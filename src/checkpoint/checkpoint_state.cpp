@@ -21,11 +21,12 @@ checkpoint_state::checkpoint_state(epoch_manager& epochs)
 
 result<void> checkpoint_state::recover_log(unsigned threads) {
     log_applied_ = true;
-    if (!needs_recovery()) return {};
-    if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
-    auto applied = apply_log(file(), *epochs_.interrupted_epoch(), threads);
-    if (!applied) return tl::unexpected(applied.error());
-    recovered_entries_ = applied->entries;
+    if (const auto crashed = epochs_.interrupted_epoch()) {
+        if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+        auto applied = apply_log(file(), *crashed, threads);
+        if (!applied) return tl::unexpected(applied.error());
+        recovered_entries_ = applied->entries;
+    }
     return {};
 }
 

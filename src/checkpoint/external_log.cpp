@@ -143,7 +143,7 @@ namespace {
 result<log_application> apply_segment(region& r, const segment& s, u64 epoch, u64 seed) {
     log_application done;
     u64 at = 0;
-    while (at + sizeof(detail::log_entry_header) <= s.bytes()) {
+    while (at < s.bytes()) {  // entries begin on lines
         const auto* entry = r.at<detail::log_entry_header>(s.offset + at);
         if (entry->epoch != epoch || entry->size > max_log_object) break;
         const u64 stride = detail::log_entry_stride(entry->size);

@@ -219,6 +219,46 @@ TEST_F(checkpoint_test, a_pass_is_due_when_an_eighth_of_the_compact_epochs_has_g
     EXPECT_FALSE(up_.checkpoint().restamp_due());
 }
 
+TEST_F(checkpoint_test, nothing_has_failed_and_no_pass_is_due_where_nothing_is_to_survive) {
+    open();
+    up_.epochs().end_epoch();
+    open();
+    ASSERT_FALSE(up_.checkpoint().failed().empty());
+    crash();
+    test::change_superblocks(file, [](layout::superblock& s) {
+        change_checkpoint_area(s, [](checkpoint_area& c) { c.last_pass_epoch = u64{1} << 33; });
+    });
+    up_ = checkpointed_region(must(open_region(file, test::small_options())));
+    checkpoint_options transient;
+    transient.epoch = no_clock;
+    transient.durable = false;
+    must(up_.read_epochs(transient));
+    EXPECT_TRUE(up_.checkpoint().failed().empty());
+    EXPECT_FALSE(up_.checkpoint().restamp_due());
+}
+
+TEST_F(checkpoint_test, a_session_begins_with_as_many_ranges_as_there_is_room_for) {
+    open();
+    for (unsigned i = 0; i < 3 * max_failed_ranges; ++i) up_.epochs().end_epoch();
+    for (const u32 ranges : {max_failed_ranges - 1, max_failed_ranges}) {
+        crash();
+        test::change_superblocks(file, [&](layout::superblock& s) {
+            change_checkpoint_area(s, [&](checkpoint_area& c) {
+                c.failed_count = ranges;
+                for (u32 i = 0; i < ranges; ++i) c.failed[i] = {2 * i + 1, 2 * i + 1};
+            });
+        });
+        up_ = checkpointed_region(must(open_region(file, test::small_options())));
+        checkpoint_options by_hand;
+        by_hand.epoch = no_clock;
+        const auto opened = opening(up_, by_hand).run();  // one more: the crash just now
+        EXPECT_EQ(opened.has_value(), ranges < max_failed_ranges);
+        if (!opened) {
+            EXPECT_EQ(opened.error().code, errc::corrupt);
+        }
+    }
+}
+
 TEST_F(checkpoint_test, an_impossible_failed_set_is_refused) {
     open();
     crash();
@@ -242,6 +282,7 @@ TEST_F(checkpoint_test, steps_run_in_the_order_of_their_phases_with_the_sessions
     opening up(up_, by_hand);
     const auto nothing = [] { return result<void>{}; };
     up.add(recovery_phase::format, "format", nothing);
+    up.add(recovery_phase::logs, "another log", nothing);
     up.add(recovery_phase::allocator, "heap", nothing);
     up.add(recovery_phase::discipline, "root", nothing);
     up.begin_session();
@@ -250,8 +291,9 @@ TEST_F(checkpoint_test, steps_run_in_the_order_of_their_phases_with_the_sessions
     must(up.run());
     std::vector<std::string> names;
     for (const step_time& t : up.report()) names.push_back(t.name);
-    const std::vector<std::string> expected{"epochs",  "format",    "external log", "heap", "root",
-                                            "session", "structure", "sweep",        "clock"};
+    const std::vector<std::string> expected{"epochs", "format", "another log", "external log",
+                                            "heap",   "root",   "session",     "structure",
+                                            "sweep",  "clock"};
     EXPECT_EQ(names, expected);
 }
 

@@ -87,6 +87,38 @@ TEST_F(a_file_of_structures, gives_memory_that_is_aligned_and_the_callers_alone)
     }
 }
 
+// Two neighbours of a fresh slab lie as far apart as their blocks are large.
+TEST_F(a_file_of_structures, takes_no_larger_blocks_than_alignment_asks_for) {
+    struct demand {
+        std::size_t bytes;
+        std::size_t alignment;
+        std::ptrdiff_t block;
+    };
+    ASSERT_NO_FATAL_FAILURE(open());
+    for (const demand& d : {demand{16, 16, 32},
+                            {112, 8, 128},
+                            {113, 16, 160},
+                            {144, 16, 160},
+                            {64, 64, 128},
+                            {16, 32, 128},
+                            {32, 64, 128},
+                            {65, 64, 192},
+                            {128, 64, 192},
+                            {192, 64, 256},
+                            {193, 64, 320}}) {
+        SCOPED_TRACE(std::to_string(d.bytes) + " at " + std::to_string(d.alignment));
+        std::vector<std::byte*> all;
+        for (int i = 0; i < 8; ++i) {
+            checkpointed::operation op(*one_);
+            all.push_back(static_cast<std::byte*>(op.allocate(d.bytes, d.alignment).value()));
+        }
+        std::sort(all.begin(), all.end());
+        std::ptrdiff_t least = all[1] - all[0];
+        for (std::size_t i = 2; i < all.size(); ++i) least = std::min(least, all[i] - all[i - 1]);
+        EXPECT_EQ(least, d.block);
+    }
+}
+
 TEST_F(a_file_of_structures, takes_back_every_byte_that_it_gave) {
     ASSERT_NO_FATAL_FAILURE(open());
     u64 size = 0;
@@ -117,6 +149,7 @@ TEST_F(a_file_of_structures, tells_the_clock_of_every_kind_of_write) {
         return up().epochs().my_lane().wrote.load();
     };
     EXPECT_TRUE(tells([&](auto& op) { small = op.allocate(100).value(); }));
+    EXPECT_TRUE(tells([&](auto& op) { (void)op.allocate(100).value(); })) << "of a slab's rest";
     EXPECT_TRUE(tells([&](auto& op) { large = op.allocate(100'000).value(); }));
     EXPECT_TRUE(tells([&](auto& op) { op.note(small, 1); }));
     EXPECT_TRUE(tells([&](auto& op) { op.deallocate(small, 100); }));

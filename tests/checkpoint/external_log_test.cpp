@@ -273,6 +273,40 @@ TEST_F(an_external_log, fills_a_segment_to_its_last_byte_and_no_further) {
     EXPECT_EQ(log_.bytes(), (lines + 1) * line_size);
 }
 
+TEST_F(an_external_log, that_is_full_at_the_regions_end_is_read_to_there) {
+    constexpr u32 size = 32;
+    append(0, size, 7);
+    const u64 lines = segments()[0].bytes() / line_size;
+    for (u64 i = 1; i < lines; ++i) append(0, size, 7);
+    ASSERT_EQ(segments()[0].offset + segments()[0].bytes(), region_->size());
+    EXPECT_EQ(apply(7), lines);
+}
+
+// Entries that no writer makes, with right checksums.
+TEST_F(an_external_log, has_no_entry_that_is_too_large_or_reaches_into_the_next_segment) {
+    constexpr u32 size = 32;
+    append(0, size, 7);
+    const auto forge = [&](u64 i, u32 forged) {
+        entry(i, size)->size = forged;
+        entry(i, size)->checksum =
+            detail::log_entry_checksum(entry(i, size), detail::log_seed(*region_));
+    };
+    forge(0, max_log_object);
+    EXPECT_EQ(apply(7), 1U);
+    forge(0, max_log_object + 8);
+    EXPECT_EQ(apply(7), 0U);
+    forge(0, size);
+    const u64 lines = segments()[0].bytes() / line_size;
+    for (u64 i = 1; i < lines; ++i) append(0, size, 7);
+    log_writer neighbour;
+    neighbour.attach(*region_, owner + 1);
+    const std::array one{log_object{object_at(1), size}};
+    must(neighbour.append(one, 6));
+    EXPECT_EQ(apply(7), lines);
+    forge(lines - 1, size + 8);
+    EXPECT_EQ(apply(7), lines - 1);
+}
+
 TEST_F(an_external_log, grows_by_segments_that_double_up_to_a_limit) {
     std::vector<u64> pages;
     std::vector<log_object> many(1000, log_object{object_at(0), max_log_object});

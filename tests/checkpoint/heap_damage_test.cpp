@@ -1,32 +1,15 @@
 // What no heap leaves behind: the audit says so, field by field and up to the last value that is
 // possible, and an opening refuses what it cannot use.
-#include "owned_heap.hpp"
+#include "damaged_heap.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace hf {
 namespace {
 
-constexpr u64 usable_of_eight = descriptor_pages(8);
+using test::usable_of_eight;
 
-class damaged_heap_test : public test::owned_heap {
-   protected:
-    /// A further segment of eight pages, as the growth leaves it.
-    segment add_segment() { return test::must(up_.file().grow(segment_kind::heap, 8, 0)); }
-    void lay_out(const segment& s, u64 frontier) {
-        heap_segment& h = segment_at(s.offset);
-        h.magic = heap_segment::magic_value;
-        h.first_usable = descriptor_pages(s.pages);
-        h.frontier.set(0, frontier);
-    }
-    void set_run(u64 page, const page_run& run) {
-        std::atomic<u64>& word = segment_at().descriptors()[page].now;
-        constexpr u64 field = (compact_cell::value_limit - 1) << 4;
-        word.store((word.load() & ~field) | run.pack() << 4);
-    }
-    [[nodiscard]] u64 now() { return up_.epochs().current_epoch(); }
-};
+class damaged_heap_test : public test::damaged_heap {};
 
 // ---------------------------------------------------------------------------------------- segments
 
@@ -53,6 +36,40 @@ TEST_F(damaged_heap_test, each_field_of_a_segments_header_counts) {
             expect_ok();
         }
     }
+}
+
+TEST_F(damaged_heap_test, a_later_segments_header_counts_as_much) {
+    open();
+    const segment s = add_segment();
+    lay_out(s, usable_of_eight);
+    expect_ok();
+    segment_at(s.offset).magic = 1;
+    expect("the header of a heap segment is damaged", false);
+    EXPECT_EQ(look().violation_count(), 1U);
+}
+
+TEST_F(damaged_heap_test, what_lies_at_the_root_is_found_by_the_first_segment) {
+    open();
+    allocate(100);
+    audit_report report;
+    operation op(up_.checkpoint());
+    rolled_back_audit audit(up_.file(), op.failed(), op.epoch(), report);
+    audit.read_runs();
+    const u64 founding = heap_->pages().root_offset() + offsetof(heap_root, founding);
+    const auto p = audit.locate(founding, 0);
+    ASSERT_TRUE(p);
+    EXPECT_EQ(p->room, founding_bytes);
+    EXPECT_FALSE(audit.locate(founding + 64, 0));
+
+    segment_at().magic = 1;
+    audit_report none;
+    rolled_back_audit blind(up_.file(), op.failed(), op.epoch(), none);
+    blind.read_runs();
+    blind.read_counters();
+    EXPECT_EQ(none.violation_count(), 1U);
+    EXPECT_EQ(none.heap.handed_out_bytes(), 0U);
+    rolled_back_view view(up_.file(), op.failed(), op.epoch());
+    EXPECT_FALSE(view.founding());
 }
 
 TEST_F(damaged_heap_test, a_frontier_lies_between_the_descriptors_and_the_segments_end) {
@@ -180,6 +197,28 @@ TEST_F(damaged_heap_test, no_list_of_any_class_leads_into_an_extent) {
     expect_ok();
 }
 
+TEST_F(damaged_heap_test, no_list_of_any_class_leads_where_no_block_is) {
+    open();
+    for (u32 c = 0; c < block_classes; ++c) allocate(block_size(c) - block_header_size);
+    expect_ok();
+    const std::vector<owned> blocks = mine_;
+    for (u32 c = 0; c < block_classes; ++c) {
+        class_lists& g = lists_of(block_size(c) - block_header_size);
+        const u64 block = blocks[c].offset - block_header_size;
+        const u64 bump = g.lists.get(class_lists::bump);
+        for (const u64 wrong : {block + 16, blocks[(c + 1) % block_classes].offset - 16, u64{64},
+                                up_.file().size(), u64{1} << 40}) {
+            g.lists.set(class_lists::free, wrong);
+            expect("leads to offset " + std::to_string(wrong) + ", where none is", false);
+            g.lists.set(class_lists::free, 0);
+            g.lists.set(class_lists::bump, u64{1} << 48 | wrong);
+            expect("at offset " + std::to_string(wrong) + ", where they are not", false);
+            g.lists.set(class_lists::bump, bump);
+        }
+    }
+    expect_ok();
+}
+
 TEST_F(damaged_heap_test, a_block_of_two_lists_is_the_first_ones) {
     open();
     allocate(100);
@@ -247,111 +286,6 @@ TEST_F(damaged_heap_test, counters_say_what_is_handed_out_neither_more_nor_less)
     expect("say that 4 pages of extents are handed out, found were 5", true);
     extents.live = 5;
     expect_ok();
-}
-
-// -------------------------------------------------------------------------- before and at recovery
-
-TEST_F(damaged_heap_test, a_crashed_heap_is_read_as_recovery_will_leave_it) {
-    xoshiro256ss r(3);
-    for (int life = 0; life < 8; ++life) {
-        SCOPED_TRACE(life);
-        open();
-        use(r, 300 + static_cast<unsigned>(r.below(1500)));
-        up_.epochs().end_epoch();
-        const std::vector<owned> durable = mine_;
-        for (unsigned i = 0; i < 150; ++i) {
-            r.below(2) != 0 || mine_.empty()
-                ? (void)allocate(r.below(20) == 0 ? 300'000 : 1 + r.below(500))
-                : release(r.below(mine_.size()));
-        }
-        mine_ = durable;
-        close();
-        const auto seen = test::must(checkpointed_region::look_at(file));
-        ASSERT_TRUE(seen.checkpoint().needs_recovery());
-        const audit_report report =
-            look(seen.file(), seen.checkpoint().failed(), seen.epochs().current_epoch());
-        ASSERT_TRUE(report.ok()) << report.to_string();
-        ASSERT_TRUE(report.complete());
-    }
-}
-
-TEST_F(damaged_heap_test, an_opening_refuses_what_it_cannot_use) {
-    open();
-    allocate(100);
-    const segment s = add_segment();
-    const u64 root = heap_->pages().root_offset();
-    lay_out(s, usable_of_eight);
-    up_.epochs().end_epoch();
-    constexpr u64 magic = offsetof(heap_segment, magic);
-    constexpr u64 usable = offsetof(heap_segment, first_usable);
-    constexpr u64 frontier = offsetof(heap_segment, frontier);
-    struct damage {
-        u64 at;
-        u64 value;
-        bool possible;
-    };
-    const u64 first = layout::page_size;
-    const u64 pages = (u64{16} << 20) / page_size - 1;
-    for (const damage& d : {damage{first + magic, 0, false},
-                            {first + magic, 1, false},
-                            {first + usable, 2, false},
-                            {first + usable, 0, false},
-                            {first + frontier, 0, false},
-                            {first + frontier, pages + 1, false},
-                            {first + frontier, pages, true},
-                            {s.offset + magic, 1, false},
-                            {s.offset + magic, 0, true},
-                            {s.offset + usable, usable_of_eight + 1, false},
-                            {s.offset + frontier, usable_of_eight - 1, false},
-                            {s.offset + frontier, usable_of_eight, true},
-                            {s.offset + frontier, 8, true},
-                            {s.offset + frontier, 9, false},
-                            {root, 0, false}}) {
-        SCOPED_TRACE(std::to_string(d.at) + " := " + std::to_string(d.value));
-        close();
-        u64 was = 0;
-        std::memcpy(&was, test::read_file(file).data() + d.at, sizeof was);
-        test::patch(file, d.at, &d.value, sizeof d.value);
-        const auto opened = try_to_open();
-        EXPECT_EQ(opened.has_value(), d.possible) << (opened ? "" : opened.error().to_string());
-        if (!opened) {
-            EXPECT_EQ(opened.error().code, errc::corrupt);
-        }
-        close();
-        test::patch(file, d.at, &was, sizeof was);
-    }
-    open();
-    expect_ok();
-}
-
-TEST_F(damaged_heap_test, an_opening_lays_out_a_segment_that_a_crash_left_without_header) {
-    open();
-    const segment s = add_segment();
-    open();
-    EXPECT_EQ(segment_at(s.offset).magic, heap_segment::magic_value);
-    EXPECT_EQ(segment_at(s.offset).first_usable, usable_of_eight);
-    EXPECT_EQ(segment_at(s.offset).frontier.get(0), usable_of_eight);
-    EXPECT_EQ(allocate(7 * page_size - block_header_size),
-              s.offset + page_size + block_header_size);
-    expect_ok();
-}
-
-TEST_F(damaged_heap_test, a_region_that_is_too_small_for_a_heap_is_refused) {
-    constexpr u64 least = descriptor_pages(heap_root_pages + 1) + heap_root_pages;
-    for (const u64 pages : {u64{0}, least - 1, least}) {
-        SCOPED_TRACE(pages);
-        close();
-        std::filesystem::remove(file);
-        initial_size_ = (1 + pages) * page_size;
-        const auto opened = try_to_open();
-        EXPECT_EQ(opened.has_value(), pages == least);
-        if (opened) {
-            allocate(100);
-            expect_ok();
-        } else {
-            EXPECT_EQ(opened.error().code, errc::corrupt);
-        }
-    }
 }
 
 }  // namespace

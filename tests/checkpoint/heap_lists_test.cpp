@@ -27,6 +27,16 @@ class heap_lists_test : public test::owned_heap {
     void release_last(unsigned n) {
         for (unsigned i = 0; i < n; ++i) release(mine_.size() - 1);
     }
+    /// In the list that all lanes may take from.
+    u64 shared_blocks(u64 payload) {
+        operation op(up_.checkpoint());
+        u64 n = 0;
+        const u32 size_class = class_of_block(payload + block_header_size);
+        for (u64 b = heap_->lists(0, size_class).lists.get(class_lists::free); b != 0; ++n) {
+            b = heap_->next_block(b, op.failed(), op.epoch());
+        }
+        return n;
+    }
     void end_epoch() { up_.epochs().end_epoch(); }
     void expect_slabs(u64 n) {
         const audit_report report = look();
@@ -72,7 +82,7 @@ TEST_P(heap_heritage_test, is_used_up_before_a_new_slab_is_made) {
     const auto [what, when] = GetParam();
     open_and_take_a_lane();
     unsigned in_use = 0;
-    in_a_thread([&, what = what] { in_use = leave(what); });
+    in_a_thread([&] { in_use = leave(std::get<0>(GetParam())); });
     expect_slabs(1);
     if (when == 2) {  // an earlier session's
         end_epoch();
@@ -143,12 +153,55 @@ TEST_F(heap_lists_test, with_a_surplus_are_shared) {
         release(mine_.size() - 1);
     });
     expect_ok();
+    EXPECT_EQ(shared_blocks(small), given);
     for (unsigned i = 0; i < given; ++i) {
         EXPECT_EQ(shared.erase(allocate(small)), 1U) << i;
+        EXPECT_EQ(shared_blocks(small), i < 64 ? given - 64 : 0) << "64 are taken at a time";
         if (i % 10 == 0) expect_ok();
     }
     end_epoch();
     for (unsigned i = 0; i < given; ++i) release(mine_.size() - 1);
+    expect_ok();
+}
+
+TEST_F(heap_lists_test, are_shared_from_a_surplus_of_4096_blocks_on) {
+    for (const unsigned surplus : {4096U, 4097U}) {
+        SCOPED_TRACE(surplus);
+        std::filesystem::remove(file);
+        open();
+        mine_.clear();
+        const unsigned free = surplus + 2;  // and twice what waits, which is one block
+        for (unsigned i = 0; i < free + 3; ++i) allocate(16);
+        end_epoch();
+        for (unsigned i = 0; i < free + 1; ++i) release(mine_.size() - 1);
+        end_epoch();
+        allocate(16);
+        end_epoch();
+        release(0);
+        end_epoch();
+        EXPECT_EQ(shared_blocks(16), 0U);
+        allocate(16);
+        EXPECT_EQ(shared_blocks(16), surplus > 4096 ? 1U : 0U);
+        expect_ok();
+    }
+}
+
+TEST_F(heap_lists_test, of_an_earlier_session_are_no_surplus) {
+    open();
+    allocate_some(20);
+    end_epoch();
+    release_last(10);
+    end_epoch();
+    allocate_some(1);
+    end_epoch();
+    open();
+    for (int i = 0; i < 4; ++i) {
+        allocate_some(1);
+        release_last(2);
+        end_epoch();
+    }
+    allocate_some(1);
+    EXPECT_EQ(shared_blocks(payload_of_1k), 0U);
     expect_ok();
 }
 

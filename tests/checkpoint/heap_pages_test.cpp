@@ -118,6 +118,22 @@ TEST_F(heap_pages_test, what_an_epoch_frees_waits_for_its_end) {
     expect_ok();
 }
 
+TEST_F(heap_pages_test, a_pinned_run_is_not_handed_out_as_part_of_a_longer_one) {
+    open();
+    const u64 first = allocate_pages(5);
+    const u64 second = allocate_pages(5);
+    ASSERT_EQ(second, first + 5 * page_size);
+    end_epoch();
+    up_.epochs().my_lane().pinned = second - block_header_size;
+    release(0);
+    release(0);
+    end_epoch();
+    EXPECT_NE(allocate_pages(10), first);
+    up_.epochs().my_lane().pinned = 0;
+    EXPECT_EQ(allocate_pages(10), first);
+    expect_ok();
+}
+
 TEST_F(heap_pages_test, a_walk_ends_where_it_is_told_to) {
     open();
     allocate_pages(untouched());

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -234,6 +236,45 @@ TEST_F(heap_test, a_reservation_that_is_never_committed_is_free_after_a_crash) {
         return true;
     });
     EXPECT_TRUE(found);
+}
+
+// ------------------------------------------------------------------------------- ordinary memory
+
+TEST_F(heap_test, ordinary_blocks_of_whole_lines_start_on_a_line) {
+    open();
+    malloc_heap ordinary(up_.checkpoint());
+    operation op(up_.checkpoint());
+    for (u64 payload = 1; payload < 70'000; payload += payload < 2000 ? 1 : 997) {
+        const u64 offset = must(ordinary.allocate(op, payload));
+        std::memset(object_at<void>(nullptr, offset), 'x', payload);
+        const bool is_whole =
+            is_large(payload) || block_size(class_of_block(payload + block_header_size)) % 64 == 0;
+        if (is_whole) {
+            ASSERT_EQ((offset - block_header_size) % line_size, 0U) << payload;
+        }
+        ordinary.cancel_large(offset, payload);
+    }
+}
+
+TEST_F(heap_test, ordinary_blocks_are_given_back_when_their_epoch_has_ended) {
+    open();
+    malloc_heap ordinary(up_.checkpoint());
+    const auto in_use = [] { return mallinfo2().uordblks; };  // with sanitizers always the same
+    std::size_t before = 0;
+    for (int round = 0; round < 300; ++round) {
+        if (round == 20) before = in_use();
+        {
+            operation op(up_.checkpoint());
+            std::set<u64> freed;
+            for (int i = 0; i < 5; ++i) {
+                const u64 offset = must(ordinary.allocate(op, 40'000));
+                EXPECT_TRUE(freed.insert(offset).second) << "in the same epoch";
+                ordinary.deallocate(op, offset, 40'000);
+            }
+        }
+        up_.epochs().end_epoch();
+    }
+    EXPECT_LT(in_use(), before + (1U << 20));
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ std::optional<audit_view::own_room> rolled_back_view::founding() const {
 }
 
 const heap_root* rolled_back_view::root() const noexcept {
-    if (root_offset_ == 0) return nullptr;
+    // Where no first segment was found, it has no bytes.
     const u64 behind = root_offset_ - first_.offset + heap_root_pages * page_size;
     return behind <= first_.bytes() ? &at<heap_root>(root_offset_) : nullptr;
 }

@@ -127,6 +127,7 @@ class list_heap {
     [[nodiscard]] u64 pop(operation& op, class_lists& g);
     [[nodiscard]] result<u64> refill(operation& op, u32 size_class, class_lists& g, remembered& m);
     [[nodiscard]] u64 take_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
+    [[nodiscard]] u64 take_batch(operation& op, class_lists& shared, class_lists& g, remembered& m);
     void give_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
     [[nodiscard]] u64 take_bump(class_lists& g, u32 size_class);
     [[nodiscard]] u64 adopt_idle(operation& op, u32 size_class, class_lists& g);

@@ -45,8 +45,14 @@ u64 list_heap<Logs>::take_shared(operation& op, u32 size_class, class_lists& g, 
     class_lists& shared = lists(0, size_class);
     if (shared.lists.get(class_lists::free) == 0) return 0;
     const std::lock_guard guard(shared_locks_[size_class]);
+    const bool any = shared.lists.get(class_lists::free) != 0;  // others may have been faster
+    return any ? take_batch(op, shared, g, m) : 0;
+}
+
+/// The same where there are some; under their lock.
+template <class Logs>
+u64 list_heap<Logs>::take_batch(operation& op, class_lists& shared, class_lists& g, remembered& m) {
     const u64 first = shared.lists.get(class_lists::free);
-    if (first == 0) return 0;
     begin_group(op, shared);
     u64 last = first;
     u64 after = next_block(last, op.failed(), op.epoch());
@@ -83,7 +89,7 @@ u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
         from.lists.set(which, 0);
         return all;
     };
-    for (u32 i = 1; i < max_lanes; ++i) {
+    for (u32 i = max_lanes; --i != 0;) {
         class_lists& theirs = lists(i, size_class);
         if (theirs.lists.get(class_lists::free) == 0 &&
             theirs.lists.get(class_lists::pending) == 0 &&

@@ -91,8 +91,7 @@ heap_segment& page_heap::at(const heap_span& s) const noexcept {
 }
 
 compact_cell& page_heap::descriptor(u64 offset) const noexcept {
-    const auto behind = std::upper_bound(spans_.begin(), spans_.end(), offset,
-                                         [](u64 o, const heap_span& s) { return o < s.offset; });
+    const auto behind = std::ranges::upper_bound(spans_, offset, {}, &heap_span::offset);
     HF_CHECK(behind != spans_.begin(), "offset before the first heap segment");
     const heap_span& s = *std::prev(behind);
     return at(s).descriptors()[s.page_of(offset)];

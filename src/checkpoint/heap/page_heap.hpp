@@ -36,7 +36,7 @@
 namespace hf {
 
 /// Lays a fresh heap into the first heap segment of a just created region. Durable on return: the
-/// offset of heap_root::founding, zeroed.
+/// offset of heap_root::founding, zeroed. errc::corrupt: the region has no room for it.
 [[nodiscard]] result<u64> format_heap(region& r);
 
 class page_heap {
