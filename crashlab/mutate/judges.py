@@ -41,12 +41,15 @@ class Tests:
         """What the program says is wrong; "" if it passes."""
         self.scratch.mkdir(parents=True, exist_ok=True)
         place = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
+        # What a program that dies leaves in memory goes, too; one that eats memory is killed first.
+        regions = tempfile.mkdtemp(prefix="holdfast-mutant-", dir="/dev/shm")
+        os.chmod(regions, 0o1777)  # tests become other users, too
         child = subprocess.Popen(
-            [str(self.program(name)), "--gtest_brief=1", "--gtest_fail_fast",
-             f"--gtest_filter={filter_ or '*'}"],
-            cwd=place, env={**os.environ, "HF_MUTANT": str(number)}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-            start_new_session=True)
+            ["choom", "-n", "1000", "--", str(self.program(name)), "--gtest_brief=1",
+             "--gtest_fail_fast", f"--gtest_filter={filter_ or '*'}"],
+            cwd=place, env={**os.environ, "HF_MUTANT": str(number), "HF_TEST_DIR": regions},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", start_new_session=True)
         try:
             out, _ = child.communicate(timeout=self.limits[name])
         except subprocess.TimeoutExpired:
@@ -55,6 +58,7 @@ class Tests:
             return "it does not end"
         finally:
             shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(regions, ignore_errors=True)
         if child.returncode == 0:
             return ""
         failed = [line.split("]")[1].strip() for line in out.splitlines()

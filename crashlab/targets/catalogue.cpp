@@ -1,6 +1,7 @@
 #include "crashlab/targets/committed_cases.hpp"
 #include "crashlab/targets/journal_cases.hpp"
 #include "crashlab/targets/tree.hpp"
+#include "crashlab/targets/upgrade_case.hpp"
 #include "examples/crash_lab/structure_targets.hpp"
 
 namespace hf::lab {
@@ -20,6 +21,7 @@ const std::vector<target_description>& all_targets() {
         for (const auto* cases : {&committed_cases(), &journal_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
+        found.push_back(upgrade_case());
         const auto structures = example::structure_cases();
         found.insert(found.end(), structures.begin(), structures.end());
         return found;

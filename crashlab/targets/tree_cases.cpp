@@ -176,8 +176,7 @@ const points creation{"region C1: space allocated before the header is written",
                       "region C4: name durable before the region is used",
                       "alloc F1: heap formatted before the root directory names it",
                       "masstree F1: empty root leaf durable before the root leads to it",
-                      "region R1: root's fields in its line before its value",
-                      "region R2: root's value durable before it is relied on"};
+                      "region R1: root durable before it is relied on"};
 const points wrapped{"masstree U1: value lines durable before line 0 gets new upper epoch bits",
                      "masstree U2: line 0 durable before a value line is logged with its bits"};
 const points growth{"region G0: tail of a broken growth cut off before a new intent",

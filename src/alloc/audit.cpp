@@ -45,9 +45,9 @@ const char* heap_audit::name_of(block_state s) const {
 
 void heap_audit::read_runs() {
     for (const segment& s : region_.segments()) {
-        if (s.kind == segment_kind::heap) read_segment(s, spans_.empty());
+        if (s.kind == segment_kind::heap) read_segment(s, report_.heap.segments == 0);
     }
-    if (spans_.empty()) report_.add(0, "the region has no heap segment");
+    if (report_.heap.segments == 0) report_.add(0, "the region has no heap segment");
     states_.assign((blocks_ + 3) / 4, 0);
 }
 
@@ -131,8 +131,7 @@ void heap_audit::add_run(span& s, u64 page, const page_run& what) {
 const heap_audit::span* heap_audit::span_of(u64 offset) const noexcept {
     const auto it = std::upper_bound(spans_.begin(), spans_.end(), offset,
                                      [](u64 o, const span& s) { return o < s.offset; });
-    if (it == spans_.begin()) return nullptr;
-    const span& s = *std::prev(it);
+    const span& s = *std::prev(it);  // spans_ begins with an empty one at 0
     return offset - s.offset < s.pages * page_size ? &s : nullptr;
 }
 
@@ -149,7 +148,7 @@ std::optional<heap_audit::place> heap_audit::locate(u64 payload_offset, u64 head
     const u32 index = s->run_of_page[(payload_offset - s->offset) / page_size];
     if (index == no_run) return std::nullopt;
     const run& r = runs_[index];
-    if (payload_offset - r.offset < header) return std::nullopt;
+    // Less than nothing, and so no block's, where the header would begin before the run.
     const u64 in_run = payload_offset - header - r.offset;
     if (r.what.use == page_use::extent) {
         if (in_run != 0) return std::nullopt;
@@ -164,11 +163,6 @@ std::optional<heap_audit::place> heap_audit::locate(u64 payload_offset, u64 head
     const u32 size = block_size(r.what.size_class);
     if (in_run % size != 0 || in_run / size >= slab_blocks(r.what.size_class)) return std::nullopt;
     return place{payload_offset, size - header, index, static_cast<u32>(in_run / size), false};
-}
-
-bool heap_audit::is_block_of(const place& p, u32 size_class) const noexcept {
-    const page_run& what = runs_[p.run].what;
-    return what.use == page_use::slab && what.size_class == size_class;
 }
 
 bool heap_audit::fits(const place& p, u64 payload, u64 header) const noexcept {

@@ -133,7 +133,7 @@ class audit_view {
     /// Where the descriptor of a page lies, for messages.
     [[nodiscard]] virtual u64 descriptor_of(const segment& s, u64 page) const = 0;
     [[nodiscard]] virtual page_run run_at(const segment& s, u64 page) const = 0;
-    /// A run that is possible where it stands. What the policy knows besides.
+    /// A run that is possible where it stands, and counted. What the policy knows besides.
     virtual void check_run(const segment& s, u64 page, const page_run& run,
                            audit_report& report) = 0;
     /// Room in the heap's own pages that an owner has, once: what its root leads to.
@@ -226,7 +226,6 @@ class heap_audit {
     [[nodiscard]] const span* span_of(u64 offset) const noexcept;
     [[nodiscard]] block_state state_of(u64 index) const noexcept;
     void set_state(u64 index, block_state s) noexcept;
-    [[nodiscard]] bool is_block_of(const place& p, u32 size_class) const noexcept;
     [[nodiscard]] std::optional<page_run> read_run(const segment& s, u64 page, u64 end);
     void read_segment(const segment& s, bool first);
     void add_run(span& s, u64 page, const page_run& what);
@@ -235,7 +234,7 @@ class heap_audit {
     const region& region_;
     audit_view& view_;
     audit_report& report_;
-    std::vector<span> spans_;
+    std::vector<span> spans_{span{}};  ///< by offset; the first is empty and holds nothing
     std::vector<run> runs_;
     std::vector<u8> states_;
     u64 blocks_ = 0;  ///< in all slabs

@@ -52,20 +52,22 @@ committed_heap::block committed_heap::take_from(bin& b) {
 
 /// The slab may have been another bin's.
 void committed_heap::move(slab& s, u32 to) {
-    bin& from = lock_bin_of(s);
-    s.know();
-    unlist(from, s);
-    s.bin.store(to, std::memory_order_release);
-    from.lock.unlock();
+    {
+        bin& from = lock_bin_of(s);
+        const std::lock_guard guard(from.lock, std::adopt_lock);
+        s.know();
+        unlist(from, s);
+        s.bin.store(to, std::memory_order_release);
+    }
     bin& now = lock_bin_of(s);
+    const std::lock_guard guard(now.lock, std::adopt_lock);
     list(now, s);
-    now.lock.unlock();
 }
 
-/// A slab of another shard with so many blocks free.
+/// A slab of any shard with so many blocks free. The bin's own will do: another thread of the shard
+/// has been faster.
 bool committed_heap::take_over(u32 to, u32 least_free) {
     for (u32 i = to % block_classes; i < shards * block_classes; i += block_classes) {
-        if (i == to) continue;
         slab* found = nullptr;
         {
             const std::lock_guard guard(bins_[i].lock);
@@ -80,9 +82,9 @@ bool committed_heap::take_over(u32 to, u32 least_free) {
             found->bin.store(to, std::memory_order_release);
         }
         bin& now = lock_bin_of(*found);
+        const std::lock_guard guard(now.lock, std::adopt_lock);
         --found->movers;
         list(now, *found);
-        now.lock.unlock();
         return true;
     }
     return false;
@@ -142,8 +144,8 @@ bool committed_heap::release_block(const block& b) {
 
 void committed_heap::keep_block(const block& b) {
     bin& of = lock_bin_of(*b.of);
+    const std::lock_guard guard(of.lock, std::adopt_lock);
     b.of->keep(b.number);
-    of.lock.unlock();
 }
 
 /// Pages that are a slab in this process only go back with its last block.

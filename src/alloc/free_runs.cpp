@@ -8,10 +8,11 @@ void free_runs::insert(u64 offset, u64 pages) {
     auto next = by_offset_.lower_bound(offset);
     HF_ASSERT(next == by_offset_.end() || offset + pages * page_size <= next->first,
               "pages are free twice");
-    if (next != by_offset_.end() && next->first == offset + pages * page_size) {
-        by_size_.erase({next->second, next->first});
-        pages += next->second;
-        next = by_offset_.erase(next);
+    const auto after = by_offset_.find(offset + pages * page_size);
+    if (after != by_offset_.end()) {
+        by_size_.erase({after->second, after->first});
+        pages += after->second;
+        next = by_offset_.erase(after);
     }
     if (next != by_offset_.begin()) {
         const auto before = std::prev(next);

@@ -14,7 +14,7 @@ result<segment> grow_heap(region& r, u64 least) {
     u64 ask = std::clamp(r.size() / page_size / 8, min_growth_pages, max_growth_pages);
     ask = std::max(ask, least);
     auto grown = r.grow(segment_kind::heap, ask, 0);
-    if (!grown && ask > least) grown = r.grow(segment_kind::heap, least, 0);
+    if (!grown) grown = r.grow(segment_kind::heap, least, 0);
     return grown;
 }
 

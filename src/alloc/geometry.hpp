@@ -60,7 +60,7 @@ struct heap_span {
     u64 pages;
 
     [[nodiscard]] bool contains(u64 o) const noexcept {
-        return o >= offset && o - offset < pages * page_size;
+        return o - offset < pages * page_size;  // what lies before is far beyond, unsigned
     }
     [[nodiscard]] u64 page_of(u64 o) const noexcept { return (o - offset) / page_size; }
     [[nodiscard]] u64 offset_of(u64 page) const noexcept { return offset + page * page_size; }

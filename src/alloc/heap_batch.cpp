@@ -84,18 +84,17 @@ std::span<const word_change> heap_batch::changes() {
     if (state_ != state::open) return changes_;
     state_ = state::logged;
     for (const item& i : items_) add_changes(i);
-    std::sort(changes_.begin(), changes_.end(),
-              [](const word_change& a, const word_change& b) { return a.offset < b.offset; });
-    std::size_t kept = 0;
+    std::ranges::sort(changes_, {}, &word_change::offset);
+    std::size_t last = 0;  // of those that are merged; the first is merged with itself
     for (const word_change& c : changes_) {
-        if (kept != 0 && changes_[kept - 1].offset == c.offset) {
-            changes_[kept - 1].clear |= c.clear;
-            changes_[kept - 1].set |= c.set;
+        if (changes_[last].offset == c.offset) {
+            changes_[last].clear |= c.clear;
+            changes_[last].set |= c.set;
         } else {
-            changes_[kept++] = c;
+            changes_[++last] = c;
         }
     }
-    changes_.resize(kept);
+    changes_.resize(std::min(changes_.size(), last + 1));
     return changes_;
 }
 

@@ -9,6 +9,7 @@
 #include "base/bits.hpp"
 #include "region/layout.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -27,8 +28,7 @@ inline constexpr u32 accounted_classes = block_classes + 1;
 /// Class of the smallest block with at least `block` bytes, header included; block <=
 /// largest_block.
 [[nodiscard]] constexpr u32 class_of_block(u64 block) noexcept {
-    if (block <= 32) return 0;
-    if (block <= 128) return static_cast<u32>((block - 32 + 15) / 16);
+    if (block <= 128) return static_cast<u32>((std::max<u64>(block, 32) - 32 + 15) / 16);
     const u64 last = block - 1;
     const u32 doubling = static_cast<u32>(std::bit_width(last)) - 8;  // 128 < block <= 256: 0
     const u32 quarter = static_cast<u32>((last >> (doubling + 5)) & 3);
@@ -42,10 +42,14 @@ inline constexpr u32 accounted_classes = block_classes + 1;
     return (128U << doubling) + (quarter + 1) * (32U << doubling);
 }
 
+/// Pages that so many bytes take.
+[[nodiscard]] constexpr u64 pages_of(u64 bytes) noexcept {
+    return (bytes + page_size - 1) / page_size;
+}
+
 /// Pages of a slab: at least 16 blocks, at least one page.
 [[nodiscard]] constexpr u32 slab_pages(u32 size_class) noexcept {
-    const u64 bytes = u64{16} * block_size(size_class);
-    return static_cast<u32>(bytes <= page_size ? 1 : (bytes + page_size - 1) / page_size);
+    return static_cast<u32>(pages_of(u64{16} * block_size(size_class)));
 }
 
 [[nodiscard]] constexpr u32 slab_blocks(u32 size_class) noexcept {
@@ -54,11 +58,6 @@ inline constexpr u32 accounted_classes = block_classes + 1;
 
 [[nodiscard]] constexpr bool is_large(u64 payload) noexcept {
     return payload + block_header_size > largest_block;
-}
-
-/// Pages that so many bytes take.
-[[nodiscard]] constexpr u64 pages_of(u64 bytes) noexcept {
-    return (bytes + page_size - 1) / page_size;
 }
 
 [[nodiscard]] constexpr u64 extent_pages(u64 payload) noexcept {

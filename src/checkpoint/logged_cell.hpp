@@ -46,7 +46,7 @@ struct logged_group {
     /// the line as dirty. The group must have been recovered.
     bool begin(u64 current) noexcept {
         if (epoch.load(std::memory_order_relaxed) == current) return false;
-        for (unsigned i = N; i-- != 0;) {
+        for (unsigned i = 0; i < N; ++i) {
             before[i].store(now[i].load(std::memory_order_relaxed), std::memory_order_release);
         }
 #if !defined(HF_MUTATION_group_epoch)  // a seeded bug, for the tests of the tests
@@ -62,7 +62,7 @@ struct logged_group {
     /// written.
     bool recover(const failed_set& failed, u64 current) noexcept {
         if (!failed.contains(epoch.load(std::memory_order_acquire))) return false;
-        for (unsigned i = N; i-- != 0;) {
+        for (unsigned i = 0; i < N; ++i) {
             now[i].store(before[i].load(std::memory_order_relaxed), std::memory_order_release);
         }
         epoch.store(current, std::memory_order_release);

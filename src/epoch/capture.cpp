@@ -92,13 +92,14 @@ void capture::let_gather(const std::function<bool()>& enough, std::chrono::nanos
 bool capture::is_refusing() const noexcept { return captures() && journal_.redo()->is_refusing(); }
 
 result<void> capture::accepts_writes() const {
-    if (!is_refusing()) [[likely]] {
-        return {};
+    if (is_refusing()) [[unlikely]] {
+        // Perhaps no longer.
+        if (const auto why = journal_.redo()->refusal()) {
+            return failure({errc::no_space, "make epochs durable (" + why->what + ")", why->where,
+                            why->why, "free space on its file system: it goes on by itself then"});
+        }
     }
-    const auto why = journal_.redo()->refusal();
-    if (!why) return {};
-    return failure({errc::no_space, "make epochs durable (" + why->what + ")", why->where, why->why,
-                    "free space on its file system: it goes on by itself then"});
+    return {};
 }
 
 // Memory is given back at boundaries only.

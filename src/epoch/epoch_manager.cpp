@@ -108,20 +108,20 @@ result<void> epoch_manager::start(const super_change& add) {
         announce(*epoch);
         commits_.call(*epoch);
     });
-    if (!begun || !boundary_->captures()) return begun;
+    if (!boundary_->captures()) return begun;  // nor where the journal did not start
     // From the first record on the base says that it needs its journal: so that goes there at once.
     end_epoch();
     return boundary_->settle();
 }
 
 result<void> epoch_manager::write_session(u64 first, const super_change& add) {
-    auto written = region_.update_super([&](layout::superblock& s) {
+    auto ok = region_.update_super([&](layout::superblock& s) {
         s.generation += 1;
         s.clean = 0;
         change_epoch_area(s, [&](epoch_area& e) { e.first_epoch_of_session = first; });
         if (add) add(s);
     });
-    if (!written) return written;
+    if (!ok) return ok;
     HF_PERSIST_POINT("epoch O1: session in the superblock, durable before the epoch record");
     layout::epoch_record_store(region_.header().epoch, first);
     region_.med().persist(&region_.header().epoch, sizeof(layout::epoch_record));
@@ -140,13 +140,16 @@ result<void> epoch_manager::close() {
         end_epoch();
         return {};
     }
-    if (auto ok = end_epoch_for_sure(); !ok) return ok;
-    auto written = region_.update_super([&](layout::superblock& s) {
+    auto ok = end_epoch_for_sure();
+    if (!ok) return ok;
+    ok = region_.update_super([&](layout::superblock& s) {
         s.clean = 1;
         change_epoch_area(s, [this](epoch_area& e) { e = {current_, current_ - 1}; });
     });
-    if (!written || !boundary_->captures()) return written;
-    if (auto ok = end_epoch_for_sure(); !ok) return ok;
+    if (!ok) return ok;
+    if (!boundary_->captures()) return {};
+    ok = end_epoch_for_sure();
+    if (!ok) return ok;
     return boundary_->finish();
 }
 

@@ -35,7 +35,8 @@ class gate {
 
     /// False: it is not open, and the lane's owner is outside.
     [[nodiscard]] bool try_enter(lane& l) noexcept {
-        HF_ASSERT(!l.presence.is_up_here(), "a thread enters an epoch that it is inside of already");
+        HF_ASSERT(!l.presence.is_up_here(),
+                  "a thread enters an epoch that it is inside of already");
         l.presence.enter();
         if (state_.load(std::memory_order_acquire) == state::open) [[likely]] {
             return true;

@@ -15,7 +15,6 @@ void gather(const lanes& all, std::vector<line_chunk>& into) {
     const u32 used = all.used();
     for (u32 i = 0; i < used; ++i) {
         const lane& l = all.at(i);
-        if (!l.track) continue;
         cut(l.once(), into);
         cut(l.sticky(), into);
     }

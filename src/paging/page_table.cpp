@@ -19,7 +19,7 @@ u64 page_table::read(const std::byte* base, u64 page, u64 count,
     const u64 at = reinterpret_cast<u64>(base) / small_page + page;
     const ssize_t n =
         ::pread(fd_, entries.data(), count * sizeof(u64), static_cast<off_t>(at * sizeof(u64)));
-    return n <= 0 ? 0 : static_cast<u64>(n) / sizeof(u64);
+    return static_cast<u64>(std::max<ssize_t>(n, 0)) / sizeof(u64);
 }
 
 }  // namespace hf

@@ -197,7 +197,7 @@ bool private_pages::drop_at_once(std::span<const small_page_run> runs) const noe
     }
     const long n =
         ::syscall(SYS_process_madvise, self, ranges.data(), runs.size(), MADV_DONTNEED, 0);
-    return n >= 0 && static_cast<u64>(n) == bytes;
+    return static_cast<u64>(n) == bytes;  // -1: refused
 #else
     (void)runs;
     return false;

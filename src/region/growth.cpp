@@ -178,10 +178,9 @@ result<region::root*> region::publish_root(std::string_view name, u64 type, u32 
     std::memcpy(free->name, name.data(), name.size());
     free->type = type;
     free->format = format;
-    HF_PERSIST_POINT("region R1: root's fields in its line before its value");
     ordered_store(free->value, value);
     medium_.persist(free, sizeof *free);
-    HF_PERSIST_POINT("region R2: root's value durable before it is relied on");
+    HF_PERSIST_POINT("region R1: root durable before it is relied on");
     return free;
 }
 

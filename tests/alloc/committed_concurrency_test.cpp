@@ -3,6 +3,7 @@
 #include "alloc/committed_heap.hpp"
 #include "base/random.hpp"
 #include "must.hpp"
+#include "support/effort.hpp"
 
 #include <gtest/gtest.h>
 
@@ -87,6 +88,7 @@ void work(committed_heap& heap, exchange& shared, u64 number, int transactions) 
 TEST(committed_heap_concurrency, no_two_threads_own_the_same_and_nothing_is_lost) {
     constexpr u64 threads = 4;
     region_options o;
+    o.max_size = u64{4} << 30;
     auto file = must(region::create_volatile(u64{16} << 20, o));
     committed_heap heap(*file);
     must(heap.open());
@@ -115,6 +117,7 @@ TEST(committed_heap_concurrency, no_two_threads_own_the_same_and_nothing_is_lost
 TEST(committed_heap_concurrency, a_heap_that_is_indexed_by_several_threads_loses_nothing) {
     for (u64 round = 1; round <= 10; ++round) {
         region_options o;
+        o.max_size = u64{4} << 30;
         auto file = must(region::create_volatile(u64{16} << 20, o));
         exchange shared;
         for (u64 life = 0; life < 3; ++life) {
@@ -134,6 +137,35 @@ TEST(committed_heap_concurrency, a_heap_that_is_indexed_by_several_threads_loses
         for (const owned& each : shared.all()) audit.claim(*audit.locate(each.offset, 0), "it", 0);
         audit.finish();
         ASSERT_TRUE(report.ok()) << report.to_string();
+    }
+}
+
+/// Somebody who asks for a slab while its segment is being indexed waits for it.
+TEST(committed_heap_concurrency, a_slab_is_found_while_another_thread_makes_the_index) {
+    region_options o;
+    o.max_size = u64{1} << 30;
+    auto file = must(region::create_volatile(u64{64} << 20, o));
+    const segment s = file->segments().front();
+    const heap_span span{s.offset, s.pages};
+    for (u64 page = committed::own_pages(s.pages); page < s.pages; ++page) {
+        *file->at<committed::word>(committed::descriptor_of(span, page)) =
+            page_run{page_use::slab, 0, 1}.pack();
+        *file->at<committed::word>(committed::bits_of(span, page)) = 1;
+    }
+    for (unsigned round = 0; round < test::scaled(60); ++round) {
+        committed::page_space space(*file);
+        must(space.open());
+        std::atomic<bool> started{false};
+        std::thread first([&] {
+            started = true;
+            static_cast<void>(must(space.index_next()));
+        });
+        while (!started) std::this_thread::yield();
+        std::atomic<unsigned> waited{0};
+        while (waited.fetch_add(1) < 100 * round) {
+        }
+        EXPECT_NE(space.slab_of(span.offset_of(s.pages - 1)), nullptr);
+        first.join();
     }
 }
 

@@ -24,7 +24,8 @@ class committed_test : public test::on_tmpfs {
    protected:
     using blocks = std::map<u64, u64>;  // offset -> size
 
-    void open(u64 max_size = 0) {
+    /// Not for ever, should a mistake make it grow.
+    void open(u64 max_size = u64{1} << 30) {
         heap_.reset();
         region_.reset();
         region_options o;

@@ -206,7 +206,7 @@ TEST_F(a_file_of_structures, logs_no_object_where_no_part_of_an_epoch_outlives_a
     EXPECT_EQ(up().checkpoint().log_entries(), 0U);
 }
 
-// ----------------------------------------------------------------------------------- when to mend
+// ------------------------------------------------------------------------------------ when to mend
 
 TEST_F(a_file_of_structures, asks_to_be_mended_after_many_crashes) {
     ASSERT_NO_FATAL_FAILURE(open());

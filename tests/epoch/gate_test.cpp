@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -114,6 +115,48 @@ TEST(shared_work, every_piece_is_done_once_whoever_helps) {
     }
     stop = true;
     for (auto& t : helpers) t.join();
+}
+
+TEST(shared_work, returns_when_its_pieces_are_done_and_not_when_they_are_taken) {
+    shared_work work;
+    const auto leader = std::this_thread::get_id();
+    for (int round = 0; round < 10; ++round) {
+        std::atomic<bool> helped{false};
+        std::array<std::atomic<bool>, 2> done{};
+        std::atomic<bool> stop{false};
+        std::thread helper([&] {
+            while (!stop.load(std::memory_order_relaxed)) work.help();
+        });
+        work.run(2, [&](std::size_t i) {
+            if (std::this_thread::get_id() == leader) {
+                while (!helped.load() && !done[1 - i].load()) cpu_relax();
+            } else {
+                helped = true;
+                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            }
+            done[i] = true;
+        });
+        EXPECT_TRUE(done[0] && done[1]);
+        stop = true;
+        helper.join();
+    }
+}
+
+// A sleeper is woken by who opens it, however long it has slept.
+TEST(gate, who_sleeps_before_it_is_woken_when_it_opens) {
+    const lanes all(1, 4, plain_lanes());
+    gate g(all);
+    for (int round = 0; round < 20; ++round) {
+        ASSERT_TRUE(g.close());
+        std::atomic<u64> helps{0};
+        std::thread sleeper([&] { g.wait_while_closed([&] { helps.fetch_add(1); }); });
+        while (helps.load() == 0) std::this_thread::yield();
+        if (round % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        g.open();
+        sleeper.join();
+        EXPECT_GT(helps.load(), 0U);
+    }
+    g.wait_while_closed([] { FAIL() << "it is open"; });
 }
 
 }  // namespace

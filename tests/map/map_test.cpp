@@ -60,8 +60,9 @@ TEST_F(map_test, keeps_values_of_every_size_over_clean_closes) {
     }
     // Replaced and removed large values give their space back.
     const auto size = m.stats().region_bytes;
+    const std::string big = bytes(3'000'000, 1);
     for (int i = 0; i < 200; ++i) {
-        must(m.put("big", bytes(3'000'000, 1)));
+        must(m.put("big", big));
         must(m.sync());
     }
     EXPECT_LE(m.stats().region_bytes, size + (u64{128} << 20));

@@ -70,7 +70,9 @@ TEST_F(huge_memory_test, begins_as_zeros_and_goes_to_the_file_step_by_step) {
     const auto keep = [](u64 p) { return p % 3 == 0; };
     for (const u64 end : {step, 2 * step, 3 * step}) {
         EXPECT_EQ(huge.step_end(), end) << "steps end at huge pages";
-        EXPECT_GT(huge.step_to_file(keep), (step - first) / small_page / 2);
+        u64 given_back = 0;
+        for (u64 p = huge.begin(); p < end; p += small_page) given_back += !keep(p / small_page);
+        EXPECT_EQ(huge.step_to_file(keep), given_back);
         EXPECT_EQ(huge.begin(), end);
         for (u64 p = first; p < bytes; p += small_page) {
             EXPECT_EQ(at(p), p >= end || keep(p / small_page) ? 1 : 7) << p / small_page;
@@ -88,6 +90,26 @@ TEST_F(huge_memory_test, is_one_range) {
     ASSERT_TRUE(huge.map_zeros(first, step));
     EXPECT_FALSE(huge.map_zeros(2 * step, bytes)) << "not next to the rest";
     EXPECT_EQ(at(2 * step), 7);
+    for (const u64 p : {first, first + 1, step - 1}) EXPECT_TRUE(huge.contains(p)) << p;
+    for (const u64 p : {u64{0}, first - 1, step, bytes}) EXPECT_FALSE(huge.contains(p)) << p;
+    while (!huge.empty()) huge.step_to_file([](u64) { return true; });
+    EXPECT_FALSE(huge.contains(first) || huge.contains(step));
+    EXPECT_TRUE(huge.map_zeros(2 * step, bytes)) << "an empty range may begin anywhere";
+    EXPECT_EQ(huge.begin(), 2 * step);
+    EXPECT_EQ(at(2 * step), 0);
+}
+
+TEST_F(huge_memory_test, what_the_kernel_refuses_changes_nothing) {
+    huge_memory huge(base, -1);
+    constexpr u64 nowhere = u64{1} << 47;
+    EXPECT_FALSE(huge.map_zeros(nowhere, nowhere + step));
+    EXPECT_TRUE(huge.empty());
+    EXPECT_EQ(huge.end(), 0U);
+    ASSERT_TRUE(huge.map_zeros(first, step));
+    mark_all();
+    EXPECT_EQ(huge.step_to_file([](u64) { return false; }), std::nullopt) << "without its file";
+    EXPECT_EQ(huge.begin(), first);
+    EXPECT_EQ(at(first), 1);
 }
 
 TEST_F(huge_memory_test, who_reads_meanwhile_notices_nothing) {
@@ -156,6 +178,70 @@ TEST_F(huge_private_pages, what_is_held_stays_until_it_is_not) {
     apply_and_drop(5);
     EXPECT_EQ(copies->huge().begin(), step);
     EXPECT_EQ(at(step - small_page), 7);
+}
+
+TEST_F(huge_private_pages, what_is_held_behind_a_step_does_not_hold_it_up) {
+    const private_pages::hold hold(&*copies, base + step, 1);
+    apply_and_drop(5);
+    EXPECT_EQ(copies->huge().begin(), step);
+}
+
+TEST_F(huge_private_pages, growth_has_huge_pages_while_all_of_it_fits) {
+    constexpr u64 budget = 4 * (step / 3);  // three quarters of it are a step
+    copies.emplace(base, bytes, fd, budget);
+    EXPECT_FALSE(copies->map_growth(first, step + 1));
+    EXPECT_TRUE(copies->map_growth(first, step - layout::page_size));
+    EXPECT_FALSE(copies->map_growth(first, first)) << "refused: not next to the rest";
+}
+
+// Anonymous memory that was dropped would be zeros.
+TEST_F(huge_private_pages, huge_pages_that_cannot_go_yet_are_not_dropped_as_small_ones_are) {
+    copies.emplace(base, bytes, fd, u64{11} << 19);
+    ASSERT_TRUE(copies->map_growth(first, 2 * step));
+    mark_all();
+    copies->begin_if_needed(bytes, 5);
+    {
+        const private_pages::hold hold(&*copies, base + first, 1);
+        copies->find_droppable(bytes, 5);
+        ASSERT_TRUE(copies->is_over_budget());
+        copies->drop();
+    }
+    EXPECT_EQ(copies->huge().begin(), first);
+    for (u64 p = first; p < bytes; p += small_page) {
+        ASSERT_EQ(at(p), p < 2 * step ? 1 : 7) << p / small_page;
+    }
+    EXPECT_EQ(copies->dropped_bytes(), bytes - 2 * step);
+}
+
+TEST_F(huge_private_pages, when_none_are_left_small_ones_go_on_being_given_back) {
+    copies.emplace(base, bytes, fd, u64{11} << 19);
+    ASSERT_TRUE(copies->map_growth(first, 2 * step));
+    mark_all();
+    copies->begin_if_needed(bytes, 5);
+    for (u64 p = first; p < bytes; p += small_page) capture(p, 6);
+    for (int i = 0; i < 3; ++i) {  // all of it is kept, and copied into the mapping of the file
+        copies->find_droppable(bytes, 5);
+        ASSERT_TRUE(copies->wants_room());
+        copies->drop();
+    }
+    EXPECT_TRUE(copies->huge().empty());
+    EXPECT_TRUE(copies->is_tracking());
+    for (u64 p = first; p < bytes; p += small_page) ASSERT_EQ(at(p), 1);
+    apply_and_drop(6);
+    EXPECT_EQ(at(first), 7);
+}
+
+TEST_F(huge_private_pages, without_address_space_memory_stays_the_process_s_own) {
+    copies.emplace(base, bytes, -1, bytes);
+    ASSERT_TRUE(copies->map_growth(first, 2 * step));
+    mark_all();
+    copies->begin_if_needed(bytes, 5);
+    apply_and_drop(5);
+    EXPECT_FALSE(copies->is_tracking());
+    EXPECT_EQ(copies->dropped_bytes(), 0U);
+    for (u64 p = first; p < bytes; p += small_page) ASSERT_EQ(at(p), 1);
+    copies->begin_if_needed(bytes, 6);
+    EXPECT_FALSE(copies->is_tracking()) << "it was given up";
 }
 
 }  // namespace

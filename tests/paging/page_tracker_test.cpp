@@ -242,6 +242,85 @@ TEST_P(pages_tracked_by_kernel, how_much_was_written_is_seen) {
     EXPECT_FALSE(tracker->pressure());
 }
 
+TEST_P(pages_tracked_by_kernel, four_times_as_many_are_too_many) {
+    tracker->set_limit(10);
+    for (const u64 n : {10, 11, 43, 44}) {
+        for (u64 p = 0; p < n; ++p) store(line(one + p, 0), static_cast<int>(n));
+        tracker->look(bytes);
+        EXPECT_EQ(tracker->pressure(), n > 10) << n;
+        EXPECT_EQ(tracker->is_overfull(), n >= 44) << n;
+        boundary(n, 4);
+    }
+}
+
+TEST_P(tracked_pages, where_it_cannot_be_told_how_much_was_written_nobody_is_held_up) {
+    if (GetParam() == way::written) return;
+    tracker->set_limit(1);
+    for (u64 p = 0; p < 8; ++p) store(line(one + p, 0), 1);
+    tracker->look(bytes);
+    EXPECT_FALSE(tracker->pressure());
+    EXPECT_FALSE(tracker->is_overfull());
+}
+
+TEST_P(tracked_pages, lines_found_again_are_counted_until_the_base_has_them) {
+    tracker->set_limit(2);
+    const auto store_three = [this](int value) {
+        for (u64 p = 0; p < 3; ++p) store(line(one + p, 5), value);
+    };
+    store_three(1);
+    boundary(5, 4);
+    EXPECT_FALSE(tracker->repeats_itself()) << "they are found for the first time";
+    store_three(2);
+    boundary(6, 4);
+    EXPECT_TRUE(tracker->repeats_itself());
+    tracker->set_limit(3);
+    EXPECT_FALSE(tracker->repeats_itself());
+    tracker->set_limit(2);
+    for (u64 p = 0; p < 3; ++p) apply(one + p);
+    store_three(3);
+    boundary(7, 6);
+    EXPECT_FALSE(tracker->repeats_itself());
+}
+
+TEST_P(tracked_pages, looks_at_no_page_more_than_its_way_names_and_keeps_to_it) {
+    for (const u64 p : {one, one + 1, one + 3, other}) store(line(p, 1), 1);
+    boundary(5, 4);
+    EXPECT_EQ(tracker->pages_looked_at(), GetParam() == way::all ? pages - header : 4);
+    boundary(6, 5);
+    EXPECT_EQ(tracker->how(), GetParam());
+}
+
+// It is opened where the kernel's tables were: they seem to be empty.
+void lose_page_tables() {
+    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (int fd = 3; fd < 1000; ++fd) {
+        std::array<char, 256> name{};
+        const std::string link = "/proc/self/fd/" + std::to_string(fd);
+        if (::readlink(link.c_str(), name.data(), name.size() - 1) <= 0) continue;
+        if (std::string_view(name.data()).ends_with("/pagemap")) ::dup2(nothing, fd);
+    }
+    ::close(nothing);
+}
+
+TEST_P(tracked_pages, where_the_kernel_shows_no_pages_any_more_all_are_looked_at) {
+    store(line(one, 5), 1);
+    EXPECT_EQ(boundary(5, 4), lines{line(one, 5)});
+    store(line(other, 5), 1);
+    store(line(one, 6), 1);
+    lose_page_tables();
+    EXPECT_EQ(boundary(6, 4), (lines{line(one, 5), line(one, 6), line(other, 5)}));
+    EXPECT_EQ(tracker->how(), way::all);
+}
+
+TEST_P(tracked_pages, what_cannot_be_compared_is_captured) {
+    tracker.emplace(base, bytes, -1, GetParam() == way::all ? way::copies : GetParam());
+    tracker->watch(0, bytes);
+    store(line(one, 5), 1);
+    lines all(lines_of_page);
+    for (u64 i = 0; i < lines_of_page; ++i) all[i] = line(one, i);
+    EXPECT_EQ(boundary(5, 4), all);
+}
+
 // A journal in miniature: records of lines, applied in order some time later, with whole pages
 // written as they are. Base and all records together must be what memory was at the boundary.
 TEST_P(tracked_pages, records_and_base_are_memory_whatever_is_stored_applied_and_given_back) {

@@ -9,9 +9,15 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
 #include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
 
 namespace hf {
 namespace {
@@ -114,6 +120,156 @@ TEST_F(private_pages_test, copies_are_counted) {
     capture(one, 6);
     EXPECT_EQ(copies->bytes(), (header + 1) * page);
     EXPECT_TRUE(copies->is_over_budget());
+}
+
+TEST_F(private_pages_test, tracking_begins_once_beyond_three_quarters_of_the_budget) {
+    copies.emplace(base, pages * page, fd, 16 * page);
+    copies->begin_if_needed(12 * page, 3);
+    EXPECT_FALSE(copies->is_tracking());
+    copies->begin_if_needed(12 * page + 1, 5);
+    EXPECT_TRUE(copies->is_tracking());
+    copies->begin_if_needed(pages * page, 9);
+    apply_and_drop(5);
+    EXPECT_FALSE(is_kept(one)) << "it began in epoch 5";
+}
+
+TEST_F(private_pages_test, just_what_is_held_stays) {
+    for (u64 from = 0; from < 3 * page; from += page / 4) {
+        for (const u64 n : {u64{0}, u64{1}, page / 4, page - 1, page, page + 1, 2 * page}) {
+            copies.emplace(base, pages * page, fd, page);
+            begin(5);
+            for (u64 p = header; p < pages; ++p) base[p * page] = std::byte{1};
+            const private_pages::hold nobodys(nullptr, base, page);
+            const private_pages::hold hold(&*copies, base + one * page + from, n);
+            apply_and_drop(5);
+            for (u64 p = 0; p < pages; ++p) {
+                const bool held = n != 0 && p * page < one * page + from + n &&
+                                  one * page + from < (p + 1) * page;
+                ASSERT_EQ(is_kept(p), p < header || held) << p << ": " << from << ' ' << n;
+            }
+        }
+    }
+}
+
+TEST_F(private_pages_test, memory_that_is_locked_is_given_up) {
+    // Sanitizers make an empty function of mlock().
+    ASSERT_EQ(::syscall(SYS_mlock, base + one * page, page), 0);
+    begin(5);
+    apply_and_drop(5);
+    EXPECT_FALSE(copies->is_tracking());
+    EXPECT_EQ(copies->dropped_bytes(), 0U);
+    EXPECT_EQ(copies->bytes(), 0U);
+    EXPECT_FALSE(copies->wants_room());
+    EXPECT_TRUE(is_kept(one));
+    begin(6);
+    EXPECT_FALSE(copies->is_tracking()) << "for good";
+}
+
+/// Of many pages.
+class many_private_pages : public ::testing::Test {
+   protected:
+    static constexpr u64 many = header + 2500;
+    many_private_pages() {
+        fd = ::open((dir / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        EXPECT_EQ(::ftruncate(fd, many * page), 0);
+        base = static_cast<std::byte*>(
+            ::mmap(nullptr, many * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0));
+    }
+    ~many_private_pages() override {
+        ::munmap(base, many * page);
+        ::close(fd);
+    }
+    void store(u64 first, u64 end) const {
+        for (u64 p = first; p < end; ++p) base[p * page] = std::byte{1};
+    }
+    test::scratch_directory dir;
+    int fd = -1;
+    std::byte* base = nullptr;
+};
+
+TEST_F(many_private_pages, any_pattern_of_them_is_dropped) {
+    for (const u64 every : {1, 2, 3, 700}) {  // more ranges than one call takes
+        private_pages copies(base, many * page, fd, page);
+        copies.begin_if_needed(many * page, 5);
+        store(header, many);
+        std::vector<u64> captured;
+        for (u64 p = header; p < many; p += every) captured.push_back(p * lines_of_page);
+        copies.captured(captured, 6);
+        copies.find_droppable(many * page, 5);
+        copies.drop();
+        EXPECT_EQ(copies.dropped_bytes() / page, many - header - captured.size());
+        for (u64 p = header; p < many; ++p) {
+            ASSERT_EQ(base[p * page] == std::byte{1}, (p - header) % every == 0) << p;
+        }
+        store(header, many);
+        copies.find_droppable(many * page, 6);
+        copies.drop();
+        for (u64 p = header; p < many; ++p) ASSERT_EQ(base[p * page], std::byte{0}) << p;
+    }
+}
+
+TEST_F(many_private_pages, a_boundary_drops_some_while_there_is_room_and_all_when_there_is_none) {
+    for (const u64 over : {0, 1}) {
+        constexpr u64 some = 256;
+        store(header, header + 600);
+        private_pages copies(base, many * page, fd, (600 - over) * page);
+        copies.begin_if_needed(many * page, 5);
+        copies.find_droppable(many * page, 5);
+        EXPECT_EQ(copies.is_over_budget(), over == 1);
+        copies.drop();
+        EXPECT_EQ(copies.dropped_bytes() / page, over == 1 ? 600 : some);
+    }
+}
+
+TEST_F(many_private_pages, how_much_is_too_much) {
+    constexpr u64 budget = 64;  // pages
+    private_pages copies(base, many * page, fd, budget * page);
+    copies.begin_if_needed(many * page, 5);
+    for (u64 n = 1; n < 80; ++n) {
+        store(header, header + n);
+        copies.find_droppable(many * page, 0);
+        EXPECT_EQ(copies.bytes(), n * page);
+        EXPECT_EQ(copies.wants_room(), n > budget / 4 * 3) << n;
+        EXPECT_EQ(copies.is_over_budget(), n > budget) << n;
+        EXPECT_EQ(copies.is_far_over_budget(), n > budget / 8 * 9) << n;
+    }
+    const u64 line = (header + 100) * lines_of_page;
+    for (const u64 epoch : {6, 6, 7}) {
+        copies.captured({&line, 1}, epoch);
+        EXPECT_EQ(copies.bytes(), 80 * page) << "a page is counted when it is first captured";
+    }
+}
+
+/// Half of the least of what the machine has and what the groups of this process may take.
+u64 expected_budget() {
+    u64 least = static_cast<u64>(::sysconf(_SC_PHYS_PAGES)) * page;
+    std::ifstream groups("/proc/self/cgroup");
+    for (std::string line; std::getline(groups, line);) {
+        std::istringstream parts(line);
+        std::string number, controllers, path;
+        std::getline(parts, number, ':');
+        std::getline(parts, controllers, ':');
+        std::getline(parts, path);
+        const bool new_kind = number == "0" && controllers.empty();
+        if (!new_kind && controllers != "memory") continue;
+        const std::filesystem::path root = new_kind ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+        std::filesystem::path group = root;
+        std::vector<std::filesystem::path> all{root};
+        for (const auto& name : std::filesystem::path(path).relative_path()) {
+            all.push_back(group /= name);
+        }
+        for (const auto& g : all) {
+            std::ifstream in(g / (new_kind ? "memory.max" : "memory.limit_in_bytes"));
+            u64 limit = 0;
+            if (in >> limit) least = std::min(least, limit);
+        }
+    }
+    return least / 2;
+}
+
+TEST(memory_budget, is_half_of_what_the_process_may_use) {
+    EXPECT_EQ(default_memory_budget(), expected_budget());
+    EXPECT_GT(default_memory_budget(), 0U);
 }
 
 }  // namespace

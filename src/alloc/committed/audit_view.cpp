@@ -1,5 +1,7 @@
 #include "alloc/committed/audit_view.hpp"
 
+#include <algorithm>
+
 namespace hf::committed {
 
 std::optional<audit_view::bounds> view::look_at(const segment& s, bool, audit_report& report) {
@@ -43,9 +45,8 @@ void view::check_run(const segment& s, u64 page, const page_run& run, audit_repo
 void view::check_bits(const heap_span& s, u64 page, u32 used, audit_report& report) const {
     for (u64 w = 0; w < bit_words; ++w) {
         const u64 at = bits_of(s, page) + 8 * w;
-        const u64 may_be = 64 * (w + 1) <= used ? ~u64{0}
-                           : 64 * w < used      ? ~(~u64{0} << (used % 64))
-                                                : 0;
+        const u64 here = used - std::min<u64>(used, 64 * w);
+        const u64 may_be = here >= 64 ? ~u64{0} : ~(~u64{0} << here);
         if ((read(at) & ~may_be) == 0) continue;
         report.add(at, "blocks are marked as handed out where there are none");
         return;

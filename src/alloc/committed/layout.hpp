@@ -38,6 +38,12 @@ static_assert(sizeof(segment_header) == line_size);
     return first_bits(pages) + pages * bit_words * 8;
 }
 [[nodiscard]] constexpr u64 own_pages(u64 pages) noexcept { return pages_of(own_bytes(pages)); }
+/// Pages of the smallest segment that has so many to hand out.
+[[nodiscard]] constexpr u64 pages_around(u64 pages) noexcept {
+    u64 all = pages + own_pages(pages);
+    while (all - own_pages(all) < pages) ++all;
+    return all;
+}
 
 /// Offset of the word of a page.
 [[nodiscard]] constexpr u64 descriptor_of(const heap_span& s, u64 page) noexcept {
@@ -48,13 +54,7 @@ static_assert(sizeof(segment_header) == line_size);
     return s.offset + first_bits(s.pages) + page * bit_words * 8;
 }
 
-static_assert(slab_blocks(0) == bit_words * 64);
-static_assert([] {
-    for (u32 c = 0; c < block_classes; ++c) {
-        if (slab_blocks(c) > bit_words * 64) return false;
-    }
-    return true;
-}());
+static_assert(slab_blocks(0) == bit_words * 64);  // no class has more
 
 /// The descriptors of a region's segments (geometry.hpp, descriptor_reader).
 struct descriptors {
@@ -66,8 +66,9 @@ struct descriptors {
     [[nodiscard]] page_run run_at(const heap_span& s, u64 page) const noexcept {
         const u64 value = read(s, page);
         if (value != 0) return page_run::unpack(value);
-        u64 end = page + 1;
-        while (end < s.pages && read(s, end) == 0) ++end;
+        u64 end = page;
+        do ++end;
+        while (end < s.pages && read(s, end) == 0);
         return {page_use::free, 0, end - page};
     }
     [[nodiscard]] u64 read(const heap_span& s, u64 page) const noexcept {

@@ -120,7 +120,7 @@ void page_space::give_back(u64 offset, u64 pages) {
 result<u64> page_space::take_grown(u64 pages) {
     const std::lock_guard guard(mutex_);
     if (u64 offset = take_locked(pages)) return offset;  // another thread was first
-    auto grown = grow_heap(region_, pages + own_pages(pages + 64) + 1);
+    auto grown = grow_heap(region_, pages_around(pages));
     if (!grown) return tl::unexpected(grown.error());
     write_header(*grown);
     if (auto done = index(add_segment(*grown)); !done) return tl::unexpected(done.error());

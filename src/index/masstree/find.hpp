@@ -194,11 +194,9 @@ inline auto masstree<D>::lock_leaf(operation& op, node* root, u64 slice, descent
             n->version.unlock();
             if (gone) break;
             n = at<leaf>(next);
-            v = stable(n);
-            if (is_deleted(v) || !is_leaf(v)) break;
             // Not known to be split since it was reached, but it may have been before: look right
-            // again.
-            v ^= version_word::split_field;
+            // again. No node's word has all of the flags.
+            v = version_word::flags;
         }
     }
 }

@@ -47,7 +47,7 @@ class key_cursor {
     /// What follows the current slice.
     [[nodiscard]] std::string_view rest() const noexcept {
         const std::size_t at = (depth_ + 1) * slice_size;
-        return at < key_.size() ? key_.substr(at) : std::string_view{};
+        return key_.substr(std::min(at, key_.size()));
     }
     /// Goes on to the next layer; only where length_class() is `longer`.
     void descend() noexcept {

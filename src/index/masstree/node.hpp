@@ -66,8 +66,9 @@ struct interior : node {
     [[nodiscard]] unsigned child_index(u64 slice) const noexcept {
         const u64 n = load(count);
         unsigned i = 0;
-        for (unsigned k = 0; k < width; ++k) {
-            i += static_cast<unsigned>(k < n) & static_cast<unsigned>(load(keys[k]) <= slice);
+        unsigned k = 0;
+        for (const word& key : keys) {
+            i += static_cast<unsigned>(k++ < n) & static_cast<unsigned>(load(key) <= slice);
         }
         return i;
     }

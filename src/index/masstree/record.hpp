@@ -14,6 +14,7 @@
 #include "base/bits.hpp"
 #include "index/masstree/key.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -45,15 +46,18 @@ struct record {
 };
 static_assert(sizeof(record) == 8);
 
+/// What a record has of its key.
+[[nodiscard]] inline std::string_view tail_of(std::string_view key) noexcept {
+    return key.substr(std::min<std::size_t>(key.size(), slice_size));
+}
+
 [[nodiscard]] inline u64 record_payload(std::string_view key, u64 value_size) noexcept {
-    const u64 tail = key.size() > slice_size ? key.size() - slice_size : 0;
-    return sizeof(record) + value_size + tail;
+    return sizeof(record) + value_size + tail_of(key).size();
 }
 
 /// Fills everything but the value's bytes.
 inline void init_record(record* r, std::string_view key, u64 value_size) noexcept {
-    const std::string_view tail =
-        key.size() > slice_size ? key.substr(slice_size) : std::string_view{};
+    const std::string_view tail = tail_of(key);
     r->value_size = static_cast<u32>(value_size);
     r->tail_size = static_cast<u16>(tail.size());
     r->zero = 0;

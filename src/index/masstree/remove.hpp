@@ -79,9 +79,8 @@ bool masstree<D>::gather_removal(operation& op, removal& r, node* root, descent&
     }
     if (r.fork == nullptr) return true;
     const auto lock_neighbour = [&](leaf* other) {
-        if (other == nullptr || !other->version.try_lock(generation_)) return false;
-        const u64 v = other->version.load();
-        if (is_deleted(v) || !is_leaf(v)) {
+        if (!other->version.try_lock(generation_)) return false;
+        if (is_deleted(other->version.load())) {
             other->version.unlock();
             return false;
         }
@@ -90,6 +89,7 @@ bool masstree<D>::gather_removal(operation& op, removal& r, node* root, descent&
     };
     if (low > 0) {
         u64 v = 0;
+        // Not nullptr, and another leaf than the root: n keeps the layer.
         leaf* left = reach_leaf(root, low - 1, v, nullptr);
         if (!lock_neighbour(left)) {
             r.unlock_all_but_empty();
@@ -205,7 +205,7 @@ auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent
         const perm p(load(u->order));
         const int slot = find_slot(*u, p, key.slice(), longer);
         const u64 value = slot < 0 ? 0 : load(u->values[static_cast<unsigned>(slot)]);
-        if (slot < 0 || !value_word::is_layer(value)) {
+        if (!value_word::is_layer(value)) {
             u->version.unlock();
             return nullptr;
         }
@@ -220,8 +220,7 @@ auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent
             u->version.unlock();
             return nullptr;
         }
-        const u64 v = below->version.load();
-        bool drop = is_leaf(v) && !is_deleted(v);
+        bool drop = is_leaf(below->version.load());  // not deleted: u, which names it, is locked
         if (drop) {
             adapter_.arrive(op, *below);
             drop = perm(load(below->order)).size() == 0;

@@ -104,9 +104,11 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
             s.visited = true;
             if (!visit(std::string_view(s.key), found->value())) return walk::stopped;
         }
-        // Passed: everything up to this leaf's last slice. Slices never straddle leaves (M2).
-        if (snap.count > 0 && (!at_bound || snap.entries[snap.count - 1].slice >= bound_slice)) {
-            position = snap.entries[snap.count - 1].slice;
+        // Passed: everything up to this leaf's last slice. Slices never straddle leaves (M2). But
+        // the leaf may have been read again, and have lost what was visited: there is no way back.
+        const u64 last = snap.count > 0 ? snap.entries[snap.count - 1].slice : 0;
+        if (snap.count > 0 && last >= position) {
+            position = last;
             any_passed = true;
             at_bound = false;
         }
@@ -145,8 +147,7 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
     namespace value_word = masstree_detail::value_word;
     const std::size_t prefix = s.key.size();
     const u64 bound_slice = bounded ? masstree_detail::slice_of(bound) : ~u64{0};
-    const unsigned bound_class =
-        !bounded || bound.size() > 8 ? longer : static_cast<unsigned>(bound.size());
+    const unsigned bound_class = bound.size() > 8 ? longer : static_cast<unsigned>(bound.size());
     u64 position = bound_slice;
     bool passed = false;  // entries at or above `position` are done
     for (;;) {
@@ -170,10 +171,9 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
             s.key.resize(prefix);
             masstree_detail::append_slice(s.key, e.slice, e.length_class);
             if (value_word::is_layer(e.value)) {
-                const bool inside = on_bound && bound.size() > 8;
                 const walk w =
-                    scan_layer_backward(op, at<node>(target), s, inside,
-                                        inside ? bound.substr(8) : std::string_view{}, visit);
+                    scan_layer_backward(op, at<node>(target), s, on_bound,
+                                        on_bound ? bound.substr(8) : std::string_view{}, visit);
                 if (w != walk::done) return w;
                 continue;
             }

@@ -44,7 +44,7 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
             path.depth = 0;
             node* n = root;
             u64 v = stable(n);
-            while (!is_leaf(v) && !is_deleted(v) && n != child) {
+            while (!is_leaf(v) && !is_deleted(v)) {
                 auto* in = static_cast<interior*>(n);
                 const u64 next = load(in->children[in->child_index(slice)]);
                 if (in->version.changed(v)) break;
@@ -83,7 +83,7 @@ template <any_discipline D>
 result<void> masstree<D>::get_nodes(operation& op, split_plan& plan) {
     const unsigned full = plan.top_is_root_and_full ? plan.count : plan.count - 1;
     for (unsigned i = 0; i < full; ++i) {
-        const bool is_root = plan.top_is_root_and_full && i + 1 == plan.count;
+        const bool is_root = i + 1 == plan.count;  // a last one with room is not among them
         for (unsigned k = 0; k < (is_root ? 2U : 1U); ++k) {
             node* made = nullptr;
             result<void> failed;
@@ -151,7 +151,7 @@ result<void> masstree<D>::split_in_place(operation& op, leaf& n, node* root, des
             if (p.key_count() < interior_width) {
                 insert_child(p, separator, right);
             } else {
-                const bool is_root = plan.top_is_root_and_full && i + 1 == plan.count;
+                const bool is_root = i + 1 == plan.count;  // full and last
                 if (is_root) {
                     node* left = plan.take();
                     // become_parent() below needs the old contents moved first.

@@ -113,6 +113,17 @@ TEST(leaf_hints, a_bucket_keeps_five_and_the_sixth_takes_the_place_of_one) {
     EXPECT_EQ(h.find(n).leaf, leaf_in(n + 1));
 }
 
+TEST(leaf_hints, those_of_a_bucket_give_way_in_turn) {
+    const auto made_h = leaf_hints::make(0);
+    leaf_hints& h = *made_h;
+    constexpr u64 many = 3000;
+    for (u64 n = 0; n < many; ++n) note(h, n, leaf_in(n + 1));
+    // Each bucket has its latest five: whatever is left is younger than whatever is gone.
+    u64 kept = 0;
+    for (u64 n = many / 2; n < many; ++n) kept += h.find(n).leaf == leaf_in(n + 1) ? 1U : 0U;
+    EXPECT_EQ(kept, 5 * h.buckets()) << "an older one has stayed";
+}
+
 TEST(leaf_hints, buckets_grow_with_the_region_and_never_become_fewer) {
     const auto made_h = leaf_hints::make(budget);
     leaf_hints& h = *made_h;

@@ -115,23 +115,6 @@ inline void begin_permutation(durable_leaf& n, lane& l, u64 epoch) {
     return ~leaf_permutation(word_at_start).used() & ((1U << durable_leaf::width) - 1);
 }
 
-/// Whether a rollback to the start of `epoch` would restore the value of `slot`, or leave the slot
-/// unused (V1).
-[[nodiscard]] inline bool is_covered(const durable_leaf& n, u64 epoch, unsigned slot) noexcept {
-    const auto logs_it = [&](u64 w) {
-        return log_word::is_log(w) && log_word::low_epoch(w) == (epoch & 0xffff) &&
-               log_word::slot_in_line(w) == slot % slots_per_line;
-    };
-    const unsigned spare = free_at_start(n, epoch);
-    if ((spare >> slot & 1) != 0) return true;
-    const unsigned line = slot / slots_per_line;
-    if (logs_it(load(line == 0 ? n.value_log_0 : n.value_log_1))) return true;
-    for (unsigned s = line * slots_per_line; s < (line + 1) * slots_per_line; ++s) {
-        if ((spare >> s & 1) != 0 && logs_it(load(n.values[s]))) return true;
-    }
-    return false;
-}
-
 /// Logs the value of `slot` in its line (V1). False: no room, the leaf must go to the external log.
 [[nodiscard]] inline bool log_value(durable_leaf& n, lane& l, u64 epoch, unsigned slot) {
     HF_ASSERT(same_upper(load(n.node_epoch), epoch), "V3: logs have the upper bits of line 0");

@@ -1,0 +1,10 @@
+// targets/upgrade_case.hpp: the opening of a region of older formats, which upgrades it.
+#pragma once
+
+#include "crashlab/targets/target.hpp"
+
+namespace hf::lab {
+
+[[nodiscard]] target_description upgrade_case();
+
+}  // namespace hf::lab

@@ -1,0 +1,82 @@
+// tests/epoch/held_up.hpp: full disks, bases that stand still, and those who wait for them.
+#pragma once
+
+#include "journal/copy_gate.hpp"
+#include "must.hpp"
+#include "recovery/redo.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <future>
+#include <thread>
+#include <utility>
+
+namespace hf::test {
+
+/// Asks again and again, for ten seconds at most.
+template <class Predicate>
+[[nodiscard]] bool comes_true(Predicate&& what) {
+    for (int tries = 0; tries < 10'000; ++tries) {
+        if (what()) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+}
+
+/// Somebody who waits in another thread.
+class waiting {
+   public:
+    template <class Work>
+    explicit waiting(Work work) : done_(std::async(std::launch::async, std::move(work))) {}
+    [[nodiscard]] bool still() const {
+        return done_.wait_for(std::chrono::milliseconds(20)) == std::future_status::timeout;
+    }
+    [[nodiscard]] bool ends() const {
+        return done_.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+    }
+
+   private:
+    std::future<void> done_;
+};
+
+/// As long as it lives, this process can write nothing behind the first 4 KiB of a file.
+class full_disk {
+   public:
+    full_disk() {
+        std::signal(SIGXFSZ, SIG_IGN);
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit none{4096, before_.rlim_max};
+        EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+    }
+    full_disk(const full_disk&) = delete;
+    full_disk& operator=(const full_disk&) = delete;
+    ~full_disk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+   private:
+    rlimit before_{};
+};
+
+/// As long as it lives nothing is applied to the base, as while a copy is made.
+class held_base {
+   public:
+    explicit held_base(const std::filesystem::path& region) {
+        fd_ = ::open((detail::journal_path(region)).c_str(), O_RDWR | O_CLOEXEC);
+        EXPECT_GE(fd_, 0);
+        must(journal::copy_gate(fd_).hold());
+    }
+    held_base(const held_base&) = delete;
+    held_base& operator=(const held_base&) = delete;
+    ~held_base() { ::close(fd_); }
+
+   private:
+    int fd_ = -1;
+};
+
+}  // namespace hf::test

@@ -1,0 +1,205 @@
+// The in-cache-line logs of a leaf: whatever was done to it in an epoch, what its own words say, or
+// the external log, brings back the epoch's start; over the wrap of the low 16 bits, too.
+#include "base/random.hpp"
+#include "index/masstree/tree_fixture.hpp"
+#include "support/effort.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+
+namespace hf::test {
+namespace {
+
+using namespace masstree_detail;
+
+/// A leaf in a region, and what it was like when the epoch began.
+class logged_leaf : public ::testing::Test {
+   protected:
+    static constexpr unsigned width = durable_leaf::width;
+
+    void start(u64 first_epoch) {
+        engine_options o;
+        o.epochs.epoch = std::chrono::microseconds(0);
+        o.background_pass = false;
+        o.file.first_epoch = first_epoch;
+        e_.emplace(file_.path(), o);
+        hooks_.emplace(e_->machine().memory());
+        operation op(e_->checkpoint());
+        const u64 offset = must(e_->machine().memory().allocate(op, node_payload));
+        leaf_ = object_at<durable_leaf>(e_->tree().base(), offset);
+        std::memset(static_cast<void*>(leaf_), 0, sizeof *leaf_);
+        leaf_->version.init(true, 0);
+        store(leaf_->order, leaf_permutation::empty().word());
+        hooks_->fresh_leaf(op, *leaf_);
+        store(leaf_->log_epoch, 0);  // so that its own logs count
+        remember();
+    }
+    void remember() {
+        order_ = load(leaf_->order);
+        for (unsigned s = 0; s < width; ++s) values_[s] = load(leaf_->values[s]);
+    }
+    u64 some_value() { return value_word::of_record(16 * (1 + r_.below(u64{1} << 40))); }
+
+    void change(operation& op) {
+        durable_leaf& n = *leaf_;
+        const leaf_permutation p(load(n.order));
+        const u64 dice = r_.below(10);
+        leaf_->version.lock(0);
+        if (dice < 5 && p.size() > 0) {
+            const unsigned s = p.slot(static_cast<unsigned>(r_.below(p.size())));
+            const u64 old_log[2] = {load(n.value_log_0), load(n.value_log_1)};
+            const u64 old_inserts = n.version.load() & version_lock::marks;
+            must(hooks_->before_value_change(op, n, s));
+            // A log in a spare slot is a change of a slot: readers are told.
+            const bool spare_log = load(n.log_epoch) != op.epoch() && old_inserts == 0 &&
+                                   (n.version.load() & version_lock::inserting) != 0;
+            if (spare_log) {
+                EXPECT_EQ(old_log[s / slots_per_line], load(value_log(n, s / slots_per_line)));
+                ++spare_logs_;
+            }
+            const u64 value = some_value();
+            store(n.values[s],
+                  r_.below(4) == 0 ? value_word::of_layer(value_word::offset(value)) : value);
+        } else if (dice < 7 && p.size() > 0) {
+            must(hooks_->before_removal(op, n));
+            store(n.order, p.removed(static_cast<unsigned>(r_.below(p.size()))).word());
+        } else if (!p.full()) {
+            const unsigned s = must(hooks_->choose_slot_for_insert(op, n, p));
+            ASSERT_EQ(p.used() >> s & 1, 0U);
+            store(n.values[s], some_value());
+            store(n.order, p.inserted(static_cast<unsigned>(r_.below(p.size() + 1)), s).word());
+        }
+        leaf_->version.unlock();
+    }
+
+    /// Were the power to go now, with all lines written.
+    void expect_recovery(operation& op) {
+        const u64 e = op.epoch();
+        if (load(leaf_->log_epoch) == e) {
+            ++externally_logged_;
+            return;  // the external log's work
+        }
+        failed_set failed;
+        failed.add(e);
+        alignas(line_size) std::array<std::byte, 5 * line_size> bytes;
+        auto& copy = *reinterpret_cast<durable_leaf*>(bytes.data() + 16);
+        std::memcpy(static_cast<void*>(&copy), static_cast<const void*>(leaf_), sizeof copy);
+        const bool changed = load(copy.order) != order_ || has_other_values(copy);
+        if (changed) {
+            ASSERT_TRUE(needs_recovery(copy, failed));
+        }
+        settle(copy, op.my_lane(), failed, e + 1);
+        ASSERT_FALSE(needs_recovery(copy, failed));
+        ASSERT_EQ(load(copy.order), order_);
+        ASSERT_FALSE(has_other_values(copy));
+        failed_set others;  // an epoch before and behind: not its business
+        others.add(e + 1);
+        ASSERT_EQ(needs_recovery(copy, others), load(copy.node_epoch) == e + 1);
+        ++recovered_;
+    }
+    [[nodiscard]] bool has_other_values(const durable_leaf& n) const {
+        const unsigned used = leaf_permutation(order_).used();
+        for (unsigned s = 0; s < width; ++s) {
+            if ((used >> s & 1) != 0 && load(n.values[s]) != values_[s]) return true;
+        }
+        return false;
+    }
+
+    void live(unsigned epochs) {
+        for (unsigned i = 0; i < epochs; ++i) {
+            {
+                operation op(e_->checkpoint());
+                remember();
+                const u64 count = r_.below(6);
+                for (u64 k = 0; k < count; ++k) {
+                    change(op);
+                    expect_recovery(op);
+                    if (HasFailure()) FAIL() << "epoch " << op.epoch() << ", change " << k;
+                }
+            }
+            e_->epochs().end_epoch();
+        }
+    }
+
+    scratch_file file_;
+    std::optional<test_engine<incll_discipline>> e_;
+    std::optional<incll_adapter> hooks_;
+    durable_leaf* leaf_ = nullptr;
+    xoshiro256ss r_{7};
+    u64 order_ = 0;
+    std::array<u64, width> values_{};
+    unsigned recovered_ = 0;
+    unsigned externally_logged_ = 0;
+    unsigned spare_logs_ = 0;
+};
+
+TEST_F(logged_leaf, comes_back_as_it_was_when_the_epoch_began) {
+    start(1);
+    live(scaled(3000));
+    // Most changes do without the external log.
+    EXPECT_GT(recovered_, externally_logged_);
+    EXPECT_GT(spare_logs_, recovered_ / 50);
+}
+
+TEST_F(logged_leaf, comes_back_where_the_low_bits_of_the_epoch_begin_anew) {
+    for (u64 first = 65536 - 40; first < 65536; first += 9) {
+        start(first);
+        live(60);
+        if (HasFailure()) return;
+        hooks_.reset();
+        e_.reset();
+        std::filesystem::remove(file_.path());
+    }
+}
+
+// Stamps of line 0 that are not of the failed epoch, logs of it in each place, of each slot.
+TEST_F(logged_leaf, finds_each_slots_old_value_wherever_its_log_lies) {
+    start(100);
+    operation op(e_->checkpoint());
+    for (const u64 e : {u64{99}, u64{65535}, u64{65536}}) {
+        failed_set failed;
+        failed.add(e);
+        for (unsigned s = 0; s < width; ++s) {
+            const unsigned line = s / slots_per_line;
+            for (unsigned place = 0; place <= slots_per_line; ++place) {
+                const unsigned spare = line * slots_per_line + place;  // place 7: the line's own
+                if (spare == s) continue;
+                const bool own = place == slots_per_line;
+                durable_leaf& n = *leaf_;
+                leaf_permutation p = leaf_permutation::sorted(width);
+                if (!own) p = p.removed(spare);
+                store(n.order, p.word());
+                store(n.permutation_log, 0);
+                store(n.node_epoch, e & ~u64{0xffff});
+                for (unsigned i = 0; i < width; ++i) {
+                    store(n.values[i], value_word::of_record(16 * (i + 1)));
+                }
+                store(n.value_log_0, log_word::stamp(e - 1));
+                store(n.value_log_1, log_word::stamp(e - 1));
+                if (e % 65536 == 0) store(n.node_epoch, e);
+                if (e % 65536 == 0) store(n.permutation_log, p.word());
+                const u64 old = value_word::of_layer(4096 + 16 * s);
+                store(own ? value_log(n, line) : n.values[spare],
+                      log_word::make(e, s % slots_per_line, old));
+                ASSERT_TRUE(needs_recovery(n, failed)) << e << " " << s << " " << place;
+                recover(n, op.my_lane(), failed, e + 1);
+                for (unsigned i = 0; i < width; ++i) {
+                    if (!own && i == spare) {
+                        ASSERT_EQ(load(n.values[i]), log_word::cleared);
+                    } else {
+                        ASSERT_EQ(load(n.values[i]),
+                                  i == s ? old : value_word::of_record(16 * (i + 1)))
+                            << e << " " << s << " " << place << " " << i;
+                    }
+                }
+                ASSERT_EQ(load(n.order), p.word());
+                ASSERT_EQ(load(n.node_epoch), e + 1);
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace hf::test

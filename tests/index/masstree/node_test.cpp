@@ -1,0 +1,122 @@
+// The small parts of the tree, by themselves: keys as slices, records, interior nodes.
+#include "index/masstree/node.hpp"
+
+#include "index/masstree/key.hpp"
+#include "index/masstree/record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hf::test {
+namespace {
+
+using masstree_detail::interior;
+using masstree_detail::key_cursor;
+using masstree_detail::record;
+
+std::string counted(std::size_t n) {
+    std::string out;
+    for (std::size_t i = 0; i < n; ++i) out.push_back(static_cast<char>('A' + i));
+    return out;
+}
+
+TEST(key_cursor, gives_the_key_piece_by_piece_whatever_its_length) {
+    for (std::size_t size = 0; size <= 33; ++size) {
+        SCOPED_TRACE(size);
+        // Not behind a longer string: what lies beyond the key must not be looked at.
+        const auto bytes = std::make_unique<char[]>(size);
+        const std::string key = counted(size);
+        std::copy(key.begin(), key.end(), bytes.get());
+        key_cursor at(std::string_view(bytes.get(), size));
+        for (std::size_t first = 0;; first += 8) {
+            const std::size_t left = size - first;
+            const std::string piece = key.substr(first, 8);
+            u64 slice = 0;
+            for (std::size_t i = 0; i < 8; ++i) {
+                slice = slice << 8 | (i < piece.size() ? static_cast<unsigned char>(piece[i]) : 0U);
+            }
+            EXPECT_EQ(at.slice(), slice);
+            EXPECT_EQ(at.depth(), first / 8);
+            EXPECT_EQ(at.length_class(), left > 8 ? masstree_detail::longer : left);
+            EXPECT_EQ(at.rest(), left > 8 ? key.substr(first + 8) : "");
+            EXPECT_EQ(at.whole(), key);
+            std::string again;
+            masstree_detail::append_slice(again, slice, at.length_class());
+            EXPECT_EQ(again, piece);
+            if (left <= 8) break;
+            at.descend();
+        }
+        at.rewind();
+        EXPECT_EQ(at.depth(), 0U);
+        EXPECT_EQ(at.slice(), masstree_detail::slice_of(key));
+    }
+}
+
+TEST(record, takes_as_many_bytes_as_it_says_and_has_the_key_from_the_ninth_byte_on) {
+    for (std::size_t size = 0; size <= 33; ++size) {
+        for (const std::size_t value : {0U, 1U, 40U}) {
+            const std::string key = counted(size);
+            const u64 payload = masstree_detail::record_payload(key, value);
+            EXPECT_EQ(payload, sizeof(record) + value + (size < 8 ? 0 : size - 8));
+            std::vector<u64> room(payload / 8 + 1, ~u64{0});
+            auto* r = reinterpret_cast<record*>(room.data());
+            masstree_detail::init_record(r, key, value);
+            EXPECT_EQ(r->payload(), payload);
+            EXPECT_EQ(r->zero, 0U);
+            EXPECT_EQ(r->value().size(), value);
+            EXPECT_EQ(r->tail(), size < 8 ? "" : key.substr(8));
+            EXPECT_EQ(static_cast<void*>(r->bytes()), static_cast<void*>(room.data() + 1));
+        }
+    }
+}
+
+TEST(record, knows_its_own_key_from_any_layer) {
+    const std::string key = counted(30);
+    std::vector<u64> room(16);
+    auto* r = reinterpret_cast<record*>(room.data());
+    masstree_detail::init_record(r, key, 3);
+    for (key_cursor at(key); at.length_class() == masstree_detail::longer; at.descend()) {
+        EXPECT_TRUE(r->rest_equals(at));
+        for (const std::string& other :
+             {key + "x", key.substr(0, 29), key.substr(0, 29) + "x", key + '\0'}) {
+            key_cursor beside(other);
+            beside.rewind(at.depth());
+            EXPECT_FALSE(r->rest_equals(beside)) << other;
+        }
+    }
+}
+
+TEST(interior, leads_to_the_child_whose_range_has_the_slice) {
+    for (unsigned count = 0; count <= interior::width; ++count) {
+        interior n{};
+        masstree_detail::store(n.count, count);
+        // The places behind the last key hold what was there once.
+        for (unsigned k = 0; k < interior::width; ++k) {
+            masstree_detail::store(n.keys[k], k < count ? 10 * (k + 1) : 1);
+        }
+        EXPECT_EQ(n.key_count(), count);
+        for (u64 slice = 0; slice <= 10 * (interior::width + 1); ++slice) {
+            EXPECT_EQ(n.child_index(slice), std::min<u64>(slice / 10, count)) << slice;
+        }
+        EXPECT_EQ(n.child_index(~u64{0}), count);
+    }
+}
+
+TEST(length_classes, of_one_slot_change_and_those_of_the_others_stay) {
+    for (unsigned s = 0; s < 15; ++s) {
+        for (unsigned c = 0; c <= masstree_detail::longer; ++c) {
+            const u64 before = 0x0123456789012345;
+            const u64 after = masstree_detail::with_length_class(before, s, c);
+            for (unsigned other = 0; other < 15; ++other) {
+                EXPECT_EQ(masstree_detail::length_class(after, other),
+                          other == s ? c : masstree_detail::length_class(before, other));
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace hf::test

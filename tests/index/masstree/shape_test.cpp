@@ -1,0 +1,420 @@
+// Splits and removals, step by step: every place of a full node, every order of removal, every step
+// that may fail, and other threads between two steps.
+#include "base/random.hpp"
+#include "index/masstree/scripted_tree.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <thread>
+
+namespace hf::test {
+namespace {
+
+using masstree_detail::interior;
+using masstree_detail::load;
+using masstree_detail::node;
+using masstree_detail::transient_leaf;
+using masstree_detail::version_word;
+
+class tree_shape : public ::testing::Test {
+   protected:
+    tree_shape() : e_("", options()) { the_script = {}; }
+    ~tree_shape() override { the_script = {}; }
+
+    static engine_options options() {
+        engine_options o;
+        o.epochs.epoch = std::chrono::microseconds(0);
+        o.background_pass = false;
+        return o;
+    }
+    static std::string key(u64 n) {
+        const u64 big = __builtin_bswap64(n);
+        return {reinterpret_cast<const char*>(&big), 8};
+    }
+
+    result<void> try_put(const std::string& k, const std::string& value) {
+        operation op(e_.checkpoint());
+        const u64 r = must(tree().make_record(op, k, value));
+        auto done =
+            tree().update(op, k, [&](const auto*) { return decision{decision::action::store, r}; });
+        if (done) {
+            model_[k] = value;
+            return {};
+        }
+        tree().drop_record(op, r);
+        return tl::unexpected(done.error());
+    }
+    result<void> try_remove(const std::string& k) {
+        operation op(e_.checkpoint());
+        auto done = tree().update(op, k, [&](const auto* old) {
+            return decision{old ? decision::action::erase : decision::action::keep, 0};
+        });
+        if (!done) return tl::unexpected(done.error());
+        EXPECT_EQ(done->changed, model_.erase(k) == 1);
+        return {};
+    }
+    void put(const std::string& k) { must(try_put(k, "v" + std::to_string(++values_))); }
+    void remove(const std::string& k) { must(try_remove(k)); }
+    void remove_all() {
+        while (!model_.empty()) remove(model_.begin()->first);
+    }
+
+    masstree<scripted_discipline>& tree() { return e_.tree(); }
+    template <class T = node>
+    T& at(u64 offset) {
+        return *object_at<T>(tree().base(), offset);
+    }
+    u64 generation() { return version_lock::generation_bits(e_.machine().generation()); }
+
+    /// Each node by its offset, layers below included.
+    using picture = std::map<u64, std::array<u64, sizeof(transient_leaf) / 8>>;
+    void see(u64 offset, picture& seen) {
+        auto& words = seen[offset];
+        std::memcpy(words.data(), static_cast<const void*>(&at(offset)), sizeof words);
+        if ((words[0] & version_word::leaf) == 0) {
+            const auto& n = at<interior>(offset);
+            for (unsigned i = 0; i <= n.key_count(); ++i) see(load(n.children[i]), seen);
+            return;
+        }
+        const auto& n = at<transient_leaf>(offset);
+        const masstree_detail::permutation<scripted_leaf::width> p(load(n.order));
+        for (unsigned r = 0; r < p.size(); ++r) {
+            const u64 value = load(n.values[p.slot(r)]);
+            namespace value_word = masstree_detail::value_word;
+            if (value_word::is_layer(value)) see(value_word::offset(value), seen);
+        }
+    }
+    picture see_all() {
+        picture seen;
+        see(tree().root(), seen);
+        return seen;
+    }
+
+    /// The tree is sound, holds what it should, and nobody is at work in it.
+    audit_report expect_sound(bool tidy = true) {
+        EXPECT_EQ(e_.all(),
+                  (std::vector<std::pair<std::string, std::string>>(model_.begin(), model_.end())));
+        audit_report report = audit(e_.machine());
+        EXPECT_TRUE(report.ok()) << report.to_string();
+        EXPECT_EQ(report.tree.records, model_.size());
+        EXPECT_EQ(report.tree.recovered_leaves, 0U);
+        if (tidy) {
+            EXPECT_EQ(report.tree.empty_leaves, 0U);
+            EXPECT_EQ(report.tree.empty_layers, 0U);
+        }
+        for (const auto& [offset, words] : see_all()) {
+            EXPECT_EQ(words[0] & (version_lock::locked | version_lock::marks), 0U);
+        }
+        return report;
+    }
+
+    /// What readers must be told of has changed the version of its node.
+    void expect_told(const picture& before, const picture& now) {
+        for (const auto& [offset, old] : before) {
+            const auto here = now.find(offset);
+            if (here == now.end()) continue;
+            const auto& fresh = here->second;
+            version_word seen;
+            std::memcpy(static_cast<void*>(&seen), &fresh[0], sizeof seen);
+            const bool split = version_word::split_since(old[0], fresh[0]);
+            if (((old[0] ^ fresh[0]) & version_word::leaf) != 0) {
+                EXPECT_TRUE(split) << "a root has turned";
+            } else if ((old[0] & version_word::leaf) == 0) {
+                // Its count, keys and children.
+                if (!std::equal(old.begin() + 2, old.begin() + 3, fresh.begin() + 2) ||
+                    !std::equal(old.begin() + 6, old.end(), fresh.begin() + 6)) {
+                    EXPECT_TRUE(split) << "an interior node has changed";
+                }
+            } else {
+                const auto size = [](const auto& words) { return words[1] & 15; };
+                if (size(fresh) > size(old)) {
+                    EXPECT_TRUE(seen.changed(old[0])) << "an entry has come";
+                }
+                if (size(fresh) + 1 < size(old) || fresh[4] != old[4]) {
+                    EXPECT_TRUE(split) << "entries have gone, or the range has changed";
+                }
+            }
+        }
+    }
+    template <class F>
+    void step(F&& change) {
+        const picture before = see_all();
+        the_script.node_dropped = [&](u64 offset) {
+            EXPECT_EQ(at(offset).version.load() & (version_word::deleted | version_lock::locked),
+                      before.contains(offset) ? version_word::deleted : 0);
+        };
+        change();
+        the_script.node_dropped = {};
+        expect_told(before, see_all());
+        expect_sound();
+    }
+
+    test_engine<scripted_discipline> e_;
+    std::map<std::string, std::string> model_;
+    u64 values_ = 0;
+};
+
+// A run of keys into each gap of trees of one, two, three levels and more: each rank of a full
+// leaf, each child of a full interior node.
+TEST_F(tree_shape, is_sound_after_each_split_wherever_it_happens) {
+    for (const unsigned first : {10U, 41U, 130U}) {
+        for (unsigned gap = 0; gap <= first; gap += first > 100 ? 3 : 1) {
+            for (unsigned i = 1; i <= first; ++i) put(key(u64{i} << 8));
+            for (unsigned i = 1; i <= 14; ++i) {
+                const u64 in_gap = gap % 3 == 0 ? i : gap % 3 == 1 ? 20 - i : (i * 7) % 15 + 20;
+                step([&] { put(key((u64{gap} << 8) + in_gap)); });
+                if (HasFailure()) FAIL() << first << " keys, gap " << gap << ", number " << i;
+            }
+            remove_all();
+            EXPECT_EQ(expect_sound().tree.leaves, 1U);
+        }
+    }
+}
+
+TEST_F(tree_shape, keeps_nodes_full_where_keys_come_in_order) {
+    const auto ceiling = [](u64 n, u64 by) { return (n + by - 1) / by; };
+    for (u64 n = 1; n <= 200; ++n) {
+        put(key(n));
+        const audit_report report = expect_sound();
+        EXPECT_EQ(report.tree.leaves, ceiling(n, scripted_leaf::width)) << n;
+    }
+    // Three of four children stay where a full interior node is divided.
+    const auto figures = audit(e_.machine()).tree;
+    EXPECT_EQ(figures.leaves, 20U);
+    EXPECT_EQ(figures.interiors, 7U + 2U + 1U);
+}
+
+TEST_F(tree_shape, is_sound_after_each_removal_in_whatever_order) {
+    for (unsigned seed = 0; seed < 16; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        xoshiro256ss r(seed + 1);
+        std::vector<std::string> keys;
+        for (unsigned i = 1; i <= 24 + seed * 8; ++i) keys.push_back(key(i));
+        // Layers of one leaf, of more, and below each other.
+        for (unsigned i = 0; i < seed % 4 * 6; ++i) {
+            keys.push_back("layer__1layer__2" + std::to_string(i));
+            keys.push_back("layer__3" + std::to_string(i));
+        }
+        if (seed % 3 == 1) std::reverse(keys.begin(), keys.end());
+        for (const std::string& k : keys) put(k);
+        if (seed % 4 == 2) std::reverse(keys.begin(), keys.end());
+        if (seed % 4 == 3) {
+            for (std::size_t i = keys.size(); i > 1; --i) std::swap(keys[i - 1], keys[r.below(i)]);
+        }
+        for (const std::string& k : keys) {
+            step([&] { remove(k); });
+            if (HasFailure()) return;
+        }
+        const auto figures = audit(e_.machine()).tree;
+        EXPECT_EQ(figures.leaves, 1U);
+        EXPECT_EQ(figures.layers, 1U);
+    }
+}
+
+// Each step that may fail of each kind of change: nothing has changed then, or all has.
+TEST_F(tree_shape, changes_nothing_where_there_is_no_room) {
+    for (unsigned i = 1; i <= 130; ++i) put(key(u64{i} << 8));
+    for (unsigned i = 0; i < 12; ++i) put("layer__1" + std::to_string(i));
+    put("shared__tail____of one");
+    const auto until_it_works = [&](const char* what, auto change) {
+        for (unsigned steps = 0;; ++steps) {
+            ASSERT_LT(steps, 40U) << what;
+            const auto before = model_;
+            the_script.steps_left = steps;
+            the_script.failed = false;
+            const result<void> done = change();
+            the_script.steps_left = ~0U;
+            EXPECT_EQ(model_ != before, done.has_value()) << what;
+            expect_sound(done.has_value() && !the_script.failed);
+            if (HasFailure()) FAIL() << what << ", step " << steps;
+            if (done) return;
+        }
+    };
+    for (unsigned i = 0; i < 60; ++i) {  // into full leaves, into leaves with room, of all heights
+        until_it_works("put", [&] { return try_put(key((u64{i % 20} << 8) + 1 + i / 20), "x"); });
+    }
+    until_it_works("a value", [&] { return try_put(key(256), "other"); });
+    until_it_works("layers", [&] { return try_put("shared__tail____of another", "x"); });
+    until_it_works("removal", [&] { return try_remove(key(256)); });
+}
+
+// What cannot be unlinked for want of room, or because somebody is at work there, stays, empty.
+TEST_F(tree_shape, keeps_an_empty_leaf_that_cannot_be_unlinked) {
+    for (const unsigned leaf : {0U, 1U, 3U, 6U}) {
+        for (const char who : {'l', 'r', 'n'}) {
+            for (unsigned i = 0; i < 100; ++i) put(key(i));
+            const auto leaf_of = [&](unsigned which) {
+                u64 at_leaf = tree().root();
+                while ((at(at_leaf).version.load() & version_word::leaf) == 0) {
+                    at_leaf = load(at<interior>(at_leaf).children[0]);
+                }
+                while (which-- > 0) at_leaf = load(at<transient_leaf>(at_leaf).next);
+                return at_leaf;
+            };
+            if (who == 'l' && leaf == 0) continue;
+            node* const other =
+                who == 'n' ? nullptr : &at(leaf_of(who == 'l' ? leaf - 1 : leaf + 1));
+            for (unsigned i = 1; i < 10; ++i) remove(key(leaf * 10 + i));
+            if (other != nullptr) other->version.lock(generation());
+            if (other == nullptr) the_script.steps_left = 1;  // the removal, not its unlinking
+            remove(key(leaf * 10));
+            the_script.steps_left = ~0U;
+            if (other != nullptr) other->version.unlock();
+            const auto figures = expect_sound(false).tree;
+            // The right neighbour is asked only where the leaf is its parent's first.
+            if (who != 'r') {
+                EXPECT_EQ(figures.empty_leaves, 1U) << leaf << who;
+            }
+            put(key(leaf * 10));
+            remove(key(leaf * 10));
+            expect_sound();
+            remove_all();
+            if (HasFailure()) FAIL() << leaf << who;
+        }
+    }
+}
+
+class layer_removal : public tree_shape {
+   protected:
+    static constexpr const char* prefix = "layer__1layer__2";
+    /// A layer whose only leaf has gone, as another thread finds it before it is taken out.
+    template <class F>
+    void when_it_is_empty(F&& meanwhile) {
+        for (unsigned i = 0; i < 11; ++i) put(prefix + std::to_string(i));
+        for (unsigned i = 0; i < 10; ++i) remove(prefix + std::to_string(i));
+        bool once = true;
+        the_script.node_dropped = [&](u64) {
+            if (std::exchange(once, false)) meanwhile();
+        };
+        const std::string last = prefix + std::to_string(10);
+        {
+            operation op(e_.checkpoint());
+            must(tree().update(op, last, [&](const auto*) {
+                model_.erase(last);
+                return decision{decision::action::erase, 0};
+            }));
+        }
+        the_script.node_dropped = {};
+        EXPECT_FALSE(once);
+    }
+    template <class F>
+    static void in_another_thread(F&& f) {
+        std::thread(std::forward<F>(f)).join();
+    }
+};
+
+TEST_F(layer_removal, leaves_a_layer_that_is_in_use_again) {
+    for (const unsigned count : {1U, 5U, 11U, 40U}) {  // a leaf, and interior nodes
+        when_it_is_empty([&] {
+            in_another_thread([&] {
+                for (unsigned i = 0; i < count; ++i) put(prefix + std::to_string(100 + i));
+            });
+        });
+        expect_sound();
+        remove_all();
+        expect_sound();
+    }
+}
+
+TEST_F(layer_removal, finds_that_another_has_removed_the_layer) {
+    for (const char* then : {"", "layer__1", "layer__1x", "layer__1layer__2x", "layer__0"}) {
+        when_it_is_empty([&] {
+            in_another_thread([&] {
+                put(prefix + std::string("mine"));
+                remove(prefix + std::string("mine"));
+                if (*then != 0) put(then);
+            });
+        });
+        expect_sound();
+        remove_all();
+        expect_sound();
+    }
+}
+
+TEST_F(layer_removal, leaves_a_layer_whose_root_is_locked) {
+    node* held = nullptr;
+    when_it_is_empty([&] {
+        for (const auto& [offset, words] : see_all()) {
+            if (offset != tree().root()) held = &at(offset);  // both layers' roots come by
+            const bool is_empty = (words[0] & version_word::leaf) != 0 && (words[1] & 15) == 0;
+            if (is_empty) break;
+        }
+        held->version.lock(generation());
+    });
+    held->version.unlock();
+    EXPECT_EQ(expect_sound(false).tree.empty_layers, 1U);
+    put(prefix + std::string("x"));
+    remove(prefix + std::string("x"));
+    EXPECT_EQ(expect_sound().tree.layers, 1U);
+}
+
+TEST_F(layer_removal, starts_over_where_the_layer_above_is_gone) {
+    node* above = nullptr;
+    when_it_is_empty([&] {
+        the_script.arrived = [&](transient_leaf& n) {  // the first layer's leaf, on the way down
+            the_script.arrived = {};
+            const masstree_detail::permutation<scripted_leaf::width> p(load(n.order));
+            above = &at(masstree_detail::value_word::offset(load(n.values[p.slot(0)])));
+            above->version.lock(generation());
+            above->version.mark_deleted();
+            above->version.unlock();
+        };
+    });
+    ASSERT_NE(above, nullptr);
+    above->version.lock(generation());
+    above->version.set_flags(version_word::deleted, false);
+    above->version.unlock();
+    expect_sound(false);
+}
+
+TEST_F(layer_removal, marks_the_root_before_it_is_out_of_reach) {
+    put("shared__1");
+    put("shared__2");
+    remove("shared__1");
+    const picture before = see_all();
+    std::vector<node*> roots;
+    for (const auto& [offset, words] : before) {
+        if (offset != tree().root()) roots.push_back(&at(offset));
+    }
+    ASSERT_EQ(roots.size(), 1U);
+    unsigned published = 0;
+    the_script.before_publish = [&](masstree_detail::word&) {
+        const bool deleted = (roots[0]->version.load() & version_word::deleted) != 0;
+        EXPECT_EQ(deleted, published++ == 1);
+    };
+    remove("shared__2");
+    EXPECT_EQ(published, 2U);
+}
+
+// Naive: the place nearest to the wish where slices differ, the left one of two.
+TEST(cut_between_slices, is_where_slices_differ_next_to_the_wish) {
+    struct one {
+        u64 slice;
+    };
+    for (unsigned count = 2; count <= 12; ++count) {
+        for (unsigned steps = 1; steps < 1U << (count - 1); ++steps) {
+            std::array<one, 13> all{};  // one more than there are: never to be cut off
+            for (unsigned i = 1; i < count; ++i) {
+                all[i].slice = all[i - 1].slice + (steps >> (i - 1) & 1);
+            }
+            all[count].slice = all[count - 1].slice + 1;
+            for (const bool appending : {false, true}) {
+                const int wish = static_cast<int>(appending ? count - 1 : (count + 1) / 2);
+                int best = 0;
+                for (int at = 1; at < static_cast<int>(count); ++at) {
+                    if ((steps >> (at - 1) & 1) == 0) continue;
+                    if (best == 0 || std::abs(at - wish) < std::abs(best - wish)) best = at;
+                }
+                ASSERT_EQ(masstree_detail::cut_between_slices(all.data(), count, appending),
+                          static_cast<unsigned>(best))
+                    << count << " " << steps;
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace hf::test

@@ -1,0 +1,124 @@
+// watched_tree.hpp: a transient tree that stops at each step of an operation: at every way from an
+// interior node to a child, at every leaf that it comes to or leaves, at every value that it loads.
+// There a test changes the tree, in the same thread. So "this happens between those two loads" is
+// no matter of luck.
+#pragma once
+
+#include "index/masstree/tree_fixture.hpp"
+
+#include <array>
+#include <functional>
+#include <utility>
+
+namespace hf::test {
+
+/// Where the operation at work is. One thread.
+struct steps {
+    static inline std::function<void()> change;  ///< what happens at the step
+    static inline unsigned left = 0;             ///< steps before it; 0: it is over, or never comes
+    static inline bool writing = false;          ///< only before the first leaf is locked
+    static bool come() {
+        if (left == 0 || --left > 0) return false;
+        change();
+        return true;
+    }
+    static void lock() {
+        if (writing) left = 0;
+    }
+};
+
+struct watched_discipline {
+    using operation = hf::operation;
+    using memory = transient_discipline::memory;
+    static constexpr discipline kind = discipline::transient;
+    static constexpr bool durable = false;
+    static constexpr const char* name = "watched";
+};
+
+struct watched_words {
+    std::array<masstree_detail::word, 15> words;
+    masstree_detail::word& operator[](unsigned i) {
+        steps::come();
+        return words[i];
+    }
+    const masstree_detail::word& operator[](unsigned i) const { return words[i]; }
+};
+
+struct watched_leaf : masstree_detail::node {
+    static constexpr unsigned width = 15;
+    masstree_detail::word order;
+    masstree_detail::word next;
+    masstree_detail::word lengths;
+    masstree_detail::word low_key;
+    std::array<masstree_detail::word, width> keys;
+    watched_words values;
+};
+
+struct watched_interior : masstree_detail::interior {
+    static constexpr u64 nowhere = u64{1} << 62;
+    [[nodiscard]] unsigned child_index(u64 slice) const {
+        const unsigned i = masstree_detail::interior::child_index(slice);
+        const u64 seen = version.load();
+        if (!steps::come() || !version.changed(seen) || key_count() >= width) return i;
+        // A reader with a mixture of counts and keys may get there: behind the last child.
+        masstree_detail::store(const_cast<watched_interior*>(this)->children[width], nowhere);
+        return width;
+    }
+};
+
+class watched_adapter {
+   public:
+    using operation = hf::operation;
+    using leaf = watched_leaf;
+    using interior = watched_interior;
+    using shape = masstree_detail::in_place_shape;
+    using plain = masstree_detail::transient_adapter;
+    using node = masstree_detail::node;
+    using word = masstree_detail::word;
+
+    template <class Memory>
+    explicit watched_adapter(const Memory& /*memory*/) noexcept {}
+
+    static void begin_update(operation& op) noexcept { plain::begin_update(op); }
+    static void arrive(operation& /*op*/, leaf& /*n*/) {
+        steps::lock();
+        steps::come();
+    }
+    static void arrive_taken_over(operation& /*op*/, leaf& /*n*/) {}
+    static void observed(operation& /*op*/, const node& /*n*/) { steps::come(); }
+
+    static void filled(operation& /*op*/, const void* /*record*/, u64 /*bytes*/) noexcept {}
+    static void founded_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
+    static void fresh_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
+    static void fresh_interior(operation& /*op*/, interior& /*n*/) noexcept {}
+    static void turned_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
+    static void turned_interior(operation& /*op*/, interior& /*n*/) noexcept {}
+
+    static result<void> before_value_change(operation& /*op*/, leaf& /*n*/, unsigned /*slot*/) {
+        return {};
+    }
+    static result<void> before_removal(operation& /*op*/, leaf& /*n*/) { return {}; }
+    static result<unsigned> choose_slot_for_insert(operation& /*op*/, leaf& /*n*/,
+                                                   masstree_detail::permutation<leaf::width> p) {
+        return p.slot(p.size());
+    }
+    static result<void> log_nodes(operation& /*op*/, std::span<node* const> /*nodes*/) {
+        return {};
+    }
+    static bool is_logged(operation& /*op*/, const node& /*n*/) noexcept { return true; }
+    static void publish(operation& op, word& w, u64 value) noexcept {
+        plain::publish(op, w, value);
+    }
+    static bool recover_for_audit(operation& /*op*/, leaf& /*n*/) noexcept { return false; }
+    template <class Check>
+    static void audit_leaf(const leaf& /*n*/, Check& /*check*/) noexcept {}
+    template <class Check>
+    static void audit_interior(const interior& /*n*/, Check& /*check*/) noexcept {}
+};
+
+}  // namespace hf::test
+
+template <>
+struct hf::masstree_detail::adapter_of<hf::test::watched_discipline> {
+    using type = hf::test::watched_adapter;
+};
