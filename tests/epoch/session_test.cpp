@@ -213,10 +213,10 @@ TEST_F(session, two_who_end_one_epoch_end_it_once) {
         std::atomic<u64> ended{0};
         std::vector<std::thread> threads;
         const unsigned each = test::scaled(300);
-        for (int t = 0; t < 3; ++t) {
-            threads.emplace_back([&] {
+        for (u64 t = 0; t < 3; ++t) {
+            threads.emplace_back([&, t] {
                 for (unsigned i = 0; i < each; ++i) {
-                    const u64 before = write(0, 'a');
+                    const u64 before = write(t, 'a');
                     epochs_->end_epoch();
                     EXPECT_GT(epochs_->current_epoch(), before);
                     ended.fetch_add(1);
