@@ -3,9 +3,7 @@
 #include "checkpoint/heap/heap.hpp"
 
 #include "base/random.hpp"
-#include "checkpoint/opening.hpp"
-#include "must.hpp"
-#include "scratch.hpp"
+#include "heap_on_tmpfs.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,57 +20,13 @@ namespace {
 
 using test::must;
 
-using durable_heap = heap<incll_discipline>;
-
-class heap_test : public test::on_tmpfs {
+class heap_test : public test::heap_on_tmpfs {
    protected:
-    void open() {
-        close();
-        region_options o;
-        o.initial_size = u64{16} << 20;
-        o.max_size = max_size_;
-        o.flush = flush_policy::always;
-        up_ = checkpointed_region(must(open_region(file, o)));
-        checkpoint_options by_hand;
-        by_hand.epoch = no_clock;
-        opening up(up_, by_hand);
-        up.add(recovery_phase::format, "format", [&]() -> result<void> {
-            if (up_.file().created()) (void)must(format_heap(up_.file()));
-            return {};
-        });
-        up.add(recovery_phase::allocator, "heap", [&] {
-            heap_ = std::make_unique<durable_heap>(up_.checkpoint());
-            return heap_->recover();
-        });
-        must(up.run());
-    }
-    /// Without an orderly end: a crash.
-    void close() {
-        heap_.reset();
-        up_ = {};
-    }
-    u64 allocate(u64 payload) {
-        operation op(up_.checkpoint());
-        op.my_lane().mark_written();
-        if (!is_large(payload)) return must(heap_->allocate(op, payload));
-        const u64 offset = must(heap_->reserve_large(op, payload));
-        heap_->commit_large(op, offset, payload);
-        return offset;
-    }
-    void release(u64 offset, u64 payload) {
-        operation op(up_.checkpoint());
-        op.my_lane().mark_written();
-        heap_->deallocate(op, offset, payload);
-    }
     u64 used() {
         u64 n = 0;
         for (u64 bytes : heap_->usage()) n += bytes;
         return n;
     }
-
-    u64 max_size_ = 0;
-    checkpointed_region up_;
-    std::unique_ptr<durable_heap> heap_;
 };
 
 TEST_F(heap_test, blocks_of_whole_lines_start_on_a_line) {

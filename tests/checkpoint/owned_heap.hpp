@@ -3,70 +3,29 @@
 
 #include "base/random.hpp"
 #include "checkpoint/heap/audit.hpp"
-#include "checkpoint/heap/heap.hpp"
-#include "checkpoint/opening.hpp"
-#include "must.hpp"
-#include "scratch.hpp"
+#include "heap_on_tmpfs.hpp"
 
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace hf::test {
 
-class owned_heap : public on_tmpfs {
+class owned_heap : public heap_on_tmpfs {
    protected:
     struct owned {
         u64 offset;
         u64 payload;
     };
 
-    void open() { must(try_to_open()); }
-    result<void> try_to_open() {
-        close();
-        region_options o;
-        o.initial_size = initial_size_;
-        up_ = checkpointed_region(must(open_region(file, o)));
-        checkpoint_options by_hand;
-        by_hand.epoch = no_clock;
-        opening up(up_, by_hand);
-        up.add(recovery_phase::format, "format", [&]() -> result<void> {
-            if (!up_.file().created()) return {};
-            auto formatted = format_heap(up_.file());
-            return formatted ? result<void>{} : tl::unexpected(formatted.error());
-        });
-        up.add(recovery_phase::allocator, "heap", [&] {
-            heap_ = std::make_unique<heap<incll_discipline>>(up_.checkpoint());
-            return heap_->recover();
-        });
-        return up.run();
-    }
-    /// Without an orderly end: a crash.
-    void close() {
-        heap_.reset();
-        up_ = {};
-    }
     u64 allocate(u64 payload) {
-        operation op(up_.checkpoint());
-        op.my_lane().mark_written();
-        u64 offset = 0;
-        if (is_large(payload)) {
-            offset = must(heap_->reserve_large(op, payload));
-            heap_->commit_large(op, offset, payload);
-        } else {
-            offset = must(heap_->allocate(op, payload));
-        }
-        mine_.push_back({offset, payload});
-        return offset;
+        mine_.push_back({heap_on_tmpfs::allocate(payload), payload});
+        return mine_.back().offset;
     }
     void release(std::size_t index) {
-        operation op(up_.checkpoint());
-        op.my_lane().mark_written();
-        heap_->deallocate(op, mine_[index].offset, mine_[index].payload);
+        heap_on_tmpfs::release(mine_[index].offset, mine_[index].payload);
         mine_[index] = mine_.back();
         mine_.pop_back();
     }
@@ -123,9 +82,6 @@ class owned_heap : public on_tmpfs {
         return heap_->lists(op.my_lane().index, class_of_block(payload + block_header_size));
     }
 
-    u64 initial_size_ = u64{16} << 20;
-    checkpointed_region up_;
-    std::unique_ptr<heap<incll_discipline>> heap_;
     std::vector<owned> mine_;
 };
 

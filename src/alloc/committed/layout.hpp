@@ -66,9 +66,8 @@ struct descriptors {
     [[nodiscard]] page_run run_at(const heap_span& s, u64 page) const noexcept {
         const u64 value = read(s, page);
         if (value != 0) return page_run::unpack(value);
-        u64 end = page;
-        do ++end;
-        while (end < s.pages && read(s, end) == 0);
+        u64 end = page + 1;
+        while (end < s.pages && read(s, end) == 0) ++end;
         return {page_use::free, 0, end - page};
     }
     [[nodiscard]] u64 read(const heap_span& s, u64 page) const noexcept {

@@ -89,7 +89,7 @@ u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
         from.lists.set(which, 0);
         return all;
     };
-    for (u32 i = max_lanes; --i != 0;) {
+    for (u32 i = 1; i < max_lanes; ++i) {
         class_lists& theirs = lists(i, size_class);
         if (theirs.lists.get(class_lists::free) == 0 &&
             theirs.lists.get(class_lists::pending) == 0 &&

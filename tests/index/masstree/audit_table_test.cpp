@@ -25,18 +25,12 @@ using record_head = masstree_detail::record;
 /// A first layer of three nodes (a root with two leaves), and a second one that is a leaf.
 class small_tree : public ::testing::Test {
    protected:
-    small_tree() : e(file.path(), options()) {
+    small_tree() : e(file.path(), by_hand()) {
         e.put("layered slice", "one");
         e.put("key 101", "value");
         for (unsigned i = 10; i < 26; ++i) e.put("key " + std::to_string(i), "value");
         e.put("layered sledge", "two");
         e.epochs().end_epoch();
-    }
-    static engine_options options() {
-        engine_options o;
-        o.epochs.epoch = std::chrono::microseconds(0);
-        o.background_pass = false;
-        return o;
     }
     template <class T>
     T& at(u64 offset) {
@@ -299,10 +293,7 @@ TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
 /// Nothing is written to it: the file has a hole there.
 TEST(audited_record, may_have_the_largest_value_and_no_larger_one) {
     scratch_file file;
-    engine_options o;
-    o.epochs.epoch = std::chrono::microseconds(0);
-    o.background_pass = false;
-    test_engine<incll_discipline> e(file.path(), o);
+    test_engine<incll_discipline> e(file.path(), by_hand());
     u64 at = 0;
     {
         const u64 payload = masstree_detail::record_payload("large", max_value_size);
@@ -324,10 +315,7 @@ TEST(audited_record, may_have_the_largest_value_and_no_larger_one) {
 /// A record alone below its slice: the tail goes on behind what the layers above say of it.
 TEST(audited_tail, begins_with_the_slices_above_and_goes_on) {
     scratch_file file;
-    engine_options o;
-    o.epochs.epoch = std::chrono::microseconds(0);
-    o.background_pass = false;
-    test_engine<incll_discipline> e(file.path(), o);
+    test_engine<incll_discipline> e(file.path(), by_hand());
     const std::string longest(max_key_size, 'x');
     const std::string key = "slice 00slice 11 and on";
     e.put(key, "v");

@@ -14,13 +14,6 @@ namespace {
 constexpr inspection::root_name tree_root{engine<incll_discipline>::root_name,
                                           engine<incll_discipline>::root_type};
 
-engine_options no_clock() {
-    engine_options o;
-    o.epochs.epoch = std::chrono::microseconds(0);
-    o.background_pass = false;
-    return o;
-}
-
 /// Keys of 0 to 60 bytes that share slices and layers.
 std::string some_key(xoshiro256ss& r, unsigned universe) {
     const u64 n = r.below(universe);
@@ -69,7 +62,7 @@ TYPED_TEST_SUITE(sound_tree, disciplines);
 TYPED_TEST(sound_tree, is_called_sound_after_any_operations) {
     for (u64 seed = 1; seed <= 4; ++seed) {
         scratch_file file;
-        test_engine<TypeParam> e(file.path(), no_clock());
+        test_engine<TypeParam> e(file.path(), by_hand());
         xoshiro256ss r(seed);
         for (int round = 0; round < 10; ++round) {
             change_things(e, r, 2000, seed % 2 == 0 ? 100 : 20000);
@@ -83,7 +76,7 @@ TYPED_TEST(sound_tree, is_called_sound_after_any_operations) {
 
 TYPED_TEST(sound_tree, of_no_record_is_called_sound) {
     scratch_file file;
-    test_engine<TypeParam> e(file.path(), no_clock());
+    test_engine<TypeParam> e(file.path(), by_hand());
     EXPECT_TRUE(audit(e.machine()).ok()) << audit(e.machine()).to_string();
     EXPECT_EQ(audit(e.machine()).tree.leaves, 1U);
     for (int i = 0; i < 5000; ++i) e.put("key" + std::to_string(i), "value");
@@ -106,7 +99,7 @@ TYPED_TEST(crashed_tree, is_called_sound_before_and_after_recovery) {
         for (int life = 0; life < 8; ++life) {
             std::size_t records = 0;
             {
-                test_engine<TypeParam> e(file.path(), no_clock());
+                test_engine<TypeParam> e(file.path(), by_hand());
                 if (r.below(3) == 0) must(e.machine().run_pass());
                 change_things(e, r, static_cast<unsigned>(r.below(3000)), 5000);
                 e.epochs().end_epoch();
@@ -130,7 +123,7 @@ TYPED_TEST(crashed_tree, is_called_sound_before_and_after_recovery) {
 
 TEST(audit, counts_what_there_is) {
     scratch_file file;
-    test_engine<incll_discipline> e(file.path(), no_clock());
+    test_engine<incll_discipline> e(file.path(), by_hand());
     for (int i = 0; i < 1000; ++i) e.put("shared__" + std::to_string(i), "12345");
     put_large(e.machine(), "large", 200'000);
     const audit_report report = audit(e.machine());
@@ -159,7 +152,7 @@ TEST(audit, of_a_fresh_region_finds_nothing) {
 TEST(audit, of_a_region_that_lost_its_root_says_so) {
     scratch_file file;
     {
-        test_engine<incll_discipline> e(file.path(), no_clock());
+        test_engine<incll_discipline> e(file.path(), by_hand());
     }
     {
         std::fstream out(file.path(), std::ios::binary | std::ios::in | std::ios::out);
@@ -180,7 +173,7 @@ class damaged_tree : public ::testing::Test {
     using leaf = masstree_detail::durable_leaf;
     using interior = masstree_detail::interior;
 
-    damaged_tree() : e(file.path(), no_clock()) {
+    damaged_tree() : e(file.path(), by_hand()) {
         for (int i = 0; i < 2000; ++i) e.put("shared__" + std::to_string(i), std::string(50, 'v'));
         for (int i = 0; i < 2000; ++i) e.put(std::to_string(i), "v");
         for (int i = 0; i < 500; ++i) e.remove(std::to_string(i));

@@ -178,9 +178,7 @@ TEST(leaf_hints, a_leaf_beyond_the_range_of_lines_is_not_noted) {
 
 /// Epochs end only where the test says so.
 engine_options hints_and_no_clock() {
-    engine_options o;
-    o.epochs.epoch = std::chrono::microseconds(0);
-    o.background_pass = false;
+    engine_options o = by_hand();
     o.hint_memory = budget;
     return o;
 }

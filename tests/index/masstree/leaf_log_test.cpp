@@ -20,9 +20,7 @@ class logged_leaf : public ::testing::Test {
     static constexpr unsigned width = durable_leaf::width;
 
     void start(u64 first_epoch) {
-        engine_options o;
-        o.epochs.epoch = std::chrono::microseconds(0);
-        o.background_pass = false;
+        engine_options o = by_hand();
         o.file.first_epoch = first_epoch;
         e_.emplace(file_.path(), o);
         hooks_.emplace(e_->machine().memory());

@@ -71,14 +71,8 @@ key_list expected_scan(const key_list& sorted, const std::optional<std::string>&
 template <class D>
 class scan_model : public ::testing::Test {
    protected:
-    scan_model() : e_(file_.path(), options()) {}
+    scan_model() : e_(file_.path(), by_hand()) {}
 
-    static engine_options options() {
-        engine_options o;
-        o.epochs.epoch = std::chrono::microseconds(0);
-        o.background_pass = false;
-        return o;
-    }
     void fill(const key_list& keys) {
         keys_ = keys;
         for (const auto& k : keys) e_.put(k, "of " + k);

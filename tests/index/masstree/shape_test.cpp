@@ -21,15 +21,9 @@ using masstree_detail::version_word;
 
 class tree_shape : public ::testing::Test {
    protected:
-    tree_shape() : e_("", options()) { the_script = {}; }
+    tree_shape() : e_("", by_hand()) { the_script = {}; }
     ~tree_shape() override { the_script = {}; }
 
-    static engine_options options() {
-        engine_options o;
-        o.epochs.epoch = std::chrono::microseconds(0);
-        o.background_pass = false;
-        return o;
-    }
     static std::string key(u64 n) {
         const u64 big = __builtin_bswap64(n);
         return {reinterpret_cast<const char*>(&big), 8};

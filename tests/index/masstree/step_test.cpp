@@ -34,9 +34,7 @@ class tree_step : public ::testing::TestWithParam<bool> {
     ~tree_step() override { steps::left = 0; }
 
     static engine_options options() {
-        engine_options o;
-        o.epochs.epoch = std::chrono::microseconds(0);
-        o.background_pass = false;
+        engine_options o = by_hand();
         o.hint_memory = GetParam() ? u64{1} << 20 : 0;
         return o;
     }

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -43,6 +44,14 @@ struct with_hints {
     using discipline = D;
     static constexpr u64 hint_memory = u64{1} << 20;
 };
+
+/// Epochs end when the test says so, and nothing runs beside it.
+inline engine_options by_hand() {
+    engine_options o;
+    o.epochs.epoch = std::chrono::microseconds(0);
+    o.background_pass = false;
+    return o;
+}
 
 /// An engine with the calls that tests make.
 template <class D>
