@@ -27,6 +27,8 @@ ERRORS = re.compile(r"failure\(|unexpected|\.error\(\)|HF_CHECK|throw |std::abor
 # Exchanged with a neighbour, they do the same.
 CONTAINERS = {"push_back", "emplace_back", "reserve", "resize", "clear", "append", "insert",
               "static_cast", "static_assert", "mark_incomplete", "__builtin_prefetch"}
+# Two of the same name do the same either way: lines of a report, copies, locks given back.
+EITHER_WAY = {"line", "cut", "memcpy", "unlock"}
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="}
 LOOSER = {  # what ends an operand, besides brackets, commas and semicolons
     "&&": {"&&", "||", "?", ":"} | ASSIGNMENTS,

@@ -78,7 +78,12 @@ class Call:
     text: str
     function: str
     line: int
+    name: str = ""
     branches: list = field(default_factory=list)
+
+    def is_same_with(self, other):
+        """Does it not matter which of both comes first?"""
+        return isinstance(other, Call) and self.name == other.name and self.name in logic.EITHER_WAY
 
 
 # Statements that are calls of these names are dropped. Rooms name their own in mutation.txt.
@@ -384,10 +389,10 @@ class File:
         return c
 
     def call(self, first, last, name):
-        if name in logic.CONTAINERS or name.startswith("HF_"):
+        if name in logic.CONTAINERS or name.startswith(("HF_", "assert_")):
             return None
         return Call(first, last + 1, self.text(first, last), self.functions[0],
-                    self.line(self.tokens[first].start))
+                    self.line(self.tokens[first].start), name)
 
     def store(self, first, last, ways):
         text = self.text(first, last)
@@ -418,6 +423,8 @@ class File:
             if one is None or two is None or one.text == two.text:
                 continue
             is_stores = isinstance(one, Store) and isinstance(two, Store)
+            if isinstance(one, Call) and one.is_same_with(two):
+                continue
             kind = "swap stores" if is_stores else "swap calls"
             m = Mutant(kind, self.name, one.line, one.function,
                        f"{one.text.rstrip(';')}; {two.text.rstrip(';')}")
