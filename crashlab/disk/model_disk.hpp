@@ -24,6 +24,17 @@ class model_disk final : public journal::block_file {
     using block_file::write;
 
     explicit model_disk(bytes content = {}) : now_(content), synced_(std::move(content)) {}
+    /// As the other stands; it never refuses.
+    model_disk(const model_disk& other)
+        : capacity(other.capacity),
+          label(other.label),
+          story(other.story),
+          now_(other.now_),
+          synced_(other.synced_),
+          unsure_(other.unsure_),
+          extended_at_(other.extended_at_) {}
+    model_disk& operator=(const model_disk&) = delete;
+    ~model_disk() override = default;
 
     [[nodiscard]] result<void> write(u64 offset,
                                      std::span<const std::span<const std::byte>> pieces) override {

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include <cerrno>
 #include <cstdarg>
@@ -16,6 +17,40 @@
 using hf::lab::give_way;
 using hf::lab::on_fiber;
 using hf::lab::raw_syscall;
+
+namespace {
+
+/// Those of condition variables are there in an older version, too, which dlsym() would find.
+template <class Function>
+Function libc_function(const char* name) {
+    return reinterpret_cast<Function>(::dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2"));
+}
+
+hf::u64& rings(pthread_cond_t* c) { return *reinterpret_cast<hf::u64*>(c); }
+
+int ring(pthread_cond_t* c) {
+    ++rings(c);
+    return 0;
+}
+
+int wait_on_fiber(pthread_cond_t* c, pthread_mutex_t* m) {
+    const hf::u64 seen = rings(c);
+    pthread_mutex_unlock(m);
+    while (rings(c) == seen) give_way();
+    return pthread_mutex_lock(m);
+}
+
+/// Time passes as soon as everybody else has had a turn.
+int wait_a_while_on_fiber(pthread_cond_t* c, pthread_mutex_t* m) {
+    const hf::u64 seen = rings(c);
+    pthread_mutex_unlock(m);
+    give_way();
+    const bool rang = rings(c) != seen;
+    pthread_mutex_lock(m);
+    return rang ? 0 : ETIMEDOUT;
+}
+
+}  // namespace
 
 // NOLINTBEGIN: the names are libc's.
 extern "C" {
@@ -36,6 +71,42 @@ int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
         ::dlsym(RTLD_NEXT, "pthread_mutex_unlock"));
     hf::lab::tell_releasing(reinterpret_cast<hf::u64>(__builtin_return_address(0)));
     return real(m);
+}
+
+// What fibers wait for is a number in the variable's first word, which libc leaves at zero as long
+// as no thread of its own waits. All who wait go on with any signal: they look again.
+int pthread_cond_wait(pthread_cond_t* c, pthread_mutex_t* m) {
+    if (on_fiber()) return wait_on_fiber(c, m);
+    static const auto real = libc_function<decltype(&pthread_cond_wait)>("pthread_cond_wait");
+    return real(c, m);
+}
+
+int pthread_cond_timedwait(pthread_cond_t* c, pthread_mutex_t* m, const timespec* until) {
+    if (on_fiber()) return wait_a_while_on_fiber(c, m);
+    static const auto real =
+        libc_function<decltype(&pthread_cond_timedwait)>("pthread_cond_timedwait");
+    return real(c, m, until);
+}
+
+int pthread_cond_clockwait(pthread_cond_t* c, pthread_mutex_t* m, clockid_t clock,
+                           const timespec* until) {
+    if (on_fiber()) return wait_a_while_on_fiber(c, m);
+    static const auto real = reinterpret_cast<decltype(&pthread_cond_clockwait)>(
+        ::dlsym(RTLD_NEXT, "pthread_cond_clockwait"));
+    return real(c, m, clock, until);
+}
+
+int pthread_cond_signal(pthread_cond_t* c) noexcept {
+    if (on_fiber()) return ring(c);
+    static const auto real = libc_function<decltype(&pthread_cond_signal)>("pthread_cond_signal");
+    return real(c);
+}
+
+int pthread_cond_broadcast(pthread_cond_t* c) noexcept {
+    if (on_fiber()) return ring(c);
+    static const auto real =
+        libc_function<decltype(&pthread_cond_broadcast)>("pthread_cond_broadcast");
+    return real(c);
 }
 
 int sched_yield() noexcept {

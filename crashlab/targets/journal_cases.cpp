@@ -1,9 +1,13 @@
 #include "crashlab/targets/journal_cases.hpp"
 
 #include "crashlab/disk/journal_machine.hpp"
+#include "crashlab/disk/journal_threads.hpp"
 #include "crashlab/explore/explorer.hpp"
+#include "crashlab/schedule/fibers.hpp"
 #include "crashlab/trace/recorder.hpp"
 #include "persist/persist_point.hpp"
+
+#include <sched.h>
 
 #include <map>
 #include <set>
@@ -56,6 +60,45 @@ std::function<bool(std::size_t)> remembering(std::function<bool(std::size_t)> ta
         };
 }
 
+/// A life of a machine, with the power cut at a call of its disks.
+template <class Machine>
+struct life {
+    std::unique_ptr<Machine> machine;
+    bool was_cut = false;              ///< while there was something to do
+    std::optional<std::string> wrong;  ///< whatever a power cut leaves
+};
+
+struct two_sessions {
+    using machine = journal_machine;
+
+    static life<machine> live(u64 seed, u64 calls, disk_story* story) {
+        auto m = std::make_unique<machine>(seed);
+        if (story != nullptr) m->tell(*story);
+        m->live_before();
+        const bool cut = m->live(calls);
+        return {std::move(m), cut, std::nullopt};
+    }
+};
+
+/// The seed says who runs when, and whether the disks have room for every call.
+struct threads_on_fibers {
+    using machine = journal_threads;
+
+    static life<machine> live(u64 seed, u64 calls, disk_story* story) {
+        life<machine> l;
+        run_on_fibers(1, seed, [&](unsigned) {
+            l.machine = std::make_unique<machine>(seed, calls + 1, seed % 2 == 0,
+                                                  [] { static_cast<void>(sched_yield()); });
+            if (story != nullptr) l.machine->tell(*story);
+            l.wrong = l.machine->run();
+        });
+        l.was_cut = l.machine->was_cut();
+        return l;
+    }
+};
+
+/// All calls of a life, one after the other, until there is none left to cut.
+template <class Life>
 class journal_target final : public disk_target {
    public:
     [[nodiscard]] std::optional<disk_finding> explore(
@@ -64,35 +107,35 @@ class journal_target final : public disk_target {
         const point_watch watch(&counted.points);
         ++counted.traces;
         for (u32 calls = 0; !out_of_time || !out_of_time(); ++calls) {
-            const auto [m, cut] = at(seed, calls);
+            const auto l = Life::live(seed, calls, nullptr);
             ++counted.crash_points;
-            const std::size_t unsure = m->unsure();
+            const std::size_t unsure = l.machine->unsure();
             if (unsure > few) ++counted.incomplete;
             const u64 all = unsure <= few ? u64{1} << unsure : draws;
             for (u32 draw = 0; draw < all; ++draw) {
                 u64 digest = 0;
-                const auto wrong = judge(*m, seed, calls, draw, &digest);
+                const auto wrong = judge(l, seed, calls, draw, &digest);
                 ++counted.states;
                 counted.images.insert(digest);
                 if (wrong) return disk_finding{*wrong, calls, draw};
             }
-            if (!cut) break;
+            if (!l.was_cut) break;
         }
         return std::nullopt;
     }
 
     [[nodiscard]] std::optional<std::string> replay(u64 seed, u32 calls, u32 draw,
                                                     disk_story* story) const override {
-        std::unique_ptr<journal_machine> m;
+        life<typename Life::machine> l;
         {
             const point_watch watch(nullptr, story);
-            m = at(seed, calls, story).first;
+            l = Life::live(seed, calls, story);
         }
         if (story != nullptr) {
             auto random = random_of(seed, calls, draw);
-            m->tell_fates(remembering(taken_in(draw, m->unsure(), random)));
+            l.machine->tell_fates(remembering(taken_in(draw, l.machine->unsure(), random)));
         }
-        return judge(*m, seed, calls, draw, nullptr);
+        return judge(l, seed, calls, draw, nullptr);
     }
 
    private:
@@ -100,27 +143,19 @@ class journal_target final : public disk_target {
         return xoshiro256ss(seed * 1000003 + u64{calls} * 1009 + draw);
     }
 
-    /// With whether the power went while there was something to do.
-    static std::pair<std::unique_ptr<journal_machine>, bool> at(u64 seed, u64 calls,
-                                                                disk_story* story = nullptr) {
-        auto m = std::make_unique<journal_machine>(seed);
-        if (story != nullptr) m->tell(*story);
-        m->live_before();
-        const bool cut = m->live(calls);
-        return {std::move(m), cut};
-    }
-
-    static std::optional<std::string> judge(const journal_machine& m, u64 seed, u32 calls, u32 draw,
-                                            u64* digest) {
+    static std::optional<std::string> judge(const life<typename Life::machine>& l, u64 seed,
+                                            u32 calls, u32 draw, u64* digest) {
+        if (l.wrong) return l.wrong;
         auto random = random_of(seed, calls, draw);
-        return m.judge(taken_in(draw, m.unsure(), random), digest);
+        return l.machine->judge(taken_in(draw, l.machine->unsure(), random), digest);
     }
 };
 
 }  // namespace
 
 const std::vector<target_description>& journal_cases() {
-    static const journal_target journal;
+    static const journal_target<two_sessions> journal;
+    static const journal_target<threads_on_fibers> threads;
     static const std::vector<target_description> all{
         {"journal",
          "journal",
@@ -133,7 +168,17 @@ const std::vector<target_description>& journal_cases() {
           "journal J5: the journal's length durable before it is said",
           "journal K0: records durable before recovery brings them to the base",
           "journal K1: base complete before the old journal is reset"},
-         &journal}};
+         &journal},
+        {"journal.threads",
+         "journal",
+         "a journal's two threads as fibers, on disks without room and with power cuts at any call",
+         {},
+         {"journal J0: the base's length durable before a record that needs it",
+          "journal J1: a record durable before its epoch is announced",
+          "journal J3: lines durable in the base before their records are given up",
+          "journal J4: the header durable before a segment is used again",
+          "journal J5: the journal's length durable before it is said"},
+         &threads}};
     return all;
 }
 
