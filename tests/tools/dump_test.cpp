@@ -94,7 +94,8 @@ TEST_F(dump_verb, a_file_of_another_kind_is_never_replaced) {
         EXPECT_TRUE(read_file(target) == before) << a[0] << ' ' << target << " has changed";
     }
     write_file(lib, "");
-    EXPECT_EQ(holdfast({"dump", file, lib, "--force"}).code, 0) << "an empty file holds nothing";
+    EXPECT_EQ(holdfast({"dump", file, lib, "--force"}).code, 4) << "an empty file is no dump";
+    EXPECT_EQ(read_file(lib), "");
 }
 
 // A killed load or dump has left X.partial, and what is there may be the user's best hope.

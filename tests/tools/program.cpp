@@ -33,13 +33,11 @@ int code_of(int status) {
     return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-pid_t start(const std::vector<std::string>& arguments, const std::string& directory,
-            const std::string& out, const std::string& err) {
+/// The first word is the program.
+pid_t start(std::vector<std::string> words, const std::string& directory, const std::string& out,
+            const std::string& err) {
     std::vector<char*> argv;
-    std::string program = HF_PROGRAM;
-    argv.push_back(program.data());
-    std::vector<std::string> copies = arguments;
-    for (std::string& one : copies) argv.push_back(one.data());
+    for (std::string& one : words) argv.push_back(one.data());
     argv.push_back(nullptr);
     const pid_t child = ::fork();
     if (child != 0) return child;
@@ -50,7 +48,7 @@ pid_t start(const std::vector<std::string>& arguments, const std::string& direct
     redirect(out.c_str(), STDOUT_FILENO);
     redirect(err.c_str(), STDERR_FILENO);
     if (::chdir(directory.c_str()) != 0) ::_exit(97);
-    ::execv(program.c_str(), argv.data());
+    ::execv(argv[0], argv.data());
     ::_exit(99);
 }
 
@@ -68,17 +66,45 @@ nlohmann::json outcome::json() const {
     return parsed;
 }
 
-outcome holdfast(const std::vector<std::string>& arguments, const std::string& directory) {
-    const std::string name = temporary_name();
-    const pid_t child = start(arguments, directory, name + ".out", name + ".err");
+namespace {
+
+/// What it said on stdout is not read.
+outcome run(const std::vector<std::string>& words, const std::string& directory,
+            const std::string& out) {
+    const std::string err = temporary_name() + ".err";
+    const pid_t child = start(words, directory, out, err);
     int status = 0;
     while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    outcome o{code_of(status), read_all(name + ".out"), read_all(name + ".err")};
-    std::filesystem::remove(name + ".out");
-    std::filesystem::remove(name + ".err");
+    outcome o{code_of(status), "", read_all(err)};
+    std::filesystem::remove(err);
     return o;
 }
+
+outcome run(const std::vector<std::string>& words, const std::string& directory) {
+    const std::string out = temporary_name() + ".out";
+    outcome o = run(words, directory, out);
+    o.out = read_all(out);
+    std::filesystem::remove(out);
+    return o;
+}
+
+std::vector<std::string> with_program(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), HF_PROGRAM);
+    return arguments;
+}
+
+}  // namespace
+
+outcome holdfast(const std::vector<std::string>& arguments, const std::string& directory) {
+    return run(with_program(arguments), directory);
+}
+
+outcome holdfast_into(const std::string& out, const std::vector<std::string>& arguments) {
+    return run(with_program(arguments), "/", out);
+}
+
+outcome bash(const std::string& script) { return run({"/bin/bash", "-c", script}, "/"); }
 
 void expect_one_clear_error(const outcome& o) {
     EXPECT_TRUE(o.err.starts_with("holdfast: cannot ")) << o.err;
@@ -90,7 +116,7 @@ void expect_one_clear_error(const outcome& o) {
 server_process::server_process(const std::vector<std::string>& arguments,
                                const std::string& directory)
     : output_(temporary_name()) {
-    std::vector<std::string> all{"serve", "--port", "0"};
+    std::vector<std::string> all{HF_PROGRAM, "serve", "--port", "0"};
     all.insert(all.end(), arguments.begin(), arguments.end());
     child_ = start(all, directory, output_, output_);
     wait_until_serving();

@@ -23,6 +23,12 @@ struct outcome {
 /// Runs `holdfast` with these arguments in `directory` and waits.
 outcome holdfast(const std::vector<std::string>& arguments, const std::string& directory = "/");
 
+/// Runs a script of bash.
+outcome bash(const std::string& script);
+
+/// As above; what it says goes to this file.
+outcome holdfast_into(const std::string& out, const std::vector<std::string>& arguments);
+
 /// The error is one line that reads as hf::error::to_string() does.
 void expect_one_clear_error(const outcome& o);
 

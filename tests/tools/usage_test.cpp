@@ -1,12 +1,15 @@
 // Every verb helps, tells its version, and refuses nonsense in one line with exit code 2.
 #include "tools/program.hpp"
+#include "tools/region_files.hpp"
 
 #include <gtest/gtest.h>
 
 namespace hf::test {
 namespace {
 
-const std::vector<std::string> verbs{"serve", "info", "check", "copy", "dump", "load", "doctor"};
+using arguments = std::vector<std::string>;
+
+const arguments verbs{"serve", "info", "check", "copy", "dump", "load", "doctor"};
 
 TEST(command_line, helps) {
     const outcome o = holdfast({"--help"});
@@ -23,6 +26,78 @@ TEST(command_line, helps_with_each_verb) {
         EXPECT_EQ(o.err, "") << verb;
         EXPECT_NE(o.out.find("Usage: holdfast " + verb), std::string::npos) << o.out;
     }
+}
+
+TEST(command_line, has_help_as_a_word_too) {
+    const scratch dir;
+    EXPECT_EQ(holdfast({"help"}).out, holdfast({"--help"}).out);
+    for (const std::string& verb : verbs) {
+        const std::string wanted = holdfast({verb, "--help"}).out;
+        for (const std::vector<std::string>& asked :
+             {arguments{"help", verb}, arguments{verb, "help"}}) {
+            const outcome o = holdfast(asked, dir.path());
+            EXPECT_EQ(o.code, 0) << asked[0] << ' ' << asked[1];
+            EXPECT_EQ(o.err, "");
+            EXPECT_EQ(o.out, wanted) << asked[0] << ' ' << asked[1];
+        }
+    }
+    EXPECT_TRUE(dir.names().empty()) << "a file was made that is called help";
+}
+
+TEST(command_line, gives_an_example_with_each_verb) {
+    for (const std::string& verb : verbs) {
+        const std::string help = holdfast({verb, "--help"}).out;
+        const std::size_t at = help.find("Example:\n");
+        ASSERT_NE(at, std::string::npos) << help;
+        EXPECT_NE(help.find("  holdfast " + verb, at), std::string::npos) << help;
+    }
+}
+
+TEST(command_line, names_the_verb_that_it_does_not_have) {
+    for (const arguments& asked :
+         {arguments{"dance"}, arguments{"help", "dance"}, arguments{"dance", "help"}}) {
+        const outcome o = holdfast(asked);
+        EXPECT_EQ(o.code, 2);
+        expect_one_clear_error(o);
+        EXPECT_NE(o.err.find("there is no verb 'dance'"), std::string::npos) << o.err;
+    }
+}
+
+// The device that is always full: what nobody can read must not count as said.
+TEST(command_line, whatever_cannot_be_written_ends_in_an_error) {
+    const scratch dir;
+    make_region(dir / "a.hf", ending::closed);
+    for (const std::string verb : {"info", "check", "doctor"}) {
+        for (const std::string json : {"", "--json"}) {
+            arguments a{verb, dir / "a.hf"};
+            if (!json.empty()) a.push_back(json);
+            const outcome o = holdfast_into("/dev/full", a);
+            EXPECT_EQ(o.code, 8) << verb << ' ' << json;
+            expect_one_clear_error(o);
+        }
+    }
+    for (const std::string option : {"--help", "--version", "help"}) {
+        EXPECT_NE(holdfast_into("/dev/full", {option}).code, 0) << option;
+    }
+    EXPECT_EQ(holdfast_into("/dev/full", {"info", dir / "none.hf", "--json"}).code, 3)
+        << "what went wrong first is told";
+}
+
+// It asks the program itself, so it can't be outdated, but it may misread.
+TEST(command_line, is_completed_by_the_shell) {
+    const auto completed = [](const std::string& words) {
+        const outcome o = bash("source '" HF_COMPLETION "'; COMP_WORDS=(" + words +
+                               "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); "
+                               "_holdfast; printf '%s ' \"${COMPREPLY[@]}\"");
+        EXPECT_EQ(o.err, "");
+        return o.out;
+    };
+    EXPECT_EQ(completed(HF_PROGRAM " ''"), "serve info check copy dump load doctor bench help ");
+    EXPECT_EQ(completed(HF_PROGRAM " d"), "dump doctor ");
+    EXPECT_EQ(completed(HF_PROGRAM " help c"), "check copy ");
+    EXPECT_EQ(completed(HF_PROGRAM " copy --"), "--help --force --json --version ");
+    EXPECT_EQ(completed(HF_PROGRAM " serve --max-"), "--max-value --max-connections --max-size ");
+    EXPECT_EQ(completed(HF_PROGRAM " load --into-existing --n"), "--new-cas ");
 }
 
 TEST(command_line, helps_with_the_benchmarks_where_they_are_built) {
@@ -55,7 +130,6 @@ TEST_P(nonsense, is_refused_in_one_line_with_code_2_and_changes_nothing) {
     EXPECT_TRUE(dir.names().empty());
 }
 
-using arguments = std::vector<std::string>;
 INSTANTIATE_TEST_SUITE_P(
     of_a_user, nonsense,
     ::testing::Values(

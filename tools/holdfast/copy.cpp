@@ -82,7 +82,9 @@ constexpr const char* copy_remarks =
     "share blocks (xfs, btrfs), a copy takes a moment.\n\n"
     "TO is another region, with an identity of its own and closed in order; it is there when\n"
     "it is complete, or not at all. Until then it is called TO.partial; what a killed copy\n"
-    "leaves of that, the next one removes.";
+    "leaves of that, the next one removes.\n\n"
+    "Example:\n"
+    "  holdfast copy --force data/store.hf backup.hf";
 
 }  // namespace
 

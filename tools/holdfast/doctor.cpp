@@ -253,7 +253,9 @@ int examine(const std::string& path, bool as_json) {
 
 constexpr const char* doctor_remarks =
     "Makes an unnamed file of 4 MiB beside PATH for a moment, to see what the kernel grants;\n"
-    "nothing else is touched. Exit code 10: no region can lie there.";
+    "nothing else is touched. Exit code 10: no region can lie there.\n\n"
+    "Example:\n"
+    "  holdfast doctor /dev/shm";
 
 }  // namespace
 

@@ -171,7 +171,9 @@ int inform(const std::string& path, bool as_json) {
 constexpr const char* info_remarks =
     "Never changes the file. Of a damaged region it prints what can be read, then says what is\n"
     "wrong, with the exit code that an opening would have. Of a region that is open in another\n"
-    "process it prints the header (exit code 5).";
+    "process it prints the header (exit code 5).\n\n"
+    "Example:\n"
+    "  holdfast info --json data/store.hf | jq .heap";
 
 }  // namespace
 

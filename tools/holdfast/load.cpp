@@ -95,7 +95,10 @@ constexpr const char* load_remarks =
     "A dump that was cut off or altered is refused, and changes nothing: FILE is there when\n"
     "it is complete, or not at all. Until then it is called FILE.partial; what a killed load\n"
     "leaves of that, the next one removes. With --into-existing the whole dump is verified\n"
-    "before the first record is written.";
+    "before the first record is written.\n\n"
+    "Example:\n"
+    "  holdfast load new.hf store.dump\n"
+    "  gunzip <store.dump.gz | holdfast load --into-existing data/store.hf";
 
 }  // namespace
 

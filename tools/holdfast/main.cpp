@@ -4,10 +4,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <string>
+#include <vector>
 
 namespace {
+
+using words = std::vector<std::string>;
 
 constexpr const char* about =
     "Keeps data structures across crashes, at memory speed. A region is a file that is mapped "
@@ -21,7 +25,37 @@ constexpr const char* exit_codes =
     "  10 unsuitable file system            11 other system error                12 too large\n"
     "`holdfast VERB --help` tells about a verb, holdfast(1) and docs/cli.md about everything.";
 
-int run(int argc, char** argv) {
+bool is_verb(const CLI::App& app, const std::string& word) {
+    const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
+    return std::any_of(verbs.begin(), verbs.end(),
+                       [&](const CLI::App* verb) { return verb->check_name(word); });
+}
+
+/// `help`, `help VERB` and `VERB help` are what everybody tries first. A file of that name is
+/// ./help.
+words with_help_as_option(const CLI::App& app, words given) {
+    if (given.size() == 2 && given[1] == "help" && is_verb(app, given[0])) {
+        given[1] = "--help";
+    } else if (!given.empty() && given[0] == "help") {
+        given.erase(given.begin());
+        given.emplace_back("--help");
+    }
+    return given;
+}
+
+/// What no parser has to look at; "": it has.
+std::string what_is_wrong_at_first_sight(const CLI::App& app, const words& given) {
+    if (given.empty()) return "no verb was given";
+    if (given[0].starts_with('-') || is_verb(app, given[0])) return "";
+    return "there is no verb '" + hf::tool::printable(given[0]) + "'";
+}
+
+int refuse(const std::string& why, const std::string& verb) {
+    return hf::tool::complain({hf::errc::usage, "understand the arguments", "", why,
+                               "see `holdfast" + verb + " --help`"});
+}
+
+int run(const words& arguments) {
     CLI::App app(about, "holdfast");
     app.require_subcommand(1);
     app.set_help_flag("-h,--help", "Print this help and exit");
@@ -40,16 +74,17 @@ int run(int argc, char** argv) {
         verb->set_version_flag("-V,--version", "holdfast " HF_VERSION,
                                "Print the version and exit");
     }
+    const words given = with_help_as_option(app, arguments);
+    if (const std::string why = what_is_wrong_at_first_sight(app, given); !why.empty()) {
+        return refuse(why, "");
+    }
     try {
-        app.parse(argc, argv);
-    } catch (const CLI::Success& wanted) {  // help, version
+        app.parse(words(given.rbegin(), given.rend()));  // it takes the last one first
+    } catch (const CLI::Success& wanted) {               // help, version
         return app.exit(wanted);
     } catch (const CLI::ParseError& e) {
         const auto verbs = app.get_subcommands();
-        const std::string verb = verbs.empty() ? "" : " " + verbs.front()->get_name();
-        const std::string why = verbs.empty() && argc < 2 ? "no verb was given" : e.what();
-        return hf::tool::complain({hf::errc::usage, "understand the arguments", "", why,
-                                   "see `holdfast" + verb + " --help`"});
+        return refuse(e.what(), verbs.empty() ? "" : " " + verbs.front()->get_name());
     }
     return chosen();
 }
@@ -58,7 +93,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     try {
-        return run(argc, argv);
+        return hf::tool::end(run(words(argv + std::min(argc, 1), argv + argc)));
     } catch (const std::exception& e) {  // memory has run out, or a thread could not be started
         return hf::tool::complain({hf::errc::io, "go on", "", e.what(), "see the reason"});
     }

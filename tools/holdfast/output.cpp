@@ -1,12 +1,20 @@
 #include "output.hpp"
 
+#include "base/os_error.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 namespace hf::tool {
+
+namespace {
+int why_output_failed = 0;  // errno; 0: it is not known
+}  // namespace
 
 int complain(const error& e) {
     std::fflush(stdout);
@@ -32,13 +40,31 @@ std::string printable(std::string_view bytes) {
     return text;
 }
 
-bool say(std::string_view text) {
-    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-           std::fflush(stdout) == 0;
+void say(std::string_view text) {
+    errno = 0;
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+        std::fflush(stdout) != 0) {
+        why_output_failed = errno;
+    }
 }
 
-bool say_json(const json& document) {
-    return say(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+void say_json(const json& document) {
+    say(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+}
+
+int end(int code) {
+    errno = 0;
+    const bool flushed = std::fflush(stdout) == 0;
+    if ((flushed && std::ferror(stdout) == 0) || code != 0) return code;
+    const int why = flushed ? why_output_failed : errno;
+    return complain({errc_of(why), "write to the standard output", "",
+                     why == 0 ? "it is closed or full" : std::strerror(why),
+                     "send it to where there is room"});
+}
+
+void forgive_output() {
+    std::fflush(stdout);
+    std::clearerr(stdout);
 }
 
 void sheet::title(std::string text) { rows_.push_back({std::move(text), {}, true}); }

@@ -21,9 +21,14 @@ int complain(const error& e);
 /// Text of unknown origin without what a terminal would obey.
 [[nodiscard]] std::string printable(std::string_view bytes);
 
-/// Writes to stdout. False: it is closed or full.
-bool say(std::string_view text);
-bool say_json(const json& document);
+/// Writes to stdout. Where that is closed or full, end() will tell.
+void say(std::string_view text);
+void say_json(const json& document);
+
+/// The exit code of a program that ends with `code`: what was said has to have arrived.
+[[nodiscard]] int end(int code);
+/// Whoever was told may be gone: what did not arrive was not what this is for.
+void forgive_output();
 
 /// A report of aligned lines: "  name   value".
 class sheet {

@@ -16,10 +16,23 @@ namespace hf::tool {
 namespace {
 constexpr std::uint64_t interval_ns = 100'000'000;
 constexpr std::uint64_t width = 40;
+/// So much is to be known before anything is foretold.
+constexpr std::uint64_t least_elapsed_ns = 1'000'000'000;
+
+/// ", 12 s left"; "" while nobody can say. As if it went on as it went so far.
+std::string left(double share, std::uint64_t elapsed_ns) {
+    if (share <= 0 || elapsed_ns < least_elapsed_ns) return "";
+    const double seconds = static_cast<double>(elapsed_ns) / 1e9 * (1 - share) / share;
+    if (seconds < 100) return fmt::format(", {:.0f} s left", seconds);
+    return fmt::format(", {:.0f} min left", seconds / 60);
+}
 }  // namespace
 
 progress_bar::progress_bar(std::string what)
-    : what_(std::move(what)), terminal_(::isatty(STDERR_FILENO) == 1), last_ns_(now_ns()) {}
+    : what_(std::move(what)),
+      terminal_(::isatty(STDERR_FILENO) == 1),
+      begin_ns_(now_ns()),
+      last_ns_(begin_ns_) {}
 
 progress_bar::~progress_bar() {
     if (!drawn_) return;
@@ -36,8 +49,9 @@ void progress_bar::show(std::uint64_t done, std::uint64_t total) {
     done = std::min(done, total);
     const auto share = total == 0 ? 0.0 : static_cast<double>(done) / static_cast<double>(total);
     const auto full = static_cast<std::size_t>(share * width);
-    fmt::print(stderr, "\r{} [{}{}] {:3.0f}% of {}\033[K", what_, std::string(full, '#'),
-               std::string(width - full, '.'), 100 * share, human_count(total));
+    fmt::print(stderr, "\r{} [{}{}] {:3.0f}% of {}{}\033[K", what_, std::string(full, '#'),
+               std::string(width - full, '.'), 100 * share, human_count(total),
+               left(share, now - begin_ns_));
     std::fflush(stderr);
 }
 

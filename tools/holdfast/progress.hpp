@@ -1,5 +1,5 @@
-// tools/holdfast/progress.hpp: a bar on stderr for work that takes a while; silent without a
-// terminal.
+// tools/holdfast/progress.hpp: a bar on stderr for work that takes a while, with how long it will
+// yet take; silent without a terminal.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class progress_bar {
     std::string what_;
     bool terminal_;
     bool drawn_ = false;
-    std::uint64_t last_ns_ = 0;
+    std::uint64_t begin_ns_;
+    std::uint64_t last_ns_;
 };
 
 }  // namespace hf::tool

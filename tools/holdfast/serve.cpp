@@ -166,6 +166,7 @@ int run(const serve_arguments& a) {
     }
     if (auto closed = records->close(); !closed) return complain(closed.error());
     if (code == 0) say("closed cleanly\n");
+    forgive_output();
     return code;
 }
 

@@ -39,18 +39,26 @@ result<std::size_t> read_some(int fd, std::span<char> into, const std::string& n
     }
 }
 
-/// Whether it begins as a dump does, of whatever version, or is empty.
-bool is_dump_or_empty(const detail::file_handle& file) {
+enum class content { dump, nothing, other };
+
+/// A dump begins as one does, of whatever version.
+content content_of(const detail::file_handle& file) {
     struct stat s{};
-    if (!file.is_open() || ::fstat(file.get(), &s) != 0 || !S_ISREG(s.st_mode)) return false;
+    if (!file.is_open() || ::fstat(file.get(), &s) != 0 || !S_ISREG(s.st_mode)) {
+        return content::other;
+    }
     std::array<char, detail::dump_start.size()> start{};
     const ssize_t n = ::pread(file.get(), start.data(), start.size(), 0);
-    return n == 0 || (n > 0 && std::string_view(start.data(), start.size()) == detail::dump_start);
+    if (n == 0) return content::nothing;
+    const bool is_dump =
+        n > 0 && std::string_view(start.data(), start.size()) == detail::dump_start;
+    return is_dump ? content::dump : content::other;
 }
 
-bool is_dump_or_empty(const std::string& name) {
-    return is_dump_or_empty(detail::file_handle(
-        ::open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)));
+bool is_dump(const std::string& name) {
+    return content_of(detail::file_handle(
+               ::open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC))) ==
+           content::dump;
 }
 
 tl::unexpected<error> is_other(const std::string& name) {
@@ -61,14 +69,14 @@ tl::unexpected<error> is_other(const std::string& name) {
 
 tl::unexpected<error> is_there(const std::string& name) {
     return failure({errc::usage, writing, name, "there is a file of this name already",
-                    is_dump_or_empty(name) ? "choose another name, or replace it with --force"
-                                           : "choose another name, or remove the file"});
+                    is_dump(name) ? "choose another name, or replace it with --force"
+                                  : "choose another name, or remove the file"});
 }
 
 result<void> check_place(const std::string& name, bool replace) {
     if (!detail::is_taken(name)) return {};
     if (!replace) return is_there(name);
-    return is_dump_or_empty(name) ? result<void>() : is_other(name);
+    return is_dump(name) ? result<void>() : is_other(name);
 }
 
 /// A new file, or what a killed dump has left: locked, and empty.
@@ -84,7 +92,8 @@ result<detail::file_handle> open_partial(const std::string& partial) {
         return failure({errc::busy, writing, partial, "another dump has just been finished",
                         "look at that, or try again"});
     }
-    if (!is_dump_or_empty(*file)) return is_other(partial);
+    // Killed before its first word, it is empty.
+    if (content_of(*file) == content::other) return is_other(partial);
     if (auto ok = detail::truncate(*file, partial, 0); !ok) return tl::unexpected(ok.error());
     return file;
 }
