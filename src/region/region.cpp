@@ -157,8 +157,6 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
                                              const region_options& options, const opener& by) {
     const std::string name = path.string();
     if (auto ok = check_options(options, name); !ok) return tl::unexpected(ok.error());
-    const bool may_create =
-        options.mode == open_mode::open_or_create || options.mode == open_mode::create_new;
     const auto attached = [&](window place, found_file found, bool created) {
         return attach(std::move(place), std::move(found.file), path, options, found.kind, created,
                       by.make_backing);
@@ -172,7 +170,8 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
                 if (!place) return tl::unexpected(place.error());
                 return attached(std::move(*place), std::move(*found), false);
             }
-            if (found.error().code != errc::not_found || !may_create) {
+            if (found.error().code != errc::not_found ||
+                options.mode != open_mode::open_or_create) {
                 return tl::unexpected(found.error());
             }
         }
@@ -182,7 +181,7 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
         auto made = create_file(path, options, by);
         if (made) return attached(std::move(*place), std::move(*made), true);
         const bool lost_race = options.mode == open_mode::open_or_create && attempt == 0 &&
-                               made.error().code == errc::usage && detail::is_taken(path);
+                               made.error().code == errc::usage;
         if (!lost_race) return tl::unexpected(made.error());
     }
 }
