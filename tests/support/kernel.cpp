@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -133,7 +134,6 @@ int __wrap_ioctl(int fd, unsigned long request, ...) {
 
 HF_WRAPPED(int, lstat, (const char* path, struct stat* s), (path, s), -1, 0, 0, 0, path)
 HF_WRAPPED(int, fstat, (int fd, struct stat* s), (fd, s), fd)
-HF_WRAPPED(int, fstatfs, (int fd, struct statfs* s), (fd, s), fd)
 HF_WRAPPED(int, fchmod, (int fd, mode_t mode), (fd, mode), fd, 0, 0, static_cast<int>(mode))
 HF_WRAPPED(int, fsync, (int fd), (fd), fd)
 HF_WRAPPED(int, ftruncate, (int fd, off_t n), (fd, n), fd, static_cast<u64>(n))
@@ -158,6 +158,23 @@ HF_WRAPPED(int, renameat2,
 HF_WRAPPED(int, munmap, (void* p, size_t n), (p, n), -1, address_of(p), n)
 HF_WRAPPED(int, madvise, (void* p, size_t n, int advice), (p, n, advice), -1, address_of(p), n,
            advice)
+
+HF_WRAPPED(int, nanosleep, (const struct timespec* how_long, struct timespec* left),
+           (how_long, left), -1, 0,
+           static_cast<u64>(how_long->tv_sec) * 1'000'000'000 + static_cast<u64>(how_long->tv_nsec))
+
+int __real_fstatfs(int, struct statfs*);
+int __wrap_fstatfs(int fd, struct statfs* s) {
+    const answer a = hf::test::kernel::next({"fstatfs", fd});
+    if (a.is_lie) {
+        *s = {};
+        s->f_type = static_cast<long>(a.value);
+        return 0;
+    }
+    if (a.error == 0) return __real_fstatfs(fd, s);
+    errno = a.error;
+    return -1;
+}
 
 void* __real_mmap(void*, size_t, int, int, int, off_t);
 void* __wrap_mmap(void* at, size_t n, int prot, int flags, int fd, off_t offset) {

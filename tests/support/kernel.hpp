@@ -18,7 +18,7 @@ struct call {
     std::string_view name;  ///< "pwrite"
     int fd = -1;            ///< -1: it has none
     u64 offset = 0;         ///< in the file; of mmap(), munmap() and madvise() the address
-    u64 size = 0;           ///< bytes
+    u64 size = 0;           ///< bytes; of nanosleep() nanoseconds
     int option = 0;         ///< flags, a mode, a command
     std::string path = {};  ///< what is to be opened, named or removed
 };
@@ -27,6 +27,7 @@ struct call {
 struct answer {
     int error = 0;        ///< an errno; 0: it does as it is told
     u64 most = ~u64{0};   ///< it takes, or gives, only so many bytes
+    u64 value = 0;        ///< of a lie: fstatfs() says that the file system has this type
     bool is_lie = false;  ///< says that it is done, and has done nothing
 };
 
