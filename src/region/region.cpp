@@ -180,8 +180,7 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
         if (!place) return tl::unexpected(place.error());
         auto made = create_file(path, options, by);
         if (made) return attached(std::move(*place), std::move(*made), true);
-        const bool lost_race = options.mode == open_mode::open_or_create && attempt == 0 &&
-                               made.error().code == errc::usage;
+        const bool lost_race = attempt == 0 && made.error().code == errc::usage;
         if (!lost_race) return tl::unexpected(made.error());
     }
 }
@@ -342,7 +341,7 @@ result<void> region::map(u64 from, u64 to) {
         }
     }
     if (from == to) return {};
-    if (backing_ && !read_only_ && from != 0 && backing_->map_growth(from, to)) return {};
+    if (backing_ && from != 0 && backing_->map_growth(from, to)) return {};
     void* p = ::mmap(base() + from, to - from, PROT_READ | PROT_WRITE, flags, fd, offset);
     if (p == MAP_FAILED) {
         return failure(

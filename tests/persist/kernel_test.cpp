@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 
@@ -145,6 +146,27 @@ TEST(dirty_set_limits, slow_down_who_notes_and_never_who_collects_or_takes) {
     }
 }
 
+TEST(dirty_set_limits, count_the_lines_that_are_just_being_noted) {
+    for (const bool one_by_one : {true, false}) {
+        dirty_set set(nullptr, u64{1} << 30);
+        set.set_limit(2);
+        for (u64 line = 0; line < 50; ++line) {
+            const auto times = (line + 1) / 2;
+            const auto expected =
+                times < 2 ? std::nullopt : std::optional(std::min<u64>(times, 20) * 1'000'000);
+            EXPECT_EQ(slept([&] {
+                          if (one_by_one) {
+                              set.note(reinterpret_cast<const std::byte*>(line * line_size), 1);
+                          } else {
+                              set.note_lines(numbers(1, line));
+                          }
+                      }),
+                      expected)
+                << line + 1 << " lines";
+        }
+    }
+}
+
 TEST(dirty_set_limits, are_none_until_one_is_set) {
     dirty_set set(nullptr, u64{1} << 30);
     set.collect(numbers(100'000));
@@ -168,6 +190,24 @@ TEST(dirty_set_memory, is_given_back_and_is_a_504th_of_what_it_is_for) {
         const u64 lines = bytes / line_size;
         const u64 pages = (lines + 63) / 64;
         EXPECT_EQ(taken.size, pages * 8 + (pages + 63) / 64 * 8) << bytes;
+    }
+}
+
+// Whose memory ends with a page: that of one set follows upon another's at once.
+TEST(dirty_set_memory, is_not_left_by_the_highest_line) {
+    constexpr u64 pages = 504;  // and 8 words of a bit each
+    std::vector<std::unique_ptr<dirty_set>> sets;
+    for (int i = 0; i < 8; ++i) {
+        sets.push_back(std::make_unique<dirty_set>(nullptr, pages * 64 * line_size));
+        sets.back()->collect(numbers(64));
+    }
+    for (const auto& set : sets) {
+        set->collect(numbers(1, pages * 64 - 1));
+        std::vector<u64> expected = numbers(64);
+        expected.push_back(pages * 64 - 1);
+        std::vector<u64> lines;
+        set->take(lines);
+        EXPECT_EQ(lines, expected);
     }
 }
 

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -104,6 +106,26 @@ TEST_F(lines_of_a_medium, are_those_that_the_range_touches_each_once_and_before_
     });
 }
 
+TEST_F(lines_of_a_medium, are_streamed_by_who_listens) {
+    const medium m(medium_kind::dax, best_flush_instruction(), 0);
+    const std::vector<std::byte> source(1000, std::byte{9});
+    told_sink sink(memory.bytes.data());
+    m.stream(memory.bytes.data() + 7, source.data(), source.size());
+    EXPECT_EQ(sink.said, "stream; ");
+    EXPECT_EQ(std::memcmp(memory.bytes.data() + 7, source.data(), source.size()), 0);
+}
+
+TEST_F(lines_of_a_medium, are_noted_and_announced_to_who_listens_if_anybody_does) {
+    trace::noted(memory.bytes.data(), 64);
+    trace::announced(1);
+    EXPECT_FALSE(trace::is_watched());
+    told_sink sink(memory.bytes.data());
+    EXPECT_TRUE(trace::is_watched());
+    trace::noted(memory.bytes.data(), 64);
+    trace::announced(1);
+    EXPECT_EQ(sink.said, "noted; announced; ");
+}
+
 TEST_F(lines_of_a_medium, are_those_of_the_list) {
     const medium m(medium_kind::shm, best_flush_instruction(), 0);
     const std::vector<u64> numbers{0, 5, 79, 5, 6};
@@ -129,6 +151,37 @@ TEST_F(lines_of_a_medium, are_none_where_nothing_has_to_be_written_back) {
 }
 
 #endif
+
+// ---------------------------------------------------------------- executed for real
+
+/// A page, and one behind it that cannot be touched.
+class page_before_a_hole : public ::testing::Test {
+   protected:
+    ~page_before_a_hole() override { ::munmap(page, 2 * bytes); }
+
+    static constexpr u64 bytes = 4096;
+    std::byte* page = static_cast<std::byte*>(
+        ::mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    int refused = ::mprotect(page + bytes, bytes, PROT_NONE);
+};
+
+using page_before_a_hole_death_test = page_before_a_hole;
+
+TEST_F(page_before_a_hole_death_test, every_instruction_writes_back_just_the_lines_asked_for) {
+    for (const auto i :
+         {flush_instruction::clflush, flush_instruction::clflushopt, flush_instruction::clwb}) {
+        if (!has_flush_instruction(i)) continue;
+        const medium m(medium_kind::dax, i, 0);
+        m.flush(page, bytes);
+        m.flush(page + bytes - 1, 1);
+        m.flush_line(page + bytes - 1);
+        // The list ends with the page, too.
+        u64* const numbers = reinterpret_cast<u64*>(page + bytes) - 3;
+        std::iota(numbers, numbers + 3, u64{61});
+        m.flush_lines(page, numbers, 3);
+        EXPECT_DEATH(m.flush(page, bytes + 1), "") << to_string(i);
+    }
+}
 
 // ---------------------------------------------------------------- the medium file
 

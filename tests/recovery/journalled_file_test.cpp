@@ -207,6 +207,26 @@ TEST_F(journalled, on_another_medium_the_old_journal_goes_once_the_superblocks_s
     EXPECT_TRUE(fs::exists(journal_file)) << "it goes once";
 }
 
+TEST_F(journalled, on_another_medium_an_upgrade_ends_where_the_old_journal_does_not_go) {
+    constexpr layout::room_format rooms[] = {{"room", 2}};
+    const upgrade_step steps[] = {{"room", 0, 1, [](region&) -> result<void> { return {}; }},
+                                  {"room", 1, 2, [](region&) -> result<void> {
+                                       ADD_FAILURE() << "the step before had failed";
+                                       return {};
+                                   }}};
+    make_base();
+    make_journal({});
+    change_superblocks(file, [](layout::superblock& s) { s.clean = 1; });
+    opening_options o = options(medium_kind::shm);
+    o.rooms = rooms;
+    o.upgrades = steps;
+    const answered script(failing("unlink", EACCES));
+    const auto refused = open_region(file, o);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::denied);
+    EXPECT_EQ(refused.error().where, journal_file.string());
+}
+
 TEST_F(journalled, on_the_same_medium_the_old_journal_stays_when_superblocks_change) {
     make_base();
     make_journal({{1600}});

@@ -57,6 +57,7 @@ TEST_F(arena_limits, without_any_it_is_an_error_that_names_the_limit) {
                   EXPECT_EQ(w.error().code, errc::no_space);
                   EXPECT_NE(w.error().next.find("ulimit -v"), std::string::npos);
                   EXPECT_EQ(window_count(), 0U);
+                  EXPECT_EQ(limit.count("munmap"), 0U) << "there is nothing to give back";
                   return 0;
               }),
               0);

@@ -377,6 +377,7 @@ TEST_F(judgement, of_roots_wants_padded_names_and_no_hole) {
 
 TEST_F(judgement, of_what_is_reserved_is_none) {
     std::memset(header->reserved0, 0xFF, sizeof header->reserved0);
+    std::memset(static_cast<void*>(&header->intent), 0xFF, sizeof header->intent);
     std::memset(header->reserved1, 0xFF, sizeof header->reserved1);
     std::memset(header->reserved2, 0xFF, sizeof header->reserved2);
     both([](superblock& s) {
