@@ -37,16 +37,25 @@ class journal_beside : public on_tmpfs {
         layout::epoch_record_init(e, epoch + 1);
         patch(file, offsetof(layout::header, epoch), static_cast<const void*>(&e), sizeof e);
     }
-    /// Of records that bring these lines the bytes of their number each, on top of `base_epoch`.
-    void make_journal(const std::vector<std::vector<u64>>& records, u64 base_epoch = 5) {
+    /// Of records that bring these lines the bytes of their number each, on top of `base_epoch`;
+    /// and as those of a session do, say in the header which epoch that is, if they are to.
+    void make_journal(const std::vector<std::vector<u64>>& records, u64 base_epoch = 5,
+                      bool says_epochs = false) {
         std::filesystem::remove(journal_file);
         write_file(journal_file, {});
         const auto both = disks();
         const auto core =
             must(journal::core::start(*both.journal, *both.base, who, base_epoch, small));
         u8 number = 0;
-        for (const auto& lines : records) {
+        for (std::vector<u64> lines : records) {
             std::vector<std::byte> data(lines.size() * line_size, std::byte{++number});
+            if (says_epochs) {
+                layout::epoch_record e;
+                layout::epoch_record_init(e, base_epoch + number + 1);
+                const auto* const bytes = reinterpret_cast<const std::byte*>(&e);
+                data.insert(data.begin(), bytes, bytes + line_size);
+                lines.insert(lines.begin(), offsetof(layout::header, epoch) / line_size);
+            }
             must(core->commit({base_epoch + number, lines, data.data()}));
         }
     }

@@ -163,6 +163,15 @@ HF_WRAPPED(int, nanosleep, (const struct timespec* how_long, struct timespec* le
            (how_long, left), -1, 0,
            static_cast<u64>(how_long->tv_sec) * 1'000'000'000 + static_cast<u64>(how_long->tv_nsec))
 
+int __real_clock_gettime(clockid_t, struct timespec*);
+int __wrap_clock_gettime(clockid_t clock, struct timespec* now) {
+    const answer a = hf::test::kernel::next({"clock_gettime"});
+    if (!a.is_lie) return __real_clock_gettime(clock, now);
+    *now = {static_cast<time_t>(a.value / 1'000'000'000),
+            static_cast<long>(a.value % 1'000'000'000)};
+    return 0;
+}
+
 int __real_fstatfs(int, struct statfs*);
 int __wrap_fstatfs(int fd, struct statfs* s) {
     const answer a = hf::test::kernel::next({"fstatfs", fd});

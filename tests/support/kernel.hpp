@@ -27,7 +27,7 @@ struct call {
 struct answer {
     int error = 0;        ///< an errno; 0: it does as it is told
     u64 most = ~u64{0};   ///< it takes, or gives, only so many bytes
-    u64 value = 0;        ///< of a lie: fstatfs() says that the file system has this type
+    u64 value = 0;        ///< of a lie: the file system's type, or the time in nanoseconds
     bool is_lie = false;  ///< says that it is done, and has done nothing
 };
 
