@@ -8,6 +8,17 @@ add_library(hf_test_scratch STATIC tests/scratch.cpp)
 target_link_libraries(hf_test_scratch PUBLIC hf_test_support hf_region)
 target_include_directories(hf_test_scratch PUBLIC "${PROJECT_SOURCE_DIR}/src")
 
+# A test program that links it has these calls come to it first: tests/support/kernel.hpp.
+add_library(hf_test_kernel STATIC tests/support/kernel.cpp)
+target_link_libraries(hf_test_kernel PUBLIC hf_headers)
+target_include_directories(hf_test_kernel
+  PUBLIC "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
+foreach(call IN ITEMS open openat fcntl ioctl lstat fstat fstatfs fchmod fsync ftruncate fallocate
+        pread pwrite copy_file_range getrandom unlink link linkat rename renameat2 mmap munmap
+        madvise nanosleep clock_gettime)
+  target_link_options(hf_test_kernel INTERFACE "LINKER:--wrap=${call}")
+endforeach()
+
 # A program, for its flags are to be those of programs.
 if("tests" IN_LIST HF_TOGETHER)
   file(CONFIGURE OUTPUT test_headers.cpp CONTENT "int main() {}\n" @ONLY)

@@ -48,13 +48,13 @@ struct block_owner {
     block_owner(const block_owner&) = delete;
     block_owner& operator=(const block_owner&) = delete;
     ~block_owner() {
-        if (own_counters == nullptr) return;
         registry& r = the_registry();
         const std::lock_guard lock(r.mutex);
         add(r.ended, read(*own_counters));
-        own_counters->flushes.store(0, std::memory_order_relaxed);
-        own_counters->fences.store(0, std::memory_order_relaxed);
-        own_counters->streamed_bytes.store(0, std::memory_order_relaxed);
+        counter_block& own = *own_counters;
+        for (auto* counter : {&own.flushes, &own.fences, &own.streamed_bytes}) {
+            counter->store(0, std::memory_order_relaxed);
+        }
         r.idle.push_back(own_counters);
         own_counters = nullptr;
     }

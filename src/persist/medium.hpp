@@ -88,7 +88,7 @@ class medium {
     /// Writes back the lines base + 64 * line_numbers[i]. Counts once, with one branch on the
     /// instruction.
     void flush_lines(const std::byte* base, const u64* line_numbers, std::size_t n) const noexcept {
-        if (instruction_ == flush_instruction::none || n == 0) {
+        if (instruction_ == flush_instruction::none) {
             if (dirty_ != nullptr) dirty_->note_lines({line_numbers, n});
             return;
         }

@@ -6,7 +6,7 @@ namespace {
 /// Who makes a region and its journal at the same time as we look is not in our way.
 result<void> check_place(const std::filesystem::path& path, open_mode mode) {
     const bool may_create = mode == open_mode::open_or_create || mode == open_mode::create_new;
-    if (!may_create || detail::is_taken(path)) return {};
+    if (!may_create) return {};
     auto free = detail::check_no_journal(path, "create the region");
     return detail::is_taken(path) ? result<void>{} : free;
 }

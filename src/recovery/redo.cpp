@@ -58,15 +58,14 @@ result<void> check_match(const journal::history& found, const layout::header& h,
         return is_ours(b) && (b.generation == said.who.generation ||
                               (b.generation + 1 == said.who.generation && from_start));
     };
-    const auto epoch = layout::epoch_record_load(h.epoch);
-    const u64 last = std::max(found.last_epoch, said.base_epoch) + 1;
-    if (epoch && *epoch > last) {
+    // A record that a crash tore says nothing: then it counts as one that fits.
+    const u64 epoch = layout::epoch_record_load(h.epoch).value_or(said.base_epoch + 1);
+    if (epoch > std::max(found.last_epoch, said.base_epoch) + 1) {
         return wrong("it is older than the region: the region was used since",
                      "bring the region's own journal back; if the region was closed in order, move "
                      "this one away");
     }
-    if (std::none_of(both.begin(), both.end(), fits) ||
-        (epoch && !from_start && *epoch <= said.base_epoch)) {
+    if (std::none_of(both.begin(), both.end(), fits) || (!from_start && epoch <= said.base_epoch)) {
         return wrong("it is newer than the region, which seems to be an old copy",
                      "bring the region and its own journal together, or move this one away");
     }
@@ -76,9 +75,8 @@ result<void> check_match(const journal::history& found, const layout::header& h,
 /// A sink that copies into memory what fits there.
 journal::line_sink copy_into(std::span<std::byte> memory) {
     return [memory](u64 offset, std::span<const std::byte> bytes) -> result<void> {
-        if (offset >= memory.size()) return {};
-        std::memcpy(memory.data() + offset, bytes.data(),
-                    std::min<u64>(bytes.size(), memory.size() - offset));
+        const auto rest = memory.subspan(std::min<u64>(offset, memory.size()));
+        std::copy_n(bytes.begin(), std::min(bytes.size(), rest.size()), rest.begin());
         return {};
     };
 }

@@ -34,8 +34,8 @@ std::byte* reserve(u64 bytes) noexcept {
     auto* const begin = static_cast<std::byte*>(p);
     const u64 address = reinterpret_cast<u64>(begin);
     const u64 head = align_up(address, window_size) - address;
-    if (head != 0) ::munmap(begin, head);
-    if (head != window_size) ::munmap(begin + head + bytes, window_size - head);
+    ::munmap(begin, head);  // refused where there is nothing to give back
+    ::munmap(begin + head + bytes, window_size - head);
     return begin + head;
 }
 

@@ -23,7 +23,7 @@ result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
     }
     const std::lock_guard lock(growth_mutex_);
     const u64 old_pages = bytes_.load(std::memory_order_relaxed) / page_size;
-    if (pages > max_pages_ || old_pages > max_pages_ - pages) {
+    if (pages > max_pages_ - old_pages) {
         return failure(failed(errc::no_space, what,
                               "it has " + std::to_string(old_pages) +
                                   " pages of 64 KiB and may have " + std::to_string(max_pages_),

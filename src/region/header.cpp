@@ -141,7 +141,7 @@ result<void> read_segments(const header& h, const std::string& path, header_fact
             return corrupt(path, offset, "the segment directory has a hole before this entry");
         }
         const auto s = layout::unpack_segment(i, word);
-        if (!s || s->pages == 0) {
+        if (!s) {
             return corrupt(path, offset, "an entry of the segment directory is damaged");
         }
         if (!name_of(static_cast<segment_kind>(s->kind))) {
@@ -175,7 +175,7 @@ result<void> check_size(const header& h, u64 file_bytes, const std::string& path
     if (file_bytes > expected && !journalled) {
         const u64 pages = h.intent.pages.load(std::memory_order_acquire);
         const bool growing =
-            pages != 0 && pages <= (u64{1} << 32) &&
+            pages <= (u64{1} << 32) &&
             h.intent.check.load(std::memory_order_acquire) == layout::growth_intent_check(pages) &&
             file_bytes <= pages * layout::page_size;
         if (!growing) return corrupt(path, expected, "it has grown behind our back: " + sizes);

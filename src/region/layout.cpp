@@ -4,6 +4,8 @@
 #include "base/checksum.hpp"
 #include "base/os_error.hpp"
 
+#include <algorithm>
+
 namespace hf::layout {
 namespace {
 
@@ -76,11 +78,10 @@ void epoch_record_store(epoch_record& record, u64 epoch) noexcept {
     // epoch to which neither check nor seal belongs.
     record.check.store(check_of(reached, check_seed), std::memory_order_release);
     record.seal.store(check_of(reached, seal_seed), std::memory_order_release);
-    while (epoch - reached > max_epoch_step) {
-        reached += max_epoch_step;
+    while (reached != epoch) {
+        reached += std::min(epoch - reached, max_epoch_step);
         epoch_record_init(record, reached);
     }
-    epoch_record_init(record, epoch);
 }
 
 result<u64> epoch_record_load(const epoch_record& record) {
@@ -107,9 +108,10 @@ u64 pack_segment(unsigned position, segment_word word) noexcept {
 
 std::optional<segment_word> unpack_segment(unsigned position, u64 word) noexcept {
     const u64 body = word & segment_body_mask;
-    if (word >> segment_check_shift != segment_check(position, body)) return std::nullopt;
-    return segment_word{static_cast<u32>(body), static_cast<u16>(body >> 32),
-                        static_cast<u8>(body >> 48)};
+    const segment_word read{static_cast<u32>(body), static_cast<u16>(body >> 32),
+                            static_cast<u8>(body >> 48)};
+    if (read.pages == 0 || pack_segment(position, read) != word) return std::nullopt;
+    return read;
 }
 
 u64 growth_intent_check(u64 pages) noexcept { return check_of(pages, intent_seed); }

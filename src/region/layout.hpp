@@ -190,7 +190,7 @@ struct segment_word {
     u8 kind;
 };
 [[nodiscard]] u64 pack_segment(unsigned position, segment_word word) noexcept;
-/// nullopt when the check is wrong.
+/// nullopt when the check is wrong, or it has no pages.
 [[nodiscard]] std::optional<segment_word> unpack_segment(unsigned position, u64 word) noexcept;
 
 [[nodiscard]] u64 growth_intent_check(u64 pages) noexcept;

@@ -157,8 +157,6 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
                                              const region_options& options, const opener& by) {
     const std::string name = path.string();
     if (auto ok = check_options(options, name); !ok) return tl::unexpected(ok.error());
-    const bool may_create =
-        options.mode == open_mode::open_or_create || options.mode == open_mode::create_new;
     const auto attached = [&](window place, found_file found, bool created) {
         return attach(std::move(place), std::move(found.file), path, options, found.kind, created,
                       by.make_backing);
@@ -172,7 +170,8 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
                 if (!place) return tl::unexpected(place.error());
                 return attached(std::move(*place), std::move(*found), false);
             }
-            if (found.error().code != errc::not_found || !may_create) {
+            if (found.error().code != errc::not_found ||
+                options.mode != open_mode::open_or_create) {
                 return tl::unexpected(found.error());
             }
         }
@@ -181,8 +180,7 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
         if (!place) return tl::unexpected(place.error());
         auto made = create_file(path, options, by);
         if (made) return attached(std::move(*place), std::move(*made), true);
-        const bool lost_race = options.mode == open_mode::open_or_create && attempt == 0 &&
-                               made.error().code == errc::usage && detail::is_taken(path);
+        const bool lost_race = attempt == 0 && made.error().code == errc::usage;
         if (!lost_race) return tl::unexpected(made.error());
     }
 }
@@ -343,7 +341,7 @@ result<void> region::map(u64 from, u64 to) {
         }
     }
     if (from == to) return {};
-    if (backing_ && !read_only_ && from != 0 && backing_->map_growth(from, to)) return {};
+    if (backing_ && from != 0 && backing_->map_growth(from, to)) return {};
     void* p = ::mmap(base() + from, to - from, PROT_READ | PROT_WRITE, flags, fd, offset);
     if (p == MAP_FAILED) {
         return failure(

@@ -11,7 +11,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <string>
 
 namespace hf {
@@ -100,6 +102,52 @@ TEST_F(upgraded, by_the_longest_step_that_does_not_lead_too_far) {
     EXPECT_EQ(runs, 0U);
 }
 
+// A room's steps are its own; of those that begin where it is, the longest one that does not lead
+// too far is taken, and of two such the first: in every order, and to every version.
+TEST_F(upgraded, by_each_rooms_own_steps) {
+    constexpr room_format made[] = {{"counter", 1}, {"others", 2}};
+    std::string ran;
+    const auto step = [&ran](std::string_view room, u32 from, u32 to, char mark) {
+        return upgrade_step{room, from, to, [&ran, mark](region&) -> result<void> {
+                                ran += mark;
+                                return {};
+                            }};
+    };
+    std::vector<upgrade_step> all{
+        step("counter", 1, 2, 'a'), step("counter", 1, 4, 'b'), step("counter", 2, 3, 'c'),
+        step("counter", 1, 3, 'd'), step("counter", 3, 4, 'e'), step("others", 1, 9, 'f'),
+        step("others", 2, 3, 'g'),  step("others", 3, 5, 'h'),  step("others", 2, 4, 'i'),
+        step("others", 0, 1, 'j'),  step("counter", 0, 9, 'k')};
+    const std::map<std::pair<u32, u32>, std::string> expected{
+        {{1, 2}, ""},  {{2, 2}, "a"},  {{3, 2}, "d"},      {{4, 2}, "b"}, {{5, 2}, "no way"},
+        {{1, 3}, "g"}, {{2, 4}, "ai"}, {{3, 5}, "no way"}, {{4, 3}, "bg"}};
+    for (int turn = 0; turn < 2; ++turn) {
+        for (const auto& [versions, steps_taken] : expected) {
+            {
+                const auto r = must(open_region(file, options(made)));
+                ASSERT_EQ(version_of(r.file->super(), "counter"), 1U);
+            }
+            const room_format wanted[] = {{"counter", versions.first}, {"others", versions.second}};
+            ran.clear();
+            const auto r = open_region(file, options(wanted, all));
+            EXPECT_EQ(r ? ran : "no way", steps_taken) << versions.first << ", " << versions.second;
+            if (r) {
+                EXPECT_EQ(version_of(r->file->super(), "counter"), versions.first);
+                EXPECT_EQ(version_of(r->file->super(), "others"), versions.second);
+            } else {
+                EXPECT_EQ(ran, "") << "nothing is changed";
+            }
+            std::filesystem::remove(file);
+        }
+        std::reverse(all.begin(), all.end());
+    }
+    const upgrade_step twice[] = {step("counter", 1, 2, 'x'), step("counter", 1, 2, 'y')};
+    make();
+    ran.clear();
+    must(open_region(file, options(version_2, twice)));
+    EXPECT_EQ(ran, "x");
+}
+
 #ifdef HF_PERSIST_POINTS
 TEST_F(upgraded, cut_short_at_each_persist_point_and_opened_again) {
     for (const std::string point : {"recovery U1", "recovery U2", "region S1", "region S2"}) {
@@ -168,6 +216,8 @@ TEST_F(upgraded, never_a_newer_room_or_an_unknown_one) {
     error e = refused(options(version_2, steps));
     EXPECT_EQ(e.code, errc::incompatible);
     EXPECT_NE(e.why.find("version 3 of counter"), std::string::npos) << e.to_string();
+    EXPECT_NE(e.why.find("knows versions up to 2"), std::string::npos) << e.to_string();
+    EXPECT_EQ(e.next, "use the Holdfast that wrote it, or a newer one");
     e = refused(options(of_others, steps));
     EXPECT_EQ(e.code, errc::incompatible);
     EXPECT_NE(e.why.find("does not know"), std::string::npos) << e.to_string();

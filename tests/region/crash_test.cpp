@@ -1,5 +1,6 @@
 // The process stops at every persist point of creation, growth, superblock updates and new roots.
 #include "persist/persist_point.hpp"
+#include "persist/trace.hpp"
 #include "scratch.hpp"
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -189,6 +191,98 @@ TEST_F(crash, during_an_update_of_the_superblock_leaves_the_old_or_the_new_one) 
         EXPECT_EQ(std::memcmp(&r->header().super[0], &r->header().super[1], 4096), 0);
         std::filesystem::remove(file);
     }
+}
+
+// The least that a medium may hold of a header: what was flushed, as it was then, and fenced after.
+class durable_header final : public trace_sink {
+   public:
+    explicit durable_header(const layout::header& h) : memory_(h) {
+        std::memcpy(static_cast<void*>(content.get()), &h, sizeof h);
+        trace::sink = this;
+    }
+    ~durable_header() override { trace::sink = nullptr; }
+
+    void flush(const void* line) noexcept override {
+        const auto at = reinterpret_cast<u64>(line) - reinterpret_cast<u64>(&memory_);
+        if (at >= sizeof memory_) return;
+        std::array<std::byte, line_size> bytes{};
+        const u64 begin = align_down(at, line_size);
+        std::memcpy(bytes.data(), reinterpret_cast<const std::byte*>(&memory_) + begin, line_size);
+        flushed_.emplace_back(begin, bytes);
+    }
+    void fence() noexcept override {
+        for (const auto& [at, bytes] : flushed_) {
+            std::memcpy(reinterpret_cast<std::byte*>(content.get()) + at, bytes.data(), line_size);
+        }
+        flushed_.clear();
+    }
+    void stream(void*, const void*, std::size_t) noexcept override {}
+    void noted(const void*, std::size_t) noexcept override {}
+    void announced(u64) noexcept override {}
+
+    std::unique_ptr<layout::header> content = std::make_unique<layout::header>();
+
+   private:
+    const layout::header& memory_;
+    std::vector<std::pair<u64, std::array<std::byte, line_size>>> flushed_;
+};
+
+const durable_header* durable = nullptr;
+std::vector<std::string>* reached = nullptr;
+
+// What region.hpp says of each persist point, of what is durable there and what is not yet.
+void look(const char* name) {
+    const std::string point(name, 9);
+    reached->push_back(point);
+    const layout::header& h = *durable->content;
+    const auto is_new = [&h](unsigned copy) {
+        EXPECT_EQ(h.super[copy].checksum, layout::superblock_checksum(h.super[copy]));
+        return h.super[copy].generation == 5;
+    };
+    const u64 intent = h.intent.pages.load();
+    const u64 word = h.segments[1].load();
+    if (point == "region G1" || point == "region G2" || point == "region G3") {
+        EXPECT_EQ(intent, 23U) << point;
+        EXPECT_EQ(h.intent.check.load(), layout::growth_intent_check(23)) << point;
+        EXPECT_EQ(word, 0U) << point;
+    } else if (point == "region G4") {
+        EXPECT_EQ(intent, 23U) << "it is not cleared yet";
+        EXPECT_EQ(word, layout::pack_segment(1, {7, 3, 2}));
+    } else if (point == "region G5") {
+        EXPECT_EQ(intent, 0U);
+    } else if (point == "region S1") {
+        EXPECT_NE(is_new(0), is_new(1));
+    } else if (point == "region S2") {
+        EXPECT_TRUE(is_new(0) && is_new(1));
+    } else if (point == "region R1") {
+        EXPECT_EQ(h.roots[0].value.load(), 9U);
+        EXPECT_STREQ(h.roots[0].name, "a root");
+        EXPECT_EQ(h.roots[0].type, 7U);
+        EXPECT_EQ(h.roots[0].format, 8U);
+    }
+}
+
+TEST_F(crash, finds_durable_at_each_point_what_that_says_and_no_more) {
+    region_options o = small_options();
+    o.flush = flush_policy::always;
+    auto r = must_open(file, o);
+    ASSERT_NE(r, nullptr);
+    const durable_header medium(r->header());
+    std::vector<std::string> points;
+    durable = &medium;
+    reached = &points;
+    set_persist_point_hook(look);
+    EXPECT_TRUE(r->grow(segment_kind::log, 7, 3));
+    EXPECT_TRUE(r->update_super([](layout::superblock& s) { s.generation = 5; }));
+    EXPECT_TRUE(r->publish_root("a root", 7, 8, 9));
+    set_persist_point_hook(nullptr);
+    EXPECT_EQ(points,
+              (std::vector<std::string>{"region G1", "region G2", "region G3", "region G4",
+                                        "region G5", "region S1", "region S2", "region R1"}));
+    EXPECT_EQ(std::memcmp(static_cast<const void*>(medium.content.get()), &r->header(),
+                          sizeof(layout::header)),
+              0)
+        << "nothing is left behind in the caches";
 }
 
 TEST_F(crash, behind_the_making_of_a_root_leaves_it_there) {

@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <memory>
+#include <string>
 
 namespace hf::layout {
 namespace {
@@ -69,18 +71,39 @@ TEST(epoch_record, is_valid_after_every_prefix_of_an_advance_that_follows_a_brok
 }
 
 TEST(epoch_record, jumps_after_many_crashes_during_recovery) {
+    for (u64 jump = 0; jump <= 5000; jump += jump < 40 ? 1 : 310) {
+        epoch_record r;
+        epoch_record_init(r, 10);
+        epoch_record_store(r, 10 + jump);
+        EXPECT_EQ(*epoch_record_load(r), 10 + jump);
+        const words expected = words_at(10 + jump);
+        EXPECT_EQ(words_of(r).check, expected.check);
+        EXPECT_EQ(words_of(r).seal, expected.seal);
+    }
     epoch_record r;
     epoch_record_init(r, 10);
-    epoch_record_store(r, 10);
-    EXPECT_EQ(*epoch_record_load(r), 10U);
-    epoch_record_store(r, 5000);
-    EXPECT_EQ(*epoch_record_load(r), 5000U);
+    epoch_record_store(r, 10 + (u64{1} << 20));
+    EXPECT_EQ(*epoch_record_load(r), 10 + (u64{1} << 20));
+}
+
+TEST(epoch_record, accepts_no_check_or_seal_of_an_epoch_that_is_further_away) {
+    const words now = words_at(1000);
+    for (u64 other = 980; other <= 1020; ++other) {
+        const words far = words_at(other);
+        EXPECT_EQ(load({far.check, 1000, now.seal}).has_value(),
+                  other >= 1000 && other <= 1000 + max_epoch_step)
+            << other;
+        EXPECT_EQ(load({now.check, 1000, far.seal}).has_value(),
+                  other <= 1000 && other + max_epoch_step >= 1000)
+            << other;
+    }
 }
 
 TEST(epoch_record_death, never_goes_back) {
     epoch_record r;
     epoch_record_init(r, 10);
     EXPECT_DEATH(epoch_record_store(r, 9), "the epoch goes forward");
+    EXPECT_DEATH(epoch_record_store(r, 11 + (u64{1} << 20)), "not by a million");
 }
 
 TEST(epoch_record, every_one_or_two_flipped_bits_are_noticed) {
@@ -125,6 +148,58 @@ TEST(segment_word, every_one_or_two_flipped_bits_are_noticed) {
             }
         }
     }
+}
+
+// What is written stays readable: these are the numbers that format 2 has on the medium.
+TEST(layout, words_on_the_medium_are_those_of_this_format) {
+    EXPECT_EQ(pack_segment(0, {15, 0, 1}), 0x0D6100000000000FU);
+    EXPECT_EQ(pack_segment(1, {0xFFFFFFFF, 0xFFFF, 15}), 0xBD2FFFFFFFFFFFFFU);
+    EXPECT_EQ(pack_segment(4095, {1, 2, 2}), 0xBC52000200000001U);
+    const words w = words_at(1);
+    EXPECT_EQ(w.check, 0x34BA613CA9701461U);
+    EXPECT_EQ(w.epoch, 1U);
+    EXPECT_EQ(w.seal, 0xF1340086D6C5BF7AU);
+    EXPECT_EQ(growth_intent_check(17), 0x3B720E4997E8AE14U);
+    superblock s{};
+    s.magic[0] = 'H';
+    EXPECT_EQ(superblock_checksum(s), 0x6CFA6E9FF1DEF835U);
+    s.checksum = 1;
+    EXPECT_EQ(superblock_checksum(s), 0x6CFA6E9FF1DEF835U);
+}
+
+TEST(segment_word, has_pages) {
+    for (const unsigned position : {0U, 1U, 4095U}) {
+        EXPECT_FALSE(unpack_segment(position, pack_segment(position, {0, 7, 2})));
+        EXPECT_TRUE(unpack_segment(position, pack_segment(position, {1, 0, 0})));
+    }
+}
+
+// The rooms' table against a map.
+TEST(table_of_rooms, has_each_room_once_with_the_version_that_was_set_last) {
+    superblock s{};
+    std::map<std::string, u32> expected;
+    xoshiro256ss random(6);
+    for (int i = 0; i < 500; ++i) {
+        // Names of every length, beginnings of each other too.
+        const auto n = random.below(max_rooms);
+        const std::string name = std::string(n % 11, 'n') + static_cast<char>('a' + n);
+        room_format room{};
+        name.copy(room.name, sizeof room.name);
+        room.version = 1 + static_cast<u32>(random.below(1000));
+        set_version(s, room);
+        expected[name] = room.version;
+        std::map<std::string, u32> found;
+        for (const room_format& r : s.rooms) {
+            if (r.version == 0) continue;
+            EXPECT_TRUE(found.emplace(name_of(r), r.version).second) << "twice: " << name_of(r);
+        }
+        ASSERT_EQ(found, expected);
+        ASSERT_EQ(version_of(s, name), room.version);
+        ASSERT_EQ(version_of(s, name + "x"), 0U);
+    }
+    ASSERT_EQ(expected.size(), max_rooms);
+    EXPECT_EQ(version_of(s, ""), 0U);
+    EXPECT_DEATH(set_version(s, {"one more", 1}), "the table of rooms is full");
 }
 
 TEST(segment_word, another_position_s_word_is_not_accepted) {
