@@ -64,7 +64,7 @@ class model_disk final : public journal::block_file {
         if (offset + into.size() > now_.size()) {
             return failure({errc::corrupt, "read", name(), "the file ends there", "-"});
         }
-        std::memcpy(into.data(), now_.data() + offset, into.size());
+        std::copy_n(now_.data() + offset, into.size(), into.data());
         return {};
     }
     [[nodiscard]] result<void> sync() override {
@@ -171,7 +171,7 @@ class model_disk final : public journal::block_file {
     void put(u64 offset, std::span<const std::byte> piece) {
         tell({label, disk_act::write, offset, piece.size()});
         remember(offset, piece);
-        std::memcpy(now_.data() + offset, piece.data(), piece.size());
+        std::copy(piece.begin(), piece.end(), now_.begin() + static_cast<std::ptrdiff_t>(offset));
     }
 
     void remember(u64 offset, std::span<const std::byte> piece) {
