@@ -43,11 +43,14 @@ class journal_machine {
         base_.tell_fates([&](std::size_t i) { return taken(journal_.unsure() + i); });
     }
 
-    /// A first session that ends at some call, or is not cut short at all.
-    void live_before() {
+    /// A first session that ends at some call, or is not cut short at all. Where the disks have no
+    /// room it goes on as soon as they have; any other failure is the end of its process.
+    void live_before(disk_faults* faults = nullptr) {
+        journal_.faults = base_.faults = faults;
         u64 calls = 3 + random_() % 40;
         power_for(calls);
         run_session(epochs);
+        journal_.faults = base_.faults = nullptr;
         const bool only_the_process_died = random_() % 2 == 0;
         if (only_the_process_died) return;
         journal_.become(journal_.after_power_cut(by_chance(random_)));
@@ -144,19 +147,29 @@ class journal_machine {
         const journal::record r{ends_.size() - 1, dirty, data.data()};
         const bool may_grow = random_() % 4 == 0 && core.segments() < most_segments;
         while (!may_grow && core.needs_space(r) && core.used() > 1) {
-            if (!core.apply_some(1)) return false;
+            if (!apply(core, 1, false)) return false;
         }
-        if (!core.commit(r)) return false;
+        for (bool all = false;; all = !all) {
+            const auto done = core.commit(r);
+            if (done) break;
+            if (done.error().code != errc::no_space || !apply(core, 2, all)) return false;
+        }
         durable_ = r.epoch;
         const u64 dice = random_() % 8;
-        if (dice > 1) return true;
-        return core.apply_some(2, dice == 0).has_value();
+        return dice > 1 || apply(core, 2, dice == 0);
+    }
+
+    /// Where the base has no room nothing was given up.
+    static bool apply(journal::core& core, u64 most, bool all) {
+        const auto done = core.apply_some(most, all);
+        return done || done.error().code == errc::no_space;
     }
 
     void grow(journal::core& core) {
         if (memory_.size() == most_lines * line_size || random_() % 4 != 0) return;
-        memory_.resize(memory_.size() + 16 * line_size);
-        (void)base_.extend(memory_.size());
+        const u64 longer = memory_.size() + 16 * line_size;
+        if (!base_.extend(longer)) return;
+        memory_.resize(longer);
         core.base_has_grown();
     }
 

@@ -4,6 +4,10 @@
 // of 512 bytes. After a power cut each sector holds its content at the last sync or any that was
 // written since, whatever the others hold; after a sync all of it is there. The file's length is
 // the one at the last sync, or the present one. Nothing may be written behind the end.
+//
+// A sync that fails leaves the cache as it is, and takes it for clean: what the disk has not got by
+// then it never gets, unless it is written again, whatever later syncs say. A write that fails may
+// have got some of its bytes into the cache.
 #pragma once
 
 #include "base/random.hpp"
@@ -13,11 +17,28 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <vector>
 
 namespace hf::lab {
 
 using bytes = std::vector<std::byte>;
+
+/// Calls that fail though the power is there: so many from some one on, counted over all disks that
+/// share this. no_space is for write() and extend(); io is for read() and sync(), too.
+struct disk_faults {
+    errc code = errc::io;
+    u64 from = ~u64{0};  ///< 0: the first
+    u64 count = 1;
+    u64 calls = 0;  ///< that could have failed so far
+
+    [[nodiscard]] bool is_next(bool is_read_or_sync) {
+        if (is_read_or_sync && code == errc::no_space) return false;
+        const u64 call = calls++;
+        return call >= from && call - from < count;
+    }
+    [[nodiscard]] bool have_begun() const { return calls > from; }
+};
 
 class model_disk final : public journal::block_file {
    public:
@@ -39,32 +60,39 @@ class model_disk final : public journal::block_file {
     [[nodiscard]] result<void> write(u64 offset,
                                      std::span<const std::span<const std::byte>> pieces) override {
         if (auto ok = fail_if_due(); !ok) return ok;
+        if (is_faulty(false)) return write_some(offset, pieces);
         for (const auto& piece : pieces) {
             if (offset + piece.size() > now_.size()) {
                 return failure({errc::corrupt, "write", name(), "the file ends there", "-"});
             }
-            tell({label, disk_act::write, offset, piece.size()});
-            remember(offset, piece);
-            std::memcpy(now_.data() + offset, piece.data(), piece.size());
+            put(offset, piece);
             offset += piece.size();
         }
         return {};
     }
     [[nodiscard]] result<void> read(u64 offset, std::span<std::byte> into) override {
+        if (is_faulty(true)) return fault("read");
         if (offset + into.size() > now_.size()) {
             return failure({errc::corrupt, "read", name(), "the file ends there", "-"});
         }
-        std::memcpy(into.data(), now_.data() + offset, into.size());
+        std::copy_n(now_.data() + offset, into.size(), into.data());
         return {};
     }
     [[nodiscard]] result<void> sync() override {
         if (auto ok = fail_if_due(); !ok) return ok;
+        if (is_faulty(true)) {
+            forget();
+            return fault("sync");
+        }
         tell_synced();
-        synced_ = now_;
+        bytes next = now_;
+        for (const u64 at : forgotten_) copy_sector(synced_, next, at);
+        synced_ = std::move(next);
         unsure_.clear();
         return {};
     }
     [[nodiscard]] result<void> extend(u64 length) override {
+        if (is_faulty(false)) return fault("allocate");
         if (length > capacity) {
             return failure({errc::no_space, "allocate", name(), "the disk is full", "make room"});
         }
@@ -88,6 +116,7 @@ class model_disk final : public journal::block_file {
         now_ = content;
         synced_ = std::move(content);
         unsure_.clear();
+        forgotten_.clear();
     }
 
     /// Tells the story what became of the unsure writes, as after_power_cut() would take them.
@@ -129,6 +158,7 @@ class model_disk final : public journal::block_file {
     std::string label;            ///< in a story
     disk_story* story = nullptr;  ///< if set: told of every call
     u64* calls_left = nullptr;  ///< so many calls of write() and sync() succeed yet; may be shared
+    disk_faults* faults = nullptr;  ///< may be shared
 
    private:
     struct sector_write {
@@ -149,12 +179,19 @@ class model_disk final : public journal::block_file {
         tell({label, disk_act::sync});
     }
 
+    void put(u64 offset, std::span<const std::byte> piece) {
+        tell({label, disk_act::write, offset, piece.size()});
+        remember(offset, piece);
+        std::copy(piece.begin(), piece.end(), now_.begin() + static_cast<std::ptrdiff_t>(offset));
+    }
+
     void remember(u64 offset, std::span<const std::byte> piece) {
         while (!piece.empty()) {
             const u64 room = journal::sector_size - offset % journal::sector_size;
             const auto part = piece.first(std::min<u64>(room, piece.size()));
             // What is written over itself adds nothing to what a power cut may leave.
-            if (std::memcmp(now_.data() + offset, part.data(), part.size()) != 0) {
+            const bool is_lost = forgotten_.erase(offset - offset % journal::sector_size) != 0;
+            if (is_lost || std::memcmp(now_.data() + offset, part.data(), part.size()) != 0) {
                 unsure_.push_back({offset, bytes(part.begin(), part.end()), calls_told()});
                 if (story != nullptr) ++story->calls.back().sectors;
             }
@@ -173,9 +210,49 @@ class model_disk final : public journal::block_file {
         return {};
     }
 
+    bool is_faulty(bool is_read_or_sync) {
+        return faults != nullptr && faults->is_next(is_read_or_sync);
+    }
+    [[nodiscard]] tl::unexpected<error> fault(const char* what) const {
+        tell({label, disk_act::refused});
+        return failure({faults->code, what, name(), "it fails, for once", "-"});
+    }
+    /// Half of it, of several pieces the first half.
+    result<void> write_some(u64 offset, std::span<const std::span<const std::byte>> pieces) {
+        u64 left = 0;
+        for (const auto& piece : pieces) left += piece.size();
+        left /= 2;
+        for (const auto& piece : pieces) {
+            const auto part = piece.first(std::min<u64>(left, piece.size()));
+            if (offset + part.size() > now_.size()) break;
+            put(offset, part);
+            offset += part.size();
+            left -= part.size();
+        }
+        return fault("write");
+    }
+    /// Every other sector gets to the disk, the rest never does.
+    void forget() {
+        const bytes left = after_power_cut([](std::size_t i) { return i % 2 == 0; });
+        for (u64 at = 0; at < now_.size(); at += journal::sector_size) {
+            const u64 n = std::min<u64>(journal::sector_size, now_.size() - at);
+            if (at + n > left.size() || std::memcmp(left.data() + at, now_.data() + at, n) != 0) {
+                forgotten_.insert(at);
+            }
+        }
+        synced_ = left;
+        unsure_.clear();
+    }
+    static void copy_sector(const bytes& from, bytes& to, u64 at) {
+        if (at >= to.size()) return;
+        const u64 end = std::min<u64>(to.size(), at + journal::sector_size);
+        for (u64 i = at; i < end; ++i) to[i] = i < from.size() ? from[i] : std::byte{0};
+    }
+
     bytes now_;
     bytes synced_;
     std::vector<sector_write> unsure_;
+    std::set<u64> forgotten_;  ///< sectors that a failed sync has left behind
     std::size_t extended_at_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -37,21 +38,19 @@ result<void> write_all(int fd, u64 offset, std::span<const std::byte> bytes,
 
 result<void> posix_file::write(u64 offset, std::span<const std::span<const std::byte>> pieces) {
     std::array<iovec, max_pieces> list{};
-    std::size_t used = 0;
-    u64 total = 0;
+    const auto first = pieces.first(std::min(pieces.size(), max_pieces));
+    std::transform(first.begin(), first.end(), list.begin(), [](const auto& piece) {
+        return iovec{const_cast<std::byte*>(piece.data()), piece.size()};
+    });
+    const ssize_t n =
+        ::pwritev(fd_, list.data(), static_cast<int>(first.size()), static_cast<off_t>(offset));
+    // What the kernel did not take, piece by piece, with what went wrong.
+    auto taken = static_cast<std::size_t>(std::max<ssize_t>(n, 0));
     for (const auto& piece : pieces) {
-        if (used == max_pieces) break;
-        list[used++] = {const_cast<std::byte*>(piece.data()), piece.size()};
-        total += piece.size();
-    }
-    if (pieces.size() > 1 && pieces.size() <= max_pieces) {
-        const ssize_t n =
-            ::pwritev(fd_, list.data(), static_cast<int>(used), static_cast<off_t>(offset));
-        if (n == static_cast<ssize_t>(total)) return {};
-    }
-    // One piece, or the kernel took less than all: piece by piece, with what went wrong.
-    for (const auto& piece : pieces) {
-        if (auto ok = write_all(fd_, offset, piece, name_); !ok) return ok;
+        const std::size_t skipped = std::min(taken, piece.size());
+        auto ok = write_all(fd_, offset + skipped, piece.subspan(skipped), name_);
+        if (!ok) return ok;
+        taken -= skipped;
         offset += piece.size();
     }
     return {};

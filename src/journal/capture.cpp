@@ -5,6 +5,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 namespace hf::journal {
 
 namespace {
@@ -39,7 +41,7 @@ void capture::copy(const std::byte* base, std::size_t from, std::size_t n) noexc
     constexpr std::size_t ahead = 32;
     const std::size_t end = from + n;
     for (std::size_t i = from; i < end; ++i) {
-        if (i + ahead < end) __builtin_prefetch(base + lines_[i + ahead] * line_size, 0, 0);
+        __builtin_prefetch(base + lines_[std::min(i + ahead, end - 1)] * line_size, 0, 0);
         stream_copy(data_ + i * line_size, base + lines_[i] * line_size, line_size);
     }
     stream_fence();

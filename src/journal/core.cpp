@@ -3,6 +3,8 @@
 #include "journal/merge.hpp"
 #include "persist/persist_point.hpp"
 
+#include <utility>
+
 namespace hf::journal {
 
 core::core(block_file& journal, block_file& base, const identity& who, u64 base_epoch,
@@ -94,6 +96,20 @@ bool core::is_durable(const ring::used_segment& s) const noexcept {
 }
 
 result<u64> core::apply_some(u64 most, bool all) {
+    // A header that had no room may become durable all the same. Until it is for sure, the base
+    // stays as that says.
+    if (unsaid_ == 0) {
+        if (auto ok = bring_to_base(most, all); !ok) return tl::unexpected(ok.error());
+    }
+    if (unsaid_ == 0) return 0;
+    if (auto ok = say_applied(); !ok) return tl::unexpected(ok.error());
+    const std::lock_guard lock(mutex_);
+    ring_.free_oldest(unsaid_);
+    used_ = ring_.used().size();
+    return std::exchange(unsaid_, 0);
+}
+
+result<void> core::bring_to_base(u64 most, bool all) {
     std::vector<chunk_place> chunks;
     u64 segments = 0;
     {
@@ -108,34 +124,31 @@ result<u64> core::apply_some(u64 most, bool all) {
             chunks.insert(chunks.end(), more.begin(), more.end());
         }
     }
-    if (segments == 0) return 0;
+    if (segments == 0) return {};
     const auto written = merge(journal_, chunks, base_);
     if (!written) return tl::unexpected(written.error());
     base_bytes_ += *written;
-    if (auto ok = base_.sync(); !ok) return tl::unexpected(ok.error());
+    if (auto ok = base_.sync(); !ok) return ok;
     ++syncs_;
     HF_PERSIST_POINT("journal J3: lines durable in the base before their records are given up");
-    if (auto ok = say_applied(chunks); !ok) return tl::unexpected(ok.error());
-    const std::lock_guard lock(mutex_);
-    ring_.free_oldest(segments);
-    used_ = ring_.used().size();
-    return segments;
+    next_ = header_;
+    next_.serial += 1;
+    next_.oldest = chunks.back().next();
+    for (const chunk_place& c : chunks) {
+        if (c.next().chunk == 0) next_.base_epoch = c.epoch;
+    }
+    unsaid_ = segments;
+    return {};
 }
 
-result<void> core::say_applied(std::span<const chunk_place> applied) {
-    header_facts next = header_;
-    next.serial += 1;
-    next.oldest = applied.back().next();
-    next.segments = segments();
-    for (const chunk_place& c : applied) {
-        if (c.next().chunk == 0) next.base_epoch = c.epoch;
-    }
-    if (auto ok = write_header(journal_, next); !ok) return ok;
+result<void> core::say_applied() {
+    next_.segments = segments();
+    if (auto ok = write_header(journal_, next_); !ok) return ok;
     if (auto ok = journal_.sync(); !ok) return ok;
     ++syncs_;
     HF_PERSIST_POINT("journal J4: the header durable before a segment is used again");
-    header_ = next;
-    applied_epoch_ = next.base_epoch;
+    header_ = next_;
+    applied_epoch_ = next_.base_epoch;
     return {};
 }
 

@@ -53,7 +53,8 @@ class core {
 
     /// Applies the oldest full segments of durable records, at most `most` (J2-J4). Returns how
     /// many that were. With `all` the segment that is being filled, too, if all in it is durable:
-    /// it counts as full then.
+    /// it counts as full then. errc::no_space: nothing was given up, and it may be tried again;
+    /// what the base has by then is said first.
     [[nodiscard]] result<u64> apply_some(u64 most, bool all = false);
 
     [[nodiscard]] u64 records() const;
@@ -75,14 +76,18 @@ class core {
     [[nodiscard]] result<void> lengthen(u64 segments);
     [[nodiscard]] result<bool> append(const record& r);
     [[nodiscard]] bool is_durable(const ring::used_segment& s) const noexcept;
-    [[nodiscard]] result<void> say_applied(std::span<const chunk_place> applied);
+    [[nodiscard]] result<void> bring_to_base(u64 most, bool all);
+    [[nodiscard]] result<void> say_applied();
 
     block_file& journal_;
     block_file& base_;
     mutable std::mutex mutex_;  // ring_, durable_
     ring ring_;
-    u64 durable_ = 0;           ///< the last durable record
-    header_facts header_;       // apply_some() only
+    u64 durable_ = 0;  ///< the last durable record
+    // apply_some() only:
+    header_facts header_;
+    header_facts next_;         ///< to be written, if anything is unsaid
+    u64 unsaid_ = 0;            ///< segments that the base has, though no header says so for sure
     std::atomic<u64> used_{0};  ///< of the ring, for those who must not wait for it
     std::atomic<u64> applied_epoch_{0};
     std::atomic<bool> base_grown_{false};

@@ -2,9 +2,10 @@
 
 #include "base/os_error.hpp"
 
+#include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
+#include <vector>
 
 namespace hf::journal {
 
@@ -35,18 +36,16 @@ result<void> write_header(block_file& file, const header_facts& facts) {
 }
 
 result<header_facts> read_header(block_file& file) {
-    std::optional<header_slot> newest;
-    for (u64 slot = 0; slot < 2; ++slot) {
+    std::vector<header_slot> valid;
+    for (const u64 offset : {u64{0}, page}) {
         header_slot s{};
-        auto read = file.read(slot * page, std::as_writable_bytes(std::span(&s, 1)));
+        auto read = file.read(offset, std::as_writable_bytes(std::span(&s, 1)));
         if (!read) return tl::unexpected(read.error());
-        if (s.magic != header_magic || s.checksum != checksum_of(s)) continue;
-        if (!newest ||
-            std::pair(s.generation, s.serial) > std::pair(newest->generation, newest->serial)) {
-            newest = s;
-        }
+        if (s.magic == header_magic && s.checksum == checksum_of(s)) valid.push_back(s);
     }
-    if (!newest) {
+    const auto newest = std::ranges::max_element(
+        valid, {}, [](const header_slot& s) { return std::pair(s.generation, s.serial); });
+    if (newest == valid.end()) {
         return failure({errc::corrupt, "read the journal", at_offset(file.name(), 0),
                         "neither slot of its header is valid",
                         "restore the region and its journal from a backup"});

@@ -85,6 +85,8 @@ class merger {
     result<bool> open(std::span<const chunk_place> chunks);
     result<void> run();
     [[nodiscard]] u64 written() const noexcept { return written_; }
+    /// Behind the last line of all chunks: the base has it, for its length is durable before (J0).
+    [[nodiscard]] u64 end_line() const noexcept { return last_end_; }
 
    private:
     /// What one chunk has in the slice.
@@ -117,7 +119,6 @@ class merger {
         waiting_;
     std::vector<std::size_t> due_;  ///< chunks that have lines in the slice
     u64 first_line_ = 0;            ///< of the slice
-    u64 end_line_ = 0;              ///< behind the last line that it gets
     std::vector<piece> pieces_;
     std::vector<part> parts_;
     std::bitset<slice_pages> touched_;
@@ -171,7 +172,6 @@ void merger::gather(u64 end) {
 
 void merger::mark_touched() {
     touched_.reset();
-    end_line_ = 0;
     for (const piece& p : pieces_) {
         constexpr u64 page_lines = page / line_size;
         const u64 last = p.line + p.count - 1;
@@ -179,20 +179,19 @@ void merger::mark_touched() {
              ++at) {
             touched_.set(at);
         }
-        end_line_ = std::max(end_line_, last + 1);
     }
     close_small_gaps();
 }
 
 void merger::close_small_gaps() {
-    u64 behind = 0;  // the touched page before
-    while (behind < slice_pages && !touched_[behind]) ++behind;
-    for (u64 at = behind + 1; at < slice_pages; ++at) {
-        if (!touched_[at]) continue;
-        if (at - behind <= small_gap + 1) {
-            while (++behind < at) touched_.set(behind);
+    u64 gap = slice_pages;  // before the slice's first touched page there is nothing to close
+    for (u64 at = 0; at != slice_pages; ++at) {
+        if (!touched_[at]) {
+            ++gap;
+            continue;
         }
-        behind = at;
+        if (gap > small_gap) gap = 0;
+        for (; gap != 0; --gap) touched_.set(at - gap);
     }
 }
 
@@ -200,7 +199,7 @@ template <class Work>
 result<void> merger::for_each_row(Work work) {
     for (u64 from = 0; from < pages_; ++from) {
         if (!touched_[from]) continue;
-        u64 to = from + 1;
+        u64 to = from;
         while (to < pages_ && touched_[to]) ++to;
         const std::span bytes(image_.get() + from * page, (to - from) * page);
         if (auto ok = work(first_line_ * line_size + from * page, bytes); !ok) return ok;
@@ -236,19 +235,18 @@ result<void> merger::run() {
         gather(first_line_ + slice_lines);
         read_ahead();
         // The base may end within its last page.
-        auto read = for_each_row([this](u64 offset, std::span<std::byte> row) -> result<void> {
-            const u64 there = offset < base_size_ ? base_size_ - offset : 0;
-            if (there >= row.size()) return base_.read(offset, row);
-            std::fill(row.begin() + static_cast<std::ptrdiff_t>(there), row.end(), std::byte{0});
-            return base_.read(offset, row.first(there));
+        const auto in_base = [this](u64 offset, std::span<std::byte> row) {
+            return row.first(std::min<u64>(row.size(), base_size_ - offset));
+        };
+        auto read = for_each_row([&](u64 offset, std::span<std::byte> row) {
+            return base_.read(offset, in_base(offset, row));
         });
         if (!read) return read;
         for (const part& p : parts_) {
             if (auto ok = fill(p); !ok) return ok;
         }
-        auto written = for_each_row([this](u64 offset, std::span<std::byte> row) {
-            const u64 end = std::max(base_size_, end_line_ * line_size);
-            const auto bytes = row.first(std::min<u64>(row.size(), end - offset));
+        auto written = for_each_row([&](u64 offset, std::span<std::byte> row) {
+            const auto bytes = in_base(offset, row);
             written_ += bytes.size();
             return base_.write(offset, bytes);
         });
@@ -278,6 +276,11 @@ result<u64> merge(block_file& journal, std::span<const chunk_place> chunks, bloc
     const auto sorted = m.open(chunks);
     if (!sorted) return tl::unexpected(sorted.error());
     if (!*sorted) return apply_one_by_one(journal, chunks, base);
+    if (m.end_line() * line_size > *size) {
+        return failure({errc::corrupt, "apply the journal", base.name(),
+                        "the journal holds lines behind its end",
+                        "restore the region and its journal from a backup"});
+    }
     if (auto ok = m.run(); !ok) return tl::unexpected(ok.error());
     return m.written();
 }

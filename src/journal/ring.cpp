@@ -9,7 +9,6 @@ namespace hf::journal {
 
 namespace {
 
-constexpr u64 least_chunk = chunk_bytes(1, 1);
 /// Zeros ahead: for some hundred small records, and written in a millisecond or two.
 constexpr u64 ahead = u64{1} << 20;
 alignas(page) constexpr std::array<std::byte, u64{64} << 10> zeros{};
@@ -56,7 +55,7 @@ void ring::plan(const record& r) {
     runs_.clear();
     u64 at = at_;
     for (u64 from = 0; from < r.lines.size(); from += plan_.back().lines) {
-        const bool opens = segment_bytes_ - at < least_chunk;
+        const bool opens = at == segment_bytes_;
         if (opens) at = 0;
         planned p = plan_chunk(r, from, segment_bytes_ - at);
         p.opens_segment = opens;
@@ -71,7 +70,7 @@ u64 ring::missing(const record& r) {
     const auto needed = static_cast<u64>(std::count_if(
         plan_.begin(), plan_.end(), [](const planned& p) { return p.opens_segment; }));
     const u64 wanted = needed == 0 ? 0 : needed + 1;  // R3
-    return wanted > free_.size() ? wanted - free_.size() : 0;
+    return std::max<u64>(wanted, free_.size()) - free_.size();
 }
 
 result<void> ring::append(block_file& file, const record& r) {
@@ -138,8 +137,10 @@ result<u64> ring::write_ahead(block_file& file, u64 segment, u64 end) {
     while (touched < until) {
         const auto piece = std::span(zeros).first(std::min(until - touched, zeros.size()));
         auto ok = file.write(first_segment + segment * segment_bytes_ + touched, piece);
-        if (!ok && ok.error().code == errc::no_space) break;  // the record has its place
-        if (!ok) return tl::unexpected(ok.error());
+        if (!ok) {
+            if (ok.error().code == errc::no_space) break;  // the record has its place
+            return tl::unexpected(ok.error());
+        }
         touched += piece.size();
     }
     return touched - start;

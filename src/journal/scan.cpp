@@ -23,9 +23,7 @@ result<std::optional<chunk_place>> look_at(block_file& file, u64 offset, u64 roo
     if (auto ok = file.read(offset, std::as_writable_bytes(std::span(&h, 1))); !ok) {
         return tl::unexpected(ok.error());
     }
-    if (h.magic != chunk_magic || h.runs > h.lines || h.lines == 0 || h.number >= h.count) {
-        return std::nullopt;
-    }
+    if (h.magic != chunk_magic || h.number >= h.count) return std::nullopt;
     const chunk_place place{offset, h.epoch, {h.record, h.number}, h.count, h.runs, h.lines, 0};
     return place.bytes() > room ? std::nullopt : std::optional(place);
 }
@@ -33,20 +31,21 @@ result<std::optional<chunk_place>> look_at(block_file& file, u64 offset, u64 roo
 /// Behind the last line that the runs name; 0: they name no lines, or others than there are.
 u64 end_of(std::span<const std::byte> runs, u64 lines) {
     u64 end = 0;
+    u64 named = 0;
     for (; !runs.empty(); runs = runs.subspan(sizeof(u64))) {
         u64 run = 0;
         std::memcpy(&run, runs.data(), sizeof run);
-        if (run_count(run) == 0 || run_count(run) > lines) return 0;
-        lines -= run_count(run);
+        if (run_count(run) == 0) return 0;
+        named += run_count(run);
         end = std::max(end, run_line(run) + run_count(run));
     }
-    return lines == 0 ? end : 0;
+    return named == lines ? end : 0;
 }
 
 /// Whether it is whole, and of this session.
 result<bool> is_valid(block_file& file, chunk_place& place, const chunk_header& h, u64 seed,
                       std::vector<std::byte>& buffer) {
-    if (buffer.size() < place.bytes()) buffer.resize(place.bytes());
+    buffer.resize(std::max<u64>(buffer.size(), place.bytes()));
     const std::span bytes = std::span(buffer).first(place.bytes());
     if (auto ok = file.read(place.offset, bytes); !ok) return tl::unexpected(ok.error());
     constexpr std::size_t from = offsetof(chunk_header, record);
@@ -68,7 +67,9 @@ result<void> check_length(block_file& file, const header_facts& header, u64 segm
                        std::to_string(header.segment_bytes) + " bytes are there");
 }
 
-// Of most pages the first line is all that is read: a scan costs by what the journal holds.
+// All valid chunks from the header's position on, as they lie; older ones have a say in how long the
+// file must be. Of most pages the first line is all that is read: a scan costs by what the journal
+// holds.
 result<std::vector<chunk_place>> find_chunks(block_file& file, const header_facts& header) {
     std::vector<chunk_place> found;
     u64 segments = header.segments;
@@ -88,7 +89,7 @@ result<std::vector<chunk_place>> find_chunks(block_file& file, const header_fact
                 if (!valid) return tl::unexpected(valid.error());
                 if (*valid) {
                     covered = (*place)->bytes();
-                    found.push_back(**place);
+                    if ((*place)->at >= header.oldest) found.push_back(**place);
                     segments = std::max(segments, h.segments);
                 }
             }
@@ -99,13 +100,10 @@ result<std::vector<chunk_place>> find_chunks(block_file& file, const header_fact
     return found;
 }
 
-/// All valid chunks from the header's position on, in order.
 result<std::vector<chunk_place>> chunks_in_order(block_file& file, const header_facts& header) {
     auto found = find_chunks(file, header);
     if (!found) return found;
-    std::erase_if(*found, [&](const chunk_place& c) { return c.at < header.oldest; });
-    std::sort(found->begin(), found->end(),
-              [](const chunk_place& a, const chunk_place& b) { return a.at < b.at; });
+    std::ranges::sort(*found, {}, &chunk_place::at);
     return found;
 }
 

@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <memory>
 #include <set>
 #include <string>
@@ -22,7 +24,7 @@ namespace {
 using lab::bytes;
 
 constexpr u64 slice = (u64{1} << 20) / line_size;  // lines
-constexpr journal::geometry shape{64 * journal::page, 128};
+constexpr journal::geometry shape{64 * journal::page, 24};
 
 /// Writes down what is asked of a disk.
 class watched_disk final : public journal::block_file {
@@ -69,16 +71,14 @@ class watched_disk final : public journal::block_file {
 class journal_merge : public ::testing::TestWithParam<u64> {
    protected:
     void begin(u64 lines) {
-        base = bytes(lines * line_size);
-        for (std::byte& b : base) b = static_cast<std::byte>(random());
+        base = some_bytes(lines * line_size);
         auto started = journal::core::start(disk, unused, {{7}, 3}, 0, shape);
         ASSERT_TRUE(started);
         core = std::move(*started);
     }
 
     void commit(const std::vector<u64>& lines) {
-        bytes data(lines.size() * line_size);
-        for (std::byte& b : data) b = static_cast<std::byte>(random());
+        const bytes data = some_bytes(lines.size() * line_size);
         ASSERT_TRUE(core->commit({++epoch, lines, data.data()}));
     }
 
@@ -103,17 +103,24 @@ class journal_merge : public ::testing::TestWithParam<u64> {
     void expect_equal() {
         const auto found = journal::scan(disk);
         ASSERT_TRUE(found) << found.error().to_string();
-        bytes expected = base;
-        ASSERT_TRUE(journal::apply(
-            disk, found->chunks,
-            [&expected](u64 offset, std::span<const std::byte> run) -> result<void> {
-                std::copy(run.begin(), run.end(), expected.begin() + static_cast<long>(offset));
-                return {};
-            }));
         lab::model_disk merged(base);
         const auto written = journal::merge(disk, found->chunks, merged);
         ASSERT_TRUE(written) << written.error().to_string();
-        EXPECT_TRUE(merged.now() == expected) << "seed " << GetParam();
+        EXPECT_TRUE(merged.now() == one_after_the_other(found->chunks)) << "seed " << GetParam();
+    }
+    bytes one_after_the_other(const std::vector<journal::chunk_place>& chunks) {
+        bytes expected = base;
+        EXPECT_TRUE(journal::apply(
+            disk, chunks, [&expected](u64 offset, std::span<const std::byte> run) -> result<void> {
+                std::copy(run.begin(), run.end(), expected.begin() + static_cast<long>(offset));
+                return {};
+            }));
+        return expected;
+    }
+    bytes some_bytes(u64 n) {
+        bytes b(n);
+        for (std::byte& one : b) one = static_cast<std::byte>(random());
+        return b;
     }
 
     xoshiro256ss random{GetParam()};
@@ -221,6 +228,134 @@ TEST_P(journal_merge, has_each_slice_written_back_at_once) {
         const watched_disk::range written{i * slice * line_size, slice * line_size};
         EXPECT_EQ(target.begun[i].what, written);
         EXPECT_EQ(target.begun[i].calls_before, i + 1);
+    }
+}
+
+// Of each slice the pages that some line lies in, with small gaps between them; each row of these is
+// read once and written once. The slice behind is asked for where half of this one is needed.
+TEST_P(journal_merge, asks_for_the_pages_that_it_needs_once) {
+    constexpr u64 pages = slice / 64;
+    begin(4 * slice);
+    std::vector<u64> lines;
+    std::vector<watched_disk::range> rows;
+    std::vector<watched_disk::range> ahead;
+    for (u64 s = 0; s < 4; ++s) {
+        const u64 density = 1 + random() % 8;
+        std::vector<bool> touched(pages);
+        for (u64 p = 0; p < pages; ++p) {
+            // Half of the pages, and one less, or by chance; never none, never the first of all.
+            const bool is_next = s == 1   ? p < pages / 2
+                                 : s == 2 ? p < pages / 2 - 1
+                                          : random() % 8 < density;
+            if (!is_next && p != 5) continue;
+            touched[p] = true;
+            lines.push_back(s * slice + p * 64 + random() % 64);
+        }
+        for (u64 p = 0; p + 1 < pages; ++p) {
+            for (u64 gap = 1; gap <= 2 && touched[p] && p + gap + 1 < pages; ++gap) {
+                if (!touched[p + gap + 1]) continue;
+                for (u64 g = 1; g <= gap; ++g) touched[p + g] = true;
+            }
+        }
+        for (u64 p = 0; p < pages; ++p) {
+            if (!touched[p]) continue;
+            const u64 offset = s * slice * line_size + p * journal::page;
+            if (p != 0 && touched[p - 1]) {
+                rows.back().second += journal::page;
+            } else {
+                rows.emplace_back(offset, journal::page);
+            }
+        }
+        const auto needed = std::count(touched.begin(), touched.end(), true);
+        const u64 next = (s + 1) * slice * line_size;
+        if (s < 3 && 2 * needed >= static_cast<long>(pages)) {
+            ahead.emplace_back(next, slice * line_size);
+        }
+    }
+    commit(lines);
+    watched_disk target(base);
+    merge_into(target);
+    EXPECT_EQ(target.reads, rows);
+    EXPECT_EQ(target.writes, rows);
+    std::vector<watched_disk::range> asked;
+    for (const auto& hint : target.asked_ahead) asked.push_back(hint.what);
+    EXPECT_EQ(asked, ahead);
+}
+
+TEST_P(journal_merge, reads_of_a_chunk_its_runs_and_what_it_has_in_each_slice) {
+    begin(3 * slice);
+    commit({1, slice - 1});
+    commit({slice - 1, slice, slice + 1});
+    commit({2 * slice});
+    const auto found = journal::scan(disk);
+    ASSERT_TRUE(found);
+    watched_disk journal(disk.now());
+    lab::model_disk target(base);
+    ASSERT_TRUE(journal::merge(journal, found->chunks, target));
+    ASSERT_EQ(journal.reads.size(), 3U + 4U);
+    std::vector<watched_disk::range> lines;
+    for (const auto& [chunk, from, count] :
+         {std::array<u64, 3>{0, 0, 2}, {1, 0, 1}, {1, 1, 2}, {2, 0, 1}}) {
+        const journal::chunk_place& c = found->chunks[chunk];
+        lines.emplace_back(c.offset + sizeof(journal::chunk_header) + journal::runs_bytes(c.runs) +
+                               from * line_size,
+                           count * line_size);
+    }
+    EXPECT_TRUE(std::equal(lines.begin(), lines.end(), journal.reads.begin() + 3));
+}
+
+// Runs that overlap, go back, name no line, or fewer than the chunk has.
+TEST_P(journal_merge, of_whatever_runs_does_as_if_one_after_the_other) {
+    for (int turn = 0; turn < 60; ++turn) {
+        base = some_bytes((200 + random() % 100) * line_size);
+        const u64 lines = base.size() / line_size;
+        disk.now() = some_bytes(64 * journal::page);
+        std::vector<journal::chunk_place> chunks(1 + random() % 4);
+        u64 at = 0;
+        u64 named = 0;  // lines, by the runs of the newest
+        for (journal::chunk_place& c : chunks) {
+            std::vector<u64> runs;
+            named = 0;
+            const bool is_sorted = random() % 2 == 0;
+            for (u64 line = 0, i = 1 + random() % 6; i != 0; --i) {
+                line = is_sorted ? line + random() % 20 : random() % (lines - 20);
+                const u64 count = random() % 4 == 0 ? 0 : 1 + random() % 20;
+                runs.push_back(journal::pack_run(line, count));
+                named += count;
+                line += count;
+            }
+            c.lines = static_cast<u32>(named);
+            c.lines += random() % 4 == 0 ? 1 : 0;
+            c.runs = static_cast<u32>(runs.size());
+            c.offset = at;
+            std::memcpy(disk.now().data() + at + sizeof(journal::chunk_header), runs.data(),
+                        runs.size() * sizeof(u64));
+            at = align_up(at + c.bytes(), journal::page);
+        }
+        lab::model_disk merged(base);
+        ASSERT_TRUE(journal::merge(disk, chunks, merged));
+        EXPECT_TRUE(merged.now() == one_after_the_other(chunks)) << "turn " << turn;
+        // Now the newest names one line more than it has, or just as many, or one less.
+        chunks.back().lines = static_cast<u32>(std::max<u64>(named + random() % 3, 1) - 1);
+        const auto again = journal::merge(disk, chunks, merged);
+        const u64 has = chunks.back().lines;
+        ASSERT_EQ(again.has_value(), named <= has) << named << " of " << has;
+        if (!again) EXPECT_EQ(again.error().code, errc::corrupt);
+    }
+}
+
+TEST_P(journal_merge, of_lines_behind_the_end_of_the_base_is_an_error) {
+    begin(100);
+    commit({3, 98, 99});
+    for (const u64 size : {u64{98}, u64{99}, u64{100}, u64{101}}) {
+        base = bytes(size * line_size);
+        const auto found = journal::scan(disk);
+        lab::model_disk target(base);
+        const auto done = journal::merge(disk, found->chunks, target);
+        ASSERT_EQ(done.has_value(), size >= 100) << size;
+        if (done) continue;
+        EXPECT_EQ(done.error().code, errc::corrupt);
+        EXPECT_EQ(target.now(), base) << "something was written";
     }
 }
 
