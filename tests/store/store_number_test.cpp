@@ -71,10 +71,15 @@ std::optional<T> as_c_reads(const std::string& text, Convert convert) {
     return value;
 }
 
+/// Whatever lies behind the text.
 void expect_read_as_c_does(const std::string& text) {
-    EXPECT_EQ(parse_unsigned(text), as_c_reads<u64>(text, std::strtoull)) << '"' << text << '"';
-    EXPECT_EQ(parse_signed(text), as_c_reads<std::int64_t>(text, std::strtoll))
-        << '"' << text << '"';
+    for (const char behind : "5 -x") {
+        const std::string more = text + behind;
+        const std::string_view read = std::string_view(more).substr(0, text.size());
+        EXPECT_EQ(parse_unsigned(read), as_c_reads<u64>(text, std::strtoull)) << text << behind;
+        EXPECT_EQ(parse_signed(read), as_c_reads<std::int64_t>(text, std::strtoll))
+            << text << behind;
+    }
 }
 
 // The neighbours of each character that counts, too.

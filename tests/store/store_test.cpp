@@ -95,6 +95,19 @@ TEST_F(store_operations, append_beyond_the_limit_is_not_stored) {
     EXPECT_EQ(must(s->append("k", "defgh", 4)).what, outcome::not_stored);
     EXPECT_EQ(must(s->append("k", "d", 4)).what, outcome::stored);
     EXPECT_EQ(get("k"), "abcd");
+    for (const std::size_t limit : {0U, 3U, 4U, 5U}) {
+        for (const std::size_t old : {0U, 1U, 2U, 4U, 5U}) {
+            for (const std::size_t more : {0U, 1U, 3U, 4U, 5U}) {
+                set("k", std::string(old, 'a'));
+                const std::string piece(more, 'b');
+                const auto expected = old + more <= limit ? outcome::stored : outcome::not_stored;
+                EXPECT_EQ(must(s->append("k", piece, limit)).what, expected);
+                set("k", std::string(old, 'a'));
+                EXPECT_EQ(must(s->prepend("k", piece, limit)).what, expected)
+                    << old << " and " << more << " of " << limit;
+            }
+        }
+    }
 }
 
 TEST_F(store_operations, remove_says_whether_there_was_one) {

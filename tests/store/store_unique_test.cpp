@@ -64,8 +64,9 @@ TEST(unique_numbers, are_all_of_a_block_from_where_it_is_begun) {
 TEST(unique_numbers, differ_between_threads_also_where_a_block_ends) {
     constexpr std::size_t threads = 4;
     constexpr std::size_t each = 20'000;
+    constexpr u64 of_each = 20;  // numbers of a block
     unique_numbers numbers;
-    numbers.open_block(7, block_size - 1000);
+    numbers.open_block(7, block_size - of_each);
     std::mutex mutex;
     u64 block = 7;
     std::vector<std::vector<u64>> drawn(threads);
@@ -81,7 +82,7 @@ TEST(unique_numbers, differ_between_threads_also_where_a_block_ends) {
                 if (const auto number = numbers.draw()) {
                     mine.push_back(*number);
                 } else {
-                    numbers.open_block(++block, block_size - 1000);
+                    numbers.open_block(++block, block_size - of_each);
                 }
             }
         });
@@ -93,6 +94,7 @@ TEST(unique_numbers, differ_between_threads_also_where_a_block_ends) {
     }
     std::sort(all.begin(), all.end());
     EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+    for (const u64 n : all) ASSERT_GE(n % block_size, block_size - of_each) << "left out";
 }
 
 }  // namespace
