@@ -47,8 +47,8 @@ result<std::unique_ptr<snapshot_machine>> snapshot_machine::open(const std::file
     m->region_ = std::move(opened->file);
     m->epochs_ = std::move(*d);
     if (auto ok = m->epochs_->start(); !ok) return tl::unexpected(ok.error());
-    const u64 bytes = m->memory().size();
-    if (bytes < o.bytes && !m->region_->read_only()) {
+    if (!m->region_->read_only()) {
+        const u64 bytes = std::min(m->memory().size(), o.bytes);
         if (auto ok = m->grow(o.bytes - bytes); !ok) return tl::unexpected(ok.error());
     }
     m->epochs_->start_clock();

@@ -84,7 +84,7 @@ result<store::reply> store::impl::count(std::string_view key, u64 delta, bool up
         if (c.damaged) {
             return failure(damaged(what, key));
         }
-        if (!c.overtaken || c.what != outcome::not_found) {
+        if (!c.overtaken) {
             return reply{c.what, done->written_in, c.what == outcome::stored ? c.number : 0};
         }
     }

@@ -7,7 +7,6 @@ namespace hf::detail {
 namespace {
 
 constexpr bool is_blank(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
-constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 struct magnitude {
     bool negative = false;
@@ -23,9 +22,6 @@ std::optional<magnitude> parse(std::string_view text) noexcept {
     if (at < text.size() && (text[at] == '-' || text[at] == '+')) {
         found.negative = text[at] == '-';
         ++at;
-    }
-    if (at == text.size() || !is_digit(text[at])) {
-        return std::nullopt;
     }
     const char* end = text.data() + text.size();
     const auto [stop, status] = std::from_chars(text.data() + at, end, found.value);

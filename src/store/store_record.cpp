@@ -3,76 +3,102 @@
 #include "base/checksum.hpp"
 
 #include <bit>
+#include <cstddef>
 #include <cstring>
+#include <type_traits>
 
 namespace hf::detail {
 namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr u8 record_magic = 0xd5;
-constexpr u8 master_magic = 0xd6;
 constexpr u8 format_version = 1;
 
-template <class T>
-void put(char* to, std::size_t at, T value) noexcept {
-    std::memcpy(to + at, &value, sizeof value);
-}
+struct record_on_medium {
+    u8 magic = 0xd5;
+    u8 version = format_version;
+    u16 zero = 0;
+    u32 flags = 0;
+    u64 expires = 0;
+    u64 unique = 0;
+    u32 data_size = 0;
+    u32 check = 0;
 
-template <class T>
-T take(std::string_view from, std::size_t at) noexcept {
-    T value;
-    std::memcpy(&value, from.data() + at, sizeof value);
-    return value;
-}
+    [[nodiscard]] u32 sum() const noexcept {
+        return static_cast<u32>(checksum64(this, offsetof(record_on_medium, check)));
+    }
+    [[nodiscard]] bool is_whole() const noexcept {
+        constexpr record_on_medium good;
+        return magic == good.magic && version == good.version && zero == 0 && check == sum();
+    }
+};
+
+struct master_on_medium {
+    u8 magic = 0xd6;
+    u8 version = format_version;
+    u8 zero[6] = {};
+    u64 flush_mark = 0;
+    u64 flush_at = 0;
+    u64 spent_blocks = 0;
+    u64 check = 0;
+
+    [[nodiscard]] u64 sum() const noexcept {
+        return checksum64(this, offsetof(master_on_medium, check));
+    }
+    [[nodiscard]] bool is_whole() const noexcept {
+        constexpr master_on_medium good;
+        return magic == good.magic && version == good.version && check == sum();
+    }
+};
+
+static_assert(std::has_unique_object_representations_v<record_on_medium> &&
+              sizeof(record_on_medium) == record_header_bytes);
+static_assert(std::has_unique_object_representations_v<master_on_medium> &&
+              sizeof(master_on_medium) == master_record_bytes);
 
 }  // namespace
 
 void encode(const record_header& header, char* to) noexcept {
-    put(to, 0, record_magic);
-    put(to, 1, format_version);
-    put(to, 2, u16{0});
-    put(to, 4, header.flags);
-    put(to, 8, header.expires);
-    put(to, 16, header.unique);
-    put(to, 24, header.data_size);
-    put(to, 28, static_cast<u32>(checksum64(to, 28)));
+    record_on_medium r;
+    r.flags = header.flags;
+    r.expires = header.expires;
+    r.unique = header.unique;
+    r.data_size = header.data_size;
+    r.check = r.sum();
+    std::memcpy(to, &r, sizeof r);
 }
 
 std::optional<record_header> decode_record(std::string_view bytes) noexcept {
-    if (bytes.size() < record_header_bytes || take<u8>(bytes, 0) != record_magic ||
-        take<u8>(bytes, 1) != format_version || take<u16>(bytes, 2) != 0) {
+    record_on_medium r;
+    if (bytes.size() < sizeof r) {
         return std::nullopt;
     }
-    if (take<u32>(bytes, 28) != static_cast<u32>(checksum64(bytes.data(), 28))) {
+    std::memcpy(&r, bytes.data(), sizeof r);
+    if (!r.is_whole() || r.data_size != bytes.size() - sizeof r) {
         return std::nullopt;
     }
-    const record_header header{take<u32>(bytes, 4), take<u64>(bytes, 8), take<u64>(bytes, 16),
-                               take<u32>(bytes, 24)};
-    if (header.data_size != bytes.size() - record_header_bytes) {
-        return std::nullopt;
-    }
-    return header;
+    return record_header{r.flags, r.expires, r.unique, r.data_size};
 }
 
 void encode(const master_record& master, char* to) noexcept {
-    put(to, 0, master_magic);
-    put(to, 1, format_version);
-    put(to, 2, u16{0});
-    put(to, 4, u32{0});
-    put(to, 8, master.flush_mark);
-    put(to, 16, master.flush_at);
-    put(to, 24, master.spent_blocks);
-    put(to, 32, checksum64(to, 32));
+    master_on_medium m;
+    m.flush_mark = master.flush_mark;
+    m.flush_at = master.flush_at;
+    m.spent_blocks = master.spent_blocks;
+    m.check = m.sum();
+    std::memcpy(to, &m, sizeof m);
 }
 
 std::optional<master_record> decode_master(std::string_view bytes) noexcept {
-    if (bytes.size() != master_record_bytes || take<u8>(bytes, 0) != master_magic ||
-        take<u8>(bytes, 1) != format_version ||
-        take<u64>(bytes, 32) != checksum64(bytes.data(), 32)) {
+    master_on_medium m;
+    if (bytes.size() != sizeof m) {
         return std::nullopt;
     }
-    return master_record{take<u64>(bytes, 8), take<u64>(bytes, 16), take<u64>(bytes, 24)};
+    std::memcpy(&m, bytes.data(), sizeof m);
+    if (!m.is_whole()) {
+        return std::nullopt;
+    }
+    return master_record{m.flush_mark, m.flush_at, m.spent_blocks};
 }
 
 }  // namespace hf::detail

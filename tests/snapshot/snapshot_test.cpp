@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <thread>
@@ -130,6 +132,109 @@ TEST_F(snapshots, they_grow_and_stay_where_they_are) {
     EXPECT_EQ(open().memory().size(), u64{2} << 20) << "it never becomes smaller";
 }
 
+TEST_F(snapshots, sizes_are_whole_pages_that_hold_what_was_asked_for) {
+    constexpr u64 page = layout::page_size;
+    for (const u64 bytes : {u64{1}, page, page + 1}) {
+        const u64 pages = (bytes + page - 1) / page;
+        fs::remove(file);
+        snapshot s = open(options(bytes));
+        EXPECT_EQ(s.memory().size(), pages * page) << bytes;
+        must(s.grow(0));
+        EXPECT_EQ(s.memory().size(), pages * page) << "nothing was asked for";
+        must(s.grow(bytes));
+        EXPECT_EQ(s.memory().size(), 2 * pages * page) << "grown by " << bytes;
+        EXPECT_EQ(s.stats().bytes, s.memory().size());
+        must(s.close());
+        snapshot_options look = options(3 * pages * page);
+        look.region.mode = open_mode::inspect;
+        EXPECT_EQ(open(look).memory().size(), 2 * pages * page) << "an inspection grows nothing";
+        EXPECT_EQ(open(options(0)).memory().size(), 2 * pages * page) << "it has more already";
+        EXPECT_EQ(open(options(2 * pages * page + 1)).memory().size(), (2 * pages + 1) * page);
+    }
+}
+
+TEST_F(snapshots, a_root_may_fill_all_of_the_memory) {
+    struct just {
+        std::byte bytes[layout::page_size];
+    };
+    struct more {
+        std::byte bytes[layout::page_size + 1];
+    };
+    const snapshot s = open(options(layout::page_size));
+    EXPECT_EQ(static_cast<void*>(s.root<just>()), s.memory().data());
+    EXPECT_EQ(s.root<more>(), nullptr);
+}
+
+TEST_F(snapshots, one_that_is_moved_away_from_is_closed_by_its_heir) {
+    const fs::path other = dir / "other.hf";
+    const fs::path others_journal = dir / "other.hf.journal";
+    snapshot a = open();
+    a.root<game_state>()->score = 1;
+    snapshot b = must(snapshot::open(other, options()));
+    b.root<game_state>()->score = 2;
+    a = std::move(b);
+    EXPECT_FALSE(fs::exists(journal)) << "what it was before is closed";
+    EXPECT_TRUE(fs::exists(others_journal));
+    EXPECT_EQ(a.root<game_state>()->score, 2U);
+    snapshot& same = a;
+    a = std::move(same);
+    EXPECT_EQ(a.root<game_state>()->score, 2U);
+    snapshot c = std::move(a);
+    EXPECT_EQ(c.root<game_state>()->score, 2U);
+    must(c.close());
+    must(c.close());
+    EXPECT_FALSE(fs::exists(others_journal));
+    EXPECT_EQ(open().root<game_state>()->score, 1U);
+}
+
+TEST_F(snapshots, a_checkpoint_ends_the_running_epoch_and_no_other) {
+    snapshot s = open();
+    for (int i = 0; i < 5; ++i) {
+        const ticket running = s.stats().epoch;
+        EXPECT_LT(s.durable(), running);
+        const ticket taken = i % 2 == 0 ? must(s.checkpoint()) : running;
+        if (i % 2 != 0) must(s.checkpoint_durably());
+        EXPECT_EQ(taken, running);
+        EXPECT_EQ(s.stats().epoch, running + 1);
+        {
+            const snapshot::guard inside(s);
+            EXPECT_EQ(inside.written_in(), running + 1);
+        }
+        must(s.wait_durable(taken));
+        EXPECT_EQ(s.durable(), taken);
+        EXPECT_EQ(s.stats().durable, taken);
+    }
+}
+
+TEST_F(snapshots, statistics_tell_whether_it_was_made_and_recovered) {
+    const auto expect = [](const snapshot& s, bool created, bool recovered) {
+        EXPECT_EQ(s.created(), created);
+        EXPECT_EQ(s.recovered(), recovered);
+        EXPECT_EQ(s.stats().created, created);
+        EXPECT_EQ(s.stats().recovered, recovered);
+    };
+    const int ended = test::in_child([&]() -> int {
+        snapshot s = open();
+        expect(s, true, false);
+        must(s.checkpoint_durably());
+        const snapshot_statistics told = s.stats();
+        EXPECT_GT(told.pause.count, 0U);
+        EXPECT_GE(told.pause.max_ns, told.pause.last_ns);
+        EXPECT_GT(told.last_look_ns, 0U);
+        EXPECT_GT(told.journal.syncs, 0U);
+        if (::testing::Test::HasFailure()) return 1;
+        ::_exit(0);
+    });
+    ASSERT_EQ(ended, 0);
+    {
+        snapshot_options o = options();
+        o.region.mode = open_mode::inspect;
+        expect(open(o), false, true);
+    }
+    expect(open(), false, true);
+    expect(open(), false, false);
+}
+
 TEST_F(snapshots, inspection_sees_everything_and_changes_nothing) {
     open().root<game_state>()->score = 5;
     const auto before = test::fingerprint_of(file);
@@ -140,6 +245,7 @@ TEST_F(snapshots, inspection_sees_everything_and_changes_nothing) {
         EXPECT_EQ(s.root<game_state>()->score, 5U);
         s.root<game_state>()->score = 6;  // in its own copy of the page
         EXPECT_EQ(s.checkpoint().error().code, errc::denied);
+        EXPECT_EQ(s.checkpoint_durably().error().code, errc::denied);
         EXPECT_EQ(s.grow(1).error().code, errc::denied);
         must(s.close());
     }
@@ -181,6 +287,19 @@ TEST_F(snapshots_death, a_thread_that_would_wait_for_itself_is_told) {
     const snapshot::guard inside(s);
     EXPECT_DEATH((void)s.checkpoint(), "holds a guard");
     EXPECT_DEATH(const snapshot::guard second(s), "holds a guard");
+    EXPECT_DEATH((void)s.grow(1), "holds a guard");
+    EXPECT_DEATH((void)s.wait_durable(1), "holds a guard");
+    EXPECT_DEATH((void)s.close(), "holds a guard");
+}
+
+TEST_F(snapshots_death, one_that_was_closed_is_not_used) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    snapshot s = open();
+    must(s.close());
+    EXPECT_DEATH((void)s.checkpoint(), "was closed");
+    EXPECT_DEATH((void)s.grow(1), "was closed");
+    EXPECT_DEATH((void)s.durable(), "was closed");
+    EXPECT_DEATH(const snapshot::guard inside(s), "was closed");
 }
 
 }  // namespace

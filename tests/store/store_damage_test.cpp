@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 namespace hf::test {
@@ -57,6 +58,28 @@ TEST_F(store_damage, is_reported_with_the_key_and_what_to_do) {
     EXPECT_EQ(e.where, "key \"k?\"");
     EXPECT_FALSE(e.why.empty());
     EXPECT_FALSE(e.next.empty());
+}
+
+TEST_F(store_damage, is_reported_with_as_much_of_the_key_as_can_be_read) {
+    std::map<std::string, std::string> shown;
+    for (const std::size_t size : {1U, 63U, 64U}) {
+        shown[std::string(size, 'k')] = std::string(size, 'k') + '"';
+    }
+    shown[std::string(65, 'k')] = std::string(64, 'k') + "...\"";
+    for (int byte = 0; byte < 256; ++byte) {
+        const auto c = static_cast<char>(byte);
+        const bool can_be_read = byte >= 0x20 && byte <= 0x7e;
+        shown[std::string(2, c)] = std::string(2, can_be_read ? c : '?') + '"';
+    }
+    {
+        auto records = s.as_map();
+        for (const auto& [key, text] : shown) must(records.put(key, "nonsense"));
+        must(records.close());
+    }
+    s.open();
+    for (const auto& [key, text] : shown) {
+        EXPECT_EQ(s->get(key, found).error().where, "key \"" + text);
+    }
 }
 
 TEST_F(store_damage, is_gone_when_the_record_is_stored_anew_or_removed) {

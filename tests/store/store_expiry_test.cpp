@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 namespace hf::test {
 namespace {
@@ -165,6 +167,50 @@ TEST_F(store_expiry, a_flush_replaces_one_whose_time_has_not_come) {
     EXPECT_TRUE(has("a"));
 }
 
+TEST_F(store_expiry, a_time_is_compared_with_the_second_that_it_is) {
+    for (const std::uint64_t expires : {std::uint64_t{1}, s.now() - 1, s.now(), s.now() + 1,
+                                        std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+        set("k", "a", expires);
+        EXPECT_EQ(has("k"), expires > s.now()) << expires;
+    }
+    for (const int ahead : {-1'600'000'000, -1, 0, 1, 2, 3}) {
+        SCOPED_TRACE(ahead);
+        const std::uint64_t when = s.now() + static_cast<std::uint64_t>(ahead);
+        set("k", "a");
+        must(s->flush_all(when));
+        EXPECT_EQ(has("k"), ahead > 0);
+        set("k", "b");
+        EXPECT_TRUE(has("k"));
+        for (int second = 1; second < 4; ++second) {
+            s.advance(1);
+            EXPECT_EQ(has("k"), ahead <= 0 || ahead > second) << "after " << second;
+        }
+    }
+}
+
+TEST_F(store_expiry, every_operation_notices_that_a_flush_is_due) {
+    const auto due = [&](const auto& operation) {
+        set("k", "1");
+        must(s->flush_all(s.now() + 1));
+        s.advance(1);
+        return operation();
+    };
+    EXPECT_FALSE(due([&] { return has("k"); }));
+    EXPECT_EQ(due([&] { return must(s->add("k", "2")).what; }), outcome::stored);
+    EXPECT_EQ(due([&] { return must(s->replace("k", "2")).what; }), outcome::not_stored);
+    EXPECT_EQ(due([&] { return must(s->append("k", "2")).what; }), outcome::not_stored);
+    EXPECT_EQ(due([&] { return must(s->incr("k", 2)).what; }), outcome::not_found);
+    EXPECT_EQ(due([&] { return must(s->touch("k", 0)).what; }), outcome::not_found);
+    EXPECT_EQ(due([&] { return must(s->get_and_touch("k", 0, found)).what; }), outcome::not_found);
+    EXPECT_EQ(due([&] { return must(s->remove("k")).what; }), outcome::not_found);
+    EXPECT_EQ(due([&] { return must(s->purge(9)); }), 1U);
+    EXPECT_EQ(
+        due([&] {
+            return must(s->scan("", [](std::string_view, const store::view&) { return true; }));
+        }),
+        0U);
+}
+
 TEST_F(store_expiry, a_due_flush_is_noticed_by_scan_and_purge) {
     set("a", "1");
     must(s->flush_all(s.now() + 1));
@@ -187,6 +233,47 @@ TEST_F(store_expiry, purge_goes_round_in_steps) {
     set("k0", "x", 1);
     EXPECT_EQ(must(s->purge(4)), 1U);
     EXPECT_EQ(records_in_the_map(), 5U);
+}
+
+TEST_F(store_expiry, purge_looks_at_no_more_records_than_it_was_told) {
+    constexpr std::size_t all = 6;
+    for (std::size_t count = 1; count <= all + 1; ++count) {
+        for (std::size_t i = 0; i < all; ++i) set("k" + std::to_string(i), "x", 1);
+        std::size_t purged = 0;
+        for (std::size_t left = all; left != 0; left -= std::min(count, left)) {
+            const std::size_t now = must(s->purge(count));
+            EXPECT_EQ(now, std::min(count, left)) << count;
+            purged += now;
+        }
+        EXPECT_EQ(purged, all);
+        must(s->purge(1));  // behind the last: the next call begins anew
+    }
+    EXPECT_EQ(records_in_the_map(), 0U);
+}
+
+TEST_F(store_expiry, purge_ends_early_where_records_are_large) {
+    // Four of them, with their headers, have just the megabyte that ends a call.
+    const std::string quarter((std::size_t{256} << 10) - store::record_header_size, 'x');
+    const std::string less = quarter.substr(1);
+    for (const auto& [data, at_once] : {std::pair(quarter, 4U), std::pair(less, 5U)}) {
+        for (int i = 0; i < 9; ++i) set("k" + std::to_string(i), data, 1);
+        EXPECT_EQ(must(s->purge(100)), at_once);
+        EXPECT_EQ(must(s->purge(100)), std::min(at_once, 9 - at_once));
+        must(s->purge(100));
+        must(s->purge(100));
+        EXPECT_EQ(records_in_the_map(), 0U);
+    }
+}
+
+TEST_F(store_expiry, purge_spares_what_is_live_and_the_stores_own_record) {
+    set("dead", "x", 1);
+    set("live", "x");
+    must(s->flush_all(s.now() + 100));
+    EXPECT_EQ(must(s->purge(100)), 1U);
+    EXPECT_TRUE(has("live"));
+    EXPECT_EQ(records_in_the_map(), 2U) << "one of them is the store's own";
+    s.advance(100);
+    EXPECT_FALSE(has("live"));
 }
 
 }  // namespace

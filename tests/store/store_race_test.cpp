@@ -1,5 +1,6 @@
 // Threads on the same records: numbers at the end of a block, large values against small ones,
 // expiry against writes that carry it on.
+#include "store/store_record.hpp"
 #include "store/store_unique.hpp"
 #include "support/effort.hpp"
 #include "temporary_store.hpp"
@@ -64,6 +65,32 @@ TEST(store_race, no_number_is_given_out_twice_though_blocks_end_all_the_time) {
         EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end()) << "blocks of " << size;
         EXPECT_NE(all.front(), 0U);
     }
+}
+
+TEST(store_race, when_all_numbers_are_spent_writes_are_refused_and_reads_are_not) {
+    const small_blocks small(3);
+    temporary_store s;
+    {
+        auto records = s.as_map();
+        detail::master_record master;
+        master.spent_blocks = numbers::block_count - 3 - records.generation();
+        std::string bytes(detail::master_record_bytes, '\0');
+        detail::encode(master, bytes.data());
+        must(records.put({}, bytes));
+        must(records.close());
+    }
+    s.open();  // one session later: two blocks are left
+    for (unsigned i = 0; i < 6; ++i) must(s->set("k", std::to_string(i)));
+    for (const auto& refused : {s->set("k", "x"), s->add("l", "x"), s->incr("k", 1),
+                                s->append("k", "x"), s->flush_all()}) {
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code, errc::no_space);
+    }
+    store::record found;
+    EXPECT_TRUE(must(s->get("k", found)));
+    EXPECT_EQ(found.data(), "5");
+    EXPECT_EQ(must(s->touch("k", 0)).what, outcome::touched);
+    EXPECT_EQ(must(s->remove("k")).what, outcome::removed);
 }
 #endif
 

@@ -95,6 +95,19 @@ TEST_F(store_operations, append_beyond_the_limit_is_not_stored) {
     EXPECT_EQ(must(s->append("k", "defgh", 4)).what, outcome::not_stored);
     EXPECT_EQ(must(s->append("k", "d", 4)).what, outcome::stored);
     EXPECT_EQ(get("k"), "abcd");
+    for (const std::size_t limit : {0U, 3U, 4U, 5U}) {
+        for (const std::size_t old : {0U, 1U, 2U, 4U, 5U}) {
+            for (const std::size_t more : {0U, 1U, 3U, 4U, 5U}) {
+                set("k", std::string(old, 'a'));
+                const std::string piece(more, 'b');
+                const auto expected = old + more <= limit ? outcome::stored : outcome::not_stored;
+                EXPECT_EQ(must(s->append("k", piece, limit)).what, expected);
+                set("k", std::string(old, 'a'));
+                EXPECT_EQ(must(s->prepend("k", piece, limit)).what, expected)
+                    << old << " and " << more << " of " << limit;
+            }
+        }
+    }
 }
 
 TEST_F(store_operations, remove_says_whether_there_was_one) {
@@ -142,6 +155,32 @@ TEST_F(store_operations, counting_needs_a_number) {
     }
     set("k", "1" + std::string(store::max_number_size, ' '));
     EXPECT_EQ(must(s->incr("k", 1)).what, outcome::not_a_number);
+    set("k", "1" + std::string(store::max_number_size - 1, ' '));
+    EXPECT_EQ(must(s->incr("k", 1)).number, 2U);
+    EXPECT_EQ(get("k"), "2" + std::string(store::max_number_size - 1, ' '));
+}
+
+TEST_F(store_operations, counting_follows_the_arithmetic_of_64_bits_around_every_bound) {
+    constexpr std::uint64_t most = ~std::uint64_t{0};
+    const std::uint64_t numbers[] = {0, 1, 9, 10, 11, most / 2, most / 2 + 1, most - 1, most};
+    for (const std::uint64_t old : numbers) {
+        for (const std::uint64_t delta : numbers) {
+            for (const bool up : {true, false}) {
+                SCOPED_TRACE(std::to_string(old) + (up ? " + " : " - ") + std::to_string(delta));
+                const std::string before = std::to_string(old);
+                set("k", before, {.flags = 5, .expires = s.now() + 7});
+                const auto done = must(up ? s->incr("k", delta) : s->decr("k", delta));
+                const std::uint64_t next = up ? old + delta : delta > old ? 0 : old - delta;
+                EXPECT_EQ(done.what, outcome::stored);
+                EXPECT_EQ(done.number, next);
+                std::string text = std::to_string(next);
+                if (text.size() < before.size()) text.resize(before.size(), ' ');
+                EXPECT_EQ(get("k"), text);
+                EXPECT_EQ(found.about.flags, 5U);
+                EXPECT_EQ(found.about.expires, s.now() + 7);
+            }
+        }
+    }
 }
 
 TEST_F(store_operations, keys_have_1_to_4096_bytes_of_any_value) {
@@ -158,6 +197,8 @@ TEST_F(store_operations, keys_have_1_to_4096_bytes_of_any_value) {
 }
 
 TEST_F(store_operations, scan_visits_live_records_in_order_with_what_belongs_to_them) {
+    set("d", "0");
+    must(s->flush_all());  // from here on there is a record of the store itself as well
     set("b", "2", {.flags = 5});
     set("a", "1", {.expires = s.now() + 1});
     set("c", "3", {.expires = s.now() + 9});
@@ -165,11 +206,14 @@ TEST_F(store_operations, scan_visits_live_records_in_order_with_what_belongs_to_
     std::vector<std::string> seen;
     const auto visited = must(s->scan("", [&](std::string_view key, const store::view& r) {
         seen.push_back(std::string(key) + "=" + std::string(r.data) + "/" +
-                       std::to_string(r.about.flags));
+                       std::to_string(r.about.flags) + "/" + std::to_string(r.about.expires));
+        EXPECT_EQ(r.cas, cas_of(key));
         return true;
     }));
     EXPECT_EQ(visited, 2U);
-    EXPECT_EQ(seen, (std::vector<std::string>{"b=2/5", "c=3/0"}));
+    EXPECT_EQ(seen, (std::vector<std::string>{"b=2/5/0", "c=3/0/" + std::to_string(s.now() + 8)}));
+    seen.clear();
+    EXPECT_EQ(must(s->scan("d", [](std::string_view, const store::view&) { return true; })), 0U);
 }
 
 TEST_F(store_operations, scan_stops_when_told_and_goes_on_behind_a_key) {
@@ -196,11 +240,16 @@ TEST_F(store_operations, every_write_has_a_ticket_that_becomes_durable) {
 }
 
 TEST_F(store_operations, a_record_taken_apart_gives_its_storage_away) {
-    set("k", "hello");
+    set("k", "hello", {.flags = 6, .expires = s.now() + 1});
     ASSERT_EQ(get("k"), "hello");
     const std::string storage = found.take();
     EXPECT_EQ(storage.substr(store::record_header_size), "hello");
     EXPECT_EQ(found.data(), "");
+    EXPECT_EQ(found.cas, 0U);
+    EXPECT_EQ(found.about.flags, 0U);
+    EXPECT_EQ(found.about.expires, 0U);
+    ASSERT_EQ(get("k"), "hello");
+    EXPECT_EQ(found.about.flags, 6U);
 }
 
 TEST_F(store_operations, a_draft_collects_pieces) {
@@ -211,15 +260,31 @@ TEST_F(store_operations, a_draft_collects_pieces) {
     EXPECT_EQ(d.data(), "hello");
     must(s->set("k", d));
     EXPECT_EQ(get("k"), "hello");
-    d.clear(100);
-    EXPECT_EQ(d.size(), 0U);
-    d.append("x");
+    for (const std::size_t kept : {0U, 4U, 5U, 100U}) {
+        d.clear(kept);
+        EXPECT_EQ(d.size(), 0U);
+        EXPECT_EQ(d.data(), "");
+        d.reserve(1);
+        EXPECT_EQ(d.size(), 0U);
+        d.append("x");
+        EXPECT_EQ(d.size(), 1U);
+        must(s->set("k", d));
+        EXPECT_EQ(get("k"), "x");
+        d.append(std::string(200, 'y'));
+    }
+    d.clear(0);
+    d.append("");
     must(s->set("k", d));
-    EXPECT_EQ(get("k"), "x");
+    EXPECT_EQ(get("k"), "");
 }
 
 TEST(store_outcome, has_a_name) {
     EXPECT_EQ(to_string(outcome::stored), "stored");
+    EXPECT_EQ(to_string(outcome::not_stored), "not stored");
+    EXPECT_EQ(to_string(outcome::exists), "exists");
+    EXPECT_EQ(to_string(outcome::not_found), "not found");
+    EXPECT_EQ(to_string(outcome::removed), "removed");
+    EXPECT_EQ(to_string(outcome::touched), "touched");
     EXPECT_EQ(to_string(outcome::not_a_number), "not a number");
 }
 

@@ -36,11 +36,37 @@ TEST(unique_numbers, end_with_the_block_and_go_on_in_the_next) {
     EXPECT_EQ(numbers.draw(), 4 * block_size);
 }
 
+TEST(unique_numbers, are_none_before_a_block_was_opened) {
+    EXPECT_EQ(unique_numbers().draw(), std::nullopt);
+}
+
+TEST(unique_numbers, reach_the_greatest_of_64_bits) {
+    unique_numbers numbers;
+    numbers.open_block(unique_numbers::block_count - 1, block_size - 2);
+    EXPECT_EQ(numbers.draw(), ~u64{0} - 1);
+    EXPECT_EQ(numbers.draw(), ~u64{0});
+    EXPECT_EQ(numbers.draw(), std::nullopt);
+}
+
+TEST(unique_numbers, are_all_of_a_block_from_where_it_is_begun) {
+    for (const u64 block : {u64{0}, u64{1}, u64{5}}) {
+        for (const u64 left : {u64{1}, u64{2}, u64{100}}) {
+            unique_numbers numbers;
+            numbers.open_block(block, block_size - left);
+            for (u64 n = (block + 1) * block_size - left; n < (block + 1) * block_size; ++n) {
+                ASSERT_EQ(numbers.draw(), n);
+            }
+            ASSERT_EQ(numbers.draw(), std::nullopt);
+        }
+    }
+}
+
 TEST(unique_numbers, differ_between_threads_also_where_a_block_ends) {
     constexpr std::size_t threads = 4;
     constexpr std::size_t each = 20'000;
+    constexpr u64 of_each = 20;  // numbers of a block
     unique_numbers numbers;
-    numbers.open_block(7, block_size - 1000);
+    numbers.open_block(7, block_size - of_each);
     std::mutex mutex;
     u64 block = 7;
     std::vector<std::vector<u64>> drawn(threads);
@@ -56,7 +82,7 @@ TEST(unique_numbers, differ_between_threads_also_where_a_block_ends) {
                 if (const auto number = numbers.draw()) {
                     mine.push_back(*number);
                 } else {
-                    numbers.open_block(++block, block_size - 1000);
+                    numbers.open_block(++block, block_size - of_each);
                 }
             }
         });
@@ -68,6 +94,7 @@ TEST(unique_numbers, differ_between_threads_also_where_a_block_ends) {
     }
     std::sort(all.begin(), all.end());
     EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+    for (const u64 n : all) ASSERT_GE(n % block_size, block_size - of_each) << "left out";
 }
 
 }  // namespace

@@ -1,0 +1,294 @@
+// Random operations come to what they come to on a std::map: their outcomes, what their conditions
+// are shown, what scans deliver, and what is there afterwards.
+#include <holdfast/map.hpp>
+
+#include "alloc/size_class.hpp"
+#include "base/random.hpp"
+#include "must.hpp"
+#include "region/layout.hpp"
+#include "scratch.hpp"
+#include "support/effort.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace hf {
+namespace {
+
+using test::must;
+using records = std::vector<std::pair<std::string, std::string>>;
+
+class map_model : public test::on_tmpfs {
+   protected:
+    static map_options options() {
+        map_options o;
+        o.region.initial_size = u64{64} << 20;
+        o.epoch = std::chrono::microseconds(0);  // an epoch ends when one is told
+        return o;
+    }
+    map m = must(map::open(file, options()));
+    std::map<std::string, std::string> model;
+
+    void put(const std::string& key, const std::string& value) {
+        must(m.put(key, value));
+        model[key] = value;
+    }
+    void expect(const write_outcome& found, bool changed, bool existed) const {
+        EXPECT_EQ(found.changed, changed);
+        EXPECT_EQ(found.existed, existed);
+        EXPECT_EQ(found.written_in, m.current_epoch());
+    }
+    [[nodiscard]] records found(std::string_view from, bool exclusive = false,
+                                std::size_t most = ~std::size_t{0}) const {
+        records all;
+        const auto count = must(m.scan(
+            from,
+            [&](std::string_view k, std::string_view v) {
+                all.emplace_back(k, v);
+                return all.size() < most;
+            },
+            exclusive));
+        EXPECT_EQ(count, all.size());
+        return all;
+    }
+    [[nodiscard]] records found_backward(std::optional<std::string_view> from,
+                                         bool exclusive = false,
+                                         std::size_t most = ~std::size_t{0}) const {
+        records all;
+        const auto count = must(m.scan_backward(
+            from,
+            [&](std::string_view k, std::string_view v) {
+                all.emplace_back(k, v);
+                return all.size() < most;
+            },
+            exclusive));
+        EXPECT_EQ(count, all.size());
+        return all;
+    }
+    void expect_scans_from(const std::string& from) const {
+        for (const bool exclusive : {false, true}) {
+            const auto up = exclusive ? model.upper_bound(from) : model.lower_bound(from);
+            EXPECT_TRUE(found(from, exclusive) == records(up, model.end())) << from << exclusive;
+            const auto down = exclusive ? model.lower_bound(from) : model.upper_bound(from);
+            records expected(model.begin(), down);
+            std::reverse(expected.begin(), expected.end());
+            EXPECT_TRUE(found_backward(from, exclusive) == expected) << from << exclusive;
+        }
+    }
+};
+
+TEST_F(map_model, every_operation_tells_what_it_did) {
+    constexpr u64 seed = 3;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    xoshiro256ss random(seed);
+    const std::string keys[] = {"",           "a",         "ab",
+                                "12345678",   "123456789", "123456780",
+                                "12345678ab", "12345679",  std::string(4096, 'k')};
+    const std::size_t sizes[] = {0, 1, 100, 5000, 70'000};
+    for (int step = 0; step < test::effort(2000) && !HasFailure(); ++step) {
+        const std::string& key = keys[random.below(std::size(keys))];
+        const std::string value(sizes[random.below(std::size(sizes))],
+                                static_cast<char>('a' + random.below(26)));
+        const auto old = model.find(key);
+        const bool existed = old != model.end();
+        const auto shown = [&](std::optional<std::string_view> view) {
+            EXPECT_EQ(view.has_value(), existed);
+            EXPECT_TRUE(!view || *view == old->second);
+        };
+        const bool yes = random.below(2) == 0;
+        const u64 what = random.below(8);
+        SCOPED_TRACE(std::to_string(step) + ": " + std::to_string(what));
+        if (what == 0) {
+            expect(must(m.put(key, value)), true, existed);
+            model[key] = value;
+        } else if (what == 1) {
+            const auto done = must(m.put_if(key, value, [&](auto view) {
+                shown(view);
+                return yes;
+            }));
+            expect(done, yes, existed);
+            if (yes) model[key] = value;
+        } else if (what == 2) {
+            expect(must(m.remove(key)), existed, existed);
+            model.erase(key);
+        } else if (what == 3) {
+            const auto done = must(m.remove_if(key, [&](std::string_view view) {
+                shown(view);
+                return yes;
+            }));
+            expect(done, yes && existed, existed);
+            if (yes) model.erase(key);
+        } else if (what < 7) {
+            const auto edit =
+                std::array{map::edit::keep, map::edit::replace, map::edit::remove}[random.below(3)];
+            const std::string fresh = value.substr(0, 5000);
+            const auto done = must(m.modify(key, [&](auto view, std::string& out) {
+                shown(view);
+                out = fresh;
+                return edit;
+            }));
+            const bool changed = edit == map::edit::replace || (edit != map::edit::keep && existed);
+            expect(done, changed, existed);
+            if (edit == map::edit::replace) model[key] = fresh;
+            if (edit == map::edit::remove) model.erase(key);
+        } else if (random.below(10) == 0) {
+            must(m.sync());
+        }
+        std::string got = "unchanged";
+        EXPECT_EQ(must(m.get(key, got)), model.contains(key));
+        EXPECT_TRUE(got == (model.contains(key) ? model[key] : "unchanged"));
+        if (step % 100 == 0) expect_scans_from(key);
+    }
+    EXPECT_TRUE(found("") == records(model.begin(), model.end()));
+}
+
+TEST_F(map_model, values_on_both_sides_of_the_largest_block_are_kept) {
+    const auto payload = [](std::size_t size) { return size + 16; };
+    must(m.sync());
+    for (std::size_t size = largest_block - 60; size <= largest_block + 4; size += 4) {
+        const std::string value(size, static_cast<char>('a' + size % 26));
+        put("k", value);
+        must(m.sync());
+        std::string got;
+        ASSERT_TRUE(must(m.get("k", got)));
+        EXPECT_TRUE(got == value) << payload(size);
+        EXPECT_TRUE(found("") == records(model.begin(), model.end()));
+        EXPECT_TRUE(found_backward(std::nullopt) == records(model.begin(), model.end()));
+    }
+}
+
+TEST_F(map_model, a_value_that_is_too_large_to_be_modified_in_place_changes_nothing) {
+    put("k", "v");
+    must(m.sync());
+    std::size_t largest = 0;
+    for (std::size_t size = largest_block - 100; size <= largest_block; ++size) {
+        const auto done = m.modify("k", [&](auto, std::string& out) {
+            out.assign(size, 'x');
+            return map::edit::replace;
+        });
+        std::string got;
+        ASSERT_TRUE(must(m.get("k", got)));
+        if (done) {
+            EXPECT_TRUE(done->changed);
+            EXPECT_EQ(largest + (largest == 0 ? size : 1), size) << "a smaller one was refused";
+            largest = size;
+            EXPECT_EQ(got.size(), size);
+        } else {
+            EXPECT_EQ(done.error().code, errc::too_large);
+            EXPECT_EQ(got.size(), largest);
+        }
+    }
+    EXPECT_GT(largest, largest_block - 100);
+    EXPECT_LT(largest, largest_block);
+    put("k", "v");
+    must(m.sync());
+    const auto used = m.stats().allocated_bytes;
+    EXPECT_FALSE(m.modify("k", [&](auto, std::string& out) {
+        out.assign(largest + 1, 'x');
+        return map::edit::replace;
+    }));
+    must(m.sync());
+    EXPECT_EQ(m.stats().allocated_bytes, used);
+}
+
+TEST_F(map_model, every_operation_takes_the_longest_key_and_refuses_a_longer_one) {
+    const auto all = [&](const std::string& key) {
+        const auto yes = [](auto) { return true; };
+        const auto see = [](auto, auto) { return true; };
+        std::string got;
+        std::vector<std::optional<errc>> codes;
+        const auto note = [&](const auto& done) {
+            codes.push_back(done ? std::nullopt : std::optional(done.error().code));
+        };
+        note(m.put(key, "v"));
+        note(m.put_if(key, "v", yes));
+        note(m.get(key, got));
+        note(m.modify(key, [](auto, auto&) { return map::edit::keep; }));
+        note(m.scan(key, see));
+        note(m.scan_backward(key, see));
+        note(m.remove_if(key, yes));
+        note(m.remove(key));
+        return codes;
+    };
+    for (const auto& code : all(std::string(max_key_size, 'k'))) EXPECT_EQ(code, std::nullopt);
+    for (const auto& code : all(std::string(max_key_size + 1, 'k'))) {
+        EXPECT_EQ(code, errc::too_large);
+    }
+}
+
+// A scan takes up to 256 records at a time, large ones each by itself.
+TEST_F(map_model, scans_of_every_length_deliver_everything_once) {
+    const auto key = [](unsigned i) { return std::to_string(10'000 + i); };
+    unsigned made = 0;
+    for (const unsigned count : {0U, 1U, 2U, 255U, 256U, 257U, 511U, 512U, 513U}) {
+        for (; made < count; ++made) {
+            put(key(made), made % 100 == 55 ? std::string(70'000, 'l') : key(made));
+        }
+        EXPECT_TRUE(found("") == records(model.begin(), model.end())) << count;
+        EXPECT_TRUE(found_backward(std::nullopt) == records(model.rbegin(), model.rend())) << count;
+        for (const unsigned at : {0U, 1U, 255U, 256U, 257U, count - 1, count}) {
+            expect_scans_from(key(at));
+        }
+    }
+    for (const std::size_t most : {1U, 2U, 55U, 56U, 57U, 255U, 256U, 257U, 513U, 600U}) {
+        const auto size = std::min<std::size_t>(most, model.size());
+        EXPECT_EQ(found("", false, most).size(), size);
+        EXPECT_EQ(found_backward(std::nullopt, false, most).size(), size);
+    }
+}
+
+// What it has taken is delivered though it is removed meanwhile; the rest is not there any more.
+TEST_F(map_model, a_scan_takes_no_more_at_a_time_than_it_should) {
+    const auto delivered = [&](std::size_t size, bool forward) {
+        for (unsigned i = 0; i < 600; ++i) {
+            must(m.put(std::to_string(10'000 + i), std::string(size, 'v')));
+        }
+        bool first = true;
+        const auto remove_all = [&](auto, auto) {
+            if (std::exchange(first, false)) {
+                for (unsigned i = 0; i < 600; ++i) must(m.remove(std::to_string(10'000 + i)));
+            }
+            return true;
+        };
+        const auto count =
+            must(forward ? m.scan("", remove_all) : m.scan_backward(std::nullopt, remove_all));
+        must(m.sync());
+        return count;
+    };
+    for (const bool forward : {true, false}) {
+        EXPECT_EQ(delivered(1, forward), 256U);
+        // With its key each has 16 KiB, sixteen of which are enough.
+        EXPECT_EQ(delivered((16 << 10) - 5, forward), 16U);
+        EXPECT_EQ(delivered((16 << 10) - 6, forward), 17U);
+        EXPECT_EQ(delivered(70'000, forward), 1U);
+    }
+}
+
+TEST_F(map_model, what_was_removed_or_refused_gives_its_space_back) {
+    put("kept", "x");
+    must(m.sync());
+    must(m.sync());
+    const auto used = m.stats().allocated_bytes;
+    for (const std::size_t size : {std::size_t{10}, std::size_t{5000}, std::size_t{300'000}}) {
+        const std::string value(size, 'v');
+        must(m.put_if("k", value, [](auto) { return false; }));
+        must(m.put("k", value));
+        must(m.put("k", value));
+        must(m.put_if("k", value, [](auto) { return false; }));
+        must(m.sync());
+        EXPECT_GE(m.stats().allocated_bytes, used + size);
+        EXPECT_LT(m.stats().allocated_bytes, used + size * 5 / 4 + layout::page_size + 100);
+        must(m.remove("k"));
+        must(m.sync());
+        must(m.sync());
+        EXPECT_EQ(m.stats().allocated_bytes, used) << size;
+    }
+}
+
+}  // namespace
+}  // namespace hf

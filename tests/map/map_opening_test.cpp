@@ -1,0 +1,227 @@
+// What a map is opened from and what not, what an opening tells of itself, and its ends.
+#include <holdfast/map.hpp>
+#include <holdfast/snapshot.hpp>
+
+#include "index/masstree/adapters.hpp"
+#include "map/engine.hpp"
+#include "map/inspect.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+namespace hf {
+namespace {
+
+namespace fs = std::filesystem;
+using test::must;
+
+class map_opening : public test::on_tmpfs {
+   protected:
+    [[nodiscard]] static map_options options() {
+        map_options o;
+        o.region.initial_size = u64{16} << 20;
+        return o;
+    }
+    [[nodiscard]] map open() const { return must(map::open(file, options())); }
+    void make() const {
+        map m = open();
+        must(m.put("k", "v"));
+        must(m.close());
+    }
+    /// Changes the entry of the region's directory that names the map.
+    template <class Change>
+    void change_root(Change change) {
+        std::ifstream in(file, std::ios::binary);
+        unsigned found = 0;
+        for (unsigned i = 0; i < layout::max_roots; ++i) {
+            const u64 at = offsetof(layout::header, roots) + i * sizeof(layout::root);
+            layout::root entry{};
+            in.seekg(static_cast<std::streamoff>(at));
+            in.read(reinterpret_cast<char*>(&entry), sizeof entry);
+            if (std::strcmp(entry.name, "map") != 0) continue;
+            change(entry);
+            test::patch(file, at, &entry, sizeof entry);
+            ++found;
+        }
+        ASSERT_EQ(found, 1U);
+    }
+    std::optional<errc> refusal(open_mode mode = open_mode::open_or_create) const {
+        map_options o = options();
+        o.region.mode = mode;
+        const auto m = map::open(file, o);
+        if (m) return std::nullopt;
+        EXPECT_NE(m.error().where.find("store.hf"), std::string::npos);
+        return m.error().code;
+    }
+};
+
+TEST_F(map_opening, a_root_of_another_type_or_version_is_incompatible) {
+    make();
+    change_root([](layout::root& r) { ++r.type; });
+    EXPECT_EQ(refusal(), errc::incompatible);
+    EXPECT_EQ(refusal(open_mode::inspect), errc::incompatible);
+    change_root([](layout::root& r) {
+        --r.type;
+        ++r.format;
+    });
+    EXPECT_EQ(refusal(), errc::incompatible);
+    change_root([](layout::root& r) { --r.format; });
+    EXPECT_EQ(refusal(), std::nullopt);
+}
+
+TEST_F(map_opening, a_root_that_no_node_can_have_is_damage) {
+    make();
+    const u64 size = fs::file_size(file);
+    const u64 last = size - masstree_detail::node_payload;
+    u64 good = 0;
+    const auto with = [&](u64 value) {
+        change_root([&](layout::root& r) {
+            if (good == 0) good = r.value;
+            r.value = value;
+        });
+        return refusal(open_mode::inspect);
+    };
+    for (const u64 value : {u64{16}, layout::page_size - 16, last / 16 * 16 + 16, size, size + 16,
+                            ~u64{0} / 16 * 16}) {
+        EXPECT_EQ(with(value), errc::corrupt) << value;
+    }
+    for (u64 off = 1; off < 16; ++off) EXPECT_EQ(with(layout::page_size + off), errc::corrupt);
+    for (const u64 value : {layout::page_size, last / 16 * 16}) {
+        EXPECT_EQ(with(value), std::nullopt) << "it might be one: " << value;
+    }
+    EXPECT_EQ(with(good), std::nullopt);
+    map m = open();
+    std::string got;
+    EXPECT_TRUE(must(m.get("k", got)));
+}
+
+TEST_F(map_opening, a_root_that_is_missing_in_a_used_region_is_damage_and_not_made_anew) {
+    make();
+    change_root([](layout::root& r) { r.value = 0; });
+    const auto before = test::fingerprint_of(file);
+    EXPECT_EQ(refusal(), errc::corrupt);
+    EXPECT_NE(refusal(open_mode::inspect), std::nullopt);
+    EXPECT_EQ(test::fingerprint_of(file), before);
+}
+
+TEST_F(map_opening, a_snapshot_is_no_map) {
+    {
+        snapshot_options o;
+        o.bytes = u64{16} << 20;
+        o.region.medium = medium_kind::file;
+        must(must(snapshot::open(file, o)).close());
+    }
+    map_options o = options();
+    o.region.medium = medium_kind::file;
+    const auto m = map::open(file, o);
+    ASSERT_FALSE(m);
+    EXPECT_EQ(m.error().code, errc::incompatible);
+    EXPECT_NE(m.error().why.find("snapshot"), std::string::npos);
+}
+
+TEST_F(map_opening, a_region_has_room_for_the_heap_however_little_is_asked_for) {
+    for (const u64 asked : {u64{0}, u64{1}, u64{16} << 20, u64{17} << 20}) {
+        fs::remove(file);
+        map_options o;
+        o.region.initial_size = asked;
+        map m = must(map::open(file, o));
+        EXPECT_EQ(m.stats().region_bytes, std::max(asked, u64{16} << 20));
+        must(m.put("k", "v"));
+    }
+}
+
+TEST_F(map_opening, statistics_tell_of_the_opening_and_of_what_was_done) {
+    u64 generation = 0;
+    {
+        map m = open();
+        generation = m.generation();
+        const statistics s = m.stats();
+        EXPECT_FALSE(s.recovered);
+        EXPECT_EQ(s.path, file.string());
+        EXPECT_EQ(s.region_bytes, fs::file_size(file));
+        EXPECT_EQ(s.allocated_bytes + s.free_bytes, s.region_bytes);
+        EXPECT_EQ(s.generation, generation);
+        EXPECT_EQ(s.epoch, m.current_epoch());
+        EXPECT_GT(s.recovery_ns, 0U);
+        EXPECT_FALSE(s.flush_instruction.empty());
+        must(m.close());
+        must(m.close());
+    }
+    const int ended = test::in_child([&]() -> int {
+        map_options o = options();
+        o.region.flush = flush_policy::always;
+        map m = must(map::open(file, o));
+        EXPECT_FALSE(m.stats().recovered);
+        EXPECT_EQ(m.generation(), generation + 1);
+        const statistics before = m.stats();
+        for (unsigned i = 0; i < 2000; ++i) must(m.put(std::to_string(i), "v"));
+        must(m.sync());
+        for (unsigned i = 0; i < 2000; ++i) must(m.put(std::to_string(i) + "x", "v"));
+        must(m.sync());
+        const statistics after = m.stats();
+        EXPECT_GT(after.flushes, before.flushes + 2000);
+        EXPECT_GT(after.fences, before.fences);
+        EXPECT_GE(after.flushed_bytes, (after.flushes - before.flushes) * 64);
+        EXPECT_GT(after.log_entries, before.log_entries);
+        EXPECT_GT(after.log_bytes, after.log_entries * 64);
+        EXPECT_GT(after.pause.count, before.pause.count);
+        EXPECT_GT(after.allocated_bytes, before.allocated_bytes + 4000 * 32);
+        EXPECT_EQ(after.allocated_bytes + after.free_bytes, after.region_bytes);
+        EXPECT_GT(m.durable_epoch(), before.epoch);
+        if (::testing::Test::HasFailure()) return 1;
+        ::_exit(0);
+    });
+    ASSERT_EQ(ended, 0);
+    map_options look = options();
+    look.region.mode = open_mode::inspect;
+    {
+        const map m = must(map::open(file, look));
+        EXPECT_TRUE(m.stats().recovered);
+        EXPECT_EQ(m.generation(), generation + 2) << "that of the next session";
+    }
+    {
+        const map m = must(map::open(file, look));
+        EXPECT_EQ(m.generation(), generation + 2) << "inspections do not count";
+    }
+    map m = open();
+    EXPECT_TRUE(m.stats().recovered);
+    EXPECT_EQ(m.generation(), generation + 2);
+    while (m.stats().failed_epochs != 0) must(m.sync());  // the pass in the background
+}
+
+TEST_F(map_opening, one_that_is_moved_away_from_is_closed_by_its_heir) {
+    const fs::path other = dir / "other.hf";
+    map a = open();
+    must(a.put("k", "a"));
+    map b = must(map::open(other, options()));
+    must(b.put("k", "b"));
+    a = std::move(b);
+    std::string got;
+    EXPECT_TRUE(must(a.get("k", got)));
+    EXPECT_EQ(got, "b");
+    map first = open();  // it is not in use any more
+    EXPECT_FALSE(first.stats().recovered) << "it was closed in order";
+    EXPECT_TRUE(must(first.get("k", got)));
+    EXPECT_EQ(got, "a");
+    map& same = a;
+    a = std::move(same);
+    EXPECT_TRUE(must(a.get("k", got)));
+    EXPECT_EQ(got, "b");
+}
+
+TEST_F(map_opening, errors_tell_the_sizes_that_they_are_about) {
+    map m = open();
+    const auto key = m.put(std::string(max_key_size + 1, 'k'), "v").error();
+    EXPECT_EQ(key.why, "4097 bytes where 4096 are the most");
+    const auto value = m.put("k", std::string(max_value_size + 1, 'v')).error();
+    EXPECT_EQ(value.why, "67108865 bytes where 67108864 are the most");
+}
+
+}  // namespace
+}  // namespace hf
