@@ -54,8 +54,8 @@ class map {
     /// Closes cleanly where close() was not called; errors are then lost.
     ~map();
 
-    /// Ends the running epoch, makes it durable and marks the region clean. No other call may be
-    /// running.
+    /// Ends the running epoch, makes it durable, marks the region clean and leaves the file: others
+    /// may open it, whatever this returns. No other call may be running, or follow but close().
     result<void> close();
 
     /// Copies the value of `key` into `out`. False: no such key, `out` unchanged.
@@ -66,7 +66,8 @@ class map {
 
     /// Stores `value` if `condition(old)` holds for the current value (nullopt: key absent). The
     /// condition is called under the lock of the key's node: it must be short and must not call the
-    /// map. If it throws, nothing has changed.
+    /// map. If it throws, nothing has changed. In a full region the write is tried once more in the
+    /// next epoch, and the condition asked again.
     result<write_outcome> put_if(
         std::string_view key, std::string_view value,
         const std::function<bool(std::optional<std::string_view>)>& condition);
@@ -81,7 +82,7 @@ class map {
     enum class edit { keep, replace, remove };
     /// Read-modify-write under the lock of the key's node. `change(old, fresh)` returns what to do;
     /// for edit::replace it has put the new value into `fresh`. Meant for small values (incr,
-    /// flags, ...).
+    /// flags, ...). Asked again as put_if's condition is.
     result<write_outcome> modify(
         std::string_view key,
         const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change);

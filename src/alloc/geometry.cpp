@@ -10,12 +10,41 @@ bool is_possible(const page_run& run, u64 room) noexcept {
     return run.size_class < block_classes && run.pages == slab_pages(run.size_class);
 }
 
+namespace {
+
+/// Pages that the region may have while its heap is what grows. Where no part of an epoch outlives
+/// a crash nothing is undone.
+u64 heap_limit(const region& r) {
+    u64 kept = r.med().is_atomic() ? 0 : kept_from_heap(r.max_pages());
+    for (const segment& s : r.segments()) {
+        if (s.kind != segment_kind::heap) kept -= std::min(kept, s.pages);
+    }
+    return r.max_pages() - kept;
+}
+
+}  // namespace
+
+u64 first_size(u64 bytes, u64 max_size) noexcept {
+    return max_size == 0 ? bytes : std::min(bytes, max_size - kept_from_heap(max_size));
+}
+
+// Half as much again and again: where there is little left, it should not be taken page by page.
 result<segment> grow_heap(region& r, u64 least) {
-    u64 ask = std::clamp(r.size() / page_size / 8, min_growth_pages, max_growth_pages);
-    ask = std::max(ask, least);
-    auto grown = r.grow(segment_kind::heap, ask, 0);
-    if (!grown) grown = r.grow(segment_kind::heap, least, 0);
-    return grown;
+    const u64 now = r.size() / page_size;
+    const u64 room = heap_limit(r) - std::min(heap_limit(r), now);
+    if (room < least) {
+        return failure({errc::no_space, "grow the heap", r.path().string(),
+                        "it needs " + std::to_string(least) + " pages of 64 KiB, and of " +
+                            std::to_string(r.max_pages()) + " there are " + std::to_string(room) +
+                            " left to it",
+                        "remove records, or allow a larger maximal size"});
+    }
+    u64 ask = std::clamp(now / 8, min_growth_pages, max_growth_pages);
+    ask = std::clamp(ask, least, room);
+    for (;; ask = std::max(ask / 2, least)) {
+        auto grown = r.grow(segment_kind::heap, ask, 0);
+        if (grown || ask == least || grown.error().code != errc::no_space) return grown;
+    }
 }
 
 error corrupt_heap(const region& r, u64 offset, std::string why) {

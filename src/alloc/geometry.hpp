@@ -93,8 +93,16 @@ bool walk_runs(const R& reader, const heap_span& s, Visit&& visit) {
 inline constexpr u64 min_growth_pages = (u64{64} << 20) / page_size;
 inline constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
 
-/// A new heap segment: an eighth of the region (at least 64 MiB, at most 4 GiB), or just `least`
-/// pages where the medium has no more.
+/// Of a region that may become so large, the part that its heap leaves to what is written to undo
+/// changes: a heap that took every page could not be changed any more.
+[[nodiscard]] constexpr u64 kept_from_heap(u64 most) noexcept { return most / 16; }
+
+/// What a region should begin with, for its first segment is all heap. `bytes`: what is wanted;
+/// `max_size`: as in region_options.
+[[nodiscard]] u64 first_size(u64 bytes, u64 max_size) noexcept;
+
+/// A new heap segment: an eighth of the region (at least 64 MiB, at most 4 GiB), or as much as can
+/// be had, which is at least `least` pages. errc::no_space: not even these.
 [[nodiscard]] result<segment> grow_heap(region& r, u64 least);
 
 /// A heap that cannot be what it was made as.

@@ -67,16 +67,28 @@ result<void> log_writer::make_room(std::span<const log_object> objects) {
         const u64 stride = detail::log_entry_stride(o.size);
         p = next_place(p, stride);
         if (p.segment == segments_.size()) {
-            const u64 pages = segments_.empty()
-                                  ? first_segment_pages
-                                  : std::min(2 * segments_.back().pages, max_segment_pages);
-            auto grown = region_->grow(segment_kind::log, pages, owner_);
-            if (!grown) return tl::unexpected(grown.error());
-            segments_.push_back(*grown);
+            if (auto ok = add_segment(); !ok) return ok;
         }
         p.at += stride;
     }
     return {};
+}
+
+/// As much as can be had: what is left of a full region is for its log.
+result<void> log_writer::add_segment() {
+    static_assert(detail::log_entry_stride(max_log_object) <= layout::page_size);
+    u64 pages = segments_.empty() ? first_segment_pages
+                                  : std::min(2 * segments_.back().pages, max_segment_pages);
+    for (;; pages /= 2) {
+        auto grown = region_->grow(segment_kind::log, pages, owner_);
+        if (grown) {
+            segments_.push_back(*grown);
+            return {};
+        }
+        if (pages == 1 || grown.error().code != errc::no_space) {
+            return tl::unexpected(grown.error());
+        }
+    }
 }
 
 namespace {

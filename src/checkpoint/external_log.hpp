@@ -23,8 +23,9 @@
 // Recovery. apply_log(): for every segment, while the next entry is whole and of the failed epoch,
 // copy it back; write back, fence. Idempotent; cut short, it is run again.
 //
-// Full region. append() makes room (growing the region by a segment) before it writes anything;
-// where that fails it returns the error and nothing has changed.
+// Full region. append() makes room (growing the region by a segment, or by what is left) before it
+// writes anything; where that fails it returns the error and nothing has changed. The next epoch
+// begins the log anew.
 #pragma once
 
 #include "base/bits.hpp"
@@ -87,6 +88,7 @@ class log_writer {
     };
 
     [[nodiscard]] result<void> make_room(std::span<const log_object> objects);
+    [[nodiscard]] result<void> add_segment();
     [[nodiscard]] place next_place(place p, u64 stride) const noexcept;
     void write_entry(const log_object& object, u64 at, u64 epoch) noexcept;
 

@@ -37,7 +37,7 @@ class engine {
    public:
     static constexpr const char* root_name = "map";
     static constexpr u64 root_type = 0x4d54;  // "MT"
-    /// Smallest region that holds the heap's own pages.
+    /// A region begins with so much, unless its bound is as small.
     static constexpr u64 least_size = u64{16} << 20;
 
     /// Opens or creates the region at `path` and recovers it.
@@ -100,7 +100,8 @@ result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& 
     const u64 start = now_ns();
     options.file.kind = D::kind;
     options.epochs.durable = D::durable;
-    if (options.file.initial_size < least_size) options.file.initial_size = least_size;
+    options.file.initial_size =
+        first_size(std::max<u64>(options.file.initial_size, least_size), options.file.max_size);
     auto opened = open_region(path, {.file = options.file, .rooms = masstree_rooms});
     if (!opened) return tl::unexpected(opened.error());
     if (const discipline kind = opened->file->kind(); kind != D::kind) {

@@ -12,6 +12,7 @@
 #include "map/large_value.hpp"
 #include "paging/private_pages.hpp"
 
+#include <atomic>
 #include <cstring>
 
 namespace hf {
@@ -59,7 +60,6 @@ result<void> check_sizes(std::string_view key, std::string_view value) {
 
 struct map::impl {
     std::unique_ptr<engine<incll_discipline>> machine;
-    bool closed = false;
 
     [[nodiscard]] epoch_manager& epochs() const { return machine->epochs(); }
     [[nodiscard]] checkpoint_state& checkpoint() const { return machine->checkpoint(); }
@@ -73,6 +73,29 @@ struct map::impl {
                                 const condition* allowed) const;
     result<write_outcome> store_small(std::string_view key, std::string_view value,
                                       const condition* allowed) const;
+    /// remove_if; `allowed` may be empty.
+    result<write_outcome> erase(std::string_view key,
+                                const std::function<bool(std::string_view)>& allowed) const;
+    using modification =
+        std::function<edit(std::optional<std::string_view> old, std::string& fresh)>;
+    result<write_outcome> change(std::string_view key, const modification& change) const;
+
+    /// What finds no room may have it in the next epoch, where the log begins anew and what was
+    /// freed can be used: so it is tried once more there. Not again before something has changed.
+    template <class Attempt>
+    result<write_outcome> with_room(Attempt attempt) const {
+        auto done = attempt();
+        if (done) {
+            if (is_full.load(std::memory_order_relaxed)) is_full = !done->changed;
+            return done;
+        }
+        if (done.error().code != errc::no_space || is_full.exchange(true)) return done;
+        epochs().end_epoch();
+        done = attempt();
+        is_full = !done;
+        return done;
+    }
+    mutable std::atomic<bool> is_full{false};
 };
 
 engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept { return *m.impl_->machine; }
@@ -82,14 +105,14 @@ map::map(map&&) noexcept = default;
 
 map& map::operator=(map&& other) noexcept {
     if (this != &other) {
-        if (impl_ && !impl_->closed) (void)close();
+        if (impl_) (void)close();
         impl_ = std::move(other.impl_);
     }
     return *this;
 }
 
 map::~map() {
-    if (impl_ && !impl_->closed) (void)close();
+    if (impl_) (void)close();
 }
 
 namespace {
@@ -117,9 +140,9 @@ result<map> map::open(const std::filesystem::path& path, const map_options& opti
 }
 
 result<void> map::close() {
-    if (impl_->closed) return {};
-    impl_->closed = true;
-    return impl_->machine->close();
+    if (!impl_->machine) return {};
+    const auto machine = std::move(impl_->machine);
+    return machine->close();
 }
 
 // ---------------------------------------------------------------------------------------- reading
@@ -287,10 +310,11 @@ result<write_outcome> map::impl::store(std::string_view key, std::string_view va
                                        const condition* allowed) const {
     if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_writable(*machine); !ok) return tl::unexpected(ok.error());
-    if (is_large(masstree_detail::record_payload(key, value.size()))) {
-        return store_large_value(*machine, key, value, allowed);
-    }
-    return store_small(key, value, allowed);
+    return with_room([&] {
+        return is_large(masstree_detail::record_payload(key, value.size()))
+                   ? store_large_value(*machine, key, value, allowed)
+                   : store_small(key, value, allowed);
+    });
 }
 
 result<write_outcome> map::put(std::string_view key, std::string_view value) {
@@ -309,10 +333,15 @@ result<write_outcome> map::remove_if(std::string_view key,
                                      const std::function<bool(std::string_view)>& condition) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_writable(*impl_->machine); !ok) return tl::unexpected(ok.error());
-    impl_->tree().prefetch_hint(key);
-    operation op(impl_->checkpoint());
-    auto done = impl_->tree().update(op, key, [&](const record* old) {
-        const bool erase = old != nullptr && (!condition || condition(old->value()));
+    return impl_->with_room([&] { return impl_->erase(key, condition); });
+}
+
+result<write_outcome> map::impl::erase(std::string_view key,
+                                       const std::function<bool(std::string_view)>& allowed) const {
+    tree().prefetch_hint(key);
+    operation op(checkpoint());
+    auto done = tree().update(op, key, [&](const record* old) {
+        const bool erase = old != nullptr && (!allowed || allowed(old->value()));
         return decision{erase ? decision::action::erase : decision::action::keep, 0};
     });
     if (!done) return tl::unexpected(done.error());
@@ -324,12 +353,16 @@ result<write_outcome> map::modify(
     const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_writable(*impl_->machine); !ok) return tl::unexpected(ok.error());
-    impl_->tree().prefetch_hint(key);
+    return impl_->with_room([&] { return impl_->change(key, change); });
+}
+
+result<write_outcome> map::impl::change(std::string_view key, const modification& change) const {
+    tree().prefetch_hint(key);
     std::string value;
     std::optional<error> failed;
     u64 made = 0;
-    operation op(impl_->checkpoint());
-    auto done = impl_->tree().update(op, key, [&](const record* old) -> decision {
+    operation op(checkpoint());
+    auto done = tree().update(op, key, [&](const record* old) -> decision {
         const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
         const edit what = change(view, value);
         if (what == edit::keep || (what == edit::remove && old == nullptr)) return {};
@@ -338,7 +371,7 @@ result<write_outcome> map::modify(
             failed = too_large("modify the value in place", value.size(), largest_block);
             return {};
         }
-        auto fresh = impl_->tree().make_record(op, key, value);
+        auto fresh = tree().make_record(op, key, value);
         if (!fresh) {
             failed = fresh.error();
             return {};
@@ -346,7 +379,7 @@ result<write_outcome> map::modify(
         made = *fresh;
         return {decision::action::store, made};
     });
-    if (!done && made != 0) impl_->tree().drop_record(op, made);
+    if (!done && made != 0) tree().drop_record(op, made);
     if (!done) return tl::unexpected(done.error());
     if (failed) return failure(*failed);
     return write_outcome{op.epoch(), done->changed, done->existed};

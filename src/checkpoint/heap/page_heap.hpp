@@ -20,8 +20,8 @@
 //
 // Without ordinary memory for the index the process ends, as in a crash: callers hold nodes' locks.
 // Full region. reserve() grows the region by an eighth of its size (at least 64 MiB, at most 4 GiB,
-// or just what is asked for where the medium has no more); if that fails, the error is returned and
-// nothing has changed.
+// or as much as can be had); of its bound a sixteenth is left to the logs (geometry.hpp). If it
+// can't grow, the error is returned and nothing has changed.
 #pragma once
 
 #include "alloc/free_runs.hpp"

@@ -1,0 +1,108 @@
+// A region at its bound: how much it takes, in how few pieces, and that it can be changed still.
+#include <holdfast/map.hpp>
+
+#include "map/engine.hpp"
+#include "map/inspect.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+namespace hf {
+namespace {
+
+using test::must;
+
+constexpr u64 mib = u64{1} << 20;
+constexpr std::size_t value_size = 500;
+
+std::string key_of(u64 n) { return "key " + std::to_string(n); }
+std::string value_of(u64 n) { return std::string(value_size, static_cast<char>('a' + n % 26)); }
+
+/// By its bound, and whether it begins with all of it.
+class full_region : public test::on_tmpfs,
+                    public ::testing::WithParamInterface<std::tuple<u64, bool>> {
+   protected:
+    map open() {
+        const auto [bound, at_once] = GetParam();
+        map_options o;
+        o.region.initial_size = at_once ? bound : 16 * mib;
+        o.region.max_size = bound;
+        o.region.flush = flush_policy::always;
+        return must(map::open(file, o));
+    }
+    static u64 fill(map& m) {
+        for (u64 stored = 0;; ++stored) {
+            const auto put = m.put(key_of(stored), value_of(stored));
+            if (put) continue;
+            EXPECT_EQ(put.error().code, errc::no_space) << put.error().to_string();
+            return stored;
+        }
+    }
+    static void expect_all(const map& m, u64 from, u64 to, u64 shift) {
+        std::string got;
+        for (u64 i = from; i < to; ++i) {
+            ASSERT_TRUE(must(m.get(key_of(i), got))) << i;
+            ASSERT_EQ(got, value_of(i + shift)) << i;
+        }
+    }
+    static auto segments_of(map& m) { return map_inspection::machine_of(m).file().segments(); }
+};
+
+TEST_P(full_region, holds_what_its_bound_promises_in_few_segments) {
+    map m = open();
+    const u64 stored = fill(m);
+    const u64 bound = std::get<0>(GetParam());
+    // A block of 640 bytes for each, a sixteenth of the region for its log.
+    EXPECT_GT(static_cast<double>(stored * 640), 0.8 * static_cast<double>(bound));
+    const auto segments = segments_of(m);
+    EXPECT_LT(segments.size(), 24U) << "it grew page by page";
+    EXPECT_TRUE(std::ranges::any_of(segments, [](const segment& s) {
+        return s.kind == segment_kind::log;
+    })) << "nothing was left to the log";
+    expect_all(m, 0, stored, 0);
+    must(m.close());
+    m = open();
+    expect_all(m, 0, stored, 0);
+}
+
+// A new value needs a block before the old one's is free: one epoch later it is.
+TEST_P(full_region, with_a_little_room_takes_as_many_new_values_as_one_likes) {
+    map m = open();
+    const u64 stored = fill(m);
+    constexpr u64 spare = 50;
+    for (u64 i = 0; i < spare; ++i) must(m.remove(key_of(i)));
+    for (u64 i = spare; i < stored; ++i) {
+        const auto put = m.put(key_of(i), value_of(i + 1));
+        ASSERT_TRUE(put) << "record " << i << " of " << stored << ": " << put.error().to_string();
+    }
+    expect_all(m, spare, stored, 1);
+}
+
+TEST_P(full_region, can_be_emptied_and_filled_again) {
+    map m = open();
+    const u64 stored = fill(m);
+    for (u64 i = 0; i < stored; ++i) {
+        const auto gone = m.remove(key_of(i));
+        ASSERT_TRUE(gone) << "record " << i << " of " << stored << ": " << gone.error().to_string();
+    }
+    must(m.sync());
+    const u64 again = fill(m);
+    EXPECT_GT(again, stored - stored / 20);
+    expect_all(m, 0, again, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(bounds, full_region,
+                         ::testing::Combine(::testing::Values(16 * mib, 17 * mib, 40 * mib),
+                                            ::testing::Bool()),
+                         [](const auto& p) {
+                             return std::to_string(std::get<0>(p.param) / mib) + "_MiB_" +
+                                    (std::get<1>(p.param) ? "at_once" : "by_growth");
+                         });
+
+}  // namespace
+}  // namespace hf
