@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdarg>
 
@@ -31,6 +32,22 @@ hf::u64& rings(pthread_cond_t* c) { return *reinterpret_cast<hf::u64*>(c); }
 int ring(pthread_cond_t* c) {
     ++rings(c);
     return 0;
+}
+
+/// Of a word on which threads sleep, how often somebody woke its sleepers. Words that share a number
+/// are woken together.
+hf::u64& calls_for(long word) {
+    static std::array<hf::u64, 509> calls{};
+    return calls[static_cast<std::size_t>(word) / sizeof(unsigned) % calls.size()];
+}
+
+/// Until it is woken, and not just until the word is another: a call that came too early is lost.
+void sleep_on_fiber(long word, unsigned expected) {
+    if (__atomic_load_n(reinterpret_cast<const unsigned*>(word), __ATOMIC_ACQUIRE) != expected) {
+        return give_way();
+    }
+    const hf::u64 seen = calls_for(word);
+    while (calls_for(word) == seen) give_way();
 }
 
 int wait_on_fiber(pthread_cond_t* c, pthread_mutex_t* m) {
@@ -126,7 +143,10 @@ long syscall(long number, ...) noexcept {
     va_end(rest);
     if (number == SYS_futex && on_fiber()) {
         const long command = a[1] & FUTEX_CMD_MASK;
-        if (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) give_way();
+        if (command == FUTEX_WAKE) ++calls_for(a[0]);
+        if (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) {
+            sleep_on_fiber(a[0], static_cast<unsigned>(a[2]));
+        }
         return 0;
     }
     const long done = raw_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);

@@ -151,6 +151,16 @@ TEST_F(session, nobody_is_inside_while_the_world_is_stopped) {
     for (auto& t : threads) t.join();
 }
 
+TEST_F(session, the_gate_is_closed_until_the_work_is_done) {
+    open();
+    std::optional<waiting> other;
+    epochs_->with_world_stopped([&](lane&) {
+        other.emplace([this] { const epoch_guard inside(*epochs_); });
+        EXPECT_TRUE(other->still());
+    });
+    EXPECT_TRUE(other->ends());
+}
+
 TEST_F(session, whoever_comes_as_the_gate_opens_ends_no_epoch_that_nobody_wanted_to_end) {
     open();
     const u64 epoch = epochs_->current_epoch();
