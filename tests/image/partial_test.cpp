@@ -1,4 +1,4 @@
-// A region in the making: what it may take the place of, what it removes, and what it never touches.
+// A region in the making: what it may take the place of, what it removes, and what it leaves alone
 #include "image/partial.hpp"
 
 #include "journal/format.hpp"
