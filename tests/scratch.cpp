@@ -44,6 +44,29 @@ std::vector<std::string> scratch_directory::names() const {
     return all;
 }
 
+namespace {
+
+std::size_t open_files() {
+    const fs::directory_iterator all("/proc/self/fd");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+std::size_t free_windows() {
+    std::vector<window> taken;
+    for (auto w = window::take(); w; w = window::take()) taken.push_back(std::move(*w));
+    return taken.size();
+}
+
+}  // namespace
+
+nothing_lost::nothing_lost() : files_(open_files()) {}
+
+nothing_lost::~nothing_lost() {
+    EXPECT_EQ(open_files(), files_) << "files that are open";
+    const std::size_t free = free_windows();  // the arena is there, from here on
+    EXPECT_EQ(free, window_count()) << "windows that are free";
+}
+
 fingerprint fingerprint_of(const fs::path& path) {
     const auto bytes = read_file(path);
     struct stat s{};

@@ -33,6 +33,18 @@ class scratch_directory {
     std::filesystem::path path_;
 };
 
+/// Expects at its end that as many files are open as at its beginning, and all windows free.
+class nothing_lost {
+   public:
+    nothing_lost();
+    nothing_lost(const nothing_lost&) = delete;
+    nothing_lost& operator=(const nothing_lost&) = delete;
+    ~nothing_lost();
+
+   private:
+    std::size_t files_;
+};
+
 class on_tmpfs : public ::testing::Test {
    protected:
     scratch_directory dir;

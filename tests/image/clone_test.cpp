@@ -26,6 +26,7 @@ using kernel::call;
 
 class clone : public on_tmpfs {
    protected:
+    nothing_lost check;
     static constexpr u64 most_calls = 2000;
     static constexpr u64 piece = u64{32} << 20;
     static constexpr u64 small_piece = u64{1} << 20;
@@ -95,14 +96,15 @@ TEST_F(clone, has_every_byte_and_its_blocks_however_little_goes_at_once) {
         // In the kernel for a while, or never; then by hand.
         u64 in_kernel = random.below(8);
         u64 calls = 0;
-        const int why_not[] = {EXDEV, EINVAL, ENOSYS, EOPNOTSUPP, EINTR};
+        const int why_not[] = {EXDEV, EINVAL, ENOSYS, EOPNOTSUPP, EINTR, ENOSPC};
         const answered script([&](const call& c) -> answer {
             if (c.name != "copy_file_range" && c.name != "pread" && c.name != "pwrite") return {};
             EXPECT_LT(++calls, most_calls);
             if (calls > most_calls) return {EIO};
             if (c.name == "copy_file_range") {
                 if (in_kernel == 0) {
-                    return random.below(2) == 0 ? answer{why_not[random.below(5)]} : answer{0, 0};
+                    const int why = why_not[random.below(6)];
+                    return {.error = why, .is_lie = why == ENOSPC};
                 }
                 --in_kernel;
                 return {0, 1 + random.below(c.size)};

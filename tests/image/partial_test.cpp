@@ -1,4 +1,4 @@
-// A region in the making: what it may take the place of, what it removes, and what it never touches.
+// A region in the making: what it may take the place of, what it removes, and what it leaves alone
 #include "image/partial.hpp"
 
 #include "journal/format.hpp"
@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <system_error>
 
 namespace hf::test {
 namespace {
@@ -42,6 +43,7 @@ content like_a_journal(u64 at = 0, u64 length = 5000) {
 
 class partial : public on_tmpfs {
    protected:
+    nothing_lost check;
     fs::path making = dir / "store.hf.partial";
     fs::path making_journal = dir / "store.hf.partial.journal";
     fs::path journal = dir / "store.hf.journal";
@@ -291,6 +293,7 @@ TEST_F(partial, that_has_its_name_keeps_it_though_the_directory_cannot_be_synced
             const auto ok = made.finish();
             ASSERT_FALSE(ok) << refused;
             EXPECT_EQ(ok.error().code, errc::io);
+            EXPECT_EQ(ok.error().why, std::generic_category().message(EIO));
         }
         EXPECT_EQ(dir.names(), std::vector<std::string>{"store.hf"});
         fs::remove(file);

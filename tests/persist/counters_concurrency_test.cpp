@@ -64,6 +64,32 @@ TEST(counters, a_new_thread_starts_at_zero) {
     std::thread([] { EXPECT_EQ(thread_persist_counters(), persist_counters{}); }).join();
 }
 
+// One after the other, so that each takes over what the one before has left.
+TEST(counters, each_thread_counts_its_own_of_every_kind_and_the_totals_all) {
+    const medium m(medium_kind::dax, best_flush_instruction(), 0);
+    const persist_counters before = total_persist_counters();
+    persist_counters expected = before;
+    for (u64 t = 1; t <= 5; ++t) {
+        const u64 flushes = t;
+        const u64 fences = 2 * t;
+        const u64 streamed = 48 * t;
+        std::thread([&] {
+            one_line line[4];
+            const one_line source[4];
+            for (u64 i = 0; i < flushes; ++i) m.flush(line, 1);
+            for (u64 i = 0; i < fences; ++i) m.fence();
+            m.stream(line, source, streamed);
+            const persist_counters wanted{flushes, fences, flushes * line_size, streamed};
+            EXPECT_EQ(thread_persist_counters(), wanted);
+        }).join();
+        expected.flushes += flushes;
+        expected.fences += fences;
+        expected.flushed_bytes += flushes * line_size;
+        expected.streamed_bytes += streamed;
+        EXPECT_EQ(total_persist_counters(), expected) << "after thread " << t;
+    }
+}
+
 // thread_local objects that flush when their thread ends, after the counters have been handed back.
 struct late_flusher {
     one_line* line = nullptr;

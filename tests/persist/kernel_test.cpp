@@ -4,6 +4,7 @@
 
 #include "persist/detect.hpp"
 #include "persist/dirty_set.hpp"
+#include "persist/medium.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -96,6 +98,24 @@ TEST_F(on_a_file, what_the_kernel_does_not_say_is_an_error) {
         EXPECT_EQ(found.error().code, errc::io);
         EXPECT_EQ(found.error().why, std::generic_category().message(why));
         EXPECT_EQ(script.count("munmap"), 0U);
+    }
+}
+
+// ---------------------------------------------------------------- latency
+
+// The counter costs nothing to read; the clock is right on every processor.
+TEST(fence_latency, is_waited_for_by_the_processors_counter_where_that_keeps_its_rate) {
+    std::ifstream in("/proc/cpuinfo");
+    std::string flags;
+    while (!flags.starts_with("flags") && std::getline(in, flags)) {
+    }
+    if (!flags.starts_with("flags")) GTEST_SKIP() << "the kernel does not say";
+    const bool is_constant = (flags + " ").find(" nonstop_tsc ") != std::string::npos;
+    for (const u32 latency : {0U, 1U, 500U, 1000U}) {
+        const medium m(medium_kind::shm, flush_instruction::none, latency);
+        const answered script([](const call&) -> answer { return {}; });
+        for (int i = 0; i < 10; ++i) m.fence();
+        EXPECT_EQ(script.count("clock_gettime") != 0, latency != 0 && !is_constant) << latency;
     }
 }
 
@@ -209,6 +229,21 @@ TEST(dirty_set_memory, is_not_left_by_the_highest_line) {
         set->take(lines);
         EXPECT_EQ(lines, expected);
     }
+}
+
+TEST(dirty_set_memory, nor_is_that_of_the_list_of_lines) {
+    constexpr u64 page = 4096;
+    auto* const pages = static_cast<std::byte*>(
+        ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_EQ(::mprotect(pages + page, page, PROT_NONE), 0);
+    for (u64 n = 0; n < 40; ++n) {
+        dirty_set set(nullptr, u64{1} << 30);
+        const std::span list(reinterpret_cast<u64*>(pages + page) - n, n);
+        std::iota(list.begin(), list.end(), u64{7});
+        set.note_lines(list);
+        EXPECT_EQ(set.size(), n);
+    }
+    ::munmap(pages, 2 * page);
 }
 
 TEST(dirty_set_memory_death, without_it_the_process_ends) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace hf {
 namespace {
 
@@ -54,6 +56,8 @@ TEST(recovery_death, runs_once) {
     recovery_driver driver;
     ASSERT_TRUE(driver.run());
     EXPECT_DEATH((void)driver.run(), "runs once");
+    EXPECT_DEATH(driver.add(recovery_phase::service, "late", [] { return result<void>{}; }),
+                 "after the recovery");
 }
 
 TEST(recovery_death, refuses_a_step_of_an_earlier_phase_than_the_one_before) {
@@ -65,8 +69,17 @@ TEST(recovery_death, refuses_a_step_of_an_earlier_phase_than_the_one_before) {
 }
 
 TEST(recovery, names_every_phase) {
-    EXPECT_STREQ(to_string(recovery_phase::header), "header");
-    EXPECT_STREQ(to_string(recovery_phase::service), "service");
+    const std::pair<recovery_phase, const char*> all[] = {
+        {recovery_phase::header, "header"},
+        {recovery_phase::journal, "journal"},
+        {recovery_phase::upgrade, "upgrade"},
+        {recovery_phase::format, "format"},
+        {recovery_phase::logs, "logs"},
+        {recovery_phase::allocator, "allocator"},
+        {recovery_phase::discipline, "discipline"},
+        {recovery_phase::verification, "verification"},
+        {recovery_phase::service, "service"}};
+    for (const auto& [phase, name] : all) EXPECT_STREQ(to_string(phase), name);
 }
 
 }  // namespace

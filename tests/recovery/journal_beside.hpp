@@ -20,6 +20,7 @@ namespace hf::test {
 
 class journal_beside : public on_tmpfs {
    protected:
+    nothing_lost check;
     static constexpr u64 page_size = layout::page_size;
     static constexpr journal::geometry small{.segment_bytes = 4 * journal::page, .segments = 4};
 

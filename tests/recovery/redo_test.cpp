@@ -140,7 +140,7 @@ TEST_F(redo, of_a_region_that_is_inspected_can_be_read_by_several) {
 /// What it holds, kept in a map.
 class random_redo : public redo, public ::testing::WithParamInterface<int> {
    protected:
-    /// Lines of 4 pages, of what is reserved in the header too; each record takes one chunk or several.
+    /// Lines of 4 pages, of what is reserved in the header too. A record takes one chunk or more.
     void fill(xoshiro256ss& random) {
         make_base();
         const u64 base_lines = 4 * page_size / line_size;

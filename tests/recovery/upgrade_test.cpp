@@ -48,6 +48,7 @@ const upgrade_step steps[] = {{"counter", 1, 2, to_2}, {"counter", 2, 3, to_3}};
 
 class upgraded : public test::on_tmpfs {
    protected:
+    test::nothing_lost check;
     void SetUp() override { runs = 0; }
     opening_options options(std::span<const room_format> rooms,
                             std::span<const upgrade_step> upgrades = {}) const {

@@ -89,6 +89,7 @@ class told_backing final : public backing {
 
 class told : public on_tmpfs {
    protected:
+    nothing_lost check;
     result<std::unique_ptr<region>> open(region_options o = small_options()) {
         c.said.clear();
         region::opener by;
@@ -236,6 +237,7 @@ TEST_F(told, a_growth_that_a_crash_took_is_cut_off_and_nothing_else) {
 
 class direct : public on_tmpfs {
    protected:
+    nothing_lost check;
     static constexpr medium_kind kinds[] = {medium_kind::dax, medium_kind::eadr, medium_kind::shm,
                                             medium_kind::file};
     std::filesystem::path path = file;

@@ -23,6 +23,7 @@ using layout::superblock;
 
 class bad_input : public on_tmpfs {
    protected:
+    nothing_lost check;
     // Every mode that takes an existing file must refuse it, and leave it alone.
     error refused(const region_options& base = small_options()) {
         const fingerprint before = fingerprint_of(file);

@@ -29,6 +29,7 @@ using kernel::failing;
 
 class kernel_file : public on_tmpfs {
    protected:
+    nothing_lost check;
     std::string name = file.string();
     detail::file_handle handle{::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
 

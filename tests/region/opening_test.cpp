@@ -26,6 +26,7 @@ constexpr open_mode all_modes[] = {open_mode::open_or_create, open_mode::open_ex
 
 class opening : public on_tmpfs {
    protected:
+    nothing_lost check;
     /// Whether every mode accepts the options, a file being there or not as it needs; and if not,
     /// whether all say the same, which contains `why`, of them.
     bool accepts(region_options o, const std::string& why) {

@@ -264,6 +264,34 @@ TEST_F(region_file, both_superblocks_are_equal_at_rest) {
     EXPECT_EQ(must_open(file)->super().generation, 3U);
 }
 
+TEST_F(region_file, an_update_says_how_large_the_region_is_and_on_which_medium_it_is_used) {
+    make_region(file);
+    change_superblocks(file, [](layout::superblock& s) { s.medium = medium_kind::eadr; });
+    region_options o = small_options();
+    for (const auto mode : {open_mode::inspect, open_mode::open_existing}) {
+        o.mode = mode;
+        const auto r = must_open(file, o);
+        const bool writes = mode != open_mode::inspect;
+        if (writes) {
+            ASSERT_TRUE(r->grow(segment_kind::heap, 3, 0));
+            EXPECT_EQ(r->super().total_pages, 16U) << "the directory says so until then";
+        }
+        const layout::superblock& before = r->super();
+        ASSERT_TRUE(r->update_super([](layout::superblock& s) {
+            s.total_pages = 1;  // who changes something else cannot change these
+            s.sequence = 0;
+            s.checksum = 0;
+        }));
+        EXPECT_EQ(r->super().total_pages, writes ? 19U : 16U);
+        EXPECT_EQ(r->super().medium, writes ? medium_kind::shm : medium_kind::eadr);
+        EXPECT_EQ(r->super().sequence, before.sequence + 1);
+        EXPECT_EQ(r->super().checksum, layout::superblock_checksum(r->super()));
+    }
+    const auto r = must_open(file);
+    EXPECT_EQ(r->super().total_pages, 19U);
+    EXPECT_EQ(r->super().medium, medium_kind::shm);
+}
+
 TEST_F(region_file, the_superblock_keeps_what_it_does_not_read) {
     {
         const auto r = must_open(file);

@@ -21,6 +21,7 @@ constexpr uid_t nobody = 65534;
 
 class unsafe_file : public on_tmpfs {
    protected:
+    nothing_lost check;
     errc code_of(open_mode mode = open_mode::open_or_create) {
         region_options o = small_options();
         o.mode = mode;

@@ -80,10 +80,9 @@ template <class Real>
 auto ask(call c, Real real, decltype(real(u64{})) failed = decltype(real(u64{}))(-1)) {
     const u64 size = c.size;
     const answer a = hf::test::kernel::next(std::move(c));
+    if (a.error != 0) errno = a.error;
     if (a.is_lie) return decltype(failed)(0);
-    if (a.error == 0) return real(std::min(size, a.most));
-    errno = a.error;
-    return failed;
+    return a.error != 0 ? failed : real(std::min(size, a.most));
 }
 
 u64 address_of(const void* p) { return reinterpret_cast<u64>(p); }

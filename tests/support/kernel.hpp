@@ -28,7 +28,7 @@ struct answer {
     int error = 0;        ///< an errno; 0: it does as it is told
     u64 most = ~u64{0};   ///< it takes, or gives, only so many bytes
     u64 value = 0;        ///< of a lie: the file system's type, or the time in nanoseconds
-    bool is_lie = false;  ///< says that it is done, and has done nothing
+    bool is_lie = false;  ///< returns 0 and has done nothing; `error` is an old one then
 };
 
 /// While it lives, every call in this process is answered so, and kept. A call that the answer
