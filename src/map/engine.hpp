@@ -16,6 +16,7 @@
 #include "index/masstree/adapters.hpp"
 #include "persist/persist_point.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -100,7 +101,7 @@ result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& 
     const u64 start = now_ns();
     options.file.kind = D::kind;
     options.epochs.durable = D::durable;
-    if (options.file.initial_size < least_size) options.file.initial_size = least_size;
+    options.file.initial_size = std::max(options.file.initial_size, least_size);
     auto opened = open_region(path, {.file = options.file, .rooms = masstree_rooms});
     if (!opened) return tl::unexpected(opened.error());
     if (const discipline kind = opened->file->kind(); kind != D::kind) {

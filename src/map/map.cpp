@@ -199,7 +199,6 @@ struct scan_batch {
         return pieces.size() < scan_batch_records && bytes.size() < scan_batch_bytes;
     }
     void take_large() {
-        if (!pinned) return;
         bytes.append(large);
         pinned.reset();
     }
@@ -332,7 +331,7 @@ result<write_outcome> map::modify(
     auto done = impl_->tree().update(op, key, [&](const record* old) -> decision {
         const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
         const edit what = change(view, value);
-        if (what == edit::keep || (what == edit::remove && old == nullptr)) return {};
+        if (what == edit::keep) return {};
         if (what == edit::remove) return {decision::action::erase, 0};
         if (is_large(masstree_detail::record_payload(key, value.size()))) {
             failed = too_large("modify the value in place", value.size(), largest_block);
