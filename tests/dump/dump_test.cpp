@@ -318,10 +318,13 @@ TEST_F(dump, what_lies_under_the_empty_key_and_is_not_the_stores_own_is_a_value)
             map m = must(map::open(file));
             must(m.put("", bytes));
             must(m.put("k", "no record"));
+            std::string master(detail::master_record_bytes, '\0');
+            detail::encode(detail::master_record{}, master.data());
+            must(m.put("l", master));  // which means nothing here
             must(m.close());
         }
         const std::string text = dumped(file);
-        EXPECT_EQ(report.text.values, 2U);
+        EXPECT_EQ(report.text.values, 3U);
         EXPECT_EQ(report.text.records, 0U);
         must(load(text));
         const map m = must(map::open(other));
@@ -345,6 +348,7 @@ TEST_F(dump, errors_of_what_it_is_written_to_end_it) {
     }
     const auto none = dump_store(other, now, [](std::string_view) { return result<void>{}; });
     EXPECT_EQ(none.error().code, errc::not_found);
+    EXPECT_EQ(none.error().next.find("holdfast copy"), std::string::npos);
 }
 
 TEST_F(dump, progress_is_told_for_every_record_and_never_falls) {

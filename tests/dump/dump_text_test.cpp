@@ -146,8 +146,9 @@ TEST(dump_text, a_line_without_end_costs_bounded_memory) {
 }
 
 /// These lines with an end that fits them.
-std::string sealed(const std::string& lines, u64 count, u64 flush_at = 0) {
-    std::string text = "holdfast-dump 1\n";
+std::string sealed(const std::string& lines, u64 count, u64 flush_at = 0,
+                   const std::string& start = "holdfast-dump 1\n") {
+    std::string text = start;
     if (flush_at != 0) text += "flush\t" + std::to_string(flush_at) + "\n";
     text += lines;
     running_checksum sum;
@@ -204,6 +205,16 @@ TEST(dump_text, a_version_is_a_number) {
     for (const std::string version : {"", "01", "1x", "x", "-1", "4294967296"}) {
         EXPECT_EQ(read("holdfast-dump " + version + "\n").error().code, errc::corrupt) << version;
     }
+    EXPECT_TRUE(read(sealed("", 0)));
+    for (const std::string start :
+         {"", "\n", "x\n", "holdfast-dump\n", "Holdfast-dump 1\n", "holdfast-dump  1\n",
+          "holdfast.dump 1\n", " holdfast-dump 1\n", "something quite different 1\n"}) {
+        const auto r = read(sealed("", 0, 0, start));
+        ASSERT_FALSE(r) << start;
+        EXPECT_EQ(r.error().code, errc::corrupt);
+        EXPECT_EQ(r.error().where, "test.dump in line 1");
+    }
+    EXPECT_EQ(read("something else\n").error().why, "it is no dump of Holdfast's");
     for (const std::string version : {"0", "2", "10", "4294967295"}) {
         EXPECT_EQ(read("holdfast-dump " + version + "\n").error().code, errc::incompatible);
     }
@@ -240,6 +251,13 @@ TEST(dump_text, each_byte_has_one_text) {  // T1
     }
     for (const std::string digits : {"0g", "g0", "0G", "/0", "0/", ":0", "0:", "`0", "0`", "@0"}) {
         EXPECT_FALSE(reads("\\x" + digits)) << digits;
+    }
+    for (int i = 0; i < 256; ++i) {
+        const std::string plain(1, static_cast<char>(i));
+        if (plain == texts[i] || plain == "\\" || plain == "\n") continue;
+        for (const auto* escaped : {"t", "n", "r", "\\", "x00"}) {
+            EXPECT_FALSE(reads(plain + escaped)) << i << " for the backslash";
+        }
     }
     for (const std::string begun : {"\\", "\\x", "\\x0", "a\\", "a\\x"}) {
         EXPECT_FALSE(reads(begun)) << begun;
