@@ -128,6 +128,23 @@ TEST(session_count, cas_counts_its_hits) {
     EXPECT_EQ(c.talk("get k\r\n"), "VALUE k 1 1\r\n2\r\nEND\r\n");
 }
 
+TEST(session_count, gats_touches_as_gat_does_and_get_does_not) {
+    temporary_store s;
+    store::record found;
+    for (const std::string command : {"gat", "gats"}) {
+        conversation c(*s);
+        must(s->set("k", "1"));
+        EXPECT_NE(c.talk(command + " 50 k\r\n"), "END\r\n");
+        ASSERT_TRUE(must(s->get("k", found)));
+        EXPECT_EQ(found.about.expires, s.now() + 50);
+        EXPECT_NE(c.talk("get k 50\r\ngets k\r\n"), "");
+        ASSERT_TRUE(must(s->get("k", found)));
+        EXPECT_EQ(found.about.expires, s.now() + 50);
+        EXPECT_NE(c.talk(command + " -1 k\r\n"), "END\r\n") << "it is shown once more";
+        EXPECT_FALSE(must(s->get("k", found)));
+    }
+}
+
 TEST(session_count, a_turn_has_a_thousand_requests_or_keys) {
     temporary_store s;
     for (const bool keys : {false, true}) {
