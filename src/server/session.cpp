@@ -297,7 +297,7 @@ void session::touch(const request& r) {
 
 void session::flush_all(const request& r) {
     shared_.count.add(tally::cmd_flush);
-    const auto done = shared_.records.flush_all(r.exptime <= 0 ? 0 : expiry_of(r.exptime));
+    const auto done = shared_.records.flush_all(expiry_of(r.exptime));
     if (!done) {
         return answer_error(done.error());
     }
