@@ -19,14 +19,15 @@ constexpr std::size_t longest_line = 4 * (max_key_size + max_value_size) + 128;
 /// Decimal, without sign and leading zeros.
 template <class T>
 bool parse_number(std::string_view text, T& number) {
-    if (text.empty() || (text.size() > 1 && text[0] == '0')) return false;
+    if (text.size() > 1 && text[0] == '0') return false;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
     return status == std::errc{} && end == text.data() + text.size();
 }
 
+/// -1: it is none.
 int hex_digit(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    const auto at = std::string_view("0123456789abcdef").find(c);
+    return at == std::string_view::npos ? -1 : static_cast<int>(at);
 }
 
 /// One escape at the front of the text: its byte, and its length; length 0: there is none such.
@@ -92,7 +93,7 @@ tl::unexpected<error> dump_reader::wrong(std::string why) const {
 }
 
 result<bool> dump_reader::fill() {
-    if (at_ != 0) buffer_.erase(0, std::exchange(at_, 0));
+    buffer_.erase(0, std::exchange(at_, 0));
     const std::size_t before = buffer_.size();
     buffer_.resize(before + read_at_once);
     auto got = from_(std::span(buffer_).subspan(before));

@@ -51,7 +51,7 @@ class loader {
     result<void> finish(u64 flush_at) {
         const u64 mine = to_.generation();
         const u64 taken = block_of(greatest_);
-        const detail::master_record master{0, flush_at, taken > mine ? taken - mine : 0};
+        const detail::master_record master{0, flush_at, taken - std::min(taken, mine)};
         if (master.flush_at == 0 && master.spent_blocks == 0) return {};
         char bytes[detail::master_record_bytes];
         detail::encode(master, bytes);

@@ -9,8 +9,8 @@ namespace hf {
 namespace {
 
 bool is_same(const std::filesystem::path& a, const std::filesystem::path& b) {
-    std::error_code none;
-    return std::filesystem::equivalent(a, b, none) && !none;
+    std::error_code none;  // where one is missing they are not the same
+    return std::filesystem::equivalent(a, b, none);
 }
 
 /// Recovers it, as any opening does, and closes it.

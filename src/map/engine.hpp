@@ -16,6 +16,7 @@
 #include "index/masstree/adapters.hpp"
 #include "persist/persist_point.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <memory>

@@ -222,7 +222,6 @@ struct scan_batch {
         return pieces.size() < scan_batch_records && bytes.size() < scan_batch_bytes;
     }
     void take_large() {
-        if (!pinned) return;
         bytes.append(large);
         pinned.reset();
     }
@@ -365,7 +364,7 @@ result<write_outcome> map::impl::change(std::string_view key, const modification
     auto done = tree().update(op, key, [&](const record* old) -> decision {
         const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
         const edit what = change(view, value);
-        if (what == edit::keep || (what == edit::remove && old == nullptr)) return {};
+        if (what == edit::keep) return {};
         if (what == edit::remove) return {decision::action::erase, 0};
         if (is_large(masstree_detail::record_payload(key, value.size()))) {
             failed = too_large("modify the value in place", value.size(), largest_block);

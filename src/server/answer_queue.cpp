@@ -16,9 +16,6 @@ constexpr std::size_t kept_size = 1024;
 }  // namespace
 
 void answer_queue::append(std::string_view bytes) {
-    if (bytes.empty()) {
-        return;
-    }
     if (chunks_.empty() || chunks_.back().bytes.size() + bytes.size() > chunk_size) {
         chunks_.emplace_back();
     }
@@ -27,9 +24,7 @@ void answer_queue::append(std::string_view bytes) {
 }
 
 void answer_queue::append_block(std::string&& block, std::size_t from) {
-    if (from >= block.size()) {
-        return;
-    }
+    HF_ASSERT(from <= block.size(), "an answer begins in its block");
     appended_ += block.size() - from;
     chunks_.push_back({std::move(block), from});
 }

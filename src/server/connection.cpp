@@ -4,6 +4,7 @@
 #include <asio/post.hpp>
 
 #include <array>
+#include <cerrno>
 
 namespace hf::detail {
 namespace {
@@ -14,7 +15,8 @@ constexpr std::size_t pieces_a_write = 16;
 constexpr int rounds_a_turn = 4;
 
 bool would_block(const asio::error_code& status) {
-    return status == asio::error::would_block || status == asio::error::try_again;
+    static_assert(EWOULDBLOCK == EAGAIN);
+    return status == asio::error::would_block;
 }
 
 }  // namespace

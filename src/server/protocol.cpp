@@ -250,7 +250,7 @@ request parse_request(std::string_view line) noexcept {
     }
     line = line.substr(0, line.find('\0'));
     const words w(line);
-    if (w.count == 0 || w.at[0].size() < 2) {
+    if (w.at[0].size() < 2) {
         return refuse(bad_line);
     }
     for (const auto& known : names) {
@@ -283,7 +283,7 @@ request parse_request(std::string_view line) noexcept {
                 return parse_verbosity(w);
             case verb::stats: {
                 auto r = plain(verb::stats);
-                r.words = w.count > 1 ? w.at[1] : std::string_view{};
+                r.words = w.at[1];
                 return r;
             }
             case verb::version:

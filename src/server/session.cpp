@@ -41,7 +41,7 @@ std::size_t session::consume(std::string_view input) {
         if (piece.what == framer::part::line) {
             const auto r = parse_request(piece.bytes);
             quiet_ = r.quiet;
-            if (r.what >= verb::get && r.what <= verb::gats) {
+            if (r.what <= verb::gats) {
                 now_.what = r.what;
                 now_.expires = expiry_of(r.exptime);
                 now_.line_size = piece.taken;
@@ -183,7 +183,7 @@ void session::finish_update(bool intact) {
 }
 
 bool session::continue_get(std::string_view line) {
-    const std::size_t ending = line.size() >= 2 && line[line.size() - 2] == '\r' ? 2 : 1;
+    const std::size_t ending = line[line.size() - 2] == '\r' ? 2 : 1;
     auto text = line.substr(0, line.size() - ending);
     text = text.substr(0, text.find('\0'));
     auto words = text.substr(std::min(now_.position, text.size()));
@@ -297,7 +297,7 @@ void session::touch(const request& r) {
 
 void session::flush_all(const request& r) {
     shared_.count.add(tally::cmd_flush);
-    const auto done = shared_.records.flush_all(r.exptime <= 0 ? 0 : expiry_of(r.exptime));
+    const auto done = shared_.records.flush_all(expiry_of(r.exptime));
     if (!done) {
         return answer_error(done.error());
     }

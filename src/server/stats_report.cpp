@@ -34,7 +34,7 @@ class report {
 
 std::string seconds_of(const timeval& t) {
     std::string micros = std::to_string(t.tv_usec);
-    micros.insert(0, micros.size() < 6 ? 6 - micros.size() : 0, '0');
+    micros.insert(0, 6 - micros.size(), '0');
     return std::to_string(t.tv_sec) + "." + micros;
 }
 

@@ -1,78 +1,10 @@
 // The text of a dump: what is written is read again, and nothing else is accepted.
-#include "dump/dump_text.hpp"
-
 #include <holdfast/map.hpp>
 
-#include "must.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
+#include "dump/dump_texts.hpp"
 
 namespace hf::test {
 namespace {
-
-using detail::dump_line;
-using detail::dump_reader;
-using detail::dump_totals;
-using detail::dump_writer;
-
-struct owned_line {
-    bool is_record;
-    u32 flags;
-    u64 expires;
-    u64 cas;
-    std::string key;
-    std::string data;
-    friend bool operator==(const owned_line&, const owned_line&) = default;
-};
-
-std::string written(const std::vector<owned_line>& lines, u64 flush_at = 0) {
-    std::string text;
-    dump_writer w([&text](std::string_view part) {
-        text += part;
-        return result<void>{};
-    });
-    must(w.begin(flush_at));
-    for (const auto& l : lines) {
-        must(w.add({l.is_record, l.flags, l.expires, l.cas, l.key, l.data}));
-    }
-    const dump_totals totals = must(w.end());
-    EXPECT_EQ(totals.bytes, text.size());
-    return text;
-}
-
-result<std::vector<owned_line>> read(const std::string& text) {
-    std::size_t at = 0;
-    dump_reader r(
-        [&](std::span<char> into) -> result<std::size_t> {
-            const std::size_t n = std::min<std::size_t>({into.size(), 1000, text.size() - at});
-            std::memcpy(into.data(), text.data() + at, n);
-            at += n;
-            return n;
-        },
-        "test.dump");
-    std::vector<owned_line> lines;
-    for (dump_line l;;) {
-        const auto more = r.next(l);
-        if (!more) return tl::unexpected(more.error());
-        if (!*more) return lines;
-        lines.push_back(
-            {l.is_record, l.flags, l.expires, l.cas, std::string(l.key), std::string(l.data)});
-    }
-}
-
-std::string all_bytes() {
-    std::string all;
-    for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
-    return all;
-}
-
-const std::vector<owned_line> some{{true, 7, 1'800'000'000, 1, "a key", "hello"},
-                                   {true, ~0U, ~0ULL, ~0ULL, "b" + all_bytes(), all_bytes()},
-                                   {false, 0, 0, 0, "c", ""},
-                                   {true, 0, 0, 5, std::string("d\0", 2), "\\x41\\"}};
 
 TEST(dump_text, is_what_the_page_says) {
     EXPECT_EQ(written({{true, 7, 9, 1, "k 1", "line\n\ttab \\ \x01\xc3"}}, 5),
@@ -143,11 +75,95 @@ TEST(dump_text, a_line_without_end_costs_bounded_memory) {
     EXPECT_LT(given, u64{300} << 20);
 }
 
+TEST(dump_text, writer_and_reader_count_the_same) {
+    std::string text;
+    u64 calls = 0;
+    std::size_t longest = 0;
+    dump_writer w([&](std::string_view part) {
+        text += part;
+        ++calls;
+        longest = std::max(longest, part.size());
+        return result<void>{};
+    });
+    must(w.begin(7));
+    u64 records = 0;
+    for (unsigned i = 0; i < 30'000; ++i) {
+        const std::string key = std::to_string(100'000 + i);
+        must(w.add({i % 3 != 0, 0, 0, i % 3 != 0 ? 1U : 0U, key, "some data of fair length"}));
+        records += i % 3 != 0 ? 1 : 0;
+    }
+    const dump_totals wrote = must(w.end());
+    EXPECT_EQ(wrote.records, records);
+    EXPECT_EQ(wrote.values, 30'000 - records);
+    EXPECT_EQ(wrote.bytes, text.size());
+    // A quarter of a mebibyte at a time.
+    EXPECT_LE(calls, text.size() / (256 << 10) + 3);
+    EXPECT_LT(longest, (256U << 10) + 100);
+    std::size_t at = 0;
+    dump_reader r(
+        [&](std::span<char> into) -> result<std::size_t> {
+            const std::size_t n = std::min(into.size(), text.size() - at);
+            std::memcpy(into.data(), text.data() + at, n);
+            at += n;
+            return n;
+        },
+        "test.dump");
+    for (dump_line l; must(r.next(l));) EXPECT_LE(r.totals().bytes, text.size());
+    EXPECT_EQ(r.totals().records, wrote.records);
+    EXPECT_EQ(r.totals().values, wrote.values);
+    EXPECT_EQ(r.totals().bytes, wrote.bytes);
+    EXPECT_EQ(r.totals().checksum, wrote.checksum);
+}
+
+TEST(dump_text, errors_of_what_carries_it_are_handed_on) {
+    const error full{errc::no_space, "write", "there", "it is full", "make room"};
+    for (unsigned fails = 0; fails < 4; ++fails) {
+        unsigned calls = 0;
+        dump_writer w([&](std::string_view) -> result<void> {
+            if (calls++ == fails) return failure(full);
+            return {};
+        });
+        auto done = w.begin(0);
+        for (unsigned i = 0; done && i < 30; ++i) {
+            done = w.add({false, 0, 0, 0, std::to_string(100 + i), std::string(20'000, 'x')});
+        }
+        const auto end = done ? w.end() : result<dump_totals>(failure(done.error()));
+        ASSERT_FALSE(end) << fails;
+        EXPECT_EQ(end.error().code, errc::no_space);
+    }
+    const std::string text = written(some, 4);
+    const auto end = static_cast<unsigned>(text.size());
+    for (unsigned fails = end % 11; fails <= end; fails += 11) {
+        std::size_t at = 0;
+        dump_reader r(
+            [&](std::span<char> into) -> result<std::size_t> {
+                if (at == fails) return failure(full);
+                into[0] = text.at(at++);
+                return 1;
+            },
+            "test.dump");
+        dump_line l;
+        result<bool> more = true;
+        while (more && *more) more = r.next(l);
+        ASSERT_FALSE(more) << fails;
+        EXPECT_EQ(more.error().code, errc::no_space);
+    }
+}
+
 TEST(dump_text, what_no_store_takes_is_refused_though_the_checksum_fits) {
     EXPECT_FALSE(read(written({{true, 0, 0, 0, "k", "x"}}))) << "cas unique 0";
     EXPECT_FALSE(read(written({{true, 0, 0, 1, "", "x"}}))) << "a record's empty key";
     EXPECT_FALSE(read(written({{true, 0, 0, 1, std::string(max_key_size + 1, 'k'), "x"}})));
     EXPECT_FALSE(read(written({{true, 0, 0, 1, "k", std::string(max_value_size - 31, 'x')}})));
+    EXPECT_FALSE(read(written({{false, 0, 0, 0, std::string(max_key_size + 1, 'k'), "x"}})));
+    EXPECT_FALSE(read(written({{false, 0, 0, 0, "k", std::string(max_value_size + 1, 'x')}})));
+    EXPECT_TRUE(read(written({{false, 0, 0, 0, "k", std::string(max_value_size, 'x')}})));
+    EXPECT_TRUE(
+        read(written({{false, 0, 0, 0, "", "x"}, {false, 0, 0, 0, std::string(1, 0), ""}})));
+    EXPECT_FALSE(read(written({{false, 0, 0, 0, "", "x"}, {false, 0, 0, 0, "", "x"}})));
+    EXPECT_FALSE(read(written({{false, 0, 0, 0, "\x7f", "x"}, {false, 0, 0, 0, "a", "x"}})));
+    EXPECT_TRUE(read(written({{false, 0, 0, 0, "a", "x"}, {false, 0, 0, 0, "\xff", "x"}})));
+    EXPECT_TRUE(read(written({{false, 0, 0, 0, "a", "x"}, {false, 0, 0, 0, "aa", "x"}})));
 }
 
 }  // namespace

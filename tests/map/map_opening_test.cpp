@@ -64,7 +64,9 @@ class map_opening : public test::on_tmpfs {
 TEST_F(map_opening, a_root_of_another_type_or_version_is_incompatible) {
     make();
     change_root([](layout::root& r) { ++r.type; });
+    const auto before = test::fingerprint_of(file);
     EXPECT_EQ(refusal(), errc::incompatible);
+    EXPECT_EQ(test::fingerprint_of(file), before) << "a session began";
     EXPECT_EQ(refusal(open_mode::inspect), errc::incompatible);
     change_root([](layout::root& r) {
         --r.type;
@@ -110,6 +112,91 @@ TEST_F(map_opening, a_root_that_is_missing_in_a_used_region_is_damage_and_not_ma
     EXPECT_EQ(test::fingerprint_of(file), before);
 }
 
+TEST_F(map_opening, a_region_without_a_map_gets_one_but_by_an_inspection) {
+    {
+        region_options o = options().region;
+        o.kind = discipline::incll;
+        must(open_region(file, {.file = o, .rooms = masstree_rooms}));
+    }
+    const auto before = test::fingerprint_of(file);
+    EXPECT_NE(refusal(open_mode::inspect), std::nullopt);
+    EXPECT_EQ(test::fingerprint_of(file), before);
+    map m = open();
+    must(m.put("k", "v"));
+}
+
+using machine = engine<incll_discipline>;
+
+engine_options by_hand() {
+    engine_options o;
+    o.file.initial_size = u64{16} << 20;
+    o.epochs.epoch = std::chrono::microseconds(0);
+    o.background_pass = false;
+    return o;
+}
+
+TEST_F(map_opening, failed_epochs_are_kept_until_a_pass_has_visited_everything) {
+    const int ended = test::in_child([&]() -> int {
+        map m = open();
+        for (unsigned i = 0; i < 1000; ++i) must(m.put(std::to_string(i), "v"));
+        must(m.sync());
+        for (unsigned i = 0; i < 1000; ++i) must(m.put(std::to_string(i), "lost"));
+        ::_exit(0);
+    });
+    ASSERT_EQ(ended, 0);
+    {
+        const auto e = must(machine::open(file, by_hand()));
+        EXPECT_EQ(e->checkpoint().failed().count(), 1U);
+        EXPECT_TRUE(e->pass_due());
+        must(e->close());
+    }
+    {
+        const auto e = must(machine::open(file, by_hand()));
+        EXPECT_TRUE(e->file().was_clean());
+        EXPECT_TRUE(e->pass_due()) << "closing does not forget";
+        const u64 before = e->epochs().current_epoch();
+        EXPECT_TRUE(must(e->run_pass()));
+        EXPECT_EQ(e->checkpoint().failed().count(), 0U);
+        EXPECT_FALSE(e->pass_due());
+        EXPECT_GE(e->epochs().durable_epoch(), before);
+        must(e->close());
+    }
+    engine_options usual = by_hand();
+    usual.background_pass = true;
+    const auto e = must(machine::open(file, usual));
+    EXPECT_FALSE(e->pass_due());
+    const u64 epoch = e->epochs().current_epoch();
+    for (unsigned i = 0; i < 1000; ++i) {
+        operation op(e->checkpoint());
+        EXPECT_NE(e->tree().find(op, std::to_string(i)), 0U);
+    }
+    EXPECT_EQ(e->epochs().current_epoch(), epoch) << "there was nothing to do for a pass";
+}
+
+TEST_F(map_opening, a_pass_is_due_when_compact_epochs_would_become_ambiguous) {
+    engine_options o = by_hand();
+    o.file.first_epoch = (u64{1} << 33) - 4;
+    const auto e = must(machine::open(file, o));
+    EXPECT_FALSE(e->pass_due());
+    while (e->epochs().current_epoch() < u64{1} << 33) {
+        EXPECT_FALSE(e->pass_due());
+        must(e->epochs().wait_durable(e->epochs().current_epoch()));
+    }
+    EXPECT_TRUE(e->pass_due());
+    EXPECT_TRUE(must(e->run_pass()));
+    EXPECT_FALSE(e->pass_due());
+}
+
+TEST_F(map_opening, trees_in_anonymous_memory_need_no_region) {
+    const auto check = [](auto& e) {
+        operation op(e.checkpoint());
+        EXPECT_EQ(e.tree().find(op, "k"), 0U);
+        EXPECT_FALSE(e.pass_due());
+    };
+    check(*must(engine<transient_discipline>::open_volatile(u64{16} << 20, by_hand())));
+    check(*must(engine<malloc_discipline>::open_volatile(u64{16} << 20, by_hand())));
+}
+
 TEST_F(map_opening, a_snapshot_is_no_map) {
     {
         snapshot_options o;
@@ -151,7 +238,9 @@ TEST_F(map_opening, statistics_tell_of_the_opening_and_of_what_was_done) {
         EXPECT_GT(s.recovery_ns, 0U);
         EXPECT_FALSE(s.flush_instruction.empty());
         must(m.close());
+        const u64 epoch = m.current_epoch();
         must(m.close());
+        EXPECT_EQ(m.current_epoch(), epoch) << "it was closed already";
     }
     const int ended = test::in_child([&]() -> int {
         map_options o = options();

@@ -230,6 +230,40 @@ TEST_F(map_test, a_full_region_refuses_writes_and_keeps_serving) {
     for (std::size_t i = 0; i < 100; ++i) must(m.put("key " + std::to_string(i), bytes(1000, i)));
 }
 
+// Blocks of records are free then, but there is no room for another node.
+TEST_F(map_test, a_write_that_fails_for_want_of_a_node_takes_nothing) {
+    map_options o;
+    o.region.initial_size = u64{16} << 20;
+    o.region.max_size = u64{16} << 20;
+    o.epoch = std::chrono::microseconds(0);
+    map m = must(map::open(file, o));
+    const std::string value(10'000, 'v');
+    unsigned stored = 0;
+    while (m.put("key " + std::to_string(stored), value)) ++stored;
+    // Small records go on until there is no page for a node or for themselves.
+    unsigned small = 0;
+    while (m.put("small " + std::to_string(small), "v")) ++small;
+    for (unsigned i = 0; i < stored; i += 2) must(m.remove("key " + std::to_string(i)));
+    must(m.sync());
+    unsigned more = 0;
+    const auto another = [&] { return "other " + std::to_string(1'000'000 + more); };
+    while (m.put(another(), value)) ++more;
+    must(m.sync());
+    const auto used = m.stats().allocated_bytes;
+    for (int i = 0; i < 50; ++i) {
+        const auto replace = [&](auto, std::string& fresh) {
+            fresh = value;
+            return map::edit::replace;
+        };
+        EXPECT_EQ(m.put(another(), value).error().code, errc::no_space);
+        EXPECT_EQ(m.put_if(another(), value, [](auto) { return true; }).error().code,
+                  errc::no_space);
+        EXPECT_EQ(m.modify(another(), replace).error().code, errc::no_space);
+    }
+    must(m.sync());
+    EXPECT_EQ(m.stats().allocated_bytes, used);
+}
+
 TEST_F(map_test, an_open_region_is_refused_to_a_second_opener) {
     map m = open();
     const auto second = map::open(file, {});

@@ -1,10 +1,16 @@
 // Answers go out in order, and none before its epoch.
 #include "server/answer_queue.hpp"
 
+#include "base/random.hpp"
+#include "support/effort.hpp"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <deque>
 #include <string>
+#include <utility>
 
 namespace hf::detail {
 namespace {
@@ -108,6 +114,63 @@ TEST(answer_queue, holds_again_after_a_release) {
     EXPECT_EQ(q.size(), 1U);
     q.release(100);
     EXPECT_EQ(sendable(q), "b");
+}
+
+// Each byte knows the ticket that it waits for: that of the last hold, or a greater one before it.
+TEST(answer_queue, agrees_with_a_list_of_bytes) {
+    for (u64 seed = 1; seed <= test::effort(u64{12}); ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        xoshiro256ss random(seed);
+        answer_queue q;
+        std::deque<std::pair<char, u64>> model;
+        u64 held = 0;  // what is appended now waits for it
+        u64 durable = 0;
+        char next = 0;
+        for (int step = 0; step < 200 && !::testing::Test::HasFailure(); ++step) {
+            const u64 what = random.below(8);
+            if (what < 4) {
+                const u64 size = random.below(20) == 0 ? random.below(40'000) : random.below(40);
+                const std::size_t from = what == 0 ? random.below(6) : 0;
+                std::string bytes(from, '?');
+                for (u64 i = 0; i < size; ++i) {
+                    bytes += ++next;
+                    model.emplace_back(next, held);
+                }
+                what == 0 ? q.append_block(std::move(bytes), from) : q.append(bytes);
+            } else if (what == 4) {
+                const u64 ticket = durable + 1 + random.below(4);
+                q.hold(ticket);
+                if (held <= durable || ticket > held) held = std::max(held, ticket);
+            } else if (what == 5) {
+                durable += random.below(3);
+                q.release(durable);
+            } else {
+                std::array<std::string_view, 3> pieces;
+                const std::size_t count = q.gather(pieces);
+                std::string got;
+                for (std::size_t i = 0; i < count; ++i) {
+                    EXPECT_FALSE(pieces[i].empty());
+                    got += pieces[i];
+                }
+                EXPECT_EQ(got.empty(), q.sendable() == 0);
+                got.resize(random.below(3) == 0 ? got.size() : random.below(got.size() + 1));
+                for (const char c : got) {
+                    ASSERT_EQ(model.front().first, c);
+                    ASSERT_LE(model.front().second, durable) << "it should wait";
+                    model.pop_front();
+                }
+                q.sent(got.size());
+            }
+            EXPECT_EQ(q.size(), model.size());
+            const auto waits = std::find_if(model.begin(), model.end(), [&](const auto& byte) {
+                return byte.second > durable;
+            });
+            ASSERT_EQ(q.sendable(), static_cast<u64>(waits - model.begin()));
+            if (!model.empty() && model.back().second > durable) {
+                EXPECT_EQ(q.awaited(), held);
+            }
+        }
+    }
 }
 
 TEST(answer_queue_death, stops_whoever_sends_what_waits) {

@@ -66,7 +66,7 @@ TEST(framing, reports_a_block_that_ends_wrongly_and_goes_on_behind_two_bytes) {
 TEST(framing, does_not_depend_on_where_the_stream_is_cut) {
     const std::string stream =
         "get k\r\nblock 5\r\nhello\r\n\nblock 0\n\r\nblock 2\nabXX\nwaste 3\n\n\n\nblock "
-        "3\r\n\r\n\r\r\nend\r\nhalf";
+        "3\r\n\r\n\r\r\nend\r\nblock 1\naX\nblock 1\na\rXblock 1\na\n\rhalf";
     const auto whole = frame(stream, {});
     std::vector<std::size_t> everywhere;
     for (std::size_t i = 0; i <= stream.size(); ++i) {
@@ -108,6 +108,8 @@ TEST(framing, lets_a_get_be_longer) {
         EXPECT_EQ(frame(line + "k\n", {3, 5000}), "overlong");
         EXPECT_EQ(frame(line + "k", {}), "overlong");
     }
+    const std::string indented = std::string(100, ' ') + "get " + std::string(3000, 'k');
+    EXPECT_EQ(frame(indented + "\n", {}), "[" + indented + "]");
     EXPECT_EQ(frame(std::string(101, ' ') + "get " + std::string(3000, 'k') + "\n", {}),
               "overlong");
     EXPECT_EQ(frame("gat 0 " + std::string(3000, 'k') + "\n", {}), "overlong");

@@ -97,6 +97,38 @@ TEST(protocol, a_key_has_1_to_250_bytes) {
     EXPECT_EQ(complaint("delete"), "ERROR");
 }
 
+TEST(protocol, every_command_takes_the_longest_key_and_refuses_a_longer_one) {
+    for (const std::string before :
+         {"get ", "gets ", "bget ", "gat 0 ", "gats 0 ", "get a ", "gats 0 a ", "set ", "add ",
+          "replace ", "append ", "prepend ", "cas ", "incr ", "decr ", "touch ", "delete "}) {
+        const bool counts = before == "incr " || before == "decr " || before == "touch ";
+        const std::string behind = before == "cas "                                   ? " 0 0 1 2"
+                                   : has_data(parse_request(before + "k 0 0 1").what) ? " 0 0 1"
+                                   : counts                                           ? " 1"
+                                                                                      : "";
+        for (const std::size_t size : {1U, 249U, 250U, 251U, 252U, 500U}) {
+            EXPECT_EQ(complaint(before + std::string(size, 'k') + behind),
+                      size <= 250 ? "accepted" : "CLIENT_ERROR bad command line format")
+                << before << size;
+        }
+    }
+}
+
+TEST(protocol, gat_and_gats_have_a_time_before_their_keys) {
+    for (const std::string name : {"gat", "gats"}) {
+        const auto line = name + " 77 a b";
+        const auto r = parse_request(line);
+        EXPECT_EQ(r.what, name == "gat" ? verb::gat : verb::gats);
+        EXPECT_EQ(r.exptime, 77);
+        EXPECT_EQ(words_of(r.words), (std::vector{"a"sv, "b"sv}));
+        EXPECT_EQ(complaint(name + " x a"), "CLIENT_ERROR invalid exptime argument");
+    }
+    for (const std::string name : {"get", "gets", "bget"}) {
+        const auto line = name + " 77 a b";
+        EXPECT_EQ(words_of(parse_request(line).words), (std::vector{"77"sv, "a"sv, "b"sv}));
+    }
+}
+
 TEST(protocol, a_key_may_have_any_byte_but_blank_nul_and_line_feed) {
     EXPECT_EQ(parse_request("delete a\tb\x01\x7f\xff\r").key, "a\tb\x01\x7f\xff");
     EXPECT_EQ(parse_request("delete k\r\r").key, "k\r");
@@ -158,6 +190,22 @@ TEST(protocol, delete_takes_a_zero_and_noreply_only) {
     }
 }
 
+TEST(protocol, delete_takes_no_other_words) {
+    const std::vector<std::string> words{"", " 0", " noreply", " 1", " x", " 00"};
+    for (const auto& first : words) {
+        for (const auto& second : words) {
+            if (first.empty() && !second.empty()) continue;
+            const auto all = first + second;
+            const bool good =
+                all.empty() || all == " 0" || all == " noreply" || all == " 0 noreply";
+            const auto line = "delete k" + all;
+            const auto r = parse_request(line);
+            EXPECT_EQ(r.what, good ? verb::remove : verb::refuse) << line;
+            EXPECT_EQ(r.quiet, all.ends_with("noreply")) << line;
+        }
+    }
+}
+
 TEST(protocol, noreply_silences_the_complaint_about_its_own_line) {
     for (const auto* line : {"set k x 0 1 noreply", "incr k x noreply", "touch k x noreply",
                              "delete k 1 noreply", "verbosity noreply", "flush_all x noreply"}) {
@@ -174,6 +222,17 @@ TEST(protocol, hangs_up_on_browsers) {
     EXPECT_EQ(parse_request("POST /x HTTP/1.0").what, verb::hang_up);
     EXPECT_EQ(parse_request("get / HTTP/1.1").what, verb::get);
     EXPECT_EQ(parse_request("delete / HTTP/1.1").what, verb::refuse);
+    EXPECT_EQ(parse_request("PUT / x HTTP/").what, verb::hang_up);
+    for (const auto* line : {"P / HTTP/1.1", "PUT / HTTP", "PUT HTTP/1.1 x", "PUT / http/1.1"}) {
+        EXPECT_EQ(complaint(line), "ERROR") << line;
+    }
+    for (const char initial : "gsacidt"sv) {
+        EXPECT_EQ(complaint(initial + std::string("xyz / HTTP/1.1")), "ERROR") << initial;
+    }
+    for (const char initial : "befhjklmnopqruvwxyzGSACIDT"sv) {
+        const auto line = initial + std::string("xyz / HTTP/1.1");
+        EXPECT_EQ(parse_request(line).what, verb::hang_up) << initial;
+    }
 }
 
 TEST(protocol, many_words_are_no_command) {

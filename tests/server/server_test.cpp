@@ -7,6 +7,8 @@
 
 #include <signal.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <sstream>
 #include <string>
@@ -95,6 +97,50 @@ TEST(server, answers_all_that_was_sent_before_the_client_ended_sending) {
     c.send("set k 0 0 1\r\na\r\nget k\r\nget half");
     c.end_sending();
     EXPECT_EQ(c.read_all(), "STORED\r\nVALUE k 0 1\r\na\r\nEND\r\n");
+}
+
+TEST(server, answers_all_however_much_it_is_to_a_client_that_ended_sending_and_reads_late) {
+    running_server s;
+    const std::string data(50'000, 'x');
+    client(s.port()).line("set k 0 0 50000\r\n" + data + "\r\n");
+    for (const std::string last : {"", "quit\r\n", "half a line"}) {
+        std::string few;  // requests in one packet that are too many for one turn
+        for (int i = 0; i < 5000; ++i) few += "mn\r\n";
+        std::string much;  // answers that are too much for the sockets
+        for (int i = 0; i < 200; ++i) much += "get k\r\n";
+        client c(s.port(), 4096);
+        c.send(few + much + few + last);
+        c.end_sending();
+        const std::string answer = "VALUE k 0 50000\r\n" + data + "\r\nEND\r\n";
+        const auto got = c.read_all();
+        ASSERT_EQ(got.size(), 2 * few.size() + 200 * answer.size());
+        EXPECT_TRUE(got.starts_with("MN\r\nMN\r\n"));
+        EXPECT_TRUE(got.substr(few.size(), answer.size()) == answer);
+        EXPECT_TRUE(got.ends_with("MN\r\nMN\r\n"));
+    }
+}
+
+TEST(server, removes_expired_records_that_nobody_asks_for) {
+    constexpr unsigned records = 600;  // more than are looked at in one go
+    temporary_store store;
+    const std::string data(1000, 'x');
+    for (unsigned i = 0; i < records; ++i) {
+        must(store->set(std::to_string(i), data, {0, i % 2 == 0 ? store.now() + 1 : 0}));
+    }
+    must(store->sync());
+    const auto before = store->stats().allocated_bytes;
+    store.advance(1);
+    server_options options;
+    options.port = 0;
+    options.purge_rate = records;
+    const auto server = must(server::start(*store, options));
+    while (store->stats().allocated_bytes + records / 2 * data.size() > before) {
+        std::this_thread::yield();
+    }
+    store::record found;
+    for (unsigned i = 1; i < records; i += 2) {
+        EXPECT_TRUE(must(store->get(std::to_string(i), found)));
+    }
 }
 
 TEST(server, closes_on_quit_and_on_an_endless_line) {
@@ -266,6 +312,54 @@ TEST(server, refuses_absurd_options) {
     EXPECT_EQ(code_of([](server_options& o) { o.max_pending_output = 0; }), errc::usage);
     EXPECT_EQ(code_of([](server_options& o) { o.address = "nowhere"; }), errc::usage);
     EXPECT_EQ(code_of([](server_options& o) { o.address = "192.0.2.1"; }), errc::usage);
+}
+
+TEST(server, takes_options_up_to_their_bounds) {
+    temporary_store records;
+    for (const auto& change : std::initializer_list<void (*)(server_options&)>{
+             [](server_options& o) { o.threads = 1; }, [](server_options& o) { o.threads = 256; },
+             [](server_options& o) { o.max_item_size = 1; },
+             [](server_options& o) { o.max_item_size = std::size_t{64} << 20; },
+             [](server_options& o) { o.max_connections = 1; },
+             [](server_options& o) { o.max_pending_output = 1; }}) {
+        server_options options;
+        options.port = 0;
+        change(options);
+        const auto server = must(server::start(*records, options));
+        client c(server->port());
+        EXPECT_EQ(c.line("set k 0 0 1\r\na\r\n"), "STORED\r\n");
+        EXPECT_EQ(c.get("get k\r\n"), "VALUE k 0 1\r\na\r\nEND\r\n");
+        const auto settings = stats_of(c, "stats settings\r\n");
+        EXPECT_EQ(settings.at("num_threads"), std::to_string(options.threads));
+        EXPECT_EQ(settings.at("item_size_max"),
+                  std::to_string(std::min(options.max_item_size, store::max_data_size)));
+        EXPECT_EQ(settings.at("maxconns"), std::to_string(options.max_connections));
+        EXPECT_EQ(settings.at("max_pending_output"), std::to_string(options.max_pending_output));
+    }
+}
+
+TEST(server, counts_connections_that_come_and_go) {
+    running_server s;
+    client a(s.port());
+    EXPECT_EQ(a.line("mn\r\n"), "MN\r\n");
+    for (int i = 0; i < 10; ++i) {
+        client b(s.port());
+        EXPECT_EQ(b.line("mn\r\n"), "MN\r\n");
+        EXPECT_EQ(stats_of(b).at("total_connections"), std::to_string(i + 2));
+        b.send("quit\r\n");
+        EXPECT_EQ(b.read_all(), "");
+    }
+    while (stats_of(a).at("curr_connections") != "1") std::this_thread::yield();
+    EXPECT_EQ(stats_of(a).at("rejected_connections"), "0");
+    const auto bytes = stats_of(a);
+    EXPECT_EQ(a.line("mn\r\n"), "MN\r\n");
+    const auto more = stats_of(a);
+    EXPECT_EQ(std::stoull(more.at("bytes_read")) - std::stoull(bytes.at("bytes_read")), 11U);
+    EXPECT_GT(std::stoull(more.at("bytes_written")), std::stoull(bytes.at("bytes_written")) + 1000);
+    EXPECT_EQ(a.line("stats nonsense\r\n"), "ERROR\r\n");
+    for (const auto* empty : {"items", "slabs", "sizes", "conns"}) {
+        EXPECT_EQ(a.get("stats " + std::string(empty) + "\r\n"), "END\r\n");
+    }
 }
 
 TEST(server, says_that_a_port_is_taken) {

@@ -178,6 +178,9 @@ TEST(session, counts_expiry_from_now_up_to_30_days_and_from_1970_above) {
     EXPECT_EQ(expires(std::to_string(s.now() + 5)), s.now() + 5);
     EXPECT_EQ(expires("4294967296"), 4294967296U);
     EXPECT_EQ(expires("-1"), 1U);
+    EXPECT_EQ(expires("-" + std::to_string(s.now())), 1U);
+    EXPECT_EQ(expires("-" + std::to_string(s.now() + 10)), 1U);
+    EXPECT_EQ(expires("-9223372036854775808"), 1U);
 }
 
 TEST(session, flush_all_takes_a_time_to_come) {

@@ -1,7 +1,7 @@
 // What others do in the middle of an operation: it comes to what it would have come to before them
 // or behind them, in its answer and in what is there afterwards.
 #include "store/operations.hpp"
-#include "storm/sync_points.hpp"
+#include "sync_points.hpp"
 #include "temporary_store.hpp"
 
 #include <gtest/gtest.h>

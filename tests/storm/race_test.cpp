@@ -1,6 +1,6 @@
 // Races, step by step: a thread is held at a persist point while another one does its work.
 #include "storm/crash_fixture.hpp"
-#include "storm/sync_points.hpp"
+#include "sync_points.hpp"
 
 #include <thread>
 

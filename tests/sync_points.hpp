@@ -1,4 +1,4 @@
-// storm/sync_points.hpp: a race, told step by step.
+// tests/sync_points.hpp: a race, told step by step.
 //
 // Purpose. A thread that comes to a persist point (persist/persist_point.hpp) is held there until
 //  the test lets it go. So "this happens between those two lines" is no matter of luck.
