@@ -13,7 +13,7 @@
 
 namespace hf::test {
 
-inline struct {
+inline struct refusing_kernel {
     std::function<bool(const std::string& name)> answer;  ///< true: refused
     /// What ioctl() returns; nullopt: what the kernel says.
     std::function<std::optional<int>(unsigned long request, void* argument)> control;
