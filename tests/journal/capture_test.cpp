@@ -24,7 +24,7 @@ class captured : public ::testing::Test {
    protected:
     static constexpr u64 size = 256 * mebibyte;
 
-    ~captured() override { ::munmap(memory, size); }
+    void TearDown() override { ::munmap(memory, size); }
 
     /// The region's first bytes have changed.
     void begin(u64 bytes) {

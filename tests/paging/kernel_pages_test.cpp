@@ -187,7 +187,7 @@ const unsigned long pagemap_scan = _IOWR('f', 16, scan_request);
 /// A kernel whose answers are the test's.
 class lying_kernel : public ::testing::Test {
    protected:
-    ~lying_kernel() override { test::calls.control = {}; }
+    void TearDown() override { test::calls.control = {}; }
     /// It takes all that it is asked; of each page that is looked at it says the next of these, -1:
     /// it fails. Behind the last it goes on with that.
     void tells(std::vector<int> runs, bool walks = true) {
