@@ -128,8 +128,7 @@ void redo_journal::submit() {
 result<void> redo_journal::apply_all() {
     std::unique_lock lock(mutex_);
     // The writing thread rests now, and does not begin while the flag is set.
-    settled_.wait(lock,
-                  [this] { return (written_ == submitted_ && !apply_everything_) || refusal_; });
+    settled_.wait(lock, [this] { return written_ == submitted_ || refusal_; });
     if (refusal_) return tl::unexpected(*refusal_);
     apply_everything_ = true;
     changed_.notify_all();
@@ -167,10 +166,8 @@ void redo_journal::write_loop() {
     name_this_thread("hf-journal");
     std::unique_lock lock(mutex_);
     for (;;) {
-        changed_.wait(lock, [this] {
-            return (written_ != submitted_ && !apply_everything_) ||
-                   (stopping_ && written_ == submitted_);
-        });
+        changed_.wait(
+            lock, [this] { return (written_ != submitted_ && !apply_everything_) || stopping_; });
         if (written_ == submitted_) return;
         capture& c = captures_[written_ % most_under_way];
         lock.unlock();
@@ -233,7 +230,7 @@ void redo_journal::apply_loop() {
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [this] { return stopping_ || should_apply(); });
-        if (stopping_ && !wants_space_ && !apply_everything_) {
+        if (stopping_ && !wants_space_) {
             if (written_ == submitted_ || gave_up_) return;
             changed_.wait(lock,
                           [this] { return written_ == submitted_ || gave_up_ || wants_space_; });

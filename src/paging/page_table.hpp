@@ -47,7 +47,6 @@ class page_table {
         return true;
     }
 
-   private:
     // Of an entry (Documentation/admin-guide/mm/pagemap.rst).
     static constexpr u64 present = u64{1} << 63;
     static constexpr u64 swapped = u64{1} << 62;
@@ -60,6 +59,8 @@ class page_table {
         if ((entry & of_file) != 0) return false;
         return (entry & present) != 0 || (entry & (swapped | write_protected)) == swapped;
     }
+
+   private:
     u64 read(const std::byte* base, u64 page, u64 count,
              std::array<u64, 8192>& entries) const noexcept;
 

@@ -54,7 +54,7 @@ page_tracker::page_tracker(const std::byte* base, u64 max_bytes, int fd, way bes
 
 page_tracker::~page_tracker() {
     ::munmap(states_, max_pages_ * sizeof(page_state));
-    if (file_ != nullptr) ::munmap(const_cast<std::byte*>(file_), file_bytes_);
+    ::munmap(const_cast<std::byte*>(file_), file_bytes_);  // nothing, if it was never mapped
 }
 
 void page_tracker::watch(u64 from, u64 to) noexcept {

@@ -31,29 +31,28 @@ u64 lowest_limit(const std::string& root, std::string path, const char* file) {
     }
 }
 
-/// Of the process's control group, in either version of them (cgroups(7)).
-u64 group_limit() {
-    std::ifstream groups("/proc/self/cgroup");
+}  // namespace
+
+u64 group_memory_limit(const std::string& groups, const std::string& root) {
+    std::ifstream all(groups);
     u64 lowest = ~u64{0};
-    for (std::string line; std::getline(groups, line);) {
-        const std::string path = line.substr(line.find_last_of(':') + 1);
+    for (std::string line; std::getline(all, line);) {
+        const std::string path = line.substr(line.find(':', line.find(':') + 1) + 1);
         u64 limit = ~u64{0};
         if (line.starts_with("0::")) {
-            limit = lowest_limit("/sys/fs/cgroup", path, "memory.max");
+            limit = lowest_limit(root, path, "memory.max");
         } else if (line.find(":memory:") != std::string::npos) {
-            limit = lowest_limit("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes");
+            limit = lowest_limit(root + "/memory", path, "memory.limit_in_bytes");
         }
         lowest = std::min(lowest, limit);
     }
     return lowest;
 }
 
-}  // namespace
-
 u64 default_memory_budget() {
     const u64 machine =
         static_cast<u64>(::sysconf(_SC_PHYS_PAGES)) * static_cast<u64>(::sysconf(_SC_PAGESIZE));
-    return std::min(machine, group_limit()) / 2;
+    return std::min(machine, group_memory_limit("/proc/self/cgroup", "/sys/fs/cgroup")) / 2;
 }
 
 private_pages::private_pages(std::byte* base, u64 max_bytes, int fd, u64 budget)
@@ -123,10 +122,9 @@ void private_pages::find_droppable(u64 region_bytes, u64 applied_epoch) {
 }
 
 void private_pages::drop() noexcept {
-    if (!is_tracking()) return;
     const std::lock_guard lock(mutex_);
     drop_huge();
-    if (!is_tracking()) return;  // given up
+    if (!is_tracking()) return;
     const std::size_t most = is_over_budget() ? found_.size() : in_one_go;
     std::array<small_page_run, most_vectors> runs;
     std::size_t used = 0;

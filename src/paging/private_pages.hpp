@@ -34,6 +34,7 @@
 #include <atomic>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace hf {
@@ -131,5 +132,8 @@ class private_pages {
 
 /// Half of the memory that this process may use: of the machine's, or of its control group's.
 [[nodiscard]] u64 default_memory_budget();
+/// What the control groups allow that a file like /proc/self/cgroup names, in either version of
+/// them (cgroups(7)), mounted below `root`; all bits set: anything.
+[[nodiscard]] u64 group_memory_limit(const std::string& groups, const std::string& root);
 
 }  // namespace hf

@@ -59,7 +59,7 @@ std::unique_ptr<written_pages> written_pages::start() {
 
 bool written_pages::begin() noexcept {
     uffd_ = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | user_mode_only));
-    if (uffd_ < 0 || !page_table_.open()) return false;
+    if (!page_table_.open()) return false;
     uffdio_api api{};
     api.api = UFFD_API;
     api.features = feature_wp_async | feature_wp_unpopulated;

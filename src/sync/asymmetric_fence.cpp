@@ -11,9 +11,8 @@ namespace {
 
 long membarrier(int command) noexcept { return ::syscall(__NR_membarrier, command, 0, 0); }
 
+/// Refused by a kernel that has not this kind.
 bool register_membarrier() noexcept {
-    const long supported = membarrier(MEMBARRIER_CMD_QUERY);
-    if (supported < 0 || (supported & MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) return false;
     return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 }
 

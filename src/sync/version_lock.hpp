@@ -166,7 +166,7 @@ class version_lock {
         backoff pause;
         for (;;) {
             u64 v = load();
-            const bool dead = (v & locked) != 0 && (v & generation_field) != generation;
+            const bool dead = (v & locked) != 0;  // if nobody of this generation holds it
             if (!is_held(v, generation) && take(v, generation)) return dead;
             pause.wait();
         }

@@ -34,7 +34,7 @@ errc class_of(int error) {
 
 class block_file : public ::testing::Test {
    protected:
-    ~block_file() override {
+    void TearDown() override {
         kernel.answers = {};
         kernel.calls.clear();
         ::close(fd);

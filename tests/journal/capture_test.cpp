@@ -24,7 +24,7 @@ class captured : public ::testing::Test {
    protected:
     static constexpr u64 size = 256 * mebibyte;
 
-    ~captured() override { ::munmap(memory, size); }
+    void TearDown() override { ::munmap(memory, size); }
 
     /// The region's first bytes have changed.
     void begin(u64 bytes) {
@@ -113,14 +113,15 @@ TEST_F(captured, keeps_its_memory_while_it_is_enough) {
 }
 
 TEST_F(captured, gives_back_what_a_large_epoch_took_and_no_less) {
-    begin(150 * mebibyte);  // takes as much as is kept
+    begin(153 * mebibyte);  // takes just as much as is kept
     std::byte* const kept = marked();
     c.clear();
     EXPECT_EQ(c.as_record().data, kept);
     EXPECT_EQ(*kept, std::byte{77});
     begin(most_kept + mebibyte);
     const std::byte* const large = marked();
-    if (large != kept) EXPECT_FALSE(is_mapped(kept)) << "lost";
+    const bool is_elsewhere = kept < large || kept >= large + 2 * most_kept;
+    if (is_elsewhere) EXPECT_FALSE(is_mapped(kept)) << "lost";
     c.clear();
     EXPECT_EQ(c.as_record().data, nullptr);
     EXPECT_FALSE(is_mapped(large)) << "lost";

@@ -24,7 +24,7 @@ class copy_gate : public ::testing::Test {
     static int again(int of) {
         return ::open(("/proc/self/fd/" + std::to_string(of)).c_str(), O_RDWR | O_CLOEXEC);
     }
-    ~copy_gate() override {
+    void TearDown() override {
         kernel.answers = {};
         kernel.calls.clear();
         for (const int fd : {mine, others, prying}) ::close(fd);

@@ -47,7 +47,7 @@ struct call {
     friend bool operator==(const call&, const call&) = default;
 };
 
-inline struct {
+inline struct scripted_kernel {
     std::function<answer(const call&)> answers;  ///< {}: it does as it is told
     std::vector<call> calls;
     std::mutex mutex;

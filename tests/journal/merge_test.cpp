@@ -231,8 +231,8 @@ TEST_P(journal_merge, has_each_slice_written_back_at_once) {
     }
 }
 
-// Of each slice the pages that some line lies in, with small gaps between them; each row of these is
-// read once and written once. The slice behind is asked for where half of this one is needed.
+// Of each slice the pages that some line lies in, with small gaps between them; each row of these
+// is read once and written once. The slice behind is asked for where half of this one is needed.
 TEST_P(journal_merge, asks_for_the_pages_that_it_needs_once) {
     constexpr u64 pages = slice / 64;
     begin(4 * slice);

@@ -187,11 +187,18 @@ TEST_F(huge_private_pages, what_is_held_behind_a_step_does_not_hold_it_up) {
 }
 
 TEST_F(huge_private_pages, growth_has_huge_pages_while_all_of_it_fits) {
-    constexpr u64 budget = 4 * (step / 3);  // three quarters of it are a step
-    copies.emplace(base, bytes, fd, budget);
-    EXPECT_FALSE(copies->map_growth(first, step + 1));
-    EXPECT_TRUE(copies->map_growth(first, step - layout::page_size));
+    constexpr u64 enough = step / 4 * 3;
+    copies.emplace(base, bytes, fd, step);
+    EXPECT_FALSE(copies->map_growth(first, enough + layout::page_size));
+    EXPECT_TRUE(copies->map_growth(first, enough));
     EXPECT_FALSE(copies->map_growth(first, first)) << "refused: not next to the rest";
+}
+
+TEST_F(huge_private_pages, growth_has_small_pages_as_soon_as_pages_are_given_back) {
+    copies.emplace(base, bytes, fd, bytes);
+    copies->begin_if_needed(bytes, 5);
+    ASSERT_TRUE(copies->is_tracking());
+    EXPECT_FALSE(copies->map_growth(first, step)) << "however small it is";
 }
 
 // Anonymous memory that was dropped would be zeros.

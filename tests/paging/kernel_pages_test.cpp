@@ -1,5 +1,6 @@
 // What the kernel tells of pages: which are copies, which were stored to, how many; and who is told
 // when it does not.
+#include "calls.hpp"
 #include "paging/page_table.hpp"
 #include "paging/written_pages.hpp"
 #include "scratch.hpp"
@@ -7,10 +8,13 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -171,6 +175,106 @@ TEST_F(written_pages_test, says_that_it_does_not_know) {
     EXPECT_FALSE(written->watch(nullptr, small_page)) << "no mapping";
     EXPECT_TRUE(written->watch(memory.base(), 8 * small_page));
     EXPECT_EQ(written->count(memory.base(), 0, 8, 100), 1U);
+}
+
+/// As the kernel has it (Documentation/admin-guide/mm/pagemap.rst).
+struct scan_request {
+    u64 size, flags, start, end, walk_end, vec, vec_len, max_pages;
+    u64 category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+const unsigned long pagemap_scan = _IOWR('f', 16, scan_request);
+
+/// A kernel whose answers are the test's.
+class lying_kernel : public ::testing::Test {
+   protected:
+    void TearDown() override { test::calls.control = {}; }
+    /// It takes all that it is asked; of each page that is looked at it says the next of these, -1:
+    /// it fails. Behind the last it goes on with that.
+    void tells(std::vector<int> runs, bool walks = true) {
+        test::calls.control = [runs, walks, at = std::size_t{0}](unsigned long request,
+                                                                 void* p) mutable {
+            if (request != pagemap_scan) return std::optional(0);
+            auto& a = *static_cast<scan_request*>(p);
+            const int n = runs[std::min(at++, runs.size() - 1)];
+            if (walks) a.walk_end = a.end;
+            u64* const run = reinterpret_cast<u64*>(a.vec);
+            for (int i = 0; i < n; ++i) {
+                run[3 * i] = a.start;
+                run[3 * i + 1] = a.start + small_page;
+            }
+            return std::optional(n);
+        };
+    }
+};
+
+// A trial must tell: it is there, and not stored to; each store once, and no more.
+TEST_F(lying_kernel, is_found_out) {
+    tells({0, 1, 0, 1, 0});
+    EXPECT_NE(written_pages::start(), nullptr) << "all is as it should be";
+    for (int at = 0; at < 5; ++at) {
+        for (const int wrong : {-1, 0, 1, 2}) {
+            std::vector<int> said{0, 1, 0, 1, 0, 0};
+            const bool is_wrong = said[static_cast<std::size_t>(at)] != wrong;
+            said[static_cast<std::size_t>(at)] = wrong;
+            tells(said);
+            EXPECT_EQ(written_pages::start() == nullptr, is_wrong) << at << ": " << wrong;
+        }
+    }
+    tells({0, 1, 0, 1, 0}, false);
+    EXPECT_EQ(written_pages::start(), nullptr) << "it never gets any further";
+}
+
+TEST_F(lying_kernel, that_refuses_is_believed) {
+    for (int nth = 0; nth < 3; ++nth) {
+        tells({0, 1, 0, 1, 0});
+        test::calls.control = [real = test::calls.control, left = nth](unsigned long request,
+                                                                       void* p) mutable {
+            return left-- == 0 ? std::optional(-1) : real(request, p);
+        };
+        EXPECT_EQ(written_pages::start(), nullptr) << nth;
+    }
+    tells({0, 1, 0, 1, 0});
+    test::calls.answer = [](const std::string& name) { return name == "mmap"; };
+    const auto started = written_pages::start();
+    test::calls.answer = {};
+    EXPECT_EQ(started, nullptr) << "no memory for the trial";
+}
+
+TEST_F(lying_kernel, that_says_it_walked_nowhere_is_not_asked_for_ever) {
+    tells({0, 1, 0, 1, 0});
+    const auto written = written_pages::start();
+    ASSERT_NE(written, nullptr);
+    for (const u64 walked : {u64{0}, small_page}) {
+        test::calls.control = [walked, asked = 0](unsigned long, void* p) mutable {
+            auto& a = *static_cast<scan_request*>(p);
+            if (walked == 0 || ++asked > 3)
+                a.walk_end = a.start;  // after some pages
+            else
+                a.walk_end = a.start + walked;
+            EXPECT_LT(++asked, 100);
+            return asked < 100 ? std::optional(0) : std::optional(-1);
+        };
+        std::vector<small_page_run> runs;
+        EXPECT_FALSE(written->take(nullptr, 0, 50, runs));
+        EXPECT_EQ(written->count(nullptr, 0, 50, 50), std::nullopt);
+    }
+}
+
+TEST(page_table_test, a_copy_is_there_or_swapped_out_and_of_no_file) {
+    using table = page_table;
+    for (unsigned bits = 0; bits < 16; ++bits) {
+        const auto has = [bits](unsigned bit) { return (bits >> bit & 1) != 0; };
+        const u64 entry = (has(0) ? table::present : 0) | (has(1) ? table::swapped : 0) |
+                          (has(2) ? table::of_file : 0) | (has(3) ? table::write_protected : 0);
+        // Swapped and protected: the mark of a page that was given back.
+        const bool is_copy = !has(2) && (has(0) || (has(1) && !has(3)));
+        EXPECT_EQ(table::is_copy(entry), is_copy) << bits;
+        EXPECT_EQ(table::is_copy(entry | 0xfff), is_copy) << bits;
+    }
+    EXPECT_EQ(table::present, u64{1} << 63);
+    EXPECT_EQ(table::swapped, u64{1} << 62);
+    EXPECT_EQ(table::of_file, u64{1} << 61);
+    EXPECT_EQ(table::write_protected, u64{1} << 57);
 }
 
 TEST_F(written_pages_test, its_descriptor_may_be_0) {

@@ -3,6 +3,7 @@
 #include "paging/page_tracker.hpp"
 
 #include "base/random.hpp"
+#include "calls.hpp"
 #include "paging/private_pages.hpp"
 #include "region/layout.hpp"
 #include "scratch.hpp"
@@ -20,6 +21,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <thread>
@@ -93,6 +95,39 @@ TEST_P(tracked_pages, just_the_lines_that_were_stored_to_are_found) {
     store(line(pages - 1, 63), 1);
     EXPECT_EQ(boundary(5, 4),
               (lines{line(one, 0), line(one, 63), line(other, 17), line(pages - 1, 63)}));
+}
+
+// What of the base cannot be seen is taken for changed, and nothing else is.
+TEST_P(tracked_pages, a_page_that_cannot_be_compared_is_named_with_all_its_lines) {
+    constexpr u64 part = header + 20;  // pages
+    EXPECT_EQ(tracker->collect(part * small_page, 3), lines{});
+    store(line(part - 1, 7), 1);
+    store(line(part, 7), 1);
+    test::calls.answer = [](const std::string& name) { return name == "mremap"; };
+    const lines found = boundary(5, 4);
+    test::calls.answer = {};
+    lines expected{line(part - 1, 7)};
+    const u64 end = GetParam() == way::all ? pages : part + 1;
+    for (u64 l = line(part, 0); l < line(end, 0); ++l) expected.push_back(l);
+    EXPECT_EQ(found, expected);
+}
+
+/// How many mappings there are of a file.
+unsigned mappings_of(const std::filesystem::path& path) {
+    std::ifstream maps("/proc/self/maps");
+    unsigned n = 0;
+    for (std::string text; std::getline(maps, text);) {
+        n += text.ends_with(path.string()) ? 1U : 0U;
+    }
+    return n;
+}
+
+TEST_P(tracked_pages, at_its_end_everything_is_given_back) {
+    (void)tracker->collect(bytes / 2, 3);
+    (void)tracker->collect(bytes, 3);
+    EXPECT_EQ(mappings_of(dir / "file"), 2U) << "the memory, and the base to compare it with";
+    tracker.reset();
+    EXPECT_EQ(mappings_of(dir / "file"), 1U);
 }
 
 // A page that was protected leaves a mark in the page table when it is given back.

@@ -2,6 +2,7 @@
 // page reads as the file has it.
 #include "paging/private_pages.hpp"
 
+#include "calls.hpp"
 #include "region/layout.hpp"
 #include "scratch.hpp"
 
@@ -208,6 +209,37 @@ TEST_F(many_private_pages, any_pattern_of_them_is_dropped) {
     }
 }
 
+// On a kernel that has no call for all of them.
+TEST_F(many_private_pages, are_dropped_one_run_after_the_other_just_as_well) {
+    private_pages copies(base, many * page, fd, page);
+    copies.begin_if_needed(many * page, 5);
+    store(header, many);
+    const u64 kept = (header + 40) * lines_of_page;
+    copies.captured({&kept, 1}, 6);
+    copies.find_droppable(many * page, 5);
+    test::calls.answer = [](const std::string& name) { return name == "process_madvise"; };
+    test::calls.count.clear();
+    copies.drop();
+    test::calls.answer = {};
+    EXPECT_TRUE(copies.is_tracking()) << "it was taken for a refusal";
+    EXPECT_EQ(copies.dropped_bytes() / page, many - header - 1);
+    for (u64 p = header; p < many; ++p) {
+        ASSERT_EQ(base[p * page] == std::byte{1}, p == header + 40) << p;
+    }
+    EXPECT_EQ(test::calls.count["madvise"], 2U) << "neighbours go together";
+}
+
+TEST_F(many_private_pages, are_given_back_512_runs_at_once) {
+    private_pages copies(base, many * page, fd, page);
+    copies.begin_if_needed(many * page, 5);
+    for (u64 p = header; p < many; p += 2) base[p * page] = std::byte{1};
+    copies.find_droppable(many * page, 5);
+    test::calls.count.clear();
+    copies.drop();
+    EXPECT_EQ(copies.dropped_bytes() / page, 1250U);
+    EXPECT_EQ(test::calls.count["process_madvise"], 3U);
+}
+
 TEST_F(many_private_pages, a_boundary_drops_some_while_there_is_room_and_all_when_there_is_none) {
     for (const u64 over : {0, 1}) {
         constexpr u64 some = 256;
@@ -270,6 +302,54 @@ u64 expected_budget() {
 TEST(memory_budget, is_half_of_what_the_process_may_use) {
     EXPECT_EQ(default_memory_budget(), expected_budget());
     EXPECT_GT(default_memory_budget(), 0U);
+}
+
+/// What /proc and /sys would say, in a directory of the test's own.
+class memory_of_groups : public ::testing::Test {
+   protected:
+    void limit(const std::string& group, const std::string& file, const std::string& text) {
+        std::filesystem::create_directories(dir / "sys" / group);
+        std::ofstream(dir / "sys" / group / file) << text << '\n';
+    }
+    u64 of(const std::string& groups) {
+        std::ofstream(dir / "groups") << groups;
+        return group_memory_limit(dir / "groups", dir / "sys");
+    }
+    static constexpr u64 anything = ~u64{0};
+    test::scratch_directory dir;
+};
+
+TEST_F(memory_of_groups, is_the_least_from_the_root_to_the_process) {
+    EXPECT_EQ(of("0::/a/b/c\n"), anything) << "nobody says anything";
+    const std::vector<std::string> groups{"", "a", "a/b", "a/b/c"};
+    for (const std::string& tightest : groups) {
+        for (const std::string& group : groups) {
+            limit(group, "memory.max", group == tightest ? "1000" : "2000");
+        }
+        EXPECT_EQ(of("0::/a/b/c\n"), 1000U) << tightest;
+        EXPECT_EQ(of("0::/a/b\n"), tightest == "a/b/c" ? 2000U : 1000U) << tightest;
+        EXPECT_EQ(of("0::/\n"), tightest.empty() ? 1000U : 2000U) << tightest;
+        EXPECT_EQ(of("0::/other\n"), tightest.empty() ? 1000U : 2000U) << tightest;
+    }
+    for (const std::string& group : groups) limit(group, "memory.max", "max");
+    EXPECT_EQ(of("0::/a/b/c\n"), anything);
+    EXPECT_EQ(of(""), anything);
+}
+
+TEST_F(memory_of_groups, is_told_by_either_version) {
+    limit("memory/a", "memory.limit_in_bytes", "500");
+    limit("cpu/a", "memory.limit_in_bytes", "1");
+    limit("b", "memory.max", "700");
+    EXPECT_EQ(of("5:memory:/a\n"), 500U);
+    EXPECT_EQ(of("4:cpu:/a\n5:memory:/b\n"), anything);
+    EXPECT_EQ(of("4:cpu:/a\n5:memory:/a\n0::/b\n"), 500U);
+    EXPECT_EQ(of("0::/b\n4:cpu:/a\n"), 700U);
+    EXPECT_EQ(of("0::/a\n"), anything);
+}
+
+TEST_F(memory_of_groups, may_have_colons_in_their_names) {
+    limit("lxc:one/two:three", "memory.max", "300");
+    EXPECT_EQ(of("0::/lxc:one/two:three\n"), 300U);
 }
 
 }  // namespace

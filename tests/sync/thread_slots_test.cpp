@@ -141,6 +141,72 @@ TEST(thread_slots, work_on_an_idle_slot_is_done_only_while_nobody_owns_it) {
     in_a_thread([&] { EXPECT_EQ(n.mine().text, 7U); });
 }
 
+// T2: the lowest that is free, whoever came and went.
+TEST(thread_slots, the_lowest_free_slot_is_taken) {
+    constexpr u32 first = 2, end = 6;
+    notes n(first, end, maker());
+    std::array<std::thread, end> threads;
+    std::array<std::atomic<int>, end> step{};  // 1: has its slot; 2: may end
+    const auto begin = [&](u32 expected) {
+        const u32 at = expected;
+        step[at] = 0;
+        threads[at] = std::thread([&, at] {
+            EXPECT_EQ(n.mine().index, at);
+            EXPECT_EQ(&n.mine(), &n.at(at));
+            step[at] = 1;
+            while (step[at] != 2) ::sched_yield();
+        });
+        while (step[at] != 1) ::sched_yield();
+    };
+    const auto end_one = [&](u32 at) {
+        step[at] = 2;
+        threads[at].join();
+    };
+    for (u32 i = first; i < end; ++i) {
+        EXPECT_EQ(n.used(), i);
+        begin(i);
+        EXPECT_EQ(n.used(), i + 1);
+    }
+    for (u32 low = first; low < end; ++low) {
+        for (u32 high = low + 1; high < end; ++high) {
+            end_one(low);
+            end_one(high);
+            EXPECT_TRUE(n.with_idle(low, [] {}));
+            EXPECT_TRUE(n.with_idle(high, [] {}));
+            begin(low);
+            EXPECT_FALSE(n.with_idle(low, [] {}));
+            EXPECT_TRUE(n.with_idle(high, [] {}));
+            begin(high);
+            EXPECT_EQ(n.used(), end);
+        }
+    }
+    for (u32 i = first; i < end; ++i) end_one(i);
+}
+
+TEST(thread_slots, a_thread_forgets_no_object_that_lives_when_others_have_gone) {
+    notes stays(0, 4, maker());
+    in_a_thread([&] {
+        note* const mine = &stays.mine();
+        for (int i = 0; i < 10; ++i) {
+            notes goes(1, 4, maker());
+            EXPECT_EQ(goes.mine().index, 1U);
+            EXPECT_EQ(&stays.mine(), mine);
+            EXPECT_EQ(goes.mine().index, 1U);
+        }
+        EXPECT_EQ(&stays.mine(), mine);
+        EXPECT_EQ(stays.used(), 1U);
+    });
+    in_a_thread([&] { EXPECT_EQ(stays.mine().index, 0U) << "given back"; });
+}
+
+TEST(thread_slots, an_object_has_slots_for_threads) {
+    EXPECT_DEATH(notes(3, 3, maker()), "without slots for threads");
+    EXPECT_DEATH(notes(4, 3, maker()), "without slots for threads");
+    notes one(2, 3, maker());
+    in_a_thread([&] { EXPECT_EQ(one.mine().index, 2U); });
+    EXPECT_EQ(one.used(), 3U);
+}
+
 TEST(thread_slots, crowds_of_short_lived_threads_share_few_slots_one_owner_at_a_time) {
     constexpr u32 at_a_time = 6, waves = 60;
     notes n(1, at_a_time, maker());  // one slot too few for all

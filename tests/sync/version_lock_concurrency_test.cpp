@@ -151,5 +151,74 @@ TEST(version_lock_threads, take_a_dead_holders_lock_over_once) {
     }
 }
 
+TEST(version_lock_test, who_comes_while_it_is_held_waits) {
+    for (int turn = 0; turn < 20; ++turn) {
+        version_lock lock;
+        lock.init(0, generation);
+        lock.lock(generation);
+        std::atomic<bool> released{false};
+        std::atomic<bool> has_begun{false};
+        std::thread other([&] {
+            has_begun = true;
+            EXPECT_FALSE(lock.lock(generation)) << "of nobody who died";
+            EXPECT_TRUE(released) << "two hold it";
+            lock.unlock();
+        });
+        while (!has_begun) ::sched_yield();
+        for (int i = 0; i < 200; ++i) ::sched_yield();
+        released = true;
+        lock.unlock();
+        other.join();
+        EXPECT_FALSE(lock.is_held(generation));
+    }
+}
+
+TEST(version_lock_test, who_reads_while_there_is_a_mark_waits_until_it_is_gone) {
+    for (const bool is_split : {false, true}) {
+        for (int turn = 0; turn < 20; ++turn) {
+            version_lock lock;
+            lock.init(0, generation);
+            lock.lock(generation);
+            is_split ? lock.mark_splitting() : lock.mark_inserting();
+            std::atomic<bool> changed{false};
+            std::atomic<bool> has_begun{false};
+            std::thread reader([&] {
+                has_begun = true;
+                const u64 seen = lock.stable(generation);
+                EXPECT_TRUE(changed) << "it did not wait";
+                EXPECT_EQ(seen & (version_lock::marks | version_lock::locked), 0U);
+                EXPECT_FALSE(lock.changed(seen));
+            });
+            while (!has_begun) ::sched_yield();
+            for (int i = 0; i < 200; ++i) ::sched_yield();
+            changed = true;
+            lock.unlock();
+            reader.join();
+        }
+    }
+}
+
+TEST(version_lock_test, lets_one_in_at_a_time) {
+    version_lock lock;
+    lock.init(0, generation);
+    constexpr u64 times = 3000;
+    u64 first = 0;  // plain, so that a race is one
+    u64 second = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&] {
+            for (u64 n = 0; n < times; ++n) {
+                lock.lock(generation);
+                EXPECT_EQ(first++, second);
+                if (n % 8 == 0) ::sched_yield();
+                ++second;
+                lock.unlock();
+            }
+        });
+    }
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(second, 4 * times);
+}
+
 }  // namespace
 }  // namespace hf

@@ -184,6 +184,80 @@ TEST_F(a_version_lock, is_not_written_by_a_reader_if_it_has_no_mark) {
     EXPECT_EQ(lock.load(), before | flag_a);
 }
 
+/// Every sort of word: locked or not, with marks or without, of this generation or another, with
+/// counters at their ends and in between.
+template <class Check>
+void for_each_word(Check check) {
+    for (const u64 generation : {now, before, version_lock::generation_bits(8)}) {
+        for (u64 low = 0; low < 8; ++low) {
+            for (const u64 flags : {u64{0}, flag_a, flag_bits, version_lock::flags}) {
+                for (const u64 inserts : {u64{0}, u64{1}, (u64{1} << 18) - 1}) {
+                    for (const u64 splits : {u64{0}, u64{1}, (u64{1} << 18) - 1}) {
+                        check(generation | low | flags | inserts << version_lock::insert_shift |
+                                  splits << version_lock::split_shift,
+                              generation);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_F(a_version_lock, follows_the_rules_from_every_word) {
+    constexpr u64 locked = version_lock::locked;
+    constexpr u64 marks = version_lock::marks;
+    constexpr u64 generations = version_lock::generation_field;
+    for_each_word([&](u64 word, u64 generation) {
+        SCOPED_TRACE(word);
+        const u64 rest = word & ~(locked | marks | generations);
+        const bool mine = generation == now;
+        const bool is_locked = (word & locked) != 0;
+        const auto become = [&] { lock.init(word & ~generations, generation); };
+        become();
+        ASSERT_EQ(lock.load(), word);
+        EXPECT_EQ(version_lock::is_held(word, now), is_locked && mine);
+        EXPECT_EQ(lock.is_held(now), is_locked && mine);
+        EXPECT_EQ(lock.try_lock(now), !(is_locked && mine));
+        EXPECT_EQ(lock.load(), is_locked && mine ? word : now | rest | locked);
+        if (!(is_locked && mine)) {
+            become();
+            EXPECT_EQ(lock.lock(now), is_locked) << "taken over, or not";
+            EXPECT_EQ(lock.load(), now | rest | locked);
+        }
+        const bool is_marked = (word & marks) != 0;
+        if (!is_marked || !mine) {  // otherwise a reader waits
+            become();
+            EXPECT_EQ(lock.stable(now), is_marked ? now | rest : word);
+            EXPECT_EQ(lock.load(), is_marked ? now | rest : word);
+        }
+        become();
+        lock.unlock();
+        const u64 splits = word & version_lock::split_field;
+        const u64 inserts = word & version_lock::insert_field;
+        const auto next = [](u64 count, u64 field) {
+            return count == field ? 0 : count + (field & (~field + 1));
+        };
+        u64 after = rest & version_lock::flags;
+        const bool splitting = (word & version_lock::splitting) != 0;
+        const bool inserting = (word & version_lock::inserting) != 0;
+        after |= splitting ? next(splits, version_lock::split_field) : splits;
+        after |= inserting && !splitting ? next(inserts, version_lock::insert_field) : inserts;
+        EXPECT_EQ(lock.load(), generation | after);
+        EXPECT_EQ(lock.changed(word), is_marked) << "its own marks, or what they have counted";
+    });
+}
+
+TEST_F(a_version_lock, tells_two_words_apart_by_all_but_lock_and_generation) {
+    lock.init(flag_a, now);
+    const u64 word = lock.load();
+    for (unsigned bit = 0; bit < 64; ++bit) {
+        const u64 other = word ^ u64 { 1 } << bit;
+        EXPECT_EQ(lock.changed(other), bit != 0 && bit < 44) << bit;
+        const bool is_split = (bit >= 3 && bit < 8) || (bit >= 26 && bit < 44);
+        EXPECT_EQ(version_lock::split_since(word, other), is_split) << bit;
+    }
+}
+
 TEST_F(a_version_lock, may_be_locked_in_a_new_generation_under_a_reader) {
     lock.init(flag_a, before);
     const u64 seen = lock.stable(now);
