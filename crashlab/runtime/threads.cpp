@@ -11,9 +11,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdarg>
+#include <map>
 
 using hf::lab::give_way;
 using hf::lab::on_fiber;
@@ -34,14 +34,14 @@ int ring(pthread_cond_t* c) {
     return 0;
 }
 
-/// Of a word on which threads sleep, how often somebody woke its sleepers. Words that share a number
-/// are woken together.
+/// Of a word on which threads sleep, how often somebody woke its sleepers.
 hf::u64& calls_for(long word) {
-    static std::array<hf::u64, 509> calls{};
-    return calls[static_cast<std::size_t>(word) / sizeof(unsigned) % calls.size()];
+    static std::map<long, hf::u64> calls;
+    return calls[word];
 }
 
 /// Until it is woken, and not just until the word is another: a call that came too early is lost.
+/// All sleepers are woken by any call, and none by the time.
 void sleep_on_fiber(long word, unsigned expected) {
     if (__atomic_load_n(reinterpret_cast<const unsigned*>(word), __ATOMIC_ACQUIRE) != expected) {
         return give_way();

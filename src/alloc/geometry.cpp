@@ -25,13 +25,16 @@ u64 heap_limit(const region& r) {
 }  // namespace
 
 u64 first_size(u64 bytes, u64 max_size) noexcept {
-    return max_size == 0 ? bytes : std::min(bytes, max_size - kept_from_heap(max_size));
+    if (max_size == 0 || bytes > max_size) return bytes;
+    return std::min(bytes, max_size - kept_from_heap(max_size));
 }
 
-// Half as much again and again: where there is little left, it should not be taken page by page.
+// Less and less of it: where there is little left, it should not be taken page by page. But each
+// attempt that a full disk refuses costs syncs.
 result<segment> grow_heap(region& r, u64 least) {
     const u64 now = r.size() / page_size;
-    const u64 room = heap_limit(r) - std::min(heap_limit(r), now);
+    const u64 limit = heap_limit(r);
+    const u64 room = limit - std::min(limit, now);
     if (room < least) {
         return failure({errc::no_space, "grow the heap", r.path().string(),
                         "it needs " + std::to_string(least) + " pages of 64 KiB, and of " +
@@ -41,7 +44,7 @@ result<segment> grow_heap(region& r, u64 least) {
     }
     u64 ask = std::clamp(now / 8, min_growth_pages, max_growth_pages);
     ask = std::clamp(ask, least, room);
-    for (;; ask = std::max(ask / 2, least)) {
+    for (;; ask = std::max(ask / 8, least)) {
         auto grown = r.grow(segment_kind::heap, ask, 0);
         if (grown || ask == least || grown.error().code != errc::no_space) return grown;
     }

@@ -98,7 +98,7 @@ inline constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
 [[nodiscard]] constexpr u64 kept_from_heap(u64 most) noexcept { return most / 16; }
 
 /// What a region should begin with, for its first segment is all heap. `bytes`: what is wanted;
-/// `max_size`: as in region_options.
+/// `max_size`: as in region_options. More than that is left to be refused.
 [[nodiscard]] u64 first_size(u64 bytes, u64 max_size) noexcept;
 
 /// A new heap segment: an eighth of the region (at least 64 MiB, at most 4 GiB), or as much as can

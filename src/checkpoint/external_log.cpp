@@ -1,5 +1,6 @@
 #include "checkpoint/external_log.hpp"
 
+#include "alloc/geometry.hpp"
 #include "base/check.hpp"
 #include "base/checksum.hpp"
 #include "persist/persist_point.hpp"
@@ -27,8 +28,13 @@ u64 log_seed(const region& r) noexcept {
 
 namespace {
 
-constexpr u64 first_segment_pages = 16;  // 1 MiB
+constexpr u64 most_first_pages = 16;     // 1 MiB
 constexpr u64 max_segment_pages = 1024;  // 64 MiB
+
+/// Of what the heap leaves to logs, a sixteenth: other threads come, too.
+u64 first_segment_pages(const region& r) {
+    return std::clamp<u64>(kept_from_heap(r.max_pages()) / 16, 1, most_first_pages);
+}
 
 #if defined(HF_MUTATION_skip_log)
 // A seeded bug, for the tests of the tests: every third entry is not written.
@@ -77,9 +83,9 @@ result<void> log_writer::make_room(std::span<const log_object> objects) {
 /// As much as can be had: what is left of a full region is for its log.
 result<void> log_writer::add_segment() {
     static_assert(detail::log_entry_stride(max_log_object) <= layout::page_size);
-    u64 pages = segments_.empty() ? first_segment_pages
+    u64 pages = segments_.empty() ? first_segment_pages(*region_)
                                   : std::min(2 * segments_.back().pages, max_segment_pages);
-    for (;; pages /= 2) {
+    for (;; pages = std::max<u64>(pages / 4, 1)) {
         auto grown = region_->grow(segment_kind::log, pages, owner_);
         if (grown) {
             segments_.push_back(*grown);

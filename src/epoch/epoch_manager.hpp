@@ -90,6 +90,8 @@ class epoch_manager {
     [[nodiscard]] u64 durable_epoch() const noexcept { return commits_.durable(); }
     /// Ends the running epoch now, unless the medium refuses. Not from inside an operation.
     void end_epoch();
+    /// The same, if `epoch` is running still.
+    void end_epoch(u64 epoch);
     /// Returns once epoch `t` is durable; ends it early (group commit). Not from inside an
     /// operation. errc::no_space: the medium refuses; it may become durable later.
     [[nodiscard]] result<void> wait_durable(u64 t);
@@ -156,7 +158,6 @@ class epoch_manager {
     void lead_boundary() noexcept(!crashes_throw);
     void announce(u64 epoch);
     void end_as_promised(u64 t);
-    void end_epoch(u64 ending);
     [[nodiscard]] result<void> end_epoch_for_sure();
     [[nodiscard]] std::chrono::nanoseconds tick();
     void end_due_epoch();

@@ -151,6 +151,8 @@ result<partial_region> partial_region::prepare(const fs::path& name, bool replac
 // A journal of the region that was replaced goes last: cut short before that, it is the journal of
 // another region, which an opening recognises.
 result<void> partial_region::finish() {
+    const auto mine = open_file(partial_, true);  // nobody else's, and nobody's until it is named
+    if (!mine) return tl::unexpected(mine.error());
     if (!replace_) {
         if (auto ok = rename_new(partial_, name_); !ok) return ok;
     } else if (::rename(partial_.c_str(), name_.c_str()) != 0) {

@@ -3,7 +3,9 @@
 // Purpose. Loading and copying take a while, and may fail, be refused, or be killed. Until they are
 //  done the region lies beside its place, as NAME.partial (with NAME.partial.journal on a disk), so
 //  that NAME is whole whenever it is there. What a killed process leaves is locked by nobody: the
-//  next one that makes the same region removes it, and no file of another kind.
+//  next one that makes the same region removes it, and no file of another kind. Nor is what was
+//  made locked between its closing and finish(), which fails if somebody else makes one there by
+//  then.
 #pragma once
 
 #include <holdfast/result.hpp>

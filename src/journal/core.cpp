@@ -98,9 +98,15 @@ bool core::is_durable(const ring::used_segment& s) const noexcept {
 result<u64> core::apply_some(u64 most, bool all) {
     // A header that had no room may become durable all the same. Until it is for sure, the base
     // stays as that says.
-    if (unsaid_ == 0) {
-        if (auto ok = bring_to_base(most, all); !ok) return tl::unexpected(ok.error());
-    }
+    const auto before = give_up_applied();
+    if (!before) return before;
+    if (auto ok = bring_to_base(most, all); !ok) return tl::unexpected(ok.error());
+    const auto now = give_up_applied();
+    if (!now) return now;
+    return *before + *now;
+}
+
+result<u64> core::give_up_applied() {
     if (unsaid_ == 0) return 0;
     if (auto ok = say_applied(); !ok) return tl::unexpected(ok.error());
     const std::lock_guard lock(mutex_);

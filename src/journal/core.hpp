@@ -30,9 +30,12 @@
 
 namespace hf::journal {
 
+/// One is written, one is applied, one is free behind the newest.
+inline constexpr u64 least_segments = 3;
+
 struct geometry {
     u64 segment_bytes = u64{8} << 20;  ///< a multiple of 4,096
-    u64 segments = 16;                 ///< at first, 3 at least; more are added as needed
+    u64 segments = 16;                 ///< at first, at most; more are added as needed
     u64 most_bytes = u64{5} << 29;     ///< unless one record needs more
 };
 
@@ -77,6 +80,7 @@ class core {
     [[nodiscard]] result<bool> append(const record& r);
     [[nodiscard]] bool is_durable(const ring::used_segment& s) const noexcept;
     [[nodiscard]] result<void> bring_to_base(u64 most, bool all);
+    [[nodiscard]] result<u64> give_up_applied();
     [[nodiscard]] result<void> say_applied();
 
     block_file& journal_;

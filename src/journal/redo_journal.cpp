@@ -32,7 +32,8 @@ result<std::unique_ptr<redo_journal>> redo_journal::start(std::unique_ptr<block_
     const auto bytes = j->base_->size();
     if (!bytes) return tl::unexpected(bytes.error());
     j->base_bytes_ = *bytes;
-    auto made = core::start(*j->journal_, *j->base_, who, base_epoch, shape);
+    j->shape_.segments = std::clamp(j->worthwhile_segments(), least_segments, shape.segments);
+    auto made = core::start(*j->journal_, *j->base_, who, base_epoch, j->shape_);
     if (!made) return tl::unexpected(made.error());
     j->core_ = std::move(*made);
     j->writer_ = std::thread([self = j.get()] { self->write_loop(); });
@@ -81,10 +82,13 @@ void redo_journal::base_has_grown(u64 bytes) noexcept {
 // Whatever the records hold, applying them rewrites much of the base: the more of them at once, the
 // fewer times. So the journal may become a quarter larger than the region; beyond a bound it is not
 // worth the space, and the time to recover.
-u64 redo_journal::most_segments() const noexcept {
+u64 redo_journal::worthwhile_segments() const noexcept {
     const u64 region = base_bytes_.load();
-    const u64 wanted = std::min(region + region / 4, shape_.most_bytes) / shape_.segment_bytes;
-    return std::max(wanted, shape_.segments);
+    return std::min(region + region / 4, shape_.most_bytes) / shape_.segment_bytes;
+}
+
+u64 redo_journal::most_segments() const noexcept {
+    return std::max(worthwhile_segments(), shape_.segments);
 }
 
 // What is left has to last until all of it is applied, on a disk that does both at once.

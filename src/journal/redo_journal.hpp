@@ -89,6 +89,7 @@ class redo_journal {
     void accept();
     void apply_what_is_due(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] bool should_apply() const;
+    [[nodiscard]] u64 worthwhile_segments() const noexcept;
     [[nodiscard]] u64 most_segments() const noexcept;
     /// In use: then they are applied.
     [[nodiscard]] u64 due_segments() const noexcept;

@@ -61,10 +61,14 @@ result<void> check_sizes(std::string_view key, std::string_view value) {
 struct map::impl {
     std::unique_ptr<engine<incll_discipline>> machine;
 
-    [[nodiscard]] epoch_manager& epochs() const { return machine->epochs(); }
-    [[nodiscard]] checkpoint_state& checkpoint() const { return machine->checkpoint(); }
-    [[nodiscard]] tree_type& tree() const { return machine->tree(); }
-    [[nodiscard]] heap<incll_discipline>& memory() const { return machine->memory(); }
+    [[nodiscard]] engine<incll_discipline>& live() const {
+        HF_ASSERT(machine != nullptr, "the map was closed");
+        return *machine;
+    }
+    [[nodiscard]] epoch_manager& epochs() const { return live().epochs(); }
+    [[nodiscard]] checkpoint_state& checkpoint() const { return live().checkpoint(); }
+    [[nodiscard]] tree_type& tree() const { return live().tree(); }
+    [[nodiscard]] heap<incll_discipline>& memory() const { return live().memory(); }
 
     using condition = write_condition;
 
@@ -81,21 +85,27 @@ struct map::impl {
     result<write_outcome> change(std::string_view key, const modification& change) const;
 
     /// What finds no room may have it in the next epoch, where the log begins anew and what was
-    /// freed can be used: so it is tried once more there. Not again before something has changed.
+    /// freed can be used: so it is tried once more there. If that is in vain, nobody tries again in
+    /// that epoch unless something has been freed in it: most who write to a full store would end
+    /// an epoch for nothing.
     template <class Attempt>
     result<write_outcome> with_room(Attempt attempt) const {
+        u64 epoch = epochs().current_epoch();
         auto done = attempt();
         if (done) {
-            if (is_full.load(std::memory_order_relaxed)) is_full = !done->changed;
+            if (full_in.load(std::memory_order_relaxed) != 0 && done->changed && done->existed) {
+                full_in.store(0, std::memory_order_relaxed);
+            }
             return done;
         }
-        if (done.error().code != errc::no_space || is_full.exchange(true)) return done;
-        epochs().end_epoch();
+        if (done.error().code != errc::no_space || full_in == epoch) return done;
+        epochs().end_epoch(epoch);
+        epoch = epochs().current_epoch();
         done = attempt();
-        is_full = !done;
+        if (!done && done.error().code == errc::no_space) full_in = epoch;
         return done;
     }
-    mutable std::atomic<bool> is_full{false};
+    mutable std::atomic<u64> full_in{0};
 };
 
 engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept { return *m.impl_->machine; }

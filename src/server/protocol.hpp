@@ -22,6 +22,10 @@
 
 namespace hf::detail {
 
+/// The one whose answers these are, and what `version` says: clients look at it to find out what
+/// they may send, and some take a 0 in front for no server at all.
+inline constexpr const char* memcached_version = "1.6.18";
+
 enum class verb : u8 {
     get,
     gets,

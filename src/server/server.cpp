@@ -50,6 +50,30 @@ error listen_error(const server_options& options, const asio::error_code& status
             status.message(), next};
 }
 
+result<tcp::acceptor> listener(asio::io_context& loop, const server_options& options) {
+    asio::error_code status;
+    const auto address = asio::ip::make_address(options.address, status);
+    if (status) {
+        return failure(bad_option("address", "\"" + options.address + "\" is no numeric address"));
+    }
+    tcp::acceptor made(loop);
+    const tcp::endpoint endpoint(address, options.port);
+    made.open(endpoint.protocol(), status);
+    if (!status) {
+        made.set_option(tcp::acceptor::reuse_address(true), status);
+    }
+    if (!status) {
+        made.bind(endpoint, status);
+    }
+    if (!status) {
+        made.listen(tcp::acceptor::max_listen_connections, status);
+    }
+    if (status) {
+        return failure(listen_error(options, status));
+    }
+    return made;
+}
+
 }  // namespace
 
 struct server::impl {
@@ -96,37 +120,23 @@ server::impl::~impl() {
 }
 
 result<void> server::impl::listen() {
-    asio::error_code status;
-    const auto address = asio::ip::make_address(options.address, status);
-    if (status) {
-        return hf::failure(
-            bad_option("address", "\"" + options.address + "\" is no numeric address"));
-    }
     for (unsigned i = 0; i < options.threads; ++i) {
         workers.push_back(std::make_unique<detail::worker>(records, shared));
         auto& context = workers.back()->context();
         context.max_item_size = options.max_item_size;
         context.output_bound = options.max_pending_output;
         context.ack_durable = options.ack == ack_mode::durable;
-        context.version = HF_VERSION;
+        context.version = detail::memcached_version;
         context.stats = [this](std::string_view argument) { return stats(argument); };
     }
     auto& loop = workers.front()->loop();
-    acceptor.emplace(loop);
-    const tcp::endpoint endpoint(address, options.port);
-    acceptor->open(endpoint.protocol(), status);
-    if (!status) {
-        acceptor->set_option(tcp::acceptor::reuse_address(true), status);
+    auto listening = listener(loop, options);
+    if (!listening) {
+        return tl::unexpected(listening.error());
     }
-    if (!status) {
-        acceptor->bind(endpoint, status);
-    }
-    if (!status) {
-        acceptor->listen(tcp::acceptor::max_listen_connections, status);
-    }
-    if (!status) {
-        port = acceptor->local_endpoint(status).port();
-    }
+    acceptor.emplace(std::move(*listening));
+    asio::error_code status;
+    port = acceptor->local_endpoint(status).port();
     if (status) {
         return hf::failure(listen_error(options, status));
     }
@@ -329,6 +339,12 @@ result<std::unique_ptr<server>> server::start(store& records, const server_optio
     }
     inside->run();
     return std::unique_ptr<server>(new server(std::move(inside)));
+}
+
+result<void> server::could_listen(const server_options& options) {
+    asio::io_context loop;
+    const auto listening = listener(loop, options);
+    return listening ? result<void>() : tl::unexpected(listening.error());
 }
 
 std::uint16_t server::port() const noexcept { return impl_->port; }

@@ -52,6 +52,10 @@ class server {
     static result<std::unique_ptr<server>> start(store& records,
                                                  const server_options& options = {});
 
+    /// Whether start() could listen as things are: so that nothing is made before, nor opened, that
+    /// is of no use without. errc::busy, denied, usage: as start() says it.
+    static result<void> could_listen(const server_options& options);
+
     server(const server&) = delete;
     server& operator=(const server&) = delete;
     /// stop() and wait().

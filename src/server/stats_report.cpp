@@ -1,6 +1,7 @@
 #include "server/stats_report.hpp"
 
 #include "base/clock.hpp"
+#include "server/protocol.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -92,7 +93,8 @@ std::string general_report(const server_facts& facts, const server_options& opti
     r.line("pid", ::getpid());
     r.line("uptime", (now_ns() - facts.started_ns) / 1'000'000'000U);
     r.line("time", facts.now);
-    r.line("version", facts.version);
+    r.line("version", memcached_version);
+    r.line("holdfast_version", facts.version);
     r.line("pointer_size", 8 * sizeof(void*));
     rusage used{};
     ::getrusage(RUSAGE_SELF, &used);

@@ -100,11 +100,15 @@ TEST(dump_text, each_byte_has_one_text) {  // T1
               "\\n\\r\\x00\\x1f\\x7f\\xff");
     for (int i = 0; i < 256; ++i) {
         const std::string plain(1, static_cast<char>(i));
-        if (plain != "\n") EXPECT_EQ(reads(plain).has_value(), plain == texts[i]) << i;
+        if (plain != "\n") {
+            EXPECT_EQ(reads(plain).has_value(), plain == texts[i]) << i;
+        }
         const std::string escaped = "\\" + plain;
         const bool is_one =
             std::find(std::begin(texts), std::end(texts), escaped) != std::end(texts);
-        if (plain != "\n") EXPECT_EQ(reads(escaped).has_value(), is_one) << i;
+        if (plain != "\n") {
+            EXPECT_EQ(reads(escaped).has_value(), is_one) << i;
+        }
         for (const char* format : {"\\x%02x", "\\x%02X", "\\X%02x", "\\x%x"}) {
             char text[8];
             std::snprintf(text, sizeof text, format, static_cast<unsigned>(i));
@@ -163,7 +167,9 @@ TEST(dump_text, a_checksum_has_sixteen_digits) {
         ASSERT_TRUE(read(good));
         std::string other = good;
         EXPECT_FALSE(read(other.insert(at, "0"))) << good;
-        if (good[at] == '0') EXPECT_FALSE(read(other = good.substr(0, at) + good.substr(at + 1)));
+        if (good[at] == '0') {
+            EXPECT_FALSE(read(other = good.substr(0, at) + good.substr(at + 1)));
+        }
         for (const char wrong : {'g', 'F', '/', ':', '@', '`', ' '}) {
             other = good;
             other[at] = wrong;

@@ -285,11 +285,12 @@ TEST_F(partial, that_cannot_be_named_says_why_and_is_gone) {
 }
 
 TEST_F(partial, that_has_its_name_keeps_it_though_the_directory_cannot_be_synced) {
-    for (const char* const refused : {"fsync", "open"}) {
+    // Behind the region itself it is the directory that is opened.
+    for (const auto& [refused, good] : {std::pair("fsync", u64{0}), std::pair("open", u64{1})}) {
         {
             auto made = must(partial_region::prepare(file, false));
             put(making, "HOLDFASTnew");
-            const answered script(kernel::failing(refused, EIO));
+            const answered script(kernel::failing(refused, EIO, good));
             const auto ok = made.finish();
             ASSERT_FALSE(ok) << refused;
             EXPECT_EQ(ok.error().code, errc::io);
@@ -308,6 +309,18 @@ TEST_F(partial, whose_old_journal_cannot_be_removed_says_so) {
     const answered script(kernel::failing("unlink", EACCES));
     EXPECT_EQ(made.finish().error().code, errc::denied);
     EXPECT_EQ(text_of(file), "HOLDFASTnew");
+}
+
+// Between its closing and finish() nobody had it locked.
+TEST_F(partial, that_somebody_else_makes_by_now_is_not_named) {
+    auto made = must(partial_region::prepare(file, false));
+    put(making, "HOLDFASTnew");
+    {
+        const auto theirs = must(detail::open_file(making, true));
+        EXPECT_EQ(made.finish().error().code, errc::busy);
+        EXPECT_FALSE(fs::exists(file));
+    }
+    must(made.finish());
 }
 
 TEST_F(partial, lies_beside_a_name_without_a_directory) {

@@ -121,7 +121,9 @@ TEST_F(captured, gives_back_what_a_large_epoch_took_and_no_less) {
     begin(most_kept + mebibyte);
     const std::byte* const large = marked();
     const bool is_elsewhere = kept < large || kept >= large + 2 * most_kept;
-    if (is_elsewhere) EXPECT_FALSE(is_mapped(kept)) << "lost";
+    if (is_elsewhere) {
+        EXPECT_FALSE(is_mapped(kept)) << "lost";
+    }
     c.clear();
     EXPECT_EQ(c.as_record().data, nullptr);
     EXPECT_FALSE(is_mapped(large)) << "lost";

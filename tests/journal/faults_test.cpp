@@ -172,7 +172,9 @@ TEST_F(two_threads_of_a_journal, make_room_once_more_where_it_was_taken_meanwhil
     ASSERT_TRUE(commit(1));
     int sealed = 0;
     disk.at_extend = [&] {
-        if (sealed++ == 0) EXPECT_EQ(core->apply_some(0, true).value(), 0U);
+        if (sealed++ == 0) {
+            EXPECT_EQ(core->apply_some(0, true).value(), 0U);
+        }
     };
     ASSERT_TRUE(commit(62 + 3 * 126));  // the rest of a segment, and all others
     EXPECT_EQ(sealed, 2);

@@ -115,8 +115,12 @@ TEST_F(journal_header, fits_into_a_sector_and_leaves_the_other_slot_alone) {
         for (u64 at = 0; at < 2 * page; ++at) {
             const bool is_mine = at / page == mine;
             const bool is_rest = is_mine && at % page >= sizeof(journal::header_slot);
-            if (is_rest) ASSERT_EQ(disk.now()[at], std::byte{0}) << at;
-            if (!is_mine) ASSERT_EQ(disk.now()[at], std::byte{0xee}) << at;
+            if (is_rest) {
+                ASSERT_EQ(disk.now()[at], std::byte{0}) << at;
+            }
+            if (!is_mine) {
+                ASSERT_EQ(disk.now()[at], std::byte{0xee}) << at;
+            }
         }
     }
 }
@@ -137,7 +141,9 @@ TEST_F(journal_header, says_no_segments_that_cannot_be) {
             const bool is_fine = bytes % page == 0 && bytes >= page && bytes <= most;
             const auto found = journal::read_header(disk);
             ASSERT_EQ(found.has_value(), is_fine) << bytes;
-            if (!is_fine) EXPECT_EQ(found.error().code, errc::corrupt) << bytes;
+            if (!is_fine) {
+                EXPECT_EQ(found.error().code, errc::corrupt) << bytes;
+            }
         }
     }
 }

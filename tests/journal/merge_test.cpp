@@ -340,7 +340,9 @@ TEST_P(journal_merge, of_whatever_runs_does_as_if_one_after_the_other) {
         const auto again = journal::merge(disk, chunks, merged);
         const u64 has = chunks.back().lines;
         ASSERT_EQ(again.has_value(), named <= has) << named << " of " << has;
-        if (!again) EXPECT_EQ(again.error().code, errc::corrupt);
+        if (!again) {
+            EXPECT_EQ(again.error().code, errc::corrupt);
+        }
     }
 }
 

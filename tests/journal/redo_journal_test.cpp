@@ -1,6 +1,7 @@
 // The threads of a journal, on a disk whose syncs wait to be let through.
 #include "gated_journal.hpp"
 
+#include <algorithm>
 #include <thread>
 
 namespace hf::test {
@@ -56,6 +57,20 @@ TEST_F(redo_journal, tells_who_listens_that_it_refuses_and_when_it_goes_on) {
     g->capacity = ~u64{0};
     wait_until([&] { return durable == epoch; });
     redo->set_listener({});
+}
+
+// A small region begins with a small journal: a quarter larger than itself, within bounds.
+TEST_F(redo_journal, begins_no_larger_than_is_worth_while) {
+    constexpr u64 at_first = 16;
+    for (u64 pages = 1; pages <= 24; ++pages) {
+        base_gate->disk.become(lab::bytes(pages * journal::page));
+        g->disk.become({});
+        g->shut = false;
+        start({journal::page, at_first});
+        const u64 wanted = std::clamp(pages + pages / 4, journal::least_segments, at_first);
+        EXPECT_EQ(redo->numbers().segments(), wanted) << pages;
+        EXPECT_EQ(g->disk.now().size(), journal::ring::file_bytes(journal::page, wanted)) << pages;
+    }
 }
 
 TEST_F(redo_journal, old_records_stay_until_three_fifths_are_in_use) {

@@ -162,7 +162,9 @@ TEST_F(journal_ring, uses_segments_in_the_order_in_which_they_became_free) {
     for (int i = 0; i < 30; ++i) {
         commit(row(62));
         used.push_back((chunks().back().offset - journal::first_segment) / page);
-        if (core->used() == 3) ASSERT_TRUE(core->apply_some(1 + i % 2));
+        if (core->used() == 3) {
+            ASSERT_TRUE(core->apply_some(1 + i % 2));
+        }
         base.now().resize(100 * line_size);
     }
     std::vector<u64> expected;

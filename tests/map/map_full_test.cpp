@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <tuple>
+#include <vector>
 
 namespace hf {
 namespace {
@@ -81,6 +83,29 @@ TEST_P(full_region, with_a_little_room_takes_as_many_new_values_as_one_likes) {
         ASSERT_TRUE(put) << "record " << i << " of " << stored << ": " << put.error().to_string();
     }
     expect_all(m, spare, stored, 1);
+}
+
+TEST_P(full_region, takes_them_from_many_threads_too) {
+    map m = open();
+    const u64 stored = fill(m);
+    constexpr u64 writers = 3;
+    constexpr u64 spare = 50;
+    std::vector<std::thread> threads;
+    for (u64 t = 0; t < writers; ++t) {
+        threads.emplace_back([&m, stored, t] {
+            for (u64 i = t; i < stored; i += writers) {
+                if (i / writers < spare) {
+                    must(m.remove(key_of(i)));
+                    continue;
+                }
+                const auto put = m.put(key_of(i), value_of(i + 1));
+                ASSERT_TRUE(put) << "record " << i << " of " << stored << ": "
+                                 << put.error().to_string();
+            }
+        });
+    }
+    for (auto& t : threads) t.join();
+    expect_all(m, spare * writers, stored, 1);
 }
 
 TEST_P(full_region, can_be_emptied_and_filled_again) {

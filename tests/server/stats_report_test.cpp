@@ -96,7 +96,8 @@ TEST(stats_report, has_every_line_and_no_other) {
     all.erase("pid");
     all.erase("uptime");
     EXPECT_EQ(all, (lines{{"time", "1700000001"},
-                          {"version", "1.2.3"},
+                          {"version", "1.6.18"},
+                          {"holdfast_version", "1.2.3"},
                           {"pointer_size", "64"},
                           {"max_connections", "77"},
                           {"curr_connections", "3"},

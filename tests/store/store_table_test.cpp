@@ -97,8 +97,12 @@ TEST_F(store_table, what_is_there_is_met_by_every_operation) {
                 EXPECT_EQ(last_read.about.expires, fresh.expires);
                 EXPECT_EQ(last_read.cas, t.to.unique);
             }
-            if (t.does.name == "incr" && !no_number) EXPECT_EQ(reply.number, 12U);
-            if (t.does.name == "decr" && !no_number) EXPECT_EQ(reply.number, 2U);
+            if (t.does.name == "incr" && !no_number) {
+                EXPECT_EQ(reply.number, 12U);
+            }
+            if (t.does.name == "decr" && !no_number) {
+                EXPECT_EQ(reply.number, 2U);
+            }
             store::record found;
             if (after && must(s->get(t.to.key, found))) {
                 const bool written = reply.what == outcome::stored;

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include <cstdarg>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace hf::test::kernel {
 namespace {
@@ -142,6 +144,18 @@ HF_WRAPPED(ssize_t, pread, (int fd, void* p, size_t n, off_t at), (fd, p, most, 
            static_cast<u64>(at), n)
 HF_WRAPPED(ssize_t, pwrite, (int fd, const void* p, size_t n, off_t at), (fd, p, most, at), fd,
            static_cast<u64>(at), n)
+
+ssize_t __real_pwritev(int, const iovec*, int, off_t);
+ssize_t __wrap_pwritev(int fd, const iovec* pieces, int n, off_t at) {
+    std::vector<iovec> part(pieces, pieces + n);
+    u64 total = 0;
+    for (const iovec& one : part) total += one.iov_len;
+    return ask({"pwritev", fd, static_cast<u64>(at), total}, [&](u64 most) {
+        for (iovec& one : part) most -= one.iov_len = std::min<std::size_t>(one.iov_len, most);
+        return __real_pwritev(fd, part.data(), n, at);
+    });
+}
+
 HF_WRAPPED(ssize_t, copy_file_range,
            (int from, off_t* from_at, int to, off_t* to_at, size_t n, unsigned flags),
            (from, from_at, to, to_at, most, flags), to, static_cast<u64>(*to_at), n)

@@ -11,11 +11,11 @@ _holdfast_offer() {
 }
 
 _holdfast_verbs() {
-    "$1" --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p'
+    "$1" --help 2>/dev/null | sed -n '/^Subcommands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p'
 }
 
 _holdfast_options() {
-    "$1" "$2" --help | sed -n 's/^  [-a-zA-Z,]*\(--[a-z-]*\).*/\1/p'
+    "$1" "$2" --help 2>/dev/null | sed -n 's/^  [-a-zA-Z,]*\(--[a-z-]*\).*/\1/p'
 }
 
 _holdfast() {

@@ -37,7 +37,7 @@ words with_help_as_option(const CLI::App& app, words given) {
     if (given.size() == 2 && given[1] == "help" && is_verb(app, given[0])) {
         given[1] = "--help";
     } else if (!given.empty() && given[0] == "help") {
-        given.erase(given.begin());
+        std::erase(given, "help");
         given.emplace_back("--help");
     }
     return given;

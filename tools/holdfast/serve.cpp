@@ -148,6 +148,9 @@ int run(const serve_arguments& a) {
     std::signal(SIGPIPE, SIG_IGN);
     const auto options = map_options_of(a);
     if (!options) return complain(options.error());
+    if (auto free = server::could_listen(server_options_of(a)); !free) {
+        return complain(free.error());
+    }
     if (auto made = make_directory(a.file); !made) return complain(made.error());
     auto records = store::open(a.file, {*options, {}});
     if (!records) return complain(records.error());
