@@ -32,8 +32,14 @@ result<std::unique_ptr<redo_journal>> redo_journal::start(std::unique_ptr<block_
     const auto bytes = j->base_->size();
     if (!bytes) return tl::unexpected(bytes.error());
     j->base_bytes_ = *bytes;
-    j->shape_.segments = std::clamp(j->worthwhile_segments(), least_segments, shape.segments);
+    u64& segments = j->shape_.segments;
+    segments = std::clamp(j->worthwhile_segments(), least_segments, shape.segments);
     auto made = core::start(*j->journal_, *j->base_, who, base_epoch, j->shape_);
+    // On a disk that the region has filled a smaller one has to do.
+    while (!made && made.error().code == errc::no_space && segments != least_segments) {
+        segments = std::max(segments / 2, least_segments);
+        made = core::start(*j->journal_, *j->base_, who, base_epoch, j->shape_);
+    }
     if (!made) return tl::unexpected(made.error());
     j->core_ = std::move(*made);
     j->writer_ = std::thread([self = j.get()] { self->write_loop(); });

@@ -67,9 +67,9 @@ result<void> check_length(block_file& file, const header_facts& header, u64 segm
                        std::to_string(header.segment_bytes) + " bytes are there");
 }
 
-// All valid chunks from the header's position on, as they lie; older ones have a say in how long the
-// file must be. Of most pages the first line is all that is read: a scan costs by what the journal
-// holds.
+// All valid chunks from the header's position on, as they lie; older ones have a say in how long
+// the file must be. Of most pages the first line is all that is read: a scan costs by what the
+// journal holds.
 result<std::vector<chunk_place>> find_chunks(block_file& file, const header_facts& header) {
     std::vector<chunk_place> found;
     u64 segments = header.segments;

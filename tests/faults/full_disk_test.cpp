@@ -63,7 +63,7 @@ TEST_F(full_disk, refuses_growth_and_loses_nothing) {
 }
 
 TEST_F(full_disk, no_room_for_the_journal_leaves_the_region_as_it_is) {
-    const bool ran = test::with_small_tmpfs(dir / "small", u64{64} << 20, [&] {
+    const bool ran = test::with_small_tmpfs(dir / "small", u64{32} << 20, [&] {
         const auto small = dir / "small/store.hf";
         auto m = map::open(small, on_disk());
         ASSERT_FALSE(m);

@@ -73,6 +73,27 @@ TEST_F(redo_journal, begins_no_larger_than_is_worth_while) {
     }
 }
 
+TEST_F(redo_journal, begins_smaller_where_there_is_no_room) {
+    constexpr u64 wanted = 16;
+    base_gate->disk.become(lab::bytes(wanted * journal::page));
+    for (const auto& [room, had] :
+         {std::pair{wanted, wanted}, {wanted - 1, u64{8}}, {u64{7}, u64{4}}, {u64{3}, u64{3}}}) {
+        g->disk.become({});
+        g->capacity = journal::ring::file_bytes(journal::page, room);
+        g->shut = false;
+        start({journal::page, wanted});
+        EXPECT_EQ(redo->numbers().segments(), had) << room;
+    }
+    redo.reset();
+    g->disk.become({});
+    g->capacity = journal::ring::file_bytes(journal::page, journal::least_segments) - 1;
+    const auto none = journal::redo_journal::start(std::make_unique<gated_disk>(g),
+                                                   std::make_unique<gated_disk>(base_gate),
+                                                   {{7}, 3}, 0, {journal::page, wanted});
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, errc::no_space);
+}
+
 TEST_F(redo_journal, old_records_stay_until_three_fifths_are_in_use) {
     open_the_gate();
     const auto& numbers = redo->numbers();
