@@ -98,10 +98,10 @@ bool core::is_durable(const ring::used_segment& s) const noexcept {
 result<u64> core::apply_some(u64 most, bool all) {
     // A header that had no room may become durable all the same. Until it is for sure, the base
     // stays as that says.
-    const auto before = give_up_applied();
+    auto before = give_up_applied();
     if (!before) return before;
     if (auto ok = bring_to_base(most, all); !ok) return tl::unexpected(ok.error());
-    const auto now = give_up_applied();
+    auto now = give_up_applied();
     if (!now) return now;
     return *before + *now;
 }

@@ -3,7 +3,7 @@
 #include "journal/block_file.hpp"
 
 #include "base/random.hpp"
-#include "kernel.hpp"
+#include "on_kernel.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,6 +18,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace hf::test {
@@ -32,13 +34,9 @@ errc class_of(int error) {
     return error == EPERM ? errc::denied : errc::no_space;
 }
 
-class block_file : public ::testing::Test {
+class block_file : public on_kernel {
    protected:
-    void TearDown() override {
-        kernel.answers = {};
-        kernel.calls.clear();
-        ::close(fd);
-    }
+    void TearDown() override { ::close(fd); }
 
     bytes some(u64 n) {
         bytes b(n);
@@ -57,15 +55,24 @@ class block_file : public ::testing::Test {
     }
     /// As they are, whatever the kernel would say.
     [[nodiscard]] bytes content() const {
+        const kernel::aside quiet;
         struct stat s{};
-        EXPECT_EQ(::__real_fstat(fd, &s), 0);
+        EXPECT_EQ(::fstat(fd, &s), 0);
         bytes b(static_cast<std::size_t>(s.st_size));
-        EXPECT_EQ(::__real_pread(fd, b.data(), b.size(), 0), static_cast<ssize_t>(b.size()));
+        EXPECT_EQ(::pread(fd, b.data(), b.size(), 0), static_cast<ssize_t>(b.size()));
         return b;
     }
     void become(const bytes& b) const {
+        const kernel::aside quiet;
         EXPECT_EQ(::ftruncate(fd, 0), 0);
-        EXPECT_EQ(::__real_pwrite(fd, b.data(), b.size(), 0), static_cast<ssize_t>(b.size()));
+        EXPECT_EQ(::pwrite(fd, b.data(), b.size(), 0), static_cast<ssize_t>(b.size()));
+    }
+
+    using question = std::tuple<std::string_view, u64, u64, int>;
+    [[nodiscard]] std::vector<question> asked() const {
+        std::vector<question> all;
+        for (const call& c : script.calls()) all.emplace_back(c.name, c.offset, c.size, c.option);
+        return all;
     }
 
     int fd = ::memfd_create("block_file_test", MFD_CLOEXEC);
@@ -86,12 +93,12 @@ void place(bytes& into, u64 offset, const std::vector<bytes>& pieces) {
 }  // namespace
 
 TEST_F(block_file, has_what_was_written_however_little_the_kernel_takes_at_once) {
-    kernel.answers = [this](const call& c) -> answer {
+    say([this](const call& c) -> answer {
         if (random() % 4 == 0) return {};
         if (c.name == "pwrite" && random() % 3 == 0) return {EINTR};
         if (c.name == "pwritev" && random() % 3 == 0) return {EIO};
         return {0, c.name == "pwrite" ? 1 + random() % c.size : random() % (c.size + 1)};
-    };
+    });
     for (int i = 0; i < 3000; ++i) {
         const bytes before = some(300);
         become(before);
@@ -116,12 +123,12 @@ TEST_F(block_file, tells_of_the_byte_that_could_not_be_written) {
         if (total == 0) continue;
         const u64 end = offset + random() % total;  // the first byte that has no place
         const int why = write_errors[random() % std::size(write_errors)];
-        kernel.answers = [&](const call& c) -> answer {
+        say([&](const call& c) -> answer {
             if (c.offset >= end) return {why};
             return {0, std::min<u64>(end - c.offset, 1 + random() % 50)};
-        };
+        });
         const auto refused = write(offset, pieces);
-        kernel.answers = {};
+        say({});
         ASSERT_FALSE(refused) << "turn " << i;
         ASSERT_EQ(refused.error().code, class_of(why)) << refused.error().to_string();
         ASSERT_EQ(refused.error().where, "the file at offset " + std::to_string(end));
@@ -134,26 +141,26 @@ TEST_F(block_file, tells_of_the_byte_that_could_not_be_written) {
 }
 
 TEST_F(block_file, is_not_asked_for_ever_where_the_kernel_takes_nothing) {
-    kernel.answers = [](const call&) -> answer {
-        EXPECT_LT(kernel.calls.size(), 100U);
-        return {kernel.calls.size() < 100 ? 0 : EIO, 0};
-    };
+    say([this](const call&) -> answer {
+        EXPECT_LT(script.calls().size(), 100U);
+        return {script.calls().size() < 100 ? 0 : EIO, 0};
+    });
     EXPECT_FALSE(file.write(0, some(10)));
-    EXPECT_LT(kernel.calls.size(), 100U);
+    EXPECT_LT(script.calls().size(), 100U);
 }
 
 TEST_F(block_file, takes_a_chunk_of_four_pieces_in_one_call) {
     ASSERT_TRUE(write(512, {some(64), some(24), some(40), some(640)}));
-    EXPECT_EQ(kernel.calls, (std::vector<call>{{"pwritev", 512, 768}}));
+    EXPECT_EQ(asked(), (std::vector<question>{{"pwritev", 512, 768, 0}}));
 }
 
 TEST_F(block_file, gives_what_was_asked_for_however_little_comes_at_once) {
     const bytes all = some(300);
     become(all);
-    kernel.answers = [this](const call& c) -> answer {
+    say([this](const call& c) -> answer {
         if (random() % 3 == 0) return {EINTR};
         return {0, 1 + random() % c.size};
-    };
+    });
     for (u64 from = 0; from <= all.size(); from += 7) {
         for (u64 n = 0; from + n <= all.size(); n += 13) {
             bytes into(n);
@@ -181,9 +188,9 @@ TEST_F(block_file, says_that_it_cannot_be_read) {
     become(some(300));
     for (u64 good = 0; good < 4; ++good) {
         u64 left = good;
-        kernel.answers = [&left](const call&) -> answer {
+        say([&left](const call&) -> answer {
             return left == 0 ? answer{EIO} : (--left, answer{0, 10});
-        };
+        });
         bytes into(40);
         const auto ok = file.read(100, into);
         ASSERT_FALSE(ok) << good;
@@ -197,13 +204,13 @@ TEST_F(block_file, says_that_it_cannot_be_read) {
 TEST_F(block_file, is_never_synced_again_after_a_sync_has_failed) {
     for (const int why : {EIO, ENOSPC, EDQUOT, EROFS, EINTR}) {
         journal::posix_file one(fd, "one");
-        kernel.calls.clear();
+        script.forget();
         for (int i = 0; i < 3; ++i) ASSERT_TRUE(one.sync());
-        EXPECT_EQ(kernel.count("fdatasync"), 3U) << "each is the kernel's";
-        kernel.answers = [why](const call&) { return answer{why}; };
+        EXPECT_EQ(script.count("fdatasync"), 3U) << "each is the kernel's";
+        say([why](const call&) { return answer{why}; });
         const auto first = one.sync();
-        kernel.answers = {};
-        kernel.calls.clear();
+        say({});
+        script.forget();
         ASSERT_FALSE(first) << why;
         EXPECT_EQ(first.error().code, errc::io) << "nobody tries it again";
         EXPECT_EQ(first.error().why, std::generic_category().message(why));
@@ -214,7 +221,7 @@ TEST_F(block_file, is_never_synced_again_after_a_sync_has_failed) {
             EXPECT_EQ(later.error().why, std::generic_category().message(EIO));
             EXPECT_EQ(later.error().where, "one");
         }
-        EXPECT_TRUE(kernel.calls.empty());
+        EXPECT_TRUE(script.calls().empty());
     }
 }
 
@@ -224,11 +231,11 @@ TEST_F(block_file, becomes_longer_never_shorter_and_has_its_blocks) {
     for (const u64 to : {u64{0}, u64{999}, u64{1000}, u64{1001}, u64{70'000}, u64{500}}) {
         const u64 before = content().size();
         int interrupted = 3;
-        kernel.answers = [&interrupted](const call& c) {
+        say([&interrupted](const call& c) {
             return c.name == "fallocate" && interrupted-- > 0 ? answer{EINTR} : answer{};
-        };
+        });
         ASSERT_TRUE(file.extend(to)) << to;
-        kernel.answers = {};
+        say({});
         bytes expected = start;
         expected.resize(std::max(before, to));
         EXPECT_EQ(content(), expected) << to;
@@ -236,7 +243,7 @@ TEST_F(block_file, becomes_longer_never_shorter_and_has_its_blocks) {
         ASSERT_TRUE(size);
         EXPECT_EQ(*size, expected.size());
         struct stat s{};
-        ASSERT_EQ(::__real_fstat(fd, &s), 0);
+        ASSERT_EQ(::fstat(fd, &s), 0);
         EXPECT_GE(static_cast<u64>(s.st_blocks) * 512, expected.size()) << "allocated, not a hole";
     }
 }
@@ -244,7 +251,7 @@ TEST_F(block_file, becomes_longer_never_shorter_and_has_its_blocks) {
 TEST_F(block_file, stays_as_it_was_where_there_is_no_room) {
     become(some(1000));
     for (const int why : write_errors) {
-        kernel.answers = [why](const call& c) { return answer{c.name == "fallocate" ? why : 0}; };
+        say([why](const call& c) { return answer{c.name == "fallocate" ? why : 0}; });
         const auto refused = file.extend(5000);
         ASSERT_FALSE(refused) << why;
         EXPECT_EQ(refused.error().code, class_of(why));
@@ -252,21 +259,21 @@ TEST_F(block_file, stays_as_it_was_where_there_is_no_room) {
         EXPECT_EQ(refused.error().where, "the file at offset 1000");
         EXPECT_EQ(content().size(), 1000U);
     }
-    kernel.answers = [](const call& c) { return answer{c.name == "fstat" ? EACCES : 0}; };
+    say([](const call& c) { return answer{c.name == "fstat" ? EACCES : 0}; });
     for (const errc code : {file.extend(5000).error().code, file.size().error().code}) {
         EXPECT_EQ(code, errc::io);
     }
-    kernel.answers = {};
+    say({});
     EXPECT_EQ(content().size(), 1000U);
 }
 
 TEST_F(block_file, hands_hints_on_and_takes_no_offence) {
-    kernel.answers = [](const call&) { return answer{EIO}; };
+    say([](const call&) { return answer{EIO}; });
     file.begin_read(4096, 8192);
     file.begin_write_back(12288, 4096);
-    EXPECT_EQ(kernel.calls,
-              (std::vector<call>{{"posix_fadvise", 4096, 8192, POSIX_FADV_WILLNEED},
-                                 {"sync_file_range", 12288, 4096, SYNC_FILE_RANGE_WRITE}}));
+    EXPECT_EQ(asked(),
+              (std::vector<question>{{"posix_fadvise", 4096, 8192, POSIX_FADV_WILLNEED},
+                                     {"sync_file_range", 12288, 4096, SYNC_FILE_RANGE_WRITE}}));
 }
 
 }  // namespace hf::test

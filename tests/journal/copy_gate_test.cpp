@@ -2,7 +2,7 @@
 #include "journal/copy_gate.hpp"
 
 #include "journal/format.hpp"
-#include "kernel.hpp"
+#include "on_kernel.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,15 +18,13 @@
 namespace hf::test {
 namespace {
 
-class copy_gate : public ::testing::Test {
+class copy_gate : public on_kernel {
    protected:
     /// The same file, opened once more: as another process has it.
     static int again(int of) {
         return ::open(("/proc/self/fd/" + std::to_string(of)).c_str(), O_RDWR | O_CLOEXEC);
     }
     void TearDown() override {
-        kernel.answers = {};
-        kernel.calls.clear();
         for (const int fd : {mine, others, prying}) ::close(fd);
     }
     /// Whether somebody else could have that lock on the byte at once.
@@ -36,7 +34,8 @@ class copy_gate : public ::testing::Test {
         lock.l_whence = SEEK_SET;
         lock.l_start = static_cast<off_t>(byte);
         lock.l_len = 1;
-        EXPECT_EQ(__real_fcntl(prying, F_OFD_GETLK, &lock), 0);
+        const kernel::aside quiet;
+        EXPECT_EQ(::fcntl(prying, F_OFD_GETLK, &lock), 0);
         return lock.l_type == F_UNLCK;
     }
 
@@ -91,9 +90,9 @@ TEST_F(copy_gate, makes_wait_who_comes_too_early) {
 TEST_F(copy_gate, is_waited_for_through_signals) {
     for (const bool shut : {false, true}) {
         int interrupted = 3;
-        kernel.answers = [&](const call&) { return answer{interrupted-- > 0 ? EINTR : 0}; };
+        say([&](const call&) { return answer{interrupted-- > 0 ? EINTR : 0}; });
         EXPECT_TRUE(shut ? here.shut() : here.hold());
-        EXPECT_EQ(kernel.calls.back().option, F_OFD_SETLKW);
+        EXPECT_EQ(script.calls().back().option, F_OFD_SETLKW);
         EXPECT_EQ(is_free(F_RDLCK), !shut);
         EXPECT_FALSE(is_free(F_WRLCK));
         interrupted = 3;
@@ -103,12 +102,12 @@ TEST_F(copy_gate, is_waited_for_through_signals) {
 }
 
 TEST_F(copy_gate, says_that_the_file_system_has_no_such_locks) {
-    kernel.answers = [](const call&) { return answer{ENOLCK}; };
+    say([](const call&) { return answer{ENOLCK}; });
     for (const auto& got : {here.shut(), here.hold()}) {
         ASSERT_FALSE(got);
         EXPECT_EQ(got.error().code, errc::io);
     }
-    EXPECT_EQ(kernel.calls.size(), 2U) << "it is not asked again";
+    EXPECT_EQ(script.calls().size(), 2U) << "it is not asked again";
 }
 
 TEST_F(copy_gate, may_be_of_the_first_descriptor_of_all) {
@@ -128,7 +127,7 @@ TEST_F(copy_gate, of_no_file_lets_everybody_pass) {
     EXPECT_TRUE(none.shut());
     EXPECT_TRUE(none.hold());
     none.release();
-    EXPECT_TRUE(kernel.calls.empty());
+    EXPECT_TRUE(script.calls().empty());
 }
 
 }  // namespace hf::test

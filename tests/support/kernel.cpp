@@ -36,7 +36,7 @@ answer next(call c) {
     const std::lock_guard lock(script.mutex);
     if (!script.is_on || std::exchange(script.inside, true)) return {};
     script.calls.push_back(std::move(c));
-    const answer a = script.how(call(script.calls.back()));
+    const answer a = script.how ? script.how(call(script.calls.back())) : answer{};
     script.inside = false;
     errno = kept;
     return a;
@@ -51,6 +51,19 @@ answered::answered(std::function<answer(const call&)> how) {
 }
 
 answered::~answered() { script.is_on = false; }
+
+void answered::say(std::function<answer(const call&)> how) {
+    const std::lock_guard lock(script.mutex);
+    script.how = std::move(how);
+}
+
+void answered::forget() {
+    const std::lock_guard lock(script.mutex);
+    script.calls.clear();
+}
+
+aside::aside() : was_on_(script.is_on.exchange(false)) {}
+aside::~aside() { script.is_on = was_on_; }
 
 const std::vector<call>& answered::calls() const noexcept { return script.calls; }
 
@@ -82,7 +95,7 @@ template <class Real>
 auto ask(call c, Real real, decltype(real(u64{})) failed = decltype(real(u64{}))(-1)) {
     const u64 size = c.size;
     const answer a = hf::test::kernel::next(std::move(c));
-    if (a.error != 0) errno = a.error;
+    if (a.error != 0 || a.old_error != 0) errno = a.error != 0 ? a.error : a.old_error;
     if (a.is_lie) return decltype(failed)(0);
     return a.error != 0 ? failed : real(std::min(size, a.most));
 }
@@ -137,6 +150,12 @@ HF_WRAPPED(int, lstat, (const char* path, struct stat* s), (path, s), -1, 0, 0, 
 HF_WRAPPED(int, fstat, (int fd, struct stat* s), (fd, s), fd)
 HF_WRAPPED(int, fchmod, (int fd, mode_t mode), (fd, mode), fd, 0, 0, static_cast<int>(mode))
 HF_WRAPPED(int, fsync, (int fd), (fd), fd)
+HF_WRAPPED(int, fdatasync, (int fd), (fd), fd)
+HF_WRAPPED(int, posix_fadvise, (int fd, off_t from, off_t n, int advice), (fd, from, n, advice), fd,
+           static_cast<u64>(from), static_cast<u64>(n), advice)
+HF_WRAPPED(int, sync_file_range, (int fd, off_t from, off_t n, unsigned flags),
+           (fd, from, n, flags), fd, static_cast<u64>(from), static_cast<u64>(n),
+           static_cast<int>(flags))
 HF_WRAPPED(int, ftruncate, (int fd, off_t n), (fd, n), fd, static_cast<u64>(n))
 HF_WRAPPED(int, fallocate, (int fd, int mode, off_t from, off_t n), (fd, mode, from, n), fd,
            static_cast<u64>(from), static_cast<u64>(n), mode)

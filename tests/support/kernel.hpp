@@ -2,7 +2,7 @@
 // fails, as a test wants it.
 //
 // A test program that links hf_test_kernel has its calls of the operating system come here first
-// (--wrap, tests/support/CMakeLists.txt). They are handed on unless a test says otherwise.
+// (--wrap, cmake/HoldfastTestSupport.cmake). They are handed on unless a test says otherwise.
 #pragma once
 
 #include "base/bits.hpp"
@@ -29,6 +29,7 @@ struct answer {
     u64 most = ~u64{0};   ///< it takes, or gives, only so many bytes
     u64 value = 0;        ///< of a lie: the file system's type, or the time in nanoseconds
     bool is_lie = false;  ///< returns 0 and has done nothing; `error` is an old one then
+    int old_error = 0;    ///< what errno says from an earlier call, if this one does as it is told
 };
 
 /// While it lives, every call in this process is answered so, and kept. A call that the answer
@@ -40,8 +41,25 @@ class answered {
     answered& operator=(const answered&) = delete;
     ~answered();
 
+    /// From now on they are answered so; {}: they are handed on.
+    void say(std::function<answer(const call&)> how);
+    /// The calls up to here are not kept.
+    void forget();
+
     [[nodiscard]] const std::vector<call>& calls() const noexcept;
     [[nodiscard]] u64 count(std::string_view name) const noexcept;
+};
+
+/// While it lives, what this process asks is handed on and not kept: a test looks for itself.
+class aside {
+   public:
+    aside();
+    aside(const aside&) = delete;
+    aside& operator=(const aside&) = delete;
+    ~aside();
+
+   private:
+    bool was_on_;
 };
 
 /// Calls of this name fail with this error, the first `good` of them excepted.
