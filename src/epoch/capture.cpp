@@ -64,6 +64,7 @@ void capture::end_epoch(u64 ending) {
         }
     });
     give_memory_back();
+    journal_.set_dirty_limit();
 }
 
 void capture::submit() {

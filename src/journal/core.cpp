@@ -15,6 +15,7 @@ core::core(block_file& journal, block_file& base, const identity& who, u64 base_
     header_.base_epoch = base_epoch;
     header_.segments = shape.segments;
     applied_epoch_ = base_epoch;
+    segments_ = shape.segments;
 }
 
 result<std::unique_ptr<core>> core::start(block_file& journal, block_file& base,
@@ -59,6 +60,7 @@ result<void> core::make_room(const record& r) {
     if (auto ok = lengthen(segments); !ok) return ok;
     const std::lock_guard lock(mutex_);
     for (; missing != 0; --missing) ring_.add_segment();
+    segments_ = ring_.segments();
     return {};
 }
 
@@ -161,11 +163,6 @@ result<void> core::say_applied() {
 u64 core::records() const {
     const std::lock_guard lock(mutex_);
     return durable_;
-}
-
-u64 core::segments() const {
-    const std::lock_guard lock(mutex_);
-    return ring_.segments();
 }
 
 u64 core::journal_bytes() const {

@@ -64,7 +64,7 @@ class core {
     /// The base file has the whole of this epoch, and of all before it.
     [[nodiscard]] u64 applied_epoch() const noexcept { return applied_epoch_; }
     [[nodiscard]] u64 segment_bytes() const noexcept { return ring_.segment_bytes(); }
-    [[nodiscard]] u64 segments() const;
+    [[nodiscard]] u64 segments() const noexcept { return segments_; }
     /// Segments that hold something not applied.
     [[nodiscard]] u64 used() const noexcept { return used_; }
     /// Written: records, with the headers of their chunks, and zeros ahead (ring.hpp).
@@ -93,6 +93,7 @@ class core {
     header_facts next_;         ///< to be written, if anything is unsaid
     u64 unsaid_ = 0;            ///< segments that the base has, though no header says so for sure
     std::atomic<u64> used_{0};  ///< of the ring, for those who must not wait for it
+    std::atomic<u64> segments_{0};  ///< the same
     std::atomic<u64> applied_epoch_{0};
     std::atomic<bool> base_grown_{false};
     std::atomic<u64> base_bytes_{0};

@@ -75,8 +75,10 @@ void redo_journal::ask_to_apply() {
     changed_.notify_all();
 }
 
+// Not of what it may become: on a disk that fills up meanwhile it never does, and an epoch that is
+// larger than the journal has nowhere to go. Four times as much is where writers are held up.
 u64 redo_journal::comfortable_lines() const noexcept {
-    const u64 quarter = shape_.segment_bytes * most_segments() / 4;
+    const u64 quarter = shape_.segment_bytes * core_->segments() / 4;
     return std::min(quarter, largest_comfortable_epoch) / line_size;
 }
 
@@ -195,12 +197,13 @@ void redo_journal::write_loop() {
     }
 }
 
-/// Has the applying thread free segments. False: it could not.
-bool redo_journal::make_space() {
+/// Has the applying thread free segments, but for the newest one or that, too. False: it could not.
+bool redo_journal::make_space(bool newest_too) {
     const u64 before = core_->used();
-    if (before <= 1) return false;
+    if (before <= (newest_too ? 0 : 1)) return false;
     std::unique_lock lock(mutex_);
     wants_space_ = true;
+    apply_newest_too_ = newest_too;
     changed_.notify_all();
     changed_.wait(lock, [this] { return !wants_space_; });
     return core_->used() < before;
@@ -211,10 +214,10 @@ bool redo_journal::commit(capture& c) {
     for (;;) {
         // Rather than let the journal grow beyond bounds.
         const bool full = core_->needs_space(c.as_record());
-        if (full && core_->segments() >= most_segments() && make_space()) continue;
+        if (full && core_->segments() >= most_segments() && make_space(false)) continue;
         auto done = core_->commit(c.as_record());
         if (!done && done.error().code != errc::no_space) fatal(done.error().to_string().c_str());
-        if (!done && make_space()) continue;
+        if (!done && make_space(true)) continue;
         std::unique_lock lock(mutex_);
         if (done) {
             accept();
@@ -253,11 +256,12 @@ void redo_journal::apply_loop() {
 void redo_journal::apply_what_is_due(std::unique_lock<std::mutex>& lock) {
     const bool all = apply_everything_;
     const bool asked = std::exchange(was_asked_, false);
+    const bool for_space = std::exchange(apply_newest_too_, false);
     lock.unlock();
     if (auto ok = gate_.shut(); !ok) fatal(ok.error().to_string().c_str());
     result<u64> applied = 0;
     do {
-        applied = core_->apply_some(all_of_them, all || asked);
+        applied = core_->apply_some(all_of_them, all || asked || for_space);
     } while (all && applied && *applied != 0);
     gate_.release();
     if (!applied && applied.error().code != errc::no_space) {

@@ -74,8 +74,8 @@ class redo_journal {
 
     [[nodiscard]] const core& numbers() const noexcept { return *core_; }
     [[nodiscard]] u64 last_commit_ns() const noexcept { return last_commit_ns_; }
-    /// Lines up to which an epoch is no burden: a quarter of the journal as it may become,
-    /// and not more than 256 MiB, for they are copied.
+    /// Lines up to which an epoch is no burden: a quarter of the journal as it is, and not more
+    /// than 256 MiB, for they are copied.
     [[nodiscard]] u64 comfortable_lines() const noexcept;
 
    private:
@@ -83,7 +83,7 @@ class redo_journal {
     void write_loop();
     void apply_loop();
     bool commit(capture& c);
-    bool make_space();
+    bool make_space(bool newest_too);
     void tell(std::optional<u64> epoch);
     void refuse(std::unique_lock<std::mutex>& lock, const error& why);
     void accept();
@@ -112,6 +112,7 @@ class redo_journal {
     bool apply_everything_ = false;
     bool was_asked_ = false;
     bool wants_space_ = false;
+    bool apply_newest_too_ = false;  ///< for the space
     std::function<void(std::optional<u64>)> listener_;
     std::function<void(u64)> applied_listener_;
     std::optional<error> refusal_;

@@ -117,7 +117,7 @@ result<void> journalled_file::start_journal(const layout::superblock& super, u64
 
 // What is captured is memory, too. And each dirty line may be the only one of its page, which is a
 // copy for it.
-void journalled_file::set_dirty_limit() {
+void journalled_file::set_dirty_limit() noexcept {
     const u64 budget = copies_->budget();
     u64 lines = std::min(redo_->comfortable_lines(), budget / line_size / 16);
     if (region_bytes_ > budget) lines = std::min(lines, budget / private_pages::page_bytes / 16);

@@ -75,9 +75,12 @@ class journalled_file final : public backing {
     [[nodiscard]] result<void> sync() override;
     [[nodiscard]] result<void> superblocks_are_durable() override;
 
+    /// How large an epoch may be: follows the journal, the region and the memory. Told at each
+    /// boundary, as all three change.
+    void set_dirty_limit() noexcept;
+
    private:
     void take_over();
-    void set_dirty_limit();
 
     std::filesystem::path path_;
     std::string name_;  // path_ as text, for errors

@@ -51,6 +51,27 @@ TEST_F(capture_test, before_its_journal_was_started_nothing_waits_for_it) {
     end.reset();
 }
 
+TEST_F(capture_test, an_epoch_may_be_as_large_as_the_journal_has_become) {
+    open();
+    start();
+    must(opened.file->grow(segment_kind::heap, 32, 0));
+    const auto expect_limit = [this](u64 lines) {
+        note(lines - dirty().size());
+        EXPECT_EQ(dirty().size(), lines);
+        EXPECT_FALSE(dirty().pressure());
+        note(lines + 1);
+        EXPECT_TRUE(dirty().pressure());
+    };
+    const u64 at_first = redo().comfortable_lines();
+    expect_limit(at_first);
+    note(opened.file->size() / line_size / 2);
+    boundary();
+    must(end->settle());
+    ASSERT_GT(redo().comfortable_lines(), at_first) << "the record made the journal no longer";
+    boundary();
+    expect_limit(redo().comfortable_lines());
+}
+
 TEST_F(capture_test, there_is_work_when_lines_are_dirty_or_memory_is_short) {
     ASSERT_NO_FATAL_FAILURE(open_small_memory());
     own(comfortable);
@@ -129,13 +150,16 @@ TEST_P(tracked_captures, a_boundary_waits_for_the_base_where_it_would_repeat_its
     tracker().set_limit(2);
     for (u64 p = 0; p < 3; ++p) store(p * page, 1);
     boundary();
+    tracker().set_limit(2);
     EXPECT_FALSE(end->must_settle_first(next)) << "nothing was found twice";
     for (u64 p = 0; p < 2; ++p) store(p * page, 2);
     boundary();
+    tracker().set_limit(2);
     if (GetParam() == way::written) {
         EXPECT_FALSE(tracker().repeats_itself());
         for (u64 p = 0; p < 3; ++p) store(p * page, 3);
         boundary();
+        tracker().set_limit(2);
     }
     ASSERT_TRUE(tracker().repeats_itself());
     tracker().set_limit(3);
@@ -304,7 +328,6 @@ TEST_F(capture_test, writers_are_held_while_memory_is_far_too_short) {
 TEST_F(capture_test, a_full_disk_refuses_and_holds_nobody_up) {
     open();
     start();
-    dirty().set_limit(2);
     EXPECT_TRUE(end->accepts_writes());
     {
         const test::full_disk full;
@@ -322,6 +345,7 @@ TEST_F(capture_test, a_full_disk_refuses_and_holds_nobody_up) {
         EXPECT_FALSE(end->wait_ready());
         EXPECT_FALSE(end->is_ready());
         note(20);
+        dirty().set_limit(2);
         ASSERT_TRUE(end->writers_are_ahead());
         end->hold_writer();  // for a moment: nobody knows how long it lasts
     }

@@ -226,23 +226,35 @@ TEST_F(redo_refusal, a_large_epoch_waits_for_no_copy_that_it_cannot_gain_from) {
     ::close(theirs);
 }
 
-TEST_F(redo_refusal, a_comfortable_epoch_is_a_quarter_of_the_journal_as_it_may_become) {
+// A disk that fills up lets the journal become no longer than it is.
+TEST_F(redo_refusal, a_comfortable_epoch_is_a_quarter_of_the_journal_as_it_is) {
     constexpr u64 segment = 4 * journal::page;
     const auto lines_of = [](u64 bytes) { return bytes / 4 / line_size; };
-    EXPECT_EQ(redo->comfortable_lines(), lines_of(most_segments * segment));
+    EXPECT_EQ(redo->comfortable_lines(), lines_of(4 * segment));
     redo->base_has_grown(u64{1} << 20);
-    EXPECT_EQ(redo->comfortable_lines(), lines_of(80 * segment));
-    constexpr u64 enough = 1061684;  // with a quarter more it has 81 segments' worth
-    redo->base_has_grown(enough - 1);
-    EXPECT_EQ(redo->comfortable_lines(), lines_of(80 * segment));
-    redo->base_has_grown(enough);
-    EXPECT_EQ(redo->comfortable_lines(), lines_of(81 * segment));
-    redo->base_has_grown(1);
-    EXPECT_EQ(redo->comfortable_lines(), lines_of(4 * segment)) << "it has four";
-    redo->base_has_grown(u64{1} << 40);
+    EXPECT_EQ(redo->comfortable_lines(), lines_of(4 * segment));
+    end_epoch(lines);
+    idle();
+    const u64 now = redo->numbers().segments();
+    ASSERT_GT(now, 4U);
+    EXPECT_EQ(redo->comfortable_lines(), lines_of(now * segment));
+    redo.reset();
+    start({u64{600} << 20, journal::least_segments});
     EXPECT_EQ(redo->comfortable_lines(), (u64{256} << 20) / line_size);
-    start({segment, 4, 7 * segment});
-    EXPECT_EQ(redo->comfortable_lines(), lines_of(7 * segment)) << "no more than it may";
+}
+
+// What was begun is no segment to keep, where the next record needs all of them.
+TEST_F(redo_refusal, does_not_come_while_even_the_newest_segment_can_go) {
+    fill_up();
+    end_epoch(200);
+    idle();
+    ASSERT_EQ(redo->numbers().used(), 1U);
+    end_epoch(700);  // three segments, with one free behind them
+    idle();
+    EXPECT_EQ(refused, 0U);
+    EXPECT_EQ(redo->numbers().records(), 2U);
+    EXPECT_EQ(redo->numbers().segments(), 4U);
+    EXPECT_EQ(redo->numbers().applied_epoch(), 1U);
 }
 
 namespace {
