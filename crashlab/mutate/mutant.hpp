@@ -2,6 +2,11 @@
 // tree by mutate.py.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <type_traits>
@@ -16,9 +21,26 @@ namespace hf {
 /// From the environment variable HF_MUTANT, before main(); 0: the program as it was written.
 inline const int mutant_number = mutant_of_environment();
 
+/// A byte for each mutant, in the file that the environment variable HF_MUTANTS_REACHED names:
+/// shared with all processes of a test. nullptr: nobody asks.
+[[nodiscard]] inline unsigned char* reached_of_environment() noexcept {
+    const char* path = std::getenv("HF_MUTANTS_REACHED");
+    const int fd = path == nullptr ? -1 : ::open(path, O_RDWR | O_CLOEXEC);
+    struct stat of {};
+    if (fd < 0 || ::fstat(fd, &of) != 0) return nullptr;
+    void* p = ::mmap(nullptr, static_cast<size_t>(of.st_size), PROT_READ | PROT_WRITE, MAP_SHARED,
+                     fd, 0);
+    ::close(fd);
+    return p == MAP_FAILED ? nullptr : static_cast<unsigned char*>(p);
+}
+
+inline unsigned char* const mutants_reached = reached_of_environment();
+
 /// What a compiler works out is as it was written.
 [[nodiscard]] constexpr bool is_mutant(int number) noexcept {
-    return !std::is_constant_evaluated() && mutant_number == number;
+    if (std::is_constant_evaluated()) return false;
+    if (mutants_reached != nullptr) mutants_reached[number] = 1;
+    return mutant_number == number;
 }
 
 /// What stands for a call that is not made, whatever it gives back.

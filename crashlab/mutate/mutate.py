@@ -418,7 +418,7 @@ def run(options, origin, all_rooms, parsed, mutants, chosen, arguments):
         fit = {m.key() for m in existing}
         say(f"{sum(m.key() not in fit for m in chosen)} of those that are meant do not compile")
         chosen = [m for m in existing if m.key() in {c.key() for c in chosen}]
-    tests = judges.Tests(TESTS, PLACE / "scratch")
+    tests = judges.Tests(TESTS, PLACE / "scratch", options.jobs)
     wrong = tests.measure({t for m in chosen if m.kind in logic.KINDS
                            for t in all_rooms.of(m.file).tests})
     if wrong:

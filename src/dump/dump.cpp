@@ -15,11 +15,12 @@ map_options to_look() {
 }
 
 result<map> open_to_look(const std::filesystem::path& path) {
-    auto m = map::open(path, to_look());
-    if (!m && m.error().code == errc::busy) {
-        m.error().next = "stop the process that uses it, or dump a copy of it (holdfast copy)";
-    }
-    return m;
+    return map::open(path, to_look()).map_error([](error why) {
+        if (why.code == errc::busy) {
+            why.next = "stop the process that uses it, or dump a copy of it (holdfast copy)";
+        }
+        return why;
+    });
 }
 
 /// What the store that wrote the region knew of itself; nothing where it is a plain map.

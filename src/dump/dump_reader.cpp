@@ -206,8 +206,10 @@ result<void> dump_reader::finish(std::string_view text) {
     totals_.checksum = sum;
     totals_.bytes += text.size() + 1;
     const auto more = read_line();
-    if (!more && more.error().code != errc::corrupt) return tl::unexpected(more.error());
-    if (!more || *more) return wrong("something follows the end line");
+    // Be it no line at all.
+    const bool follows = more ? more->has_value() : more.error().code == errc::corrupt;
+    if (follows) return wrong("something follows the end line");
+    if (!more) return tl::unexpected(more.error());
     return {};
 }
 

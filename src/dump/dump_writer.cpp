@@ -6,6 +6,7 @@ namespace hf::detail {
 namespace {
 
 constexpr std::size_t written_at_once = std::size_t{256} << 10;
+constexpr char hex[] = "0123456789abcdef";
 
 }  // namespace
 
@@ -16,7 +17,6 @@ void dump_writer::put_number(u64 number) {
 }
 
 void dump_writer::put_escaped(std::string_view bytes) {
-    static constexpr char hex[] = "0123456789abcdef";
     for (const char c : bytes) {
         const auto byte = static_cast<unsigned char>(c);
         if (c == '\\') {
@@ -79,14 +79,10 @@ result<void> dump_writer::add(const dump_line& line) {
 result<dump_totals> dump_writer::end() {
     if (auto ok = pass_on(0); !ok) return tl::unexpected(ok.error());
     totals_.checksum = checksum_.value();
-    char sum[17];
-    for (int i = 0; i < 16; ++i) {
-        sum[i] = "0123456789abcdef"[totals_.checksum >> (60 - 4 * i) & 15];
-    }
     text_ = "end\t";
     put_number(totals_.records + totals_.values);
     text_ += '\t';
-    text_.append(sum, 16);
+    for (int i = 0; i < 16; ++i) text_ += hex[totals_.checksum >> (60 - 4 * i) & 15];
     text_ += '\n';
     totals_.bytes += text_.size();
     if (auto ok = to_(text_); !ok) return tl::unexpected(ok.error());

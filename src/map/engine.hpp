@@ -74,7 +74,7 @@ class engine {
     /// stopped.
     [[nodiscard]] result<bool> run_pass();
     [[nodiscard]] bool pass_due() noexcept {
-        return epochs().durable() && (!checkpoint().failed().empty() || checkpoint().restamp_due());
+        return !checkpoint().failed().empty() || checkpoint().restamp_due();
     }
 
    private:
@@ -161,9 +161,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         return {};
     });
     up.add(recovery_phase::verification, "sweep", [&]() -> result<void> {
-        if (file().read_only() || !epochs().durable() || !checkpoint().must_sweep_first()) {
-            return {};
-        }
+        if (file().read_only() || !checkpoint().must_sweep_first()) return {};
         auto swept = run_pass();
         if (!swept) return tl::unexpected(swept.error());
         return {};

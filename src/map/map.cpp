@@ -102,7 +102,7 @@ struct map::impl {
         epochs().end_epoch(epoch);
         epoch = epochs().current_epoch();
         done = attempt();
-        if (!done && done.error().code == errc::no_space) full_in = epoch;
+        if (!done) full_in = epoch;
         return done;
     }
     mutable std::atomic<u64> full_in{0};
@@ -310,8 +310,8 @@ result<write_outcome> map::impl::store_small(std::string_view key, std::string_v
         if (allowed != nullptr && !(*allowed)(view)) return decision{};
         return decision{decision::action::store, *fresh};
     });
-    undo.stored = done && done->changed;
     if (!done) return tl::unexpected(done.error());
+    undo.stored = done->changed;
     return write_outcome{op.epoch(), done->changed, done->existed};
 }
 
@@ -416,7 +416,7 @@ statistics map::stats() const {
         s.failed_epochs = op.failed().count();
     }
     s.generation = generation();
-    s.recovered = undo.needs_recovery() || !file.was_clean();
+    s.recovered = !file.was_clean();
     s.recovery_ns = impl_->machine->recovery_ns();
     s.recovered_entries = undo.recovered_entries();
     s.recovered_records = impl_->machine->recovered_records();
@@ -431,6 +431,7 @@ statistics map::stats() const {
     s.region_bytes = file.size();
     for (const u64 bytes : impl_->memory().usage()) s.allocated_bytes += bytes;
     s.free_bytes = s.region_bytes - std::min(s.region_bytes, s.allocated_bytes);
+    s.hint_bytes = impl_->tree().hint_bytes();
     s.medium = to_string(file.med().kind());
     s.flush_instruction = to_string(file.med().instruction());
     s.path = file.path().string();

@@ -80,6 +80,7 @@ void checkpoint_lines(report& r, const statistics& s) {
     r.line("region_bytes", s.region_bytes);
     r.line("allocated_bytes", s.allocated_bytes);
     r.line("free_bytes", s.free_bytes);
+    r.line("hint_bytes", s.hint_bytes);
     if (s.journal.records != 0) journal_lines(r, s.journal);
     r.line("medium", s.medium);
     r.line("flush_instruction", s.flush_instruction);

@@ -52,6 +52,16 @@ TEST(dump_text, a_line_moved_or_doubled_or_added_is_noticed) {
     EXPECT_FALSE(read(written({some[1], some[0]}))) << "keys that do not ascend";
 }
 
+TEST(dump_text, whatever_follows_the_end_line_is_said_to_follow_it) {
+    const std::string whole = written(some);
+    for (const auto* more : {"\n", "x\n", "x", "end\t0\t0123456789abcdef\n"}) {
+        const auto got = read(whole + more);
+        ASSERT_FALSE(got) << more;
+        EXPECT_EQ(got.error().code, errc::corrupt);
+        EXPECT_EQ(got.error().why, "something follows the end line") << more;
+    }
+}
+
 TEST(dump_text, another_version_is_told_from_damage) {
     std::string other = written(some);
     other.replace(0, 15, "holdfast-dump 2");

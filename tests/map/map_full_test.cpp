@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <latch>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -35,6 +37,7 @@ class full_region : public test::on_tmpfs,
         o.region.initial_size = at_once ? bound : 16 * mib;
         o.region.max_size = bound;
         o.region.flush = flush_policy::always;
+        o.epoch = std::chrono::milliseconds(0);
         return must(map::open(file, o));
     }
     static u64 fill(map& m) {
@@ -119,6 +122,63 @@ TEST_P(full_region, can_be_emptied_and_filled_again) {
     const u64 again = fill(m);
     EXPECT_GT(again, stored - stored / 20);
     expect_all(m, 0, again, 0);
+}
+
+TEST_P(full_region, ends_an_epoch_for_want_of_room_once_and_again_when_something_was_freed) {
+    map m = open();
+    const u64 stored = fill(m);
+    const auto expect_vain = [&](const char* when) {
+        const u64 before = m.current_epoch();
+        for (int i = 0; i < 5; ++i) {
+            const auto put = m.put(key_of(stored), value_of(0));
+            ASSERT_FALSE(put);
+            EXPECT_EQ(put.error().code, errc::no_space);
+        }
+        EXPECT_EQ(m.current_epoch(), before) << when;
+    };
+    ASSERT_NO_FATAL_FAILURE(expect_vain("full"));
+    const auto refused = m.remove_if(key_of(0), [](std::string_view) { return false; });
+    EXPECT_FALSE(must(refused).changed);
+    ASSERT_NO_FATAL_FAILURE(expect_vain("nothing was removed"));
+    EXPECT_FALSE(must(m.remove("no such key")).changed);
+    ASSERT_NO_FATAL_FAILURE(expect_vain("there was nothing to remove"));
+    const auto larger = m.modify(key_of(0), [](auto, std::string& fresh) {
+        fresh.assign(u64{1} << 20, 'x');
+        return map::edit::replace;
+    });
+    ASSERT_FALSE(larger);
+    EXPECT_EQ(larger.error().code, errc::too_large);
+    ASSERT_NO_FATAL_FAILURE(expect_vain("no epoch makes a value smaller"));
+    const u64 before = m.current_epoch();
+    must(m.remove(key_of(0)));
+    must(m.put(key_of(stored), value_of(0)));
+    EXPECT_EQ(m.current_epoch(), before + 1) << "the block is free in the next epoch";
+}
+
+// More threads than there are segments of the log: who finds no room in it changes nothing.
+TEST_P(full_region, refuses_what_the_log_has_no_room_for_and_loses_nothing) {
+    map m = open();
+    const u64 stored = fill(m);
+    constexpr u64 writers = 40;
+    std::latch all_are_here(writers);
+    std::vector<std::thread> threads;
+    for (u64 t = 0; t < writers; ++t) {
+        threads.emplace_back([&, t] {
+            const auto done = m.modify(key_of(t), [](auto old, std::string& fresh) {
+                fresh = *old;
+                return map::edit::replace;
+            });
+            if (!done) {
+                EXPECT_EQ(done.error().code, errc::no_space) << done.error().to_string();
+            }
+            all_are_here.arrive_and_wait();
+        });
+    }
+    for (auto& t : threads) t.join();
+    expect_all(m, 0, stored, 0);
+    must(m.close());
+    m = open();
+    expect_all(m, 0, stored, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(bounds, full_region,

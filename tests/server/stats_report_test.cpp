@@ -70,6 +70,7 @@ statistics some() {
     s.region_bytes = 118;
     s.allocated_bytes = 119;
     s.free_bytes = 120;
+    s.hint_bytes = 131;
     s.medium = "file";
     s.flush_instruction = "clwb";
     s.path = "path";
@@ -148,6 +149,7 @@ TEST(stats_report, has_every_line_and_no_other) {
                           {"region_bytes", "118"},
                           {"allocated_bytes", "119"},
                           {"free_bytes", "120"},
+                          {"hint_bytes", "131"},
                           {"medium", "file"},
                           {"flush_instruction", "clwb"},
                           {"journal_records", "121"},

@@ -39,6 +39,18 @@ TEST(store_number, takes_blanks_before_and_anything_behind_a_blank) {
     EXPECT_EQ(parse_signed("-5 "), -5);
 }
 
+TEST(store_number, ends_where_its_text_does) {
+    const auto begin_of = [](std::string_view all, std::size_t n) {
+        return parse_unsigned(all.substr(0, n));
+    };
+    EXPECT_EQ(begin_of("  7", 1), std::nullopt);
+    EXPECT_EQ(begin_of(" 7", 1), std::nullopt);
+    EXPECT_EQ(begin_of("+7", 0), std::nullopt);
+    EXPECT_EQ(begin_of("+7", 1), std::nullopt);
+    EXPECT_EQ(begin_of(" +7", 1), std::nullopt);
+    EXPECT_EQ(begin_of("77", 1), 7U);
+}
+
 TEST(store_number, takes_signs_as_c_does) {
     EXPECT_EQ(parse_unsigned("+5"), 5U);
     EXPECT_EQ(parse_unsigned("-0"), 0U);

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+
 #include <cstring>
 #include <string>
 
@@ -36,6 +38,20 @@ TEST(store_record, has_the_documented_layout) {
                                                "\xef\xcd\xab\x89\x67\x45\x23\x01"
                                                "\x05\x00\x00\x00",
                                                28));
+}
+
+// The bytes lie at the end of what may be read.
+TEST(store_record, is_not_read_beyond_its_bytes) {
+    constexpr std::size_t page = 4096;
+    void* const p = ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                           -1, 0);
+    ASSERT_NE(p, MAP_FAILED);
+    ASSERT_EQ(::mprotect(static_cast<char*>(p) + page, page, PROT_NONE), 0);
+    for (std::size_t n = 0; n < record_header_bytes; ++n) {
+        const char* const at = static_cast<char*>(p) + page - n;
+        EXPECT_EQ(decode_record({at, n}), std::nullopt) << n;
+    }
+    ::munmap(p, 2 * page);
 }
 
 TEST(store_record, has_every_value_that_its_fields_can_hold) {

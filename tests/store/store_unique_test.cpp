@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -38,6 +39,29 @@ TEST(unique_numbers, end_with_the_block_and_go_on_in_the_next) {
 
 TEST(unique_numbers, are_none_before_a_block_was_opened) {
     EXPECT_EQ(unique_numbers().draw(), std::nullopt);
+}
+
+// Who draws between the two stores of open_block() has nothing yet, and no number of the block
+// that is left out.
+TEST(unique_numbers, come_from_no_block_between_two_that_are_opened) {
+    constexpr u64 blocks = 20'000;
+    unique_numbers numbers;
+    std::atomic<bool> stop{false};
+    std::thread draws([&] {
+        while (!stop) {
+            const auto n = numbers.draw();
+            if (!n) continue;
+            ASSERT_EQ(*n / block_size % 2, 0U);
+            ASSERT_EQ(*n % block_size, block_size - 1);
+        }
+    });
+    for (u64 block = 2; block < blocks; block += 2) {
+        numbers.open_block(block, block_size - 1);
+        while (numbers.draw()) {
+        }
+    }
+    stop = true;
+    draws.join();
 }
 
 TEST(unique_numbers, reach_the_greatest_of_64_bits) {

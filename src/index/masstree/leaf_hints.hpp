@@ -57,6 +57,8 @@ class leaf_hints {
     /// size, within the budget. Never fewer than before.
     void cover(u64 bytes) noexcept;
     [[nodiscard]] u64 buckets() const noexcept { return mask_.load(std::memory_order_relaxed) + 1; }
+    /// Of the buckets in use, each of them a line.
+    [[nodiscard]] u64 bytes() const noexcept { return buckets() * line_size; }
 
     /// Starts loading what find() will read.
     void prefetch(u64 slice) const noexcept { __builtin_prefetch(&bucket_of(hash(slice)), 1); }
