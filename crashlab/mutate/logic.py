@@ -23,7 +23,8 @@ CHECKS = {"HF_CHECK", "HF_ASSERT", "assert", "static_assert", "decltype", "sizeo
           "alignas", "requires", "HF_PERSIST_POINT"}
 STOP_WORDS = {"return", "co_return", "throw", "else", "do", "case", "new", "delete"}
 JUMPS = {"return", "continue", "break"}
-ERRORS = re.compile(r"failure\(|unexpected|\.error\(\)|HF_CHECK|throw |std::abort|!(\w+)\) return \1$")
+ERRORS = re.compile(r"failure\(|unexpected|\.error\(\)|HF_CHECK|throw |std::abort|"
+                    r"!(\w+)\) (?:\{ )?return \1$")
 # Exchanged with a neighbour, they do the same.
 CONTAINERS = {"push_back", "emplace_back", "reserve", "resize", "clear", "append", "insert",
               "static_cast", "static_assert", "mark_incomplete", "__builtin_prefetch"}

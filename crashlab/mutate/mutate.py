@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -194,7 +195,7 @@ def build(origin, parsed, mutants, with_lab, programs):
         configure(HUNT.parents[1], "lab")
         trees.append((HUNT.parents[1], ["hf_hunt"]))
     if programs:
-        configure(TESTS, "dev", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g0")
+        configure(TESTS, "dev", "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g0 -D_GLIBCXX_ASSERTIONS")
         trees.append((TESTS, programs))
     for tree, wanted in trees:
         say(f"building all mutants into {', '.join(wanted)}")
@@ -234,9 +235,26 @@ class Hunter:
             fail(2, f"there is no target {', '.join(sorted(unknown))}")
         self.known = known
         self.kills = known.by_file()
+        self.reached = {}
+
+    def measure(self, seed):
+        """Which mutants each target comes by when nothing is broken."""
+        for target in self.targets:
+            with tempfile.NamedTemporaryFile(dir=PLACE) as place:
+                os.truncate(place.name, judges.MOST_MUTANTS)
+                subprocess.run([str(HUNT), "1", str(seed), target], stdout=subprocess.DEVNULL,
+                               env={**os.environ, "HF_MUTANTS_REACHED": place.name}, check=True)
+                self.reached[target] = place.read()
 
     def order(self, mutant):
-        """Those first that have noticed mutants of this file, then the room's own."""
+        """Of those that come by it: first who has noticed mutants of this file, then the room's
+        own."""
+        found = self.in_order(mutant)
+        reached = [t for t in found if not mutant or t not in self.reached
+                   or self.reached[t][mutant.number]]
+        return reached or found
+
+    def in_order(self, mutant):
         room = self.all_rooms.of(mutant.file) if mutant else None
         own = self.by_room.get(room.name, []) if room else []
         if room and room.targets == "own" and set(own) & set(self.targets):
@@ -434,6 +452,7 @@ def run(options, origin, all_rooms, parsed, mutants, chosen, arguments):
         outcome, kill, _, what = hunter.hunt(None, options.seconds, options.seed)
         if outcome == "killed":
             fail(1, f"it does not: {kill[0]}: {what}")
+        hunter.measure(options.seed)
 
     results, counts = [], {"killed": 0, "argued": 0, "SURVIVED": 0}
     used = set()

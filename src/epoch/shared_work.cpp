@@ -11,11 +11,11 @@ void shared_work::run(std::size_t pieces, std::function<void(std::size_t)> piece
     HF_CHECK(pieces < (u64{1} << 20), "too many dirty lines in one epoch");
     piece_ = std::move(piece);
     ++phase_;
-    work_done_.store(0, std::memory_order_relaxed);
+    all_pieces_ += pieces;
     work_.store((phase_ << 40) | (static_cast<u64>(pieces) << 20), std::memory_order_release);
     help();
     backoff pause;
-    while (work_done_.load(std::memory_order_acquire) != pieces) pause.wait();
+    while (work_done_.load(std::memory_order_acquire) != all_pieces_) pause.wait();
 }
 
 void shared_work::help() {

@@ -26,8 +26,9 @@ class shared_work {
 
    private:
     std::function<void(std::size_t)> piece_;
-    std::atomic<u64> work_{0};  // [phase 24 | pieces 20 | next 20]
-    std::atomic<u64> work_done_{0};
+    std::atomic<u64> work_{0};       // [phase 24 | pieces 20 | next 20]
+    std::atomic<u64> work_done_{0};  // of all phases, so it need not be begun anew
+    u64 all_pieces_ = 0;
     u64 phase_ = 0;
 };
 

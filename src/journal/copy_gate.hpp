@@ -22,6 +22,8 @@ class copy_gate {
 
     /// The base and the header may change from here on. Waits until no copy is under way.
     [[nodiscard]] result<void> shut() const;
+    /// The same, if no copy is under way. False: there is one.
+    [[nodiscard]] result<bool> try_shut() const;
     /// They do not change from here on. Waits until nobody is changing them.
     [[nodiscard]] result<void> hold() const;
     /// Ends either.

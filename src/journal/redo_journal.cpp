@@ -14,6 +14,7 @@ namespace {
 
 constexpr u64 largest_comfortable_epoch = u64{256} << 20;
 constexpr auto retry_after = std::chrono::milliseconds(100);
+constexpr auto look_again_after = std::chrono::milliseconds(2);  // for the end of a copy
 
 /// Full segments are applied all at once: one sync for all of them.
 constexpr u64 all_of_them = ~u64{0};
@@ -253,12 +254,28 @@ void redo_journal::apply_loop() {
     }
 }
 
+/// False: a copy is under way, and this was a moment's wait for its end. Who has no room on the
+/// disk is told so at once.
+bool redo_journal::shut_gate(std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    const auto shut = gate_.try_shut();
+    if (!shut) fatal(shut.error().to_string().c_str());
+    lock.lock();
+    if (*shut) return true;
+    if (std::exchange(apply_newest_too_, false)) {
+        wants_space_ = false;
+        changed_.notify_all();
+    }
+    changed_.wait_for(lock, look_again_after, [this] { return apply_newest_too_; });
+    return false;
+}
+
 void redo_journal::apply_what_is_due(std::unique_lock<std::mutex>& lock) {
+    if (!shut_gate(lock)) return;
     const bool all = apply_everything_;
     const bool asked = std::exchange(was_asked_, false);
     const bool for_space = std::exchange(apply_newest_too_, false);
     lock.unlock();
-    if (auto ok = gate_.shut(); !ok) fatal(ok.error().to_string().c_str());
     result<u64> applied = 0;
     do {
         applied = core_->apply_some(all_of_them, all || asked || for_space);

@@ -88,6 +88,7 @@ class redo_journal {
     void refuse(std::unique_lock<std::mutex>& lock, const error& why);
     void accept();
     void apply_what_is_due(std::unique_lock<std::mutex>& lock);
+    bool shut_gate(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] bool should_apply() const;
     [[nodiscard]] u64 worthwhile_segments() const noexcept;
     [[nodiscard]] u64 most_segments() const noexcept;

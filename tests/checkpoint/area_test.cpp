@@ -55,9 +55,17 @@ TEST(checkpoint_area, holds_as_many_ranges_as_there_is_room_for) {
         c.failed_count = count;
         EXPECT_TRUE(is_possible(c)) << count;
     }
+    struct {
+        checkpoint_area area;
+        epoch_range behind[2];  // which would do
+    } all{c, {}};
+    for (u32 i = 0; i < 2; ++i) {
+        const u64 next = 3 * (max_failed_ranges + i) + 1;
+        all.behind[i] = {next, next};
+    }
     for (const u32 count : {max_failed_ranges + 1, max_failed_ranges + 2, ~u32{0}}) {
-        c.failed_count = count;
-        EXPECT_FALSE(is_possible(c)) << count;
+        all.area.failed_count = count;
+        EXPECT_FALSE(is_possible(all.area)) << count;
     }
     c.failed_count = max_failed_ranges;
     c.failed[max_failed_ranges - 1].last = 1;

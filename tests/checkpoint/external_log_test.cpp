@@ -315,6 +315,24 @@ TEST_F(an_external_log, grows_by_segments_that_double_up_to_a_limit) {
     EXPECT_EQ(pages, (std::vector<u64>{16, 32, 64}));
 }
 
+TEST_F(an_external_log, takes_what_is_left_of_a_full_region_however_little) {
+    region_options o;
+    o.initial_size = u64{64} << 20;
+    o.max_size = o.initial_size + 2 * layout::page_size;
+    region_ = must(region::open(dir / "small.hf", o));
+    log_.attach(*region_, owner);
+    fill(0, 'a');
+    constexpr u64 in_a_page = layout::page_size / detail::log_entry_stride(max_log_object);
+    for (u64 i = 0; i < 2 * in_a_page; ++i) append(0, max_log_object, 7);
+    std::vector<u64> pages;
+    for (const segment& s : segments()) pages.push_back(s.pages);
+    EXPECT_EQ(pages, (std::vector<u64>{1, 1})) << "it has asked for more at first";
+    const std::array one{log_object{object_at(0), max_log_object}};
+    const auto refused = log_.append(one, 7);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::no_space);
+}
+
 TEST_F(an_external_log, takes_no_segment_that_is_a_heaps) {
     log_writer of_zero;  // the owner of heap segments
     of_zero.attach(*region_, 0);

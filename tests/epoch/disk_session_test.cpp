@@ -2,8 +2,11 @@
 #include "base/clock.hpp"
 #include "captures.hpp"
 #include "epochs.hpp"
+#include "support/effort.hpp"
+#include "sync/spin_lock.hpp"
 
 #include <atomic>
+#include <barrier>
 #include <vector>
 
 namespace hf {
@@ -93,6 +96,61 @@ TEST_F(disk_session, a_promise_that_a_full_disk_breaks_is_somebody_elses) {
         ASSERT_TRUE(one.ends() && other.ends());
         EXPECT_EQ(epochs_->durable_epoch(), ticket);
     }
+}
+
+// The disk becomes full while somebody who has promised to end an epoch lets others gather.
+TEST_F(disk_session, a_promise_under_way_is_broken_by_a_full_disk_and_can_be_given_again) {
+    open_on_disk();
+    u64 ticket = 0;
+    {
+        auto still = std::make_unique<test::held_base>(file);
+        for (int i = 0; i < 2; ++i) {  // more than the journal has room for: it waits for the base
+            epochs_->with_world_stopped(
+                [&](lane&) { dirty().note(bytes(0), megabyte - layout::page_size); });
+            epochs_->end_epoch();
+        }
+        epochs_->end_epoch();
+        ASSERT_FALSE(epochs_->journal()->redo()->is_ready());
+        ticket = write(0, 'a');
+        ASSERT_TRUE(epochs_->accepts_writes());
+        const waiting one([&] {
+            const auto refused = epochs_->wait_durable(ticket);
+            ASSERT_FALSE(refused);
+            EXPECT_EQ(refused.error().code, errc::no_space);
+        });
+        EXPECT_TRUE(one.still());
+        const test::full_disk full;
+        still.reset();
+        EXPECT_TRUE(one.ends());
+        EXPECT_EQ(now(), ticket) << "it could not be captured";
+    }
+    ASSERT_TRUE(comes_true([this] { return epochs_->accepts_writes().has_value(); }));
+    const waiting again([&] { must(epochs_->wait_durable(ticket)); });
+    ASSERT_TRUE(again.ends());
+    EXPECT_EQ(epochs_->durable_epoch(), ticket);
+}
+
+// Who comes in the moment of an announcement finds the epoch durable, or is called.
+TEST_F(disk_session, nobody_sleeps_through_the_announcement_of_an_epoch) {
+    open_on_disk();
+    std::barrier both(2);
+    const u64 rounds = test::scaled(6000);
+    u64 ticket = 0;
+    std::thread waits([&] {
+        for (u64 round = 0; round < rounds; ++round) {
+            both.arrive_and_wait();
+            for (u64 i = 0; i < round % 997; ++i) cpu_relax();
+            must(epochs_->wait_durable(ticket));
+            both.arrive_and_wait();
+        }
+    });
+    for (u64 round = 0; round < rounds; ++round) {
+        ticket = write(0, 'a');
+        epochs_->end_epoch();
+        both.arrive_and_wait();
+        both.arrive_and_wait();
+    }
+    waits.join();
 }
 
 TEST_F(disk_session, who_wants_an_epoch_durable_lets_others_gather_until_the_disk_is_free) {

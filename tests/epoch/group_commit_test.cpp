@@ -1,9 +1,13 @@
 // Who waits for an epoch, who ends it, and that nobody sleeps through it.
 #include "epoch/group_commit.hpp"
 
+#include "support/effort.hpp"
+#include "sync/spin_lock.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -49,6 +53,37 @@ TEST(group_commit, an_epoch_is_durable_before_its_room_is_called) {
     g.call(1);
     EXPECT_NE(g.calls(1), calls);
     EXPECT_EQ(g.calls(2), 0U) << "others sleep on";
+}
+
+// Who comes in the moment of a withdrawal finds the promise free, or is called.
+TEST(group_commit, a_withdrawal_is_seen_by_who_sleeps_no_sooner) {
+    group_commit g;
+    std::barrier both(2);
+    const u64 rounds = test::scaled(20'000);
+    const auto linger = [](u64 n) {
+        for (u64 i = 0; i < n; ++i) cpu_relax();
+    };
+    std::thread gives_up([&] {
+        for (u64 round = 0; round < rounds; ++round) {
+            (void)g.promise(5);
+            both.arrive_and_wait();
+            linger(round % 61);
+            g.withdraw(5);
+            both.arrive_and_wait();
+        }
+    });
+    for (u64 round = 0; round < rounds; ++round) {
+        both.arrive_and_wait();
+        linger(round % 53);
+        for (;;) {
+            const u32 calls = g.calls(5);
+            if (g.promise(5)) break;
+            g.sleep(5, calls);
+        }
+        g.withdraw(5);
+        both.arrive_and_wait();
+    }
+    gives_up.join();
 }
 
 // The waiting loop of an epoch manager, with a disk that refuses now and then; no clock helps out.

@@ -141,6 +141,7 @@ TEST_F(session, nobody_is_inside_while_the_world_is_stopped) {
             EXPECT_EQ(system.epoch, epochs_->current_epoch());
             const u64 seen = rounds.load();
             const auto before = words;
+            system.note_once(bytes(), 1);  // by who has stopped the world: nobody is inside
             for (int wait = 0; wait < 500; ++wait) cpu_relax();
             EXPECT_EQ(rounds.load(), seen);
             EXPECT_EQ(words, before);
@@ -169,7 +170,12 @@ TEST_F(session, whoever_comes_as_the_gate_opens_ends_no_epoch_that_nobody_wanted
     std::vector<std::thread> threads;
     for (int t = 0; t < 3; ++t) {
         threads.emplace_back([&] {
-            for (u64 i = 0; i < each; ++i) epochs_->with_world_stopped([&](lane&) { ++rounds; });
+            for (u64 i = 0; i < each; ++i) {
+                epochs_->with_world_stopped([&](lane&) {
+                    ++rounds;
+                    for (u64 w = 0; w < i % 64; ++w) cpu_relax();  // so that others do come
+                });
+            }
         });
     }
     for (auto& t : threads) t.join();

@@ -1,6 +1,7 @@
 // The threads of a journal on disks that have no room, or fail.
 #include "gated_journal.hpp"
 #include "journal/scan.hpp"
+#include "must.hpp"
 
 #include <gtest/gtest.h>
 
@@ -226,6 +227,22 @@ TEST_F(redo_refusal, a_large_epoch_waits_for_no_copy_that_it_cannot_gain_from) {
     ::close(theirs);
 }
 
+namespace {
+
+/// Takes anything, and has nothing.
+class hollow_disk final : public journal::block_file {
+   public:
+    using block_file::write;
+    result<void> write(u64, std::span<const std::span<const std::byte>>) override { return {}; }
+    result<void> read(u64, std::span<std::byte>) override { return {}; }
+    result<void> sync() override { return {}; }
+    result<void> extend(u64) override { return {}; }
+    result<u64> size() override { return 0; }
+    [[nodiscard]] std::string name() const override { return "hollow"; }
+};
+
+}  // namespace
+
 // A disk that fills up lets the journal become no longer than it is.
 TEST_F(redo_refusal, a_comfortable_epoch_is_a_quarter_of_the_journal_as_it_is) {
     constexpr u64 segment = 4 * journal::page;
@@ -238,9 +255,37 @@ TEST_F(redo_refusal, a_comfortable_epoch_is_a_quarter_of_the_journal_as_it_is) {
     const u64 now = redo->numbers().segments();
     ASSERT_GT(now, 4U);
     EXPECT_EQ(redo->comfortable_lines(), lines_of(now * segment));
+    const auto large = must(journal::redo_journal::start(
+        std::make_unique<hollow_disk>(), std::make_unique<hollow_disk>(), {{7}, 3}, 0,
+        {u64{600} << 20, journal::least_segments, ~u64{0}}));
+    EXPECT_EQ(large->comfortable_lines(), (u64{256} << 20) / line_size);
+}
+
+// It may take long, and the disk may have room before.
+TEST_F(redo_refusal, does_not_wait_for_the_end_of_a_copy) {
+    const int mine = ::memfd_create("journal", MFD_CLOEXEC);
+    const int theirs =
+        ::open(("/proc/self/fd/" + std::to_string(mine)).c_str(), O_RDWR | O_CLOEXEC);
+    start(small, journal::copy_gate(mine));
+    const journal::copy_gate copy(theirs);
+    for (int i = 0; i < 2; ++i) end_large_epoch();
+    idle();
+    ASSERT_GT(redo->numbers().used(), 1U);
+    fill_up();
+    ASSERT_TRUE(copy.hold());
+    end_epoch(lines);
+    wait_until([&] { return redo->refusal().has_value(); });
+    EXPECT_EQ(redo->numbers().applied_epoch(), 0U);
+    g->capacity = ~u64{0};
+    idle();
+    wait_until([&] { return !redo->is_refusing(); });
+    EXPECT_EQ(redo->numbers().records(), 3U);
+    copy.release();
+    EXPECT_TRUE(redo->apply_all());
+    EXPECT_EQ(redo->numbers().applied_epoch(), 3U);
     redo.reset();
-    start({u64{600} << 20, journal::least_segments});
-    EXPECT_EQ(redo->comfortable_lines(), (u64{256} << 20) / line_size);
+    ::close(mine);
+    ::close(theirs);
 }
 
 // What was begun is no segment to keep, where the next record needs all of them.

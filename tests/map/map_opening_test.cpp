@@ -190,7 +190,7 @@ TEST_F(map_opening, failed_epochs_are_kept_until_a_pass_has_visited_everything) 
 }
 
 // No session could begin with more of them than can be remembered.
-TEST_F(map_opening, a_nearly_full_set_of_failed_epochs_is_swept_before_the_session_but_by_inspections) {
+TEST_F(map_opening, a_nearly_full_set_of_failed_epochs_is_swept_first_but_by_inspections) {
     constexpr u32 many = max_failed_ranges / 2;
     {
         engine_options o = by_hand();

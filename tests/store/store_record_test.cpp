@@ -43,8 +43,8 @@ TEST(store_record, has_the_documented_layout) {
 // The bytes lie at the end of what may be read.
 TEST(store_record, is_not_read_beyond_its_bytes) {
     constexpr std::size_t page = 4096;
-    void* const p = ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                           -1, 0);
+    void* const p =
+        ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(p, MAP_FAILED);
     ASSERT_EQ(::mprotect(static_cast<char*>(p) + page, page, PROT_NONE), 0);
     for (std::size_t n = 0; n < record_header_bytes; ++n) {

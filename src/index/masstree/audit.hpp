@@ -177,7 +177,7 @@ void masstree_audit<D>::step() {
 template <any_discipline D>
 void masstree_audit<D>::end_layer() {
     const layer& in = layers_.back();
-    if (!in.gap && !in.first && in.previous_next != 0) {
+    if (!in.gap && in.previous_next != 0) {
         bad(in.previous, "the last leaf of a layer has a right neighbour, at offset " +
                              std::to_string(in.previous_next));
     }

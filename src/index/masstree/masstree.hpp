@@ -101,7 +101,9 @@ class masstree {
         cover_region();
     }
     /// Memory of the hints; 0: none are kept.
-    [[nodiscard]] u64 hint_bytes() const noexcept { return hints_ != nullptr ? hints_->bytes() : 0; }
+    [[nodiscard]] u64 hint_bytes() const noexcept {
+        return hints_ != nullptr ? hints_->bytes() : 0;
+    }
     /// Starts loading where the hint for a key would be: to be called as early as the key is known.
     void prefetch_hint(std::string_view key) const noexcept {
         if (hints_ != nullptr) hints_->prefetch(masstree_detail::slice_of(key));

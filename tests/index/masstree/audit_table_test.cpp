@@ -186,6 +186,36 @@ TEST_F(small_tree, a_gap_makes_no_links_wrong) {
     }
 }
 
+/// One of three leaves, in the middle.
+TEST(wide_tree, has_no_wrong_link_beside_a_gap) {
+    scratch_file file;
+    test_engine<incll_discipline> e(file.path(), by_hand());
+    for (unsigned i = 10; i < 50; ++i) e.put("key " + std::to_string(i), "value");
+    e.epochs().end_epoch();
+    auto& root = *object_at<interior>(e.tree().base(), e.tree().root());
+    ASSERT_GE(load(root.count), 2U);
+    store(root.children[1], load(root.children[1]) + 16);
+    const std::string found = audit(e.machine()).to_string();
+    EXPECT_NE(found.find("is not that of a node"), std::string::npos) << found;
+    EXPECT_EQ(found.find("neighbour"), std::string::npos) << found;
+}
+
+TEST(wide_layer, has_empty_leaves_and_is_not_empty_itself) {
+    scratch_file file;
+    test_engine<incll_discipline> e(file.path(), by_hand());
+    for (unsigned i = 10; i < 30; ++i) e.put("layered " + std::to_string(i), "value");
+    e.epochs().end_epoch();
+    const auto& top = *object_at<small_leaf>(e.tree().base(), e.tree().root());
+    const u64 below = value_word::offset(
+        load(top.values[masstree_detail::leaf_permutation(load(top.order)).slot(0)]));
+    const auto& root = *object_at<interior>(e.tree().base(), below);
+    auto& leaf = *object_at<small_leaf>(e.tree().base(), load(root.children[1]));
+    store(leaf.order, load(leaf.order) & ~u64{15});
+    const audit_report report = audit(e.machine());
+    EXPECT_EQ(report.tree.empty_leaves, 1U);
+    EXPECT_EQ(report.tree.empty_layers, 0U);
+}
+
 TEST_F(small_tree, keys_of_a_leaf_ascend_inside_of_its_range) {
     for (small_leaf* n : {&left(), &right()}) {
         const unsigned last = size(*n) - 1;
@@ -317,11 +347,12 @@ TEST(audited_tail, begins_with_the_slices_above_and_goes_on) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     const std::string longest(max_key_size, 'x');
+    const std::string eight = "8 bytes.";
     const std::string key = "slice 00slice 11 and on";
     e.put(key, "v");
     e.put("slice 00slice 11", "v");
     e.put("slice 00slice 22 and on", "v");
-    e.put(longest, "v");
+    e.put(longest, eight);
     e.epochs().end_epoch();
     EXPECT_TRUE(audit(e.machine()).ok()) << audit(e.machine()).to_string();
     u64 found = 0;
@@ -340,6 +371,18 @@ TEST(audited_tail, begins_with_the_slices_above_and_goes_on) {
         EXPECT_EQ(is_told(), i < 8) << i;
         r.bytes()[1 + i] ^= 1;
     }
+    u64 at_longest = 0;
+    {
+        operation op(e.checkpoint());
+        at_longest = e.tree().find(op, longest);
+    }
+    auto& l = *object_at<record_head>(e.tree().base(), at_longest);
+    l.value_size = 0;
+    l.tail_size += static_cast<u16>(eight.size());
+    EXPECT_TRUE(is_told()) << "no key is so long";
+    l.tail_size -= static_cast<u16>(eight.size());
+    l.value_size = static_cast<u32>(eight.size());
+    EXPECT_FALSE(is_told());
     const u16 whole = r.tail_size;
     r.tail_size = 9;
     EXPECT_FALSE(is_told()) << "one byte goes on";

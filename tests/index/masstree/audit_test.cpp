@@ -138,6 +138,24 @@ TEST(audit, counts_what_there_is) {
     EXPECT_EQ(report.heap.extent_pages_handed_out, 4U);
 }
 
+TEST(audit, tells_how_far_it_is_now_and_then_and_at_the_end) {
+    scratch_file file;
+    test_engine<incll_discipline> e(file.path(), by_hand());
+    for (int i = 0; i < 10'000; ++i) e.put("key " + std::to_string(i), "12345");
+    std::vector<std::pair<u64, u64>> told;
+    const audit_report report =
+        audit<incll_discipline>(e.machine().file(), e.machine().checkpoint(), e.tree().root(), 0,
+                                [&](u64 done, u64 total) { told.emplace_back(done, total); });
+    const u64 all = report.tree.records + report.tree.leaves + report.tree.interiors;
+    const std::vector<u64> when{4096, 8192, all};
+    ASSERT_EQ(told.size(), when.size());
+    for (std::size_t i = 0; i < when.size(); ++i) {
+        EXPECT_EQ(told[i].first, when[i]);
+        EXPECT_GE(told[i].second, told[i].first);
+    }
+    EXPECT_TRUE(audit(e.machine()).ok()) << "nobody wants to be told";
+}
+
 TEST(audit, of_a_fresh_region_finds_nothing) {
     scratch_file file;
     region_options options;
