@@ -196,9 +196,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
                 done = insert(op, *n, root, path,
                               {key.slice(), key.length_class(),
                                masstree_detail::value_word::of_record(d.record)});
-            }
-            if (d.what == decision::action::store && done && !p.full()) {
-                leave_hint(key, *n, d.record);
+                if (done && !p.full()) leave_hint(key, *n, d.record);
             }
             // A split has unlocked n itself.
             if (d.what != decision::action::store || !done || !p.full()) n->version.unlock();

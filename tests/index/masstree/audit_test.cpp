@@ -183,6 +183,30 @@ TEST(audit, of_a_region_that_lost_its_root_says_so) {
     EXPECT_EQ(looked.refusal()->code, errc::corrupt);
 }
 
+TEST(audit, of_a_root_of_another_type_or_format_says_that_it_is_none_of_its_trees) {
+    scratch_file file;
+    {
+        test_engine<incll_discipline> e(file.path(), by_hand());
+    }
+    const auto refusal = [&] {
+        const inspection looked = inspection::open(file.path(), tree_root);
+        return looked.refusal() ? std::optional(looked.refusal()->code) : std::nullopt;
+    };
+    ASSERT_EQ(refusal(), std::nullopt);
+    for (const std::size_t field : {offsetof(layout::root, type), offsetof(layout::root, format)}) {
+        std::fstream bytes(file.path(), std::ios::binary | std::ios::in | std::ios::out);
+        const auto at = static_cast<std::streamoff>(offsetof(layout::header, roots) + field);
+        bytes.seekg(at);
+        const auto before = static_cast<char>(bytes.get());
+        bytes.seekp(at);
+        bytes.put(static_cast<char>(before ^ 1)).flush();
+        EXPECT_EQ(refusal(), errc::incompatible) << "field at " << field;
+        bytes.seekp(at);
+        bytes.put(before).flush();
+        EXPECT_EQ(refusal(), std::nullopt);
+    }
+}
+
 // ------------------------------------------------------------------------------ damage, one by one
 
 /// A tree with several layers and interior nodes, whose bytes a test can reach.

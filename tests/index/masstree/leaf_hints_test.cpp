@@ -42,6 +42,35 @@ TEST(leaf_hints, a_noted_hint_is_found_with_the_line_of_its_record) {
     EXPECT_EQ(h.find(2).leaf, 0U);
 }
 
+TEST(leaf_hints, an_empty_table_has_none_for_any_slice) {
+    const auto h = leaf_hints::make(budget);
+    for (u64 slice = 0; slice < 50'000; ++slice) {
+        ASSERT_EQ(h->find(slice * 0x9e3779b97f4a7c15U).leaf, 0U) << slice;
+    }
+}
+
+TEST(leaf_hints, have_their_memory_told) {
+    const auto h = leaf_hints::make(budget);
+    EXPECT_EQ(h->bytes(), h->buckets() * line_size);
+    h->cover(u64{1} << 40);
+    EXPECT_EQ(h->bytes(), budget);
+}
+
+TEST(tree_hints, may_be_asked_for_whether_any_are_kept_or_not) {
+    for (const u64 memory : {u64{0}, budget}) {
+        scratch_file file;
+        engine_options o = by_hand();
+        o.hint_memory = memory;
+        test_engine<incll_discipline> e(file.path(), o);
+        e.put("key", "value");
+        EXPECT_EQ(e.get("key"), "value");
+        EXPECT_EQ(e.tree().hint_bytes() != 0, memory != 0);
+        operation op(e.checkpoint());
+        e.tree().prefetch_hint("key");
+        e.tree().prefetch_hinted(op, "key");
+    }
+}
+
 TEST(leaf_hints, the_latest_hint_for_a_slice_counts) {
     const auto made_h = leaf_hints::make(budget);
     leaf_hints& h = *made_h;
