@@ -64,9 +64,7 @@ void connection::drive() {
     }
 }
 
-void connection::note_carried() {
-    carried_fresh_ = session_.blocked() || session_.paused();
-}
+void connection::note_carried() { carried_fresh_ = session_.blocked() || session_.paused(); }
 
 void connection::feed() {
     const std::size_t taken = session_.consume(carried_);
