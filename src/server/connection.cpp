@@ -3,8 +3,10 @@
 #include <asio/buffer.hpp>
 #include <asio/post.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <span>
 
 namespace hf::detail {
 namespace {
@@ -35,15 +37,16 @@ void connection::begin() {
 }
 
 void connection::drive() {
+    auto& answers = session_.answers();
     for (int round = 0; !closed_; ++round) {
+        answers.release(owner_.context_.records.durable_epoch());
         if (!write()) {
             return;
         }
-        const auto& answers = session_.answers();
         if (answers.awaited() != 0) {
             owner_.wait_for(shared_from_this(), answers.awaited());
         }
-        const bool over = session_.finished() || (ended_ && !carried_fresh_);
+        const bool over = session_.finished() || ended_;
         if (over && answers.size() == 0) {
             return close();
         }
@@ -61,9 +64,7 @@ void connection::drive() {
     }
 }
 
-void connection::note_carried() {
-    carried_fresh_ = (session_.blocked() || session_.paused()) && !carried_.empty();
-}
+void connection::note_carried() { carried_fresh_ = session_.blocked() || session_.paused(); }
 
 void connection::feed() {
     const std::size_t taken = session_.consume(carried_);
@@ -103,9 +104,8 @@ bool connection::write() {
         std::array<std::string_view, pieces_a_write> pieces;
         const std::size_t count = answers.gather(pieces);
         std::array<asio::const_buffer, pieces_a_write> buffers;
-        for (std::size_t i = 0; i < count; ++i) {
-            buffers[i] = asio::buffer(pieces[i].data(), pieces[i].size());
-        }
+        std::ranges::transform(std::span(pieces).first(count), buffers.begin(),
+                               [](std::string_view one) { return asio::buffer(one); });
         asio::error_code status;
         const std::size_t size = socket_.write_some(buffers, status);
         if (would_block(status)) {
@@ -123,47 +123,42 @@ bool connection::write() {
 }
 
 void connection::wait_readable() {
-    if (waiting_readable_ || closed_) {
+    if (waiting_readable_) {
         return;
     }
     waiting_readable_ = true;
-    socket_.async_wait(
-        asio::socket_base::wait_read, [self = shared_from_this()](asio::error_code status) {
-            self->waiting_readable_ = false;
-            if (status || self->closed_) {
-                return self->close();
-            }
-            if (!self->ended_ && !self->session_.finished() && !self->session_.blocked()) {
-                self->read();
-            }
-            self->drive();
-        });
+    socket_.async_wait(asio::socket_base::wait_read,
+                       [self = shared_from_this()](asio::error_code status) {
+                           self->waiting_readable_ = false;
+                           if (status) {
+                               return self->close();
+                           }
+                           if (!self->ended_) {
+                               self->read();
+                           }
+                           self->drive();
+                       });
 }
 
 void connection::wait_writable() {
-    if (waiting_writable_ || closed_) {
-        return;
-    }
     waiting_writable_ = true;
     socket_.async_wait(asio::socket_base::wait_write,
                        [self = shared_from_this()](asio::error_code status) {
                            self->waiting_writable_ = false;
-                           if (status || self->closed_) {
+                           if (status) {
                                return self->close();
                            }
                            self->drive();
                        });
 }
 
-void connection::release(ticket durable) {
+void connection::release() {
     in_waiting_list_ = false;
-    session_.answers().release(durable);
     drive();
 }
 
 void connection::finish() {
     ended_ = true;
-    carried_fresh_ = false;
     drive();
 }
 
@@ -172,6 +167,7 @@ void connection::close() {
         return;
     }
     closed_ = true;
+    ended_ = true;
     asio::error_code ignored;
     socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
     socket_.close(ignored);

@@ -15,6 +15,9 @@
 // I2  A session that has finished is closed when the last answer is sent.
 // I3  `shared_from_this` is held by each wait under way, so a handler never meets a dead
 // connection.
+// I4  While input is waited for, nothing of the carried input is fresh, and the session is neither
+// finished nor blocked: only input makes it so. So there is something fresh only before input ends.
+// I5  At most one wait for input, and one for room in the socket, is under way.
 //
 // Concurrency. Its worker's thread alone.
 #pragma once
@@ -35,8 +38,8 @@ class connection : public std::enable_shared_from_this<connection> {
         : owner_(owner), socket_(std::move(socket)), session_(owner.context()) {}
 
     void begin();
-    /// What waited for tickets up to `durable` may be sent.
-    void release(ticket durable);
+    /// Further epochs are durable: answers that waited for them may be sent.
+    void release();
     /// No more input; closes when everything is sent.
     void finish();
     void close();
@@ -57,7 +60,7 @@ class connection : public std::enable_shared_from_this<connection> {
     asio::ip::tcp::socket socket_;
     session session_;
     std::string carried_;
-    bool carried_fresh_ = false;  ///< the session may take some of it
+    bool carried_fresh_ = false;  ///< the session may go on with it, if there is any
     bool ended_ = false;          ///< no more input will be read
     bool waiting_readable_ = false;
     bool waiting_writable_ = false;

@@ -2,6 +2,7 @@
 
 #include "base/thread_name.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -22,10 +23,7 @@ durability_waiter::durability_waiter(store& records, on_durable durable, on_fail
 void durability_waiter::want(ticket t) {
     {
         const std::lock_guard lock(mutex_);
-        if (t <= wanted_) {
-            return;
-        }
-        wanted_ = t;
+        wanted_ = std::max(wanted_, t);
     }
     changed_.notify_one();
 }
@@ -53,19 +51,16 @@ void durability_waiter::run() {
             }
             newest = wanted_;
         }
-        if (const auto waited = records_.wait_durable(newest); !waited) {
+        if (const auto waited = records_.wait_durable(newest)) {
+            reported = newest;
+            durable_(newest);
+        } else if (waited.error().code == errc::no_space) {
             // A full disk may get room again: the answers wait, as does the data.
             std::unique_lock lock(mutex_);
-            if (waited.error().code == errc::no_space) {
-                changed_.wait_for(lock, retry_after, [&] { return stopping_; });
-                continue;
-            }
-            lock.unlock();
-            failed_(waited.error());
-            return;
+            changed_.wait_for(lock, retry_after, [&] { return stopping_; });
+        } else {
+            return failed_(waited.error());
         }
-        reported = newest;
-        durable_(newest);
     }
 }
 

@@ -142,7 +142,7 @@ request parse_remove(const words& w) noexcept {
         // Once there was a time to wait for; a zero is still accepted in its place.
         const bool zero = w.at[2] == "0";
         r.quiet = w.silenced();
-        if (!(w.count == 3 && (zero || r.quiet)) && !(w.count == 4 && zero && r.quiet)) {
+        if (w.count == 3 ? !zero && !r.quiet : !zero || !r.quiet) {
             return refuse("CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]",
                           r.quiet);
         }
@@ -245,7 +245,7 @@ std::string_view take_word(std::string_view& words) noexcept {
 }
 
 request parse_request(std::string_view line) noexcept {
-    if (!line.empty() && line.back() == '\r') {
+    if (line.ends_with('\r')) {
         line.remove_suffix(1);
     }
     line = line.substr(0, line.find('\0'));

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -77,7 +78,7 @@ result<tcp::acceptor> listener(asio::io_context& loop, const server_options& opt
 }  // namespace
 
 struct server::impl {
-    impl(store& r, server_options o) : records(r), options(std::move(o)) {}
+    impl(store& r, server_options o);
     ~impl();
 
     result<void> listen();
@@ -114,21 +115,25 @@ struct server::impl {
     std::mutex wait_mutex;
 };
 
-server::impl::~impl() {
-    stop();
-    wait();
-}
-
-result<void> server::impl::listen() {
-    for (unsigned i = 0; i < options.threads; ++i) {
-        workers.push_back(std::make_unique<detail::worker>(records, shared));
-        auto& context = workers.back()->context();
+server::impl::impl(store& r, server_options o)
+    : records(r), options(std::move(o)), workers(options.threads) {
+    for (auto& one : workers) {
+        one = std::make_unique<detail::worker>(records, shared);
+        auto& context = one->context();
         context.max_item_size = options.max_item_size;
         context.output_bound = options.max_pending_output;
         context.ack_durable = options.ack == ack_mode::durable;
         context.version = detail::memcached_version;
         context.stats = [this](std::string_view argument) { return stats(argument); };
     }
+}
+
+server::impl::~impl() {
+    stop();
+    wait();
+}
+
+result<void> server::impl::listen() {
     auto& loop = workers.front()->loop();
     auto listening = listener(loop, options);
     if (!listening) {
@@ -150,9 +155,9 @@ void server::impl::run() {
     if (options.ack == ack_mode::durable) {
         waiter = std::make_unique<detail::durability_waiter>(
             records,
-            [this](ticket durable) {
+            [this](ticket) {
                 for (const auto& one : workers) {
-                    one->release(durable);
+                    one->release();
                 }
             },
             [this](const error& e) { fail(e); });
@@ -183,17 +188,16 @@ void server::impl::accept() {
                                }
                                if (!status) {
                                    accepted(std::move(socket), to);
-                               } else if (status != asio::error::connection_aborted) {
-                                   // No descriptor or no memory: it would fail again at once.
-                                   rest->expires_after(accept_rest);
-                                   rest->async_wait([this](asio::error_code stopped) {
-                                       if (!stopped && acceptor->is_open()) {
-                                           accept();
-                                       }
-                                   });
-                                   return;
+                                   return accept();
                                }
-                               accept();
+                               // No descriptor or no memory: it would fail again at once.
+                               // Of clients that have gone by now asio does not tell.
+                               rest->expires_after(accept_rest);
+                               rest->async_wait([this](asio::error_code stopped) {
+                                   if (!stopped) {
+                                       accept();
+                                   }
+                               });
                            });
 }
 
@@ -238,9 +242,8 @@ void server::impl::purge(std::size_t left) {
 }
 
 void server::impl::stop() {
-    if (!workers.empty() && !stopping.exchange(true)) {
-        end_accepting([](detail::worker& one) { one.shut_down(); });
-    }
+    stopping = true;
+    end_accepting([](detail::worker& one) { one.shut_down(); });
 }
 
 void server::impl::fail(const error& e) {
@@ -302,9 +305,7 @@ std::optional<std::string> server::impl::stats(std::string_view argument) {
     if (!argument.empty()) {
         return std::nullopt;
     }
-    for (std::size_t i = 0; i < sum.size(); ++i) {
-        sum[i] -= baseline[i];
-    }
+    std::ranges::transform(sum, baseline, sum.begin(), std::minus());
     const detail::server_facts facts{records.now(),
                                      started_ns,
                                      shared.open_connections.load(std::memory_order_relaxed),

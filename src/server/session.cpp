@@ -217,7 +217,7 @@ bool session::get_one(std::string_view key) {
         hit = touched->what == outcome::touched;
         shared_.count.add(tally::cmd_touch);
         shared_.count.add(hit ? tally::touch_hits : tally::touch_misses);
-        if (shared_.ack_durable && touched->written_in > shared_.records.durable_epoch()) {
+        if (shared_.ack_durable) {
             answers_.hold(touched->written_in);
         }
     } else {
@@ -324,7 +324,7 @@ void session::answer_write(ticket written_in, std::string_view text) {
     if (quiet_) {
         return;
     }
-    if (shared_.ack_durable && written_in > shared_.records.durable_epoch()) {
+    if (shared_.ack_durable) {
         answers_.hold(written_in);
     }
     answer(text);
@@ -346,11 +346,8 @@ void session::answer_error(const error& e) {
 }
 
 u64 session::expiry_of(std::int64_t exptime) const {
-    if (exptime == 0) {
-        return 0;
-    }
-    if (exptime < 0) {
-        return 1;  // long ago
+    if (exptime <= 0) {
+        return exptime == 0 ? 0 : 1;  // never, or long ago
     }
     const auto seconds = static_cast<u64>(exptime);
     return exptime > longest_relative_exptime ? seconds : shared_.records.now() + seconds;

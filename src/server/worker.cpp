@@ -45,10 +45,10 @@ void worker::adopt(asio::ip::tcp::socket socket) {
     });
 }
 
-void worker::release(ticket durable) {
-    asio::post(loop_, [this, durable] {
+void worker::release() {
+    asio::post(loop_, [this] {
         for (const auto& one : std::exchange(waiting_, {})) {
-            one->release(durable);
+            one->release();
         }
     });
 }

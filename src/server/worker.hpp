@@ -40,8 +40,8 @@ class worker {
 
     /// Takes a connection over. Counted in open_connections by the caller.
     void adopt(asio::ip::tcp::socket socket);
-    /// What waited for tickets up to `durable` may be sent.
-    void release(ticket durable);
+    /// Further epochs are durable: answers that waited for them may be sent.
+    void release();
     /// Ends reading; the loop ends once everything is sent, or after a grace time.
     void shut_down();
     /// Ends at once, without sending anything more.

@@ -26,15 +26,15 @@ namespace hf::test {
 class client {
    public:
     explicit client(std::uint16_t port, int receive_buffer = 0) {
-        socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (receive_buffer != 0) {
-            ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-        }
-        const timeval limit{60, 0};
-        ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-        ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-        const int on = 1;
-        ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        make(receive_buffer);
+        connect(port);
+    }
+    client() { make(0); }  ///< not connected yet
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
+    ~client() { ::close(socket_); }
+
+    void connect(std::uint16_t port) {
         sockaddr_in address{};
         address.sin_family = AF_INET;
         address.sin_port = htons(port);
@@ -42,11 +42,10 @@ class client {
         connected_ =
             ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     }
-    client(const client&) = delete;
-    client& operator=(const client&) = delete;
-    ~client() { ::close(socket_); }
 
     [[nodiscard]] bool connected() const { return connected_; }
+    /// The errno of the last read; 0: it brought something, or the stream's end.
+    [[nodiscard]] int trouble() const { return trouble_; }
 
     /// False: the other side has closed.
     bool send(std::string_view bytes) {
@@ -112,16 +111,29 @@ class client {
     }
 
    private:
+    void make(int receive_buffer) {
+        socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (receive_buffer != 0) {
+            ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+        }
+        const timeval limit{60, 0};
+        ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+        ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+        const int on = 1;
+        ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
     bool read_some(std::string& got, std::size_t most) {
         const std::size_t before = got.size();
         got.resize(before + std::min<std::size_t>(most, 65536));
         const auto read = ::recv(socket_, got.data() + before, got.size() - before, 0);
-        EXPECT_FALSE(read < 0 && errno == EAGAIN) << "no answer for a minute";
+        trouble_ = read < 0 ? errno : 0;
+        EXPECT_NE(trouble_, EAGAIN) << "no answer for a minute";
         got.resize(before + (read > 0 ? static_cast<std::size_t>(read) : 0));
         return read > 0;
     }
 
     int socket_ = -1;
+    int trouble_ = 0;
     bool connected_ = false;
 };
 

@@ -1,0 +1,131 @@
+// What a server does besides answering: dealing connections out, resting, purging, and stopping in
+// the midst of that.
+#include "server/client.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hf::test {
+namespace {
+
+/// While it lives, this process cannot open anything.
+class no_descriptors {
+   public:
+    no_descriptors() {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        rlimit none = before_;
+        none.rlim_cur = 0;
+        ::setrlimit(RLIMIT_NOFILE, &none);
+    }
+    no_descriptors(const no_descriptors&) = delete;
+    no_descriptors& operator=(const no_descriptors&) = delete;
+    ~no_descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+   private:
+    rlimit before_{};
+};
+
+/// Puts `count` records that expire in a second, and waits until most of them are gone.
+void expect_purge_of(temporary_store& s, std::size_t count) {
+    const std::string data(1000, 'x');
+    for (std::size_t i = 0; i < count; ++i) {
+        must(s->set(std::to_string(i), data, {0, s.now() + 1}));
+    }
+    must(s->sync());
+    const auto before = s->stats().allocated_bytes;
+    s.advance(1);
+    while (s->stats().allocated_bytes + count / 2 * data.size() > before) {
+        std::this_thread::yield();
+    }
+}
+
+TEST(server_life, deals_connections_out_in_turn) {
+    temporary_store place;
+    std::mutex mutex;
+    std::thread::id last;
+    store records = must(store::over(place.as_map(), [&] {
+        const std::lock_guard lock(mutex);
+        last = std::this_thread::get_id();
+        return std::uint64_t{1'700'000'000};
+    }));
+    server_options options;
+    options.port = 0;
+    options.threads = 3;
+    options.purge_rate = 0;
+    const auto server = must(server::start(records, options));
+    std::vector<std::unique_ptr<client>> clients;
+    std::vector<std::thread::id> threads;
+    for (int i = 0; i < 6; ++i) {
+        clients.push_back(std::make_unique<client>(server->port()));
+        EXPECT_EQ(clients.back()->line("touch k 10\r\n"), "NOT_FOUND\r\n");
+        const std::lock_guard lock(mutex);
+        threads.push_back(last);
+    }
+    EXPECT_TRUE(std::equal(threads.begin(), threads.begin() + 3, threads.begin() + 3));
+    std::sort(threads.begin(), threads.end());
+    threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
+    EXPECT_EQ(threads.size(), 3U);
+}
+
+TEST(server_life, accepts_again_when_there_are_descriptors_again) {
+    server_options options;
+    options.threads = 1;
+    running_server s(options);
+    client a(s.port());
+    EXPECT_EQ(a.line("mn\r\n"), "MN\r\n");
+    client b;
+    {
+        const no_descriptors none;
+        b.connect(s.port());
+        // The loop has looked at the sockets twice: it has tried to accept.
+        EXPECT_EQ(a.line("mn\r\n"), "MN\r\n");
+        EXPECT_EQ(a.line("mn\r\n"), "MN\r\n");
+    }
+    EXPECT_EQ(b.line("mn\r\n"), "MN\r\n");
+}
+
+TEST(server_life, looks_for_expired_records_again_and_again) {
+    temporary_store store;
+    server_options options;
+    options.port = 0;
+    options.purge_rate = 100;  // less than is looked at in one go
+    const auto server = must(server::start(*store, options));
+    expect_purge_of(store, 20);
+    expect_purge_of(store, 20);
+}
+
+TEST(server_life, stops_in_the_midst_of_a_purge) {
+    temporary_store store;
+    server_options options;
+    options.port = 0;
+    options.purge_rate = std::size_t{1} << 40;  // a second's share takes days
+    const auto server = must(server::start(*store, options));
+    expect_purge_of(store, 20);
+    server->stop();
+    server->wait();
+}
+
+TEST(server_life, stops_without_waiting_for_anything) {
+    using clock = std::chrono::steady_clock;
+    auto shortest = clock::duration::max();
+    for (int i = 0; i < 20; ++i) {
+        running_server s;
+        const auto begin = clock::now();
+        s.server->stop();
+        s.server->wait();
+        shortest = std::min(shortest, clock::now() - begin);
+    }
+    // As long as it rests when accepting fails: a machine is not as slow as that twenty times.
+    EXPECT_LT(shortest, std::chrono::milliseconds(50));
+}
+
+}  // namespace
+}  // namespace hf::test
