@@ -26,10 +26,10 @@ inline const int mutant_number = mutant_of_environment();
 [[nodiscard]] inline unsigned char* reached_of_environment() noexcept {
     const char* path = std::getenv("HF_MUTANTS_REACHED");
     const int fd = path == nullptr ? -1 : ::open(path, O_RDWR | O_CLOEXEC);
-    struct stat of {};
+    struct stat of{};
     if (fd < 0 || ::fstat(fd, &of) != 0) return nullptr;
-    void* p = ::mmap(nullptr, static_cast<size_t>(of.st_size), PROT_READ | PROT_WRITE, MAP_SHARED,
-                     fd, 0);
+    void* p =
+        ::mmap(nullptr, static_cast<size_t>(of.st_size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     ::close(fd);
     return p == MAP_FAILED ? nullptr : static_cast<unsigned char*>(p);
 }

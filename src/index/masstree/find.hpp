@@ -28,7 +28,7 @@ inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version,
             const u64 child_offset = load(in->children[in->child_index(slice)]);
             if (!in->version.changed(v)) [[likely]] {
                 node* child = at<node>(child_offset);
-                masstree_detail::prefetch_node(child);
+                interior::prefetch(child);
                 const u64 child_version = stable(child);
                 if (!in->version.changed(v)) [[likely]] {
                     if (path != nullptr) path->push(in);

@@ -54,6 +54,12 @@ struct node {
     version_word version;
 };
 
+/// Starts loading all five lines of a node.
+inline void prefetch_node(const void* n) noexcept {
+    const auto* first = static_cast<const char*>(n) - 16;
+    for (unsigned l = 0; l < node_block / line_size; ++l) __builtin_prefetch(first + l * line_size);
+}
+
 struct interior : node {
     static constexpr unsigned width = 15;
     word log_epoch;  ///< a discipline's: when the node was last logged externally, or made
@@ -72,6 +78,8 @@ struct interior : node {
         }
         return i;
     }
+    /// What a way down does with a child before it looks at it.
+    static void prefetch(const node* child) noexcept { prefetch_node(child); }
     /// A reader may see any count; the children beyond are not to be read.
     [[nodiscard]] unsigned key_count() const noexcept {
         return static_cast<unsigned>(load(count)) & 15;
@@ -84,12 +92,6 @@ static_assert(sizeof(interior) <= node_payload);
 }
 [[nodiscard]] inline u64 with_length_class(u64 lengths, unsigned slot, unsigned c) noexcept {
     return (lengths & ~(u64{15} << (4 * slot))) | static_cast<u64>(c) << (4 * slot);
-}
-
-/// Starts loading all five lines of a node.
-inline void prefetch_node(const void* n) noexcept {
-    const auto* first = static_cast<const char*>(n) - 16;
-    for (unsigned l = 0; l < node_block / line_size; ++l) __builtin_prefetch(first + l * line_size);
 }
 
 }  // namespace hf::masstree_detail

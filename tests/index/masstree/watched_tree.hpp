@@ -1,7 +1,7 @@
 // watched_tree.hpp: a transient tree that stops at each step of an operation: at every way from an
-// interior node to a child, at every leaf that it comes to or leaves, at every value that it loads.
-// There a test changes the tree, in the same thread. So "this happens between those two loads" is
-// no matter of luck.
+// interior node to a child and before that is looked at, at every leaf that it comes to or leaves,
+// at every value that it loads. There a test changes the tree, in the same thread. So "this happens
+// between those two loads" is no matter of luck.
 #pragma once
 
 #include "index/masstree/tree_fixture.hpp"
@@ -55,6 +55,7 @@ struct watched_leaf : masstree_detail::node {
 };
 
 struct watched_interior : masstree_detail::interior {
+    static constexpr unsigned width = 4;  // so that there are many, and of several heights
     static constexpr u64 nowhere = u64{1} << 62;
     [[nodiscard]] unsigned child_index(u64 slice) const {
         const unsigned i = masstree_detail::interior::child_index(slice);
@@ -64,6 +65,7 @@ struct watched_interior : masstree_detail::interior {
         masstree_detail::store(const_cast<watched_interior*>(this)->children[width], nowhere);
         return width;
     }
+    static void prefetch(const masstree_detail::node* /*child*/) { steps::come(); }
 };
 
 class watched_adapter {
