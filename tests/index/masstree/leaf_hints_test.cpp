@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,22 @@ TEST(tree_hints, may_be_asked_for_whether_any_are_kept_or_not) {
         e.tree().prefetch_hint("key");
         e.tree().prefetch_hinted(op, "key");
     }
+}
+
+/// At offset 0, which means that there is no hint, lies the region's header.
+TEST(tree_hints, that_are_none_lead_nowhere) {
+    scratch_file file;
+    engine_options o = by_hand();
+    o.hint_memory = budget;
+    test_engine<incll_discipline> e(file.path(), o);
+    std::vector<std::byte> before(sizeof(layout::superblock));
+    std::memcpy(before.data(), e.tree().base(), before.size());
+    for (int i = 0; i < 200; ++i) {
+        EXPECT_EQ(e.get(std::to_string(i)), std::nullopt);
+        e.put(std::to_string(i), "value");
+        e.remove(std::to_string(i));
+    }
+    EXPECT_EQ(std::memcmp(before.data(), e.tree().base(), before.size()), 0);
 }
 
 TEST(leaf_hints, the_latest_hint_for_a_slice_counts) {

@@ -6,8 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 namespace hf::test {
 namespace {
@@ -196,6 +200,66 @@ TEST_F(logged_leaf, finds_each_slots_old_value_wherever_its_log_lies) {
                 ASSERT_EQ(load(n.node_epoch), e + 1);
             }
         }
+    }
+}
+
+/// What a block's last owner has left in it must not be taken for logs of the leaf that it becomes.
+TEST(new_leaf, of_blocks_that_were_leaves_has_none_of_their_logs) {
+    scratch_file file;
+    test_engine<incll_discipline> e(file.path(), by_hand());
+    auto& memory = e.machine().memory();
+    const auto leaf_at = [&](u64 offset) -> durable_leaf& {
+        return *object_at<durable_leaf>(e.tree().base(), offset);
+    };
+    std::vector<u64> blocks;
+    {
+        operation op(e.checkpoint());
+        for (int i = 0; i < 40; ++i) {
+            blocks.push_back(must(memory.allocate(op, node_payload)));
+            durable_leaf& n = leaf_at(blocks.back());
+            store(n.order, leaf_permutation::sorted(durable_leaf::width).word());
+            for (unsigned s = 0; s < durable_leaf::width; ++s) {
+                store(n.values[s], log_word::make(1, s % slots_per_line, 16));
+            }
+        }
+        for (const u64 b : blocks) memory.deallocate(op, b, node_payload);
+    }
+    e.epochs().end_epoch();
+    for (unsigned i = 10; i < 90; ++i) e.put("key " + std::to_string(i), "value");
+    const auto& root = *object_at<interior>(e.tree().base(), e.tree().root());
+    unsigned again = 0;
+    for (u64 i = 0; i <= load(root.count); ++i) {
+        const u64 offset = load(root.children[i]);
+        again += static_cast<unsigned>(std::count(blocks.begin(), blocks.end(), offset));
+        const durable_leaf& n = leaf_at(offset);
+        const unsigned used = leaf_permutation(load(n.order)).used();
+        for (unsigned s = 0; s < durable_leaf::width; ++s) {
+            EXPECT_FALSE((used >> s & 1) == 0 && log_word::is_log(load(n.values[s]))) << s;
+        }
+    }
+    EXPECT_GT(again, 2U) << "blocks are used again";
+}
+
+/// Whatever changes the tree tells the clock that there is an epoch to end.
+TEST(updates, become_durable_by_the_clock_alone) {
+    scratch_file file;
+    engine_options o = by_hand();
+    o.epochs.epoch = std::chrono::milliseconds(1);
+    test_engine<incll_discipline> e(file.path(), o);
+    const auto becomes_durable = [&](auto&& change) {
+        const u64 epoch = e.epochs().current_epoch();
+        change();
+        for (int tries = 0; tries < 5000; ++tries) {
+            if (e.epochs().durable_epoch() >= epoch) return true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        return false;
+    };
+    for (int i = 0; i < 20; ++i) {
+        const std::string key = std::to_string(i);
+        ASSERT_TRUE(becomes_durable([&] { e.put(key, "1"); })) << "new, " << i;
+        ASSERT_TRUE(becomes_durable([&] { e.put(key, "2"); })) << "replaced, " << i;
+        ASSERT_TRUE(i % 2 == 0 || becomes_durable([&] { e.remove(key); })) << "gone, " << i;
     }
 }
 
