@@ -255,10 +255,16 @@ void redo_journal::apply_loop() {
 }
 
 /// False: a copy is under way, and this was a moment's wait for its end. Who has no room on the
-/// disk is told so at once.
+/// disk is told so at once; when all is to be applied, nobody writes any more.
 bool redo_journal::shut_gate(std::unique_lock<std::mutex>& lock) {
+    const bool waits = apply_everything_;
     lock.unlock();
-    const auto shut = gate_.try_shut();
+    result<bool> shut = true;
+    if (!waits) {
+        shut = gate_.try_shut();
+    } else if (auto ok = gate_.shut(); !ok) {
+        shut = tl::unexpected(ok.error());
+    }
     if (!shut) fatal(shut.error().to_string().c_str());
     lock.lock();
     if (*shut) return true;

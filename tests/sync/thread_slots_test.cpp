@@ -5,24 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <new>
 #include <optional>
 #include <thread>
 #include <vector>
-
-namespace {
-thread_local bool has_memory = true;
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-    if (!has_memory) throw std::bad_alloc();
-    void* const p = std::malloc(bytes == 0 ? 1 : bytes);
-    if (p == nullptr) throw std::bad_alloc();
-    return p;
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace hf {
 namespace {
@@ -98,26 +84,6 @@ TEST(thread_slots, a_slot_for_which_there_is_no_memory_is_not_taken) {
     is_out_of_memory = false;
     in_a_thread([&] { EXPECT_EQ(n.mine().index, 0U); });
     EXPECT_EQ(n.used(), 1U);
-}
-
-TEST(thread_slots, a_slot_that_was_made_needs_no_more_memory) {
-    std::vector<std::unique_ptr<notes>> several;
-    for (int i = 0; i < 9; ++i) {
-        several.push_back(std::make_unique<notes>(0, 4, [](u32 index) {
-            auto made = std::make_unique<note>(note{index});
-            has_memory = false;
-            return made;
-        }));
-    }
-    in_a_thread([&] {
-        for (const auto& n : several) {
-            const note* mine = nullptr;
-            EXPECT_NO_THROW(mine = &n->mine());
-            has_memory = true;
-            EXPECT_EQ(&n->mine(), mine);
-            EXPECT_EQ(n->used(), 1U);
-        }
-    });
 }
 
 TEST(thread_slots, a_thread_may_end_after_its_object) {
