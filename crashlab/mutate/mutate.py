@@ -452,7 +452,8 @@ def run(options, origin, all_rooms, parsed, mutants, chosen, arguments):
         outcome, kill, _, what = hunter.hunt(None, options.seconds, options.seed)
         if outcome == "killed":
             fail(1, f"it does not: {kill[0]}: {what}")
-        hunter.measure(options.seed)
+        if len(chosen) > len(hunter.targets):  # it takes a second for each of them
+            hunter.measure(options.seed)
 
     results, counts = [], {"killed": 0, "argued": 0, "SURVIVED": 0}
     used = set()

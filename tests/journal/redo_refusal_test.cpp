@@ -14,6 +14,24 @@
 namespace hf::test {
 namespace {
 
+/// One gate as the journal and a copy in another process have it.
+class two_gates {
+   public:
+    two_gates() = default;
+    two_gates(const two_gates&) = delete;
+    two_gates& operator=(const two_gates&) = delete;
+    ~two_gates() {
+        ::close(mine_);
+        ::close(theirs_);
+    }
+    [[nodiscard]] journal::copy_gate ours() const { return journal::copy_gate(mine_); }
+    [[nodiscard]] journal::copy_gate theirs() const { return journal::copy_gate(theirs_); }
+
+   private:
+    int mine_ = ::memfd_create("journal", MFD_CLOEXEC);
+    int theirs_ = ::open(("/proc/self/fd/" + std::to_string(mine_)).c_str(), O_RDWR | O_CLOEXEC);
+};
+
 class redo_refusal : public gated_journal {
    protected:
     void SetUp() override {
@@ -202,11 +220,9 @@ TEST_F(redo_refusal, two_may_want_the_base_complete) {
 
 // A copy holds the gate for long, and only old records wait for it.
 TEST_F(redo_refusal, a_large_epoch_waits_for_no_copy_that_it_cannot_gain_from) {
-    const int mine = ::memfd_create("redo_refusal", MFD_CLOEXEC);
-    const int theirs =
-        ::open(("/proc/self/fd/" + std::to_string(mine)).c_str(), O_RDWR | O_CLOEXEC);
-    start(small, journal::copy_gate(mine));
-    const journal::copy_gate copy(theirs);
+    const two_gates gates;
+    start(small, gates.ours());
+    const journal::copy_gate copy = gates.theirs();
     end_epoch(lines);
     ASSERT_TRUE(redo->apply_all());
     ASSERT_EQ(redo->numbers().segments(), most_segments);
@@ -223,8 +239,6 @@ TEST_F(redo_refusal, a_large_epoch_waits_for_no_copy_that_it_cannot_gain_from) {
     EXPECT_TRUE(redo->apply_all());
     redo.reset();
     ASSERT_TRUE(copy.hold()) << "the gate was given back";
-    ::close(mine);
-    ::close(theirs);
 }
 
 namespace {
@@ -263,11 +277,9 @@ TEST_F(redo_refusal, a_comfortable_epoch_is_a_quarter_of_the_journal_as_it_is) {
 
 // It may take long, and the disk may have room before.
 TEST_F(redo_refusal, does_not_wait_for_the_end_of_a_copy) {
-    const int mine = ::memfd_create("journal", MFD_CLOEXEC);
-    const int theirs =
-        ::open(("/proc/self/fd/" + std::to_string(mine)).c_str(), O_RDWR | O_CLOEXEC);
-    start(small, journal::copy_gate(mine));
-    const journal::copy_gate copy(theirs);
+    const two_gates gates;
+    start(small, gates.ours());
+    const journal::copy_gate copy = gates.theirs();
     for (int i = 0; i < 2; ++i) end_large_epoch();
     idle();
     ASSERT_GT(redo->numbers().used(), 1U);
@@ -284,8 +296,6 @@ TEST_F(redo_refusal, does_not_wait_for_the_end_of_a_copy) {
     EXPECT_TRUE(redo->apply_all());
     EXPECT_EQ(redo->numbers().applied_epoch(), 3U);
     redo.reset();
-    ::close(mine);
-    ::close(theirs);
 }
 
 // What was begun is no segment to keep, where the next record needs all of them.

@@ -22,6 +22,16 @@ class connection : public worker_by_hand {
         EXPECT_LT(turns(), few);
         EXPECT_LT(counted(detail::tally::bytes_written), data_size);
     }
+    /// Takes the client over, answers it once, and finds something more from it to be read.
+    int adopt_with_input(client& c) {
+        const int fd = adopt();
+        EXPECT_EQ(line(c, "mn\r\n"), "MN\r\n");
+        turns();
+        c.send("mn\r\n");
+        pollfd readable{fd, POLLIN, 0};
+        EXPECT_EQ(::poll(&readable, 1, -1), 1);
+        return fd;
+    }
     static bool is_whole(const std::string& answer) {
         return answer.size() == whole && answer.starts_with("VALUE k 0 1000000\r\nx") &&
                answer.ends_with("x\r\nEND\r\n");
@@ -111,12 +121,7 @@ TEST_F(connection, reads_nothing_more_once_it_is_to_finish) {
 
 TEST_F(connection, stays_when_there_was_nothing_to_read_after_all) {
     client c(port());
-    const int fd = adopt();
-    EXPECT_EQ(line(c, "mn\r\n"), "MN\r\n");
-    turns();
-    c.send("mn\r\n");
-    pollfd readable{fd, POLLIN, 0};
-    ASSERT_EQ(::poll(&readable, 1, -1), 1);
+    const int fd = adopt_with_input(c);
     // Behind the loop's look at the sockets, and before what it found there.
     asio::post(worker.loop(), [&] {
         char bytes[16];
@@ -128,12 +133,7 @@ TEST_F(connection, stays_when_there_was_nothing_to_read_after_all) {
 
 TEST_F(connection, ends_when_its_socket_cannot_be_read) {
     client c(port());
-    const int fd = adopt();
-    EXPECT_EQ(line(c, "mn\r\n"), "MN\r\n");
-    turns();
-    c.send("mn\r\n");
-    pollfd readable{fd, POLLIN, 0};
-    ASSERT_EQ(::poll(&readable, 1, -1), 1);
+    const int fd = adopt_with_input(c);
     asio::post(worker.loop(), [&] {
         const int other = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         EXPECT_EQ(::dup3(other, fd, O_CLOEXEC), fd);
