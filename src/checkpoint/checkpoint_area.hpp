@@ -9,6 +9,8 @@
 
 #include "region/layout.hpp"
 
+#include <array>
+
 namespace hf {
 
 inline constexpr layout::room_format checkpoint_format{"checkpoint", 1};
@@ -26,7 +28,7 @@ struct checkpoint_area {
     u64 last_pass_epoch;  ///< in which the last pass over all nodes began
     u32 failed_count;     ///< used entries of failed[]
     u32 reserved;
-    epoch_range failed[max_failed_ranges];
+    std::array<epoch_range, max_failed_ranges> failed;
 };
 
 static_assert(offsetof(checkpoint_area, failed_count) == 8);

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -71,8 +72,11 @@ class engine {
     [[nodiscard]] const std::vector<step_time>& recovery_steps() const noexcept { return steps_; }
 
     /// Visits everything that may carry a failed epoch, and forgets the failed epochs. False: was
-    /// stopped.
-    [[nodiscard]] result<bool> run_pass();
+    /// stopped, which it asks for now and then.
+    [[nodiscard]] result<bool> run_pass(const std::function<bool()>& stopped);
+    [[nodiscard]] result<bool> run_pass() {
+        return run_pass([this] { return stopping_.load(std::memory_order_relaxed); });
+    }
     [[nodiscard]] bool pass_due() noexcept {
         return !checkpoint().failed().empty() || checkpoint().restamp_due();
     }
@@ -208,9 +212,8 @@ result<void> engine<D>::open_tree() {
 }
 
 template <any_discipline D>
-result<bool> engine<D>::run_pass() {
+result<bool> engine<D>::run_pass(const std::function<bool()>& stopped) {
     constexpr unsigned records_per_operation = 256;
-    const auto stopped = [this] { return stopping_.load(std::memory_order_relaxed); };
     std::string last;
     bool started = false;
     for (bool done = false; !done;) {

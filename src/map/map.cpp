@@ -388,8 +388,10 @@ result<write_outcome> map::impl::change(std::string_view key, const modification
         made = *fresh;
         return {decision::action::store, made};
     });
-    if (!done && made != 0) tree().drop_record(op, made);
-    if (!done) return tl::unexpected(done.error());
+    if (!done) {
+        if (made != 0) tree().drop_record(op, made);
+        return tl::unexpected(done.error());
+    }
     if (failed) return failure(*failed);
     return write_outcome{op.epoch(), done->changed, done->existed};
 }

@@ -29,6 +29,7 @@
 
 #include "base/bits.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -77,7 +78,7 @@ struct superblock {
     u64 total_pages;  ///< header and segments, at this update
     u64 generation;   ///< openings for writing
     u64 sequence;     ///< of updates; the larger is the newer copy
-    room_format rooms[max_rooms];
+    std::array<room_format, max_rooms> rooms;
     u8 epoch_area[epoch_area_bytes];            ///< of the clock; zero in a new region
     u8 discipline_area[discipline_area_bytes];  ///< of the discipline; zero in a new region
     u8 reserved1[232];
@@ -128,10 +129,10 @@ struct header {
     superblock super[2];
     epoch_record epoch;
     u8 reserved0[0x1000 - sizeof(epoch_record)];
-    root roots[max_roots];
+    std::array<root, max_roots> roots;
     growth_intent intent;
     u8 reserved1[0x1000 - sizeof(growth_intent)];
-    std::atomic<u64> segments[max_segments];
+    std::array<std::atomic<u64>, max_segments> segments;
     u8 reserved2[0x3000];
 };
 

@@ -4,6 +4,9 @@
 #include "alloc/committed/layout.hpp"
 #include "alloc/free_runs.hpp"
 #include "base/random.hpp"
+#include "full_disk.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
 
 #include <gtest/gtest.h>
 
@@ -140,6 +143,92 @@ TEST(free_runs, passes_over_what_may_not_be_taken) {
     const auto found = index.take(2, [](u64 offset) { return offset != page_size; });
     EXPECT_EQ(found.offset, 10 * page_size);
     EXPECT_EQ(index.take(2, [](u64) { return true; }).offset, page_size);
+}
+
+using test::must;
+
+TEST(first_size, leaves_a_sixteenth_of_the_bound_and_passes_on_what_is_to_be_refused) {
+    const u64 bound = 160 * page_size;
+    EXPECT_EQ(first_size(page_size, bound), page_size);
+    EXPECT_EQ(first_size(bound, bound), 150 * page_size);
+    EXPECT_EQ(first_size(151 * page_size, bound), 150 * page_size);
+    EXPECT_EQ(first_size(bound + 1, bound), bound + 1) << "more than allowed";
+    EXPECT_EQ(first_size(bound, 0), bound) << "no bound";
+}
+
+/// Pages of the region's segments of a kind.
+u64 pages_of_kind(const region& r, segment_kind kind) {
+    u64 sum = 0;
+    for (const segment& s : r.segments()) sum += s.kind == kind ? s.pages : 0;
+    return sum;
+}
+
+class heap_growth : public test::on_tmpfs {
+   protected:
+    std::unique_ptr<region> made(u64 pages, u64 most_pages) {
+        region_options o;
+        o.initial_size = pages * page_size;
+        o.max_size = most_pages * page_size;
+        return must(region::open(file, o));
+    }
+};
+
+TEST_F(heap_growth, leaves_a_sixteenth_to_segments_of_other_kinds) {
+    auto r = made(100, 1600);
+    ASSERT_TRUE(r->grow(segment_kind::log, 40, 0));
+    while (true) {
+        const u64 before = r->size();
+        auto grown = grow_heap(*r, 1);
+        if (!grown) {
+            EXPECT_EQ(grown.error().code, errc::no_space);
+            EXPECT_NE(grown.error().why.find("there are 0 left"), std::string::npos)
+                << grown.error().to_string();
+            break;
+        }
+        EXPECT_EQ(grown->kind, segment_kind::heap);
+        EXPECT_EQ(r->size(), before + grown->pages * page_size);
+    }
+    EXPECT_EQ(pages_of_kind(*r, segment_kind::heap), 1500U - 1) << "but the header";
+    EXPECT_TRUE(r->grow(segment_kind::log, 60, 0)) << "what was left";
+    EXPECT_FALSE(r->grow(segment_kind::log, 1, 0));
+}
+
+TEST_F(heap_growth, takes_an_eighth_of_the_region_or_64_MiB_if_that_is_more) {
+    auto r = made(100, 1 << 20);
+    EXPECT_EQ(must(grow_heap(*r, 1)).pages, 1024U);
+    EXPECT_EQ(must(grow_heap(*r, 2000)).pages, 2000U) << "what is needed";
+    ASSERT_TRUE(r->grow(segment_kind::log, 16000, 0));
+    EXPECT_EQ(must(grow_heap(*r, 1)).pages, (100U + 1024 + 2000 + 16000) / 8);
+}
+
+TEST_F(heap_growth, gives_what_is_needed_where_just_that_is_left) {
+    auto r = made(100, 1600);
+    EXPECT_FALSE(grow_heap(*r, 1401));
+    EXPECT_EQ(pages_of_kind(*r, segment_kind::heap), 100U - 1);
+    EXPECT_EQ(must(grow_heap(*r, 1400)).pages, 1400U);
+    EXPECT_FALSE(grow_heap(*r, 1));
+}
+
+TEST_F(heap_growth, asks_a_disk_that_is_nearly_full_for_less_and_less) {
+    auto r = made(100, 1 << 20);
+    const test::full_disk full((100 + 30) * page_size);
+    EXPECT_EQ(must(grow_heap(*r, 1)).pages, 16U) << "1024, 128, 16";
+    EXPECT_EQ(must(grow_heap(*r, 9)).pages, 9U);
+    EXPECT_EQ(must(grow_heap(*r, 1)).pages, 2U) << "1024, 128, 16, 2";
+    const auto refused = grow_heap(*r, 4);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::no_space);
+    EXPECT_EQ(pages_of_kind(*r, segment_kind::heap), 127U - 1);
+}
+
+TEST_F(heap_growth, of_a_region_that_may_not_be_written_is_denied) {
+    made(100, 1600).reset();
+    region_options o;
+    o.mode = open_mode::inspect;
+    const auto r = must(region::open(file, o));
+    const auto refused = grow_heap(*r, 1);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::denied);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // tests/epoch/held_up.hpp: full disks, bases that stand still, and those who wait for them.
 #pragma once
 
+#include "full_disk.hpp"
 #include "journal/copy_gate.hpp"
 #include "must.hpp"
 #include "recovery/redo.hpp"
@@ -8,11 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <future>
 #include <thread>
@@ -44,23 +43,6 @@ class waiting {
 
    private:
     std::future<void> done_;
-};
-
-/// As long as it lives, this process can write nothing behind the first 4 KiB of a file.
-class full_disk {
-   public:
-    full_disk() {
-        std::signal(SIGXFSZ, SIG_IGN);
-        ::getrlimit(RLIMIT_FSIZE, &before_);
-        const rlimit none{4096, before_.rlim_max};
-        EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
-    }
-    full_disk(const full_disk&) = delete;
-    full_disk& operator=(const full_disk&) = delete;
-    ~full_disk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
-
-   private:
-    rlimit before_{};
 };
 
 /// As long as it lives nothing is applied to the base, as while a copy is made.

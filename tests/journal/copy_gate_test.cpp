@@ -107,7 +107,10 @@ TEST_F(copy_gate, says_that_the_file_system_has_no_such_locks) {
         ASSERT_FALSE(got);
         EXPECT_EQ(got.error().code, errc::io);
     }
-    EXPECT_EQ(script.calls().size(), 2U) << "it is not asked again";
+    const auto tried = here.try_shut();
+    ASSERT_FALSE(tried);
+    EXPECT_EQ(tried.error().code, errc::io);
+    EXPECT_EQ(script.calls().size(), 3U) << "it is not asked again";
 }
 
 TEST_F(copy_gate, may_be_of_the_first_descriptor_of_all) {
@@ -115,6 +118,14 @@ TEST_F(copy_gate, may_be_of_the_first_descriptor_of_all) {
     ASSERT_EQ(::dup2(mine, 0), 0);
     const journal::copy_gate zero(0);
     EXPECT_TRUE(zero.shut());
+    EXPECT_FALSE(is_free(F_RDLCK));
+    zero.release();
+    ASSERT_TRUE(there.hold());
+    const auto meanwhile = zero.try_shut();
+    EXPECT_TRUE(meanwhile && !*meanwhile);
+    there.release();
+    const auto then = zero.try_shut();
+    EXPECT_TRUE(then && *then);
     EXPECT_FALSE(is_free(F_RDLCK));
     zero.release();
     EXPECT_TRUE(is_free(F_WRLCK));
@@ -125,6 +136,8 @@ TEST_F(copy_gate, may_be_of_the_first_descriptor_of_all) {
 TEST_F(copy_gate, of_no_file_lets_everybody_pass) {
     const journal::copy_gate none;
     EXPECT_TRUE(none.shut());
+    const auto shut = none.try_shut();
+    EXPECT_TRUE(shut && *shut);
     EXPECT_TRUE(none.hold());
     none.release();
     EXPECT_TRUE(script.calls().empty());

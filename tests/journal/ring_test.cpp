@@ -124,6 +124,28 @@ TEST_F(journal_ring, grows_by_as_many_segments_as_are_missing) {
     }
 }
 
+// A record that a full disk has refused is written again at the same place: until then the segment
+// is not ended before it.
+TEST_F(journal_ring, keeps_the_place_of_a_record_that_has_begun) {
+    journal::ring ring({{7}, 3}, page, 4);
+    lab::model_disk file(bytes(journal::ring::file_bytes(page, 4)));
+    lab::disk_faults faults{errc::no_space};
+    file.faults = &faults;
+    const auto lines = row(3);
+    const bytes data(lines.size() * line_size);
+    ASSERT_TRUE(ring.append(file, {1, lines, data.data()}));
+    const u64 first = ring.used().back().chunks.back().offset;
+    faults.from = faults.calls;
+    ASSERT_FALSE(ring.append(file, {2, lines, data.data()}));
+    EXPECT_FALSE(ring.seal());
+    ASSERT_TRUE(ring.append(file, {2, lines, data.data()}));
+    ASSERT_EQ(ring.used().size(), 1U) << "behind the first one";
+    EXPECT_GT(ring.used().back().chunks.back().offset, first);
+    EXPECT_TRUE(ring.seal());
+    ASSERT_TRUE(ring.append(file, {3, lines, data.data()}));
+    EXPECT_EQ(ring.used().size(), 2U);
+}
+
 // Holes are for once to be seen. Zeros go 1 MiB ahead of the record that comes upon one, and never
 // into the next segment.
 TEST_F(journal_ring, fills_some_space_with_zeros_ahead) {

@@ -189,6 +189,27 @@ TEST_F(map_opening, failed_epochs_are_kept_until_a_pass_has_visited_everything) 
     EXPECT_EQ(e->epochs().current_epoch(), epoch) << "there was nothing to do for a pass";
 }
 
+TEST_F(map_opening, a_pass_that_is_stopped_anywhere_forgets_no_failed_epoch) {
+    const int ended = test::in_child([&]() -> int {
+        map m = open();
+        for (unsigned i = 0; i < 1000; ++i) must(m.put(std::to_string(i), "v"));
+        must(m.sync());
+        must(m.put("0", "lost"));
+        ::_exit(0);
+    });
+    ASSERT_EQ(ended, 0);
+    const auto e = must(machine::open(file, by_hand()));
+    unsigned asked = 0;
+    for (unsigned last = 1;; ++last) {
+        asked = 0;
+        ASSERT_EQ(e->checkpoint().failed().count(), 1U);
+        if (must(e->run_pass([&] { return ++asked >= last; }))) break;
+        EXPECT_LE(asked, last + 1) << "it goes on, once stopped";
+    }
+    EXPECT_GT(asked, 6U) << "once for 256 records, and for each slab";
+    EXPECT_EQ(e->checkpoint().failed().count(), 0U);
+}
+
 // No session could begin with more of them than can be remembered.
 TEST_F(map_opening, a_nearly_full_set_of_failed_epochs_is_swept_first_but_by_inspections) {
     constexpr u32 many = max_failed_ranges / 2;

@@ -68,6 +68,24 @@ TEST_F(map_test, keeps_values_of_every_size_over_clean_closes) {
     EXPECT_LE(m.stats().region_bytes, size + (u64{128} << 20));
 }
 
+/// Only for want of room an epoch is ended, and the write tried once more.
+TEST_F(map_test, what_is_refused_for_its_size_ends_no_epoch) {
+    map_options o;
+    o.region.initial_size = u64{16} << 20;
+    o.epoch = std::chrono::microseconds(0);
+    map m = must(map::open(file, o));
+    must(m.put("k", "v"));
+    const ticket before = m.current_epoch();
+    const auto replace = [](auto /*old*/, std::string& fresh) {
+        fresh.assign(100'000, 'x');
+        return map::edit::replace;
+    };
+    EXPECT_EQ(m.modify("k", replace).error().code, errc::too_large);
+    EXPECT_EQ(m.put(std::string(max_key_size + 1, 'k'), "v").error().code, errc::too_large);
+    EXPECT_EQ(m.put("k", std::string(max_value_size + 1, 'v')).error().code, errc::too_large);
+    EXPECT_EQ(m.current_epoch(), before);
+}
+
 TEST_F(map_test, holds_a_value_of_64_mib_and_refuses_a_larger_one) {
     map m = open();
     const std::string largest = bytes(max_value_size, 3);

@@ -7,6 +7,7 @@
 #include "alloc/committed/slab.hpp"
 #include "alloc/free_runs.hpp"
 
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -70,7 +71,7 @@ class page_space {
     u64 first_unindexed_ = 0;
     free_runs free_;
     std::map<u64, std::unique_ptr<slab>> slabs_;
-    std::vector<slab*> dormant_[block_classes];
+    std::array<std::vector<slab*>, block_classes> dormant_;
     std::set<u64> released_extents_;
 };
 

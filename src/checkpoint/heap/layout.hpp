@@ -13,6 +13,8 @@
 #include "checkpoint/logged_cell.hpp"
 #include "epoch/lane.hpp"
 
+#include <array>
+
 namespace hf {
 
 inline constexpr u64 founding_bytes = 1024;
@@ -54,7 +56,7 @@ struct alignas(64) class_lists {
 static_assert(sizeof(class_lists) == 64);
 
 struct lane_lists {
-    class_lists classes[accounted_classes];
+    std::array<class_lists, accounted_classes> classes;
 };
 
 struct heap_root {
@@ -62,7 +64,7 @@ struct heap_root {
     u64 magic;
     u64 reserved[7];
     /// Lane 0 holds the shared lists.
-    lane_lists lanes[max_lanes];
+    std::array<lane_lists, max_lanes> lanes;
     /// Where the structure that lives in this heap lays what its root leads to, before the first
     /// epoch: on no list, never freed, and so never rolled back by the heap.
     alignas(64) std::byte founding[founding_bytes];

@@ -80,7 +80,7 @@ template <class L>
 concept leaf_layout = std::derived_from<L, node> && sizeof(L) <= node_payload && L::width <= 15 &&
                       requires(L& n, unsigned i) {
                           { n.order } -> std::same_as<word&>;
-                          { n.next } -> std::same_as<word&>;
+                          { n.next } -> std::convertible_to<word&>;
                           { n.lengths } -> std::same_as<word&>;
                           { n.low_key } -> std::same_as<word&>;
                           { n.keys[i] } -> std::same_as<word&>;

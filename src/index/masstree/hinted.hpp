@@ -15,7 +15,7 @@ inline auto masstree<D>::hinted_leaf(u64 slice) const noexcept -> leaf* {
     const auto hint = hints_->find(slice);
     if (hint.leaf == 0) return nullptr;
     leaf* n = at<leaf>(hint.leaf);
-    masstree_detail::prefetch_node(n);
+    interior::prefetch(n);  // as on the way down
     const auto* lines = at<const char>(hint.record_line);
     __builtin_prefetch(lines);
     __builtin_prefetch(lines + line_size);
@@ -68,6 +68,15 @@ inline void masstree<D>::leave_hint(const key_cursor& key, const leaf& n, u64 va
     leave_hint(key.slice(), n, hints_->count(offset_of(&n)), value);
 }
 
+/// As above; unlocks n.
+template <any_discipline D>
+inline void masstree<D>::unlock_with_hint(const key_cursor& key, leaf& n, u64 value) noexcept {
+    const bool hints = hints_ != nullptr && key.depth() == 0;
+    const u32 count = hints ? hints_->count(offset_of(&n)) : 0;  // H4: before it is unlocked
+    n.version.unlock();
+    if (hints) leave_hint(key.slice(), n, count, value);
+}
+
 /// After a split, with its nodes still locked: what has moved, and what it was for.
 template <any_discipline D>
 void masstree<D>::leave_hints(const split_plan& plan, const node* root, const entry& e) noexcept {
@@ -77,6 +86,7 @@ void masstree<D>::leave_hints(const split_plan& plan, const node* root, const en
     for (unsigned i = 0; i < plan.fresh_used; ++i) {
         if (!is_leaf(plan.fresh[i]->version.load())) continue;
         const auto& n = *static_cast<const leaf*>(plan.fresh[i]);
+        HF_ASSERT(is_leaf(n.version.load()), "H1: what a hint names is a leaf");
         const u32 count = hints_->count(offset_of(&n));
         const perm p(load(n.order));
         for (unsigned r = 0; r < p.size(); ++r) {

@@ -49,6 +49,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -211,6 +212,7 @@ class masstree {
     [[nodiscard]] leaf* lock_hinted(operation& op, const key_cursor& key, int& slot) const;
     void leave_hint(u64 slice, const leaf& n, u32 count, u64 value) noexcept;
     void leave_hint(const key_cursor& key, const leaf& n, u64 value) noexcept;
+    void unlock_with_hint(const key_cursor& key, leaf& n, u64 value) noexcept;
     void leave_hints(const split_plan& plan, const node* root, const entry& e) noexcept;
     void retire(const leaf& n) noexcept {
         if (hints_ != nullptr) hints_->retire(offset_of(&n));
@@ -262,18 +264,16 @@ class masstree {
     [[nodiscard]] interior* lock_parent(node* root, node* child, u64 slice, descent& path) const;
     [[nodiscard]] result<void> split_in_place(operation& op, leaf& n, node* root, descent& path,
                                               const entry& e);
-    [[nodiscard]] result<void> lock_path_up(split_plan& plan, node* root, u64 slice,
-                                            descent& path) const;
+    void lock_path_up(split_plan& plan, node* root, u64 slice, descent& path) const;
     [[nodiscard]] result<void> get_nodes(operation& op, split_plan& plan);
-    void unlock_all(split_plan& plan) noexcept;
     void divide_leaf(operation& op, split_plan& plan, leaf& n, const entry& e, u64& separator,
                      node*& right);
     void divide_root_leaf(operation& op, split_plan& plan, leaf& n, const entry& e);
     void insert_child(interior& p, u64 separator, node* child) noexcept;
     void divide_interior(split_plan& plan, interior& p, bool is_root, u64& separator, node*& child);
     void become_parent(operation& op, node& root, u64 separator, node* left, node* right);
-    static void set_interior(interior& n, const u64* keys, const u64* children,
-                             unsigned count) noexcept;
+    static void set_interior(interior& n, std::span<const u64> keys,
+                             std::span<const u64> children) noexcept;
 
     // --- remove.hpp: empty nodes and layers ---
     struct removal;

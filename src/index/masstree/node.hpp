@@ -46,7 +46,10 @@ class version_word : public version_lock {
     }
     // --- the holder of the lock only ---
     void mark_deleted() noexcept { mark_splitting_with(deleted); }
-    void set_leaf(bool is_leaf) noexcept { set_flags(leaf, is_leaf); }
+    /// For a node that has been marked, and is an interior one from now on.
+    void clear_leaf() noexcept { set_flags(leaf, false); }
+    /// One store: nobody sees a leaf that is not marked before its words are a leaf's.
+    void mark_splitting_to_leaf() noexcept { mark_splitting_with(leaf); }
 };
 
 /// What every node begins with.

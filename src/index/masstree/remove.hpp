@@ -149,8 +149,7 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
         if (r.left != nullptr) store(r.left->next, load(n.next));
     } else {
         node* root = r.between[r.between_count - 1];
-        root->version.mark_splitting();
-        root->version.set_leaf(true);
+        root->version.mark_splitting_to_leaf();
         auto& l = *static_cast<leaf*>(root);
         store(l.order, perm::empty().word());
         store(l.next, 0);

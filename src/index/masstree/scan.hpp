@@ -57,7 +57,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
     for (;;) {
         if (n == nullptr) return walk::restart;
         snapshot snap;
-        if (is_deleted(v) || !is_leaf(v) || !take_snapshot(op, n, v, snap)) {
+        if (is_deleted(v) || !take_snapshot(op, n, v, snap)) {
             n = reach_leaf(root, position, v, nullptr);
             continue;
         }

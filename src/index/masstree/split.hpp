@@ -21,6 +21,17 @@ struct masstree<D>::split_plan {
     unsigned fresh_count = 0;
     unsigned fresh_used = 0;
 
+    /// Of `locked`, so many are still locked at the end: all but the leaf are given back, and that,
+    /// too, once it has been split.
+    unsigned kept = 1;
+
+    split_plan() = default;
+    split_plan(const split_plan&) = delete;
+    split_plan& operator=(const split_plan&) = delete;
+    /// From the top: whoever then reads a child finds its parent settled.
+    ~split_plan() {
+        for (unsigned i = count; i > kept; --i) locked[i - 1]->version.unlock();
+    }
     [[nodiscard]] node* take() noexcept { return fresh[fresh_used++]; }
 };
 
@@ -54,6 +65,7 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
                     break;
                 }
                 n = at<node>(next);
+                interior::prefetch(n);
                 v = stable(n);
             }
             if (!found) cpu_relax();
@@ -63,17 +75,16 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
 
 /// Step 1.
 template <any_discipline D>
-result<void> masstree<D>::lock_path_up(split_plan& plan, node* root, u64 slice,
-                                       descent& path) const {
+void masstree<D>::lock_path_up(split_plan& plan, node* root, u64 slice, descent& path) const {
     node* n = plan.locked[0];
     for (;;) {
         if (n == root) {
             plan.top_is_root_and_full = true;
-            return {};
+            return;
         }
         interior* p = lock_parent(root, n, slice, path);
         plan.locked[plan.count++] = p;
-        if (p->key_count() < interior_width) return {};
+        if (p->key_count() < interior_width) return;
         n = p;
     }
 }
@@ -112,19 +123,13 @@ result<void> masstree<D>::get_nodes(operation& op, split_plan& plan) {
     return {};
 }
 
-template <any_discipline D>
-void masstree<D>::unlock_all(split_plan& plan) noexcept {
-    // From the top: whoever then reads a child finds its parent settled.
-    for (unsigned i = plan.count; i > 0; --i) plan.locked[i - 1]->version.unlock();
-}
-
 /// On success all nodes, n included, are unlocked; on error n alone is still locked.
 template <any_discipline D>
 result<void> masstree<D>::split_in_place(operation& op, leaf& n, node* root, descent& path,
                                          const entry& e) {
     split_plan plan;
     plan.locked[plan.count++] = &n;
-    if (auto up = lock_path_up(plan, root, e.slice, path); !up) return up;
+    lock_path_up(plan, root, e.slice, path);
     auto ready = get_nodes(op, plan);
     if (ready) {
         ready = adapter_.log_nodes(op, {plan.locked.data(), plan.count});
@@ -132,10 +137,8 @@ result<void> masstree<D>::split_in_place(operation& op, leaf& n, node* root, des
             while (plan.fresh_count > 0) drop_node(op, plan.fresh[--plan.fresh_count]);
         }
     }
-    if (!ready) {
-        for (unsigned i = plan.count; i > 1; --i) plan.locked[i - 1]->version.unlock();
-        return ready;
-    }
+    if (!ready) return ready;
+    plan.kept = 0;
     for (unsigned i = 0; i < plan.count; ++i) {
         HF_ASSERT(may_change(op, *plan.locked[i]), "M5: a node that changes is locked and logged");
         plan.locked[i]->version.mark_splitting();
@@ -159,12 +162,12 @@ result<void> masstree<D>::split_in_place(operation& op, leaf& n, node* root, des
                     node* new_right = right;
                     divide_interior(plan, p, true, up, new_right);
                     auto* l = static_cast<interior*>(left);
-                    u64 keys[interior_width];
-                    u64 children[interior_width + 1];
+                    std::array<u64, interior_width> keys;
+                    std::array<u64, interior_width + 1> children;
                     const unsigned k = p.key_count();
                     for (unsigned j = 0; j < k; ++j) keys[j] = load(p.keys[j]);
                     for (unsigned j = 0; j <= k; ++j) children[j] = load(p.children[j]);
-                    set_interior(*l, keys, children, k);
+                    set_interior(*l, std::span(keys).first(k), children);
                     become_parent(op, p, up, left, new_right);
                 } else {
                     divide_interior(plan, p, false, separator, right);
@@ -173,7 +176,6 @@ result<void> masstree<D>::split_in_place(operation& op, leaf& n, node* root, des
         }
     }
     leave_hints(plan, root, e);
-    unlock_all(plan);
     return {};
 }
 
@@ -250,19 +252,19 @@ void masstree<D>::divide_root_leaf(operation& op, split_plan& plan, leaf& n, con
 
 template <any_discipline D>
 void masstree<D>::become_parent(operation& op, node& root, u64 separator, node* left, node* right) {
-    root.version.set_leaf(false);
+    root.version.clear_leaf();
     auto& in = static_cast<interior&>(root);
     adapter_.turned_interior(op, in);
-    const u64 children[2] = {offset_of(left), offset_of(right)};
-    set_interior(in, &separator, children, 1);
+    const std::array children{offset_of(left), offset_of(right)};
+    set_interior(in, std::span(&separator, 1), children);
 }
 
 template <any_discipline D>
-void masstree<D>::set_interior(interior& n, const u64* keys, const u64* children,
-                               unsigned count) noexcept {
-    for (unsigned i = 0; i < count; ++i) store(n.keys[i], keys[i]);
-    for (unsigned i = 0; i <= count; ++i) store(n.children[i], children[i]);
-    store(n.count, count);
+void masstree<D>::set_interior(interior& n, std::span<const u64> keys,
+                               std::span<const u64> children) noexcept {
+    for (std::size_t i = 0; i < keys.size(); ++i) store(n.keys[i], keys[i]);
+    for (std::size_t i = 0; i <= keys.size(); ++i) store(n.children[i], children[i]);
+    store(n.count, keys.size());
     HF_ASSERT(masstree_detail::is_in_order(n), "M3: an interior node's keys ascend");
 }
 
@@ -288,8 +290,8 @@ void masstree<D>::divide_interior(split_plan& plan, interior& p, bool is_root, u
                                   node*& child) {
     (void)is_root;
     constexpr unsigned n = interior_width + 1;
-    u64 keys[n];
-    u64 children[n + 1];
+    std::array<u64, n> keys;
+    std::array<u64, n + 1> children;
     const unsigned i = p.child_index(separator);
     for (unsigned k = 0, from = 0; k < n; ++k) keys[k] = k == i ? separator : load(p.keys[from++]);
     for (unsigned k = 0, from = 0; k <= n; ++k) {
@@ -298,8 +300,9 @@ void masstree<D>::divide_interior(split_plan& plan, interior& p, bool is_root, u
     const unsigned middle =
         i == interior_width ? n - 2 : n / 2;  // ascending keys: keep the left full
     auto* fresh = static_cast<interior*>(plan.take());
-    set_interior(*fresh, keys + middle + 1, children + middle + 1, n - middle - 1);
-    set_interior(p, keys, children, middle);
+    set_interior(*fresh, std::span(keys).subspan(middle + 1),
+                 std::span(children).subspan(middle + 1));
+    set_interior(p, std::span(keys).first(middle), children);
     separator = keys[middle];
     child = fresh;
 }

@@ -207,8 +207,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
         const u64 value = load(n->values[slot]);
         const u64 target = masstree_detail::value_word::offset(value);
         if (masstree_detail::value_word::is_layer(value)) {
-            leave_hint(key, *n, value);
-            n->version.unlock();
+            unlock_with_hint(key, *n, value);
             root = at<node>(target);
             key.descend();
             continue;
@@ -240,8 +239,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
         }
         if (!erase) {
             adapter_.publish(op, n->values[slot], masstree_detail::value_word::of_record(d.record));
-            leave_hint(key, *n, d.record);
-            n->version.unlock();
+            unlock_with_hint(key, *n, d.record);
         } else {
             unsigned rank = 0;
             while (p.slot(rank) != slot) ++rank;

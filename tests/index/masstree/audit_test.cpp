@@ -156,6 +156,20 @@ TEST(audit, tells_how_far_it_is_now_and_then_and_at_the_end) {
     EXPECT_TRUE(audit(e.machine()).ok()) << "nobody wants to be told";
 }
 
+TEST(audit, counts_the_leaves_that_it_rolls_back) {
+    scratch_file file;
+    {
+        test_engine<incll_discipline> e(file.path(), by_hand());
+        for (int i = 0; i < 1000; ++i) e.put("key " + std::to_string(i), "12345");
+        e.epochs().end_epoch();
+        e.put("key 500", "lost");
+    }
+    const audit_report report = inspection::open(file.path(), tree_root).audit();
+    EXPECT_TRUE(report.ok()) << report.to_string();
+    EXPECT_GT(report.tree.leaves, 50U);
+    EXPECT_EQ(report.tree.recovered_leaves, 1U);
+}
+
 TEST(audit, of_a_fresh_region_finds_nothing) {
     scratch_file file;
     region_options options;
@@ -165,6 +179,27 @@ TEST(audit, of_a_fresh_region_finds_nothing) {
     EXPECT_TRUE(looked.is_fresh());
     EXPECT_FALSE(looked.refusal());
     EXPECT_TRUE(looked.audit().ok());
+}
+
+TEST(audit, of_a_region_too_small_for_a_heap_says_so) {
+    const auto heap_is_refused = [](u64 pages) {
+        scratch_file file;
+        region_options options;
+        options.initial_size = pages * page_size;
+        {
+            const auto opened = must(open_region(file.path(), options));
+            must(opened.file->update_super([](layout::superblock& s) { s.generation = 1; }));
+        }
+        const inspection looked = inspection::open(file.path(), tree_root);
+        EXPECT_TRUE(looked.refusal()) << "there is no tree in it";
+        return looked.refusal() &&
+               looked.refusal()->why.find("missing, or too small") != std::string::npos;
+    };
+    const u64 least = heap_root_pages + descriptor_pages(heap_root_pages + 1);
+    EXPECT_TRUE(heap_is_refused(1));
+    EXPECT_TRUE(heap_is_refused(2));
+    EXPECT_TRUE(heap_is_refused(least));
+    EXPECT_FALSE(heap_is_refused(least + 1)) << "the header takes one page";
 }
 
 TEST(audit, of_a_region_that_lost_its_root_says_so) {
@@ -341,6 +376,14 @@ TEST_F(damaged_tree, with_an_unknown_value_word) {
 TEST_F(damaged_tree, with_a_stamp_of_the_future) {
     set(first_leaf().log_epoch, u64{1} << 50);
     expect("but it is only");
+}
+TEST_F(damaged_tree, with_a_value_log_of_the_future) {
+    e.remove("1000");  // so that its leaf has the running epoch's stamp
+    leaf& n = first_leaf();
+    ASSERT_EQ(masstree_detail::load(n.node_epoch), e.epochs().current_epoch());
+    const u64 log = masstree_detail::log_word::stamp(e.epochs().current_epoch() + 1);
+    set(n.value_log_1, log);
+    expect("a leaf's value log");
 }
 TEST_F(damaged_tree, with_a_lost_record) {
     {

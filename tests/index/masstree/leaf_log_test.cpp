@@ -156,6 +156,33 @@ TEST_F(logged_leaf, comes_back_where_the_low_bits_of_the_epoch_begin_anew) {
     }
 }
 
+// Who has waited for another's recovery of the leaf finds it settled, and perhaps changed since.
+TEST_F(logged_leaf, is_rolled_back_by_one_of_those_who_come) {
+    start(5);
+    live(3);
+    operation op(e_->checkpoint());
+    durable_leaf& n = *leaf_;
+    must(hooks_->choose_slot_for_insert(op, n, leaf_permutation(load(n.order))));
+    store(n.log_epoch, 0);
+    failed_set failed;
+    failed.add(op.epoch());
+    const u64 now = op.epoch() + 1;
+    ASSERT_TRUE(needs_recovery(n, failed));
+    recover(n, op.my_lane(), failed, now);
+    ASSERT_EQ(load(n.node_epoch), now);
+    const u64 at_start = load(n.order);
+    const leaf_permutation p(at_start);
+    store(n.order, p.inserted(0, p.slot(p.size())).word());
+    const u64 changed = load(n.order);
+    recover(n, op.my_lane(), failed, now);
+    EXPECT_EQ(load(n.permutation_log), at_start) << "its own log is lost";
+    EXPECT_EQ(load(n.order), changed);
+    // And if it was touched for the first time in the epoch behind the failed one.
+    store(n.permutation_log, 0);
+    recover(n, op.my_lane(), failed, now);
+    EXPECT_EQ(load(n.permutation_log), 0U);
+}
+
 // Stamps of line 0 that are not of the failed epoch, logs of it in each place, of each slot.
 TEST_F(logged_leaf, finds_each_slots_old_value_wherever_its_log_lies) {
     start(100);
@@ -241,11 +268,12 @@ TEST(new_leaf, of_blocks_that_were_leaves_has_none_of_their_logs) {
 }
 
 /// Whatever changes the tree tells the clock that there is an epoch to end.
-TEST(updates, become_durable_by_the_clock_alone) {
+template <class D>
+void expect_epochs_of_updates_to_end() {
     scratch_file file;
     engine_options o = by_hand();
     o.epochs.epoch = std::chrono::milliseconds(1);
-    test_engine<incll_discipline> e(file.path(), o);
+    test_engine<D> e(file.path(), o);
     const auto becomes_durable = [&](auto&& change) {
         const u64 epoch = e.epochs().current_epoch();
         change();
@@ -260,6 +288,28 @@ TEST(updates, become_durable_by_the_clock_alone) {
         ASSERT_TRUE(becomes_durable([&] { e.put(key, "1"); })) << "new, " << i;
         ASSERT_TRUE(becomes_durable([&] { e.put(key, "2"); })) << "replaced, " << i;
         ASSERT_TRUE(i % 2 == 0 || becomes_durable([&] { e.remove(key); })) << "gone, " << i;
+    }
+}
+
+TEST(updates, have_their_epoch_ended_by_the_clock_alone) {
+    expect_epochs_of_updates_to_end<incll_discipline>();
+    expect_epochs_of_updates_to_end<logged_discipline>();
+    expect_epochs_of_updates_to_end<transient_discipline>();
+}
+
+TEST(record, is_refused_where_there_is_no_room) {
+    scratch_file file;
+    engine_options o = by_hand();
+    o.file.initial_size = u64{16} << 20;
+    o.file.max_size = u64{16} << 20;
+    test_engine<incll_discipline> e(file.path(), o);
+    operation op(e.checkpoint());
+    for (unsigned made = 0;; ++made) {
+        ASSERT_LT(made, 20'000U);
+        const auto offset = e.tree().make_record(op, "key of many bytes", std::string(1000, 'v'));
+        if (offset) continue;
+        EXPECT_EQ(offset.error().code, errc::no_space);
+        return;
     }
 }
 

@@ -108,6 +108,33 @@ TYPED_TEST(tree_model, behaves_like_a_map) {
     }
 }
 
+/// In a leaf with room, in a full one, in a new layer, over a record, and of what is not there.
+TYPED_TEST(tree_model, an_update_tells_what_was_there_and_what_it_did) {
+    scratch_file file;
+    test_engine<typename TypeParam::discipline> e(file.path(), by_hand());
+    const auto told = [&](const std::string& key, decision::action what) {
+        operation op(e.checkpoint());
+        const u64 r =
+            what == decision::action::store ? must(e.tree().make_record(op, key, "v")) : 0;
+        const auto done =
+            must(e.tree().update(op, key, [&](const auto*) { return decision{what, r}; }));
+        return std::pair(done.existed, done.changed);
+    };
+    using action = decision::action;
+    for (int i = 0; i < 100; ++i) {
+        for (const std::string& key : {std::to_string(i), "long key " + std::to_string(i),
+                                       "long ke2 " + std::to_string(i)}) {
+            SCOPED_TRACE(key);
+            EXPECT_EQ(told(key, action::keep), std::pair(false, false));
+            EXPECT_EQ(told(key, action::store), std::pair(false, true));
+            EXPECT_EQ(told(key, action::keep), std::pair(true, false));
+            EXPECT_EQ(told(key, action::store), std::pair(true, true));
+            EXPECT_EQ(told(key, action::erase), std::pair(true, true));
+            EXPECT_EQ(told(key, action::store), std::pair(false, true));
+        }
+    }
+}
+
 TYPED_TEST(tree_model, sequential_keys_come_and_go) {
     scratch_file file;
     test_engine<typename TypeParam::discipline> e(file.path(), no_clock(TypeParam::hint_memory));

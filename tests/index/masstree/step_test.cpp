@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace hf::test {
@@ -17,6 +20,16 @@ using keys_of_change = std::vector<std::string>;
 std::string numbered(const std::string& prefix, unsigned i) {
     const std::string digits = std::to_string(i);
     return prefix + std::string(8 - digits.size(), '0') + digits;
+}
+
+keys_of_change range_of(const std::string& prefix, unsigned first, unsigned end, unsigned step) {
+    keys_of_change out;
+    for (unsigned i = first; i < end; i += step) out.push_back(numbered(prefix, i));
+    return out;
+}
+keys_of_change together(keys_of_change a, const keys_of_change& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
 }
 
 /// What happens meanwhile: keys go, in order, then keys come.
@@ -31,7 +44,11 @@ class tree_step : public ::testing::TestWithParam<bool> {
     using tree = masstree<watched_discipline>;
 
     tree_step() : e_("", options()) {}
-    ~tree_step() override { steps::left = 0; }
+    ~tree_step() override {
+        steps::left = 0;
+        steps::locked = nullptr;
+        steps::gathered = nullptr;
+    }
 
     static engine_options options() {
         engine_options o = by_hand();
@@ -170,20 +187,94 @@ class tree_step : public ::testing::TestWithParam<bool> {
         });
     }
 
+    /// These keys and no others, each with its value, in order, and each found by itself.
+    void expect_all(keys_of_change expected) {
+        std::sort(expected.begin(), expected.end());
+        expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+        keys_of_change found;
+        for (const auto& [k, v] : e_.all()) {
+            EXPECT_EQ(v, "of " + k);
+            found.push_back(k);
+        }
+        EXPECT_EQ(found, expected);
+        for (const auto& k : expected) EXPECT_TRUE(e_.get(k)) << k;
+    }
+
+    /// Puts `key`, or removes it, in another thread, whenever a step of the change has locked all
+    /// that it changes; the other then waits for what it needs of that, if it is quick.
+    void expect_waits(const keys_of_change& keys, const change_case& c, const std::string& key,
+                      bool removing) {
+        for (unsigned turn = 1; turn < 1000; ++turn) {
+            SCOPED_TRACE(std::string(c.name) + ", " + key + (removing ? " goes" : " comes") +
+                         " at removal or split " + std::to_string(turn));
+            rebuild(keys);
+            std::thread other;
+            unsigned left = turn;
+            {
+                operation op(e_.checkpoint());
+                steps::gathered = [&] {
+                    if (left == 0 || --left > 0) return;
+                    other = std::thread([&] {
+                        operation mine(e_.checkpoint());
+                        removing ? remove(mine, key) : put(mine, key);
+                    });
+                    std::this_thread::sleep_for(std::chrono::microseconds(300));
+                };
+                make_change(op, c);
+                if (other.joinable()) other.join();
+                steps::gathered = nullptr;
+            }
+            if (left > 0) return;
+            keys_of_change expected;
+            for (const auto& k : keys) {
+                if (!has(c.gone, k)) expected.push_back(k);
+            }
+            expected = together(expected, c.come);
+            if (removing) {
+                std::erase(expected, key);
+            } else {
+                expected.push_back(key);
+            }
+            expect_all(expected);
+            e_.epochs().end_epoch();
+            if (HasFailure()) return;
+        }
+        FAIL() << "no end of splits";
+    }
+
+    /// Puts `key`; the first keys come when its leaf is locked, the others at a step after that, if
+    /// they need not wait for what is locked by then. False: there is no such step.
+    bool put_between(const std::string& key, const keys_of_change& first,
+                     const keys_of_change& second, unsigned step) {
+        operation op(e_.checkpoint());
+        std::thread other;
+        std::atomic<bool> done = false;
+        steps::writing = false;
+        steps::locked = [&] {
+            for (const auto& k : first) put(op, k);
+            steps::change = [&] {
+                other = std::thread([&] {
+                    operation theirs(e_.checkpoint());
+                    for (const auto& k : second) put(theirs, k);
+                    done = true;
+                });
+                for (unsigned i = 0; i < 30 && !done; ++i) {
+                    std::this_thread::sleep_for(std::chrono::microseconds(100));
+                }
+            };
+            steps::left = step;
+        };
+        put(op, key);
+        steps::left = 0;
+        if (!other.joinable()) return false;
+        other.join();
+        return true;
+    }
+
     scratch_file file_;
     test_engine<watched_discipline> e_;
     keys_of_change present_;
 };
-
-keys_of_change range_of(const std::string& prefix, unsigned first, unsigned end, unsigned step) {
-    keys_of_change out;
-    for (unsigned i = first; i < end; i += step) out.push_back(numbered(prefix, i));
-    return out;
-}
-keys_of_change together(keys_of_change a, const keys_of_change& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-}
 
 /// Changes of a tree with the keys `prefix` + 0, 10, 20, ... below `end`.
 std::vector<change_case> changes_of(const std::string& prefix, unsigned end) {
@@ -197,6 +288,8 @@ std::vector<change_case> changes_of(const std::string& prefix, unsigned end) {
         {"many come at the beginning", {}, range_of(prefix, 1, 10, 1)},
         {"all go", all, {}},
         {"the first half goes", first, {}},
+        {"all but the last go", {all.begin(), all.end() - 1}, {}},
+        {"all but the first go", {all.begin() + 1, all.end()}, {}},
         {"the second half goes", second, {}},
         {"the second half goes and comes back", second, second},
         {"all go, others come", all, range_of(prefix, 5, end, 10)},
@@ -224,6 +317,46 @@ TEST_P(tree_step, gets_find_what_stays_whatever_changes_under_them) {
     }
 }
 
+TEST_P(tree_step, keys_at_a_cut_are_found_to_the_right_of_it) {
+    for (const unsigned end : {150U, 300U}) {
+        const keys_of_change keys = range_of("", 0, end, 10);
+        for (const change_case& c : changes_of("", end)) {
+            for (const std::string& key : keys) {
+                expect_gets(keys, c, key);
+                if (end == 150) expect_put(keys, c, key);
+                if (HasFailure()) return;
+            }
+        }
+    }
+}
+
+/// A layer's root is a leaf again, and then an interior node, while one looks to the right of it.
+TEST_P(tree_step, gets_follow_no_link_of_a_leaf_that_is_none_any_more) {
+    const keys_of_change keys = range_of("", 0, 300, 10);
+    const keys_of_change others = range_of("", 1005, 1505, 10);
+    for (unsigned first = 1; first < 40; ++first) {
+        for (unsigned then = 1; then < 6; ++then) {
+            SCOPED_TRACE(std::to_string(first) + " and " + std::to_string(then));
+            rebuild(keys);
+            {
+                operation op(e_.checkpoint());
+                steps::writing = false;
+                steps::change = [&] {
+                    make_change(op, {"", keys, {others[0]}});
+                    steps::left = then;  // the assignment ends this function's own captures
+                    steps::change = [&] { make_change(op, {"", {}, others}); };
+                };
+                steps::left = first;
+                t().get(op, others[0],
+                        [&](std::string_view v) { EXPECT_EQ(v, "of " + others[0]); });
+                steps::left = 0;
+            }
+            if (HasFailure()) return;
+            e_.epochs().end_epoch();
+        }
+    }
+}
+
 TEST_P(tree_step, scans_keep_their_order_and_leave_out_nothing_that_stays) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         keys_of_change keys = range_of(prefix, 0, 400, 10);
@@ -241,6 +374,26 @@ TEST_P(tree_step, scans_keep_their_order_and_leave_out_nothing_that_stays) {
     }
 }
 
+/// Full leaves begin with 0, 150 and 300.
+TEST_P(tree_step, scans_visit_nothing_twice_where_leaves_go) {
+    const keys_of_change keys = range_of("", 0, 400, 10);
+    const keys_of_change last = range_of("", 300, 400, 10);
+    const std::vector<change_case> changes = {
+        {"the leaf in the middle goes", range_of("", 150, 300, 10), {}},
+        {"the last leaf goes, and its first key comes back",
+         together({numbered("", 200)}, last),
+         {last[0]}},
+    };
+    for (const change_case& c : changes) {
+        for (const bool backward : {false, true}) {
+            for (const unsigned i : {140U, 150U, 290U, 300U, 390U}) {
+                expect_scans(keys, c, numbered("", i), false, backward);
+                if (HasFailure()) return;
+            }
+        }
+    }
+}
+
 TEST_P(tree_step, puts_go_where_gets_look) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         const keys_of_change keys = range_of(prefix, 0, 400, 10);
@@ -248,6 +401,62 @@ TEST_P(tree_step, puts_go_where_gets_look) {
             for (const unsigned i : {0U, 205U, 395U}) {
                 expect_put(keys, c, numbered(prefix, i));
                 if (HasFailure()) return;
+            }
+        }
+    }
+}
+
+/// Whoever waits for a leaf, or for its parent, finds it split, or gone, or no leaf any more.
+TEST_P(tree_step, who_waits_for_a_node_looks_again_whether_it_is_the_right_one) {
+    for (const std::string& prefix : {std::string(), second_layer}) {
+        for (const unsigned count : {15U, 60U}) {
+            const keys_of_change keys = range_of(prefix, 0, 10 * count, 10);
+            for (const change_case& c : changes_of(prefix, 10 * count)) {
+                std::vector<unsigned> places = {2U, 5 * count + 8, 10 * (count - 1) + 2};
+                for (unsigned i = 0; count == 15 && i < 10 * count; i += 10) places.push_back(i);
+                for (const unsigned i : places) {
+                    expect_waits(keys, c, numbered(prefix, i), false);
+                    if (HasFailure()) return;
+                }
+            }
+        }
+    }
+}
+
+TEST_P(tree_step, who_waits_to_remove_looks_again_whether_it_is_the_right_node) {
+    const keys_of_change keys = range_of("", 0, 600, 10);
+    for (change_case c : changes_of("", 600)) {
+        for (const unsigned i : {0U, 150U, 300U, 590U}) {
+            const std::string key = numbered("", i);
+            std::erase(c.gone, key);
+            if (!has(c.come, key)) expect_waits(keys, c, key, true);
+            if (HasFailure()) return;
+        }
+    }
+}
+
+/// A put has locked a full leaf, and looks for its parent, which has been divided since it was
+/// passed; and while the way is looked for anew, it changes once more.
+TEST_P(tree_step, a_split_finds_its_parents_wherever_they_have_gone) {
+    // Full leaves of 150 each, and parents of four of them.
+    const keys_of_change keys = range_of("", 0, 6000, 10);
+    const auto spread = [](unsigned first, unsigned end) { return range_of("", first, end, 3); };
+    for (const unsigned number : {3005U, 3305U, 3455U}) {
+        const std::string key = numbered("", number);
+        for (const auto& first : {spread(3151, 3290), spread(2101, 2990)}) {
+            for (const auto& second : {spread(1001, 1900), spread(4201, 4900)}) {
+                bool changed = true;
+                for (unsigned step = 1; changed; ++step) {
+                    SCOPED_TRACE(key + " at step " + std::to_string(step));
+                    ASSERT_LT(step, 1000U);
+                    rebuild(keys);
+                    changed = put_between(key, first, second, step);
+                    if (changed) {
+                        expect_all(together(together(keys, {key}), together(first, second)));
+                    }
+                    e_.epochs().end_epoch();
+                    if (HasFailure()) return;
+                }
             }
         }
     }

@@ -1,7 +1,8 @@
 // watched_tree.hpp: a transient tree that stops at each step of an operation: at every way from an
 // interior node to a child and before that is looked at, at every leaf that it comes to or leaves,
-// at every value that it loads. There a test changes the tree, in the same thread. So "this happens
-// between those two loads" is no matter of luck.
+// at every value and link that it loads. There a test changes the tree, in the same thread. So "this happens
+// between those two loads" is no matter of luck. And it tells when all nodes are locked that a split
+// or a removal changes, and none is marked: there another thread can be made to wait for them.
 #pragma once
 
 #include "index/masstree/tree_fixture.hpp"
@@ -22,8 +23,11 @@ struct steps {
         change();
         return true;
     }
+    static inline std::function<void()> locked;    ///< once, when the first leaf is locked
+    static inline std::function<void()> gathered;  ///< whenever nodes are about to be marked
     static void lock() {
         if (writing) left = 0;
+        if (locked) std::exchange(locked, nullptr)();
     }
 };
 
@@ -44,10 +48,19 @@ struct watched_words {
     const masstree_detail::word& operator[](unsigned i) const { return words[i]; }
 };
 
+struct watched_link {
+    masstree_detail::word to;
+    operator masstree_detail::word&() { return to; }  // NOLINT(google-explicit-constructor)
+    operator const masstree_detail::word&() const {   // NOLINT(google-explicit-constructor)
+        steps::come();
+        return to;
+    }
+};
+
 struct watched_leaf : masstree_detail::node {
     static constexpr unsigned width = 15;
     masstree_detail::word order;
-    masstree_detail::word next;
+    watched_link next;
     masstree_detail::word lengths;
     masstree_detail::word low_key;
     std::array<masstree_detail::word, width> keys;
@@ -60,6 +73,7 @@ struct watched_interior : masstree_detail::interior {
     [[nodiscard]] unsigned child_index(u64 slice) const {
         const unsigned i = masstree_detail::interior::child_index(slice);
         const u64 seen = version.load();
+        if ((seen & version.locked) != 0) return i;  // by this operation itself
         if (!steps::come() || !version.changed(seen) || key_count() >= width) return i;
         // A reader with a mixture of counts and keys may get there: behind the last child.
         masstree_detail::store(const_cast<watched_interior*>(this)->children[width], nowhere);
@@ -92,9 +106,14 @@ class watched_adapter {
     static void filled(operation& /*op*/, const void* /*record*/, u64 /*bytes*/) noexcept {}
     static void founded_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
     static void fresh_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
-    static void fresh_interior(operation& /*op*/, interior& /*n*/) noexcept {}
+    static void fresh_interior(operation& op, interior& n) noexcept { turned_interior(op, n); }
     static void turned_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
-    static void turned_interior(operation& /*op*/, interior& /*n*/) noexcept {}
+    /// Who takes it for a leaf finds a full one, with keys of eight bytes.
+    static void turned_interior(operation& /*op*/, interior& n) noexcept {
+        masstree_detail::store(n.log_epoch,
+                               masstree_detail::permutation<leaf::width>::sorted(15).word());
+        masstree_detail::store(n.spare[0], 0x888888888888888);
+    }
 
     static result<void> before_value_change(operation& /*op*/, leaf& /*n*/, unsigned /*slot*/) {
         return {};
@@ -105,6 +124,7 @@ class watched_adapter {
         return p.slot(p.size());
     }
     static result<void> log_nodes(operation& /*op*/, std::span<node* const> /*nodes*/) {
+        if (steps::gathered) steps::gathered();
         return {};
     }
     static bool is_logged(operation& /*op*/, const node& /*n*/) noexcept { return true; }
