@@ -174,8 +174,8 @@ class heap_growth : public test::on_tmpfs {
 };
 
 TEST_F(heap_growth, leaves_a_sixteenth_to_segments_of_other_kinds) {
-    auto r = made(100, 1600);
-    ASSERT_TRUE(r->grow(segment_kind::log, 40, 0));
+    auto r = made(10, 160);
+    ASSERT_TRUE(r->grow(segment_kind::log, 4, 0));
     while (true) {
         const u64 before = r->size();
         auto grown = grow_heap(*r, 1);
@@ -188,13 +188,15 @@ TEST_F(heap_growth, leaves_a_sixteenth_to_segments_of_other_kinds) {
         EXPECT_EQ(grown->kind, segment_kind::heap);
         EXPECT_EQ(r->size(), before + grown->pages * page_size);
     }
-    EXPECT_EQ(pages_of_kind(*r, segment_kind::heap), 1500U - 1) << "but the header";
-    EXPECT_TRUE(r->grow(segment_kind::log, 60, 0)) << "what was left";
+    EXPECT_EQ(pages_of_kind(*r, segment_kind::heap), 150U - 1) << "but the header";
+    EXPECT_TRUE(r->grow(segment_kind::log, 6, 0)) << "what was left";
     EXPECT_FALSE(r->grow(segment_kind::log, 1, 0));
 }
 
 TEST_F(heap_growth, takes_an_eighth_of_the_region_or_64_MiB_if_that_is_more) {
-    auto r = made(100, 1 << 20);
+    region_options o;
+    o.max_size = u64{1} << 36;
+    auto r = must(region::create_volatile(100 * page_size, o));
     EXPECT_EQ(must(grow_heap(*r, 1)).pages, 1024U);
     EXPECT_EQ(must(grow_heap(*r, 2000)).pages, 2000U) << "what is needed";
     ASSERT_TRUE(r->grow(segment_kind::log, 16000, 0));
@@ -202,10 +204,10 @@ TEST_F(heap_growth, takes_an_eighth_of_the_region_or_64_MiB_if_that_is_more) {
 }
 
 TEST_F(heap_growth, gives_what_is_needed_where_just_that_is_left) {
-    auto r = made(100, 1600);
-    EXPECT_FALSE(grow_heap(*r, 1401));
-    EXPECT_EQ(pages_of_kind(*r, segment_kind::heap), 100U - 1);
-    EXPECT_EQ(must(grow_heap(*r, 1400)).pages, 1400U);
+    auto r = made(10, 160);
+    EXPECT_FALSE(grow_heap(*r, 141));
+    EXPECT_EQ(pages_of_kind(*r, segment_kind::heap), 10U - 1);
+    EXPECT_EQ(must(grow_heap(*r, 140)).pages, 140U);
     EXPECT_FALSE(grow_heap(*r, 1));
 }
 
@@ -222,7 +224,7 @@ TEST_F(heap_growth, asks_a_disk_that_is_nearly_full_for_less_and_less) {
 }
 
 TEST_F(heap_growth, of_a_region_that_may_not_be_written_is_denied) {
-    made(100, 1600).reset();
+    made(10, 160).reset();
     region_options o;
     o.mode = open_mode::inspect;
     const auto r = must(region::open(file, o));

@@ -57,6 +57,11 @@ struct watched_link {
     }
 };
 
+/// What the mutation gate puts in a store's place.
+inline void weak_store(watched_link& link, u64 value) noexcept {
+    link.to.store(value, std::memory_order_relaxed);
+}
+
 struct watched_leaf : masstree_detail::node {
     static constexpr unsigned width = 15;
     masstree_detail::word order;
