@@ -50,17 +50,20 @@ struct watched_words {
 
 struct watched_link {
     masstree_detail::word to;
+    watched_link() = default;
+    // What the mutation gate puts in a store's place is an assignment.
+    watched_link(u64 offset) : to(offset) {}  // NOLINT(google-explicit-constructor)
+    watched_link& operator=(const watched_link& other) noexcept {
+        to.store(other.to.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        return *this;
+    }
+    ~watched_link() = default;
     operator masstree_detail::word&() { return to; }  // NOLINT(google-explicit-constructor)
     operator const masstree_detail::word&() const {   // NOLINT(google-explicit-constructor)
         steps::come();
         return to;
     }
 };
-
-/// What the mutation gate puts in a store's place.
-inline void weak_store(watched_link& link, u64 value) noexcept {
-    link.to.store(value, std::memory_order_relaxed);
-}
 
 struct watched_leaf : masstree_detail::node {
     static constexpr unsigned width = 15;
