@@ -12,7 +12,7 @@ namespace {
 checkpoint_area area_of(const std::vector<epoch_range>& ranges) {
     checkpoint_area c{};
     c.failed_count = static_cast<u32>(ranges.size());
-    std::copy(ranges.begin(), ranges.end(), c.failed);
+    std::copy(ranges.begin(), ranges.end(), c.failed.begin());
     return c;
 }
 
