@@ -127,8 +127,8 @@ TEST_F(journal_ring, grows_by_as_many_segments_as_are_missing) {
 // A record that a full disk has refused is written again at the same place: until then the segment
 // is not ended before it.
 TEST_F(journal_ring, keeps_the_place_of_a_record_that_has_begun) {
-    journal::ring ring({{7}, 3}, page, 4);
-    lab::model_disk file(bytes(journal::ring::file_bytes(page, 4)));
+    journal::ring ring({{7}, 3}, 4 * page, 4);
+    lab::model_disk file(bytes(journal::ring::file_bytes(4 * page, 4)));
     lab::disk_faults faults{errc::no_space};
     file.faults = &faults;
     const auto lines = row(3);
