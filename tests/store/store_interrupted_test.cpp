@@ -158,17 +158,17 @@ TEST_F(store_interrupted, what_a_flush_has_overtaken_is_not_put_in_place) {
 TEST_F(store_interrupted, counting_takes_nothing_away_that_was_stored_behind_a_flush) {
     constexpr int counting = 4;
     temporary_store without_clock{std::chrono::microseconds(0)};
-    store* const s = &*without_clock;
+    store* const kept = &*without_clock;
     store::record found;
     for (int round = 0; round < 20 && !HasFailure(); ++round) {
         // Keys with the same first eight bytes lie in nodes of their own, away from the store's
         // record; with one more the node is split, and locked while it is logged.
         const std::string begin = std::to_string(10'000'000 + round);
-        for (char c = 'a'; c < 'o'; ++c) must(s->set(begin + c, "1"));
-        must(s->sync());
+        for (char c = 'a'; c < 'o'; ++c) must(kept->set(begin + c, "1"));
+        must(kept->sync());
         points.hold("checkpoint L1");
         std::thread splitting([&] {
-            for (char c = 'o'; c < 'z'; ++c) must(s->set(begin + c, "1"));
+            for (char c = 'o'; c < 'z'; ++c) must(kept->set(begin + c, "1"));
         });
         points.await("checkpoint L1");
         std::atomic<int> begun{0};
@@ -176,17 +176,17 @@ TEST_F(store_interrupted, counting_takes_nothing_away_that_was_stored_behind_a_f
         for (int i = 0; i < counting; ++i) {
             others.emplace_back([&] {
                 ++begun;
-                must(s->incr(begin + "a", 1));
+                must(kept->incr(begin + "a", 1));
             });
         }
         while (begun < counting) std::this_thread::yield();
-        must(s->flush_all());
-        std::thread storing([&] { must(s->set(begin + "a", "5")); });
+        must(kept->flush_all());
+        std::thread storing([&] { must(kept->set(begin + "a", "5")); });
         points.release("checkpoint L1");
         for (auto& t : others) t.join();
         storing.join();
         splitting.join();
-        EXPECT_TRUE(must(s->get(begin + "a", found))) << "it was stored behind the flush";
+        EXPECT_TRUE(must(kept->get(begin + "a", found))) << "it was stored behind the flush";
     }
 }
 

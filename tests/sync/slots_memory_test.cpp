@@ -14,14 +14,15 @@ namespace {
 thread_local bool has_memory = true;
 }  // namespace
 
-void* operator new(std::size_t bytes) {
+// Not inlined: g++ would take a pair of these for a pair of malloc and delete.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
     if (!has_memory) throw std::bad_alloc();
     void* const p = std::malloc(bytes == 0 ? 1 : bytes);
     if (p == nullptr) throw std::bad_alloc();
     return p;
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace hf {
 namespace {
