@@ -93,6 +93,26 @@ TEST_F(damaged_heap_test, a_frontier_lies_between_the_descriptors_and_the_segmen
     }
 }
 
+/// Else the lists would be handed out.
+TEST_F(damaged_heap_test, the_first_frontier_lies_behind_the_pages_of_the_heaps_root) {
+    open();
+    heap_segment& h = segment_at();
+    const u64 least = h.first_usable + heap_root_pages;
+    ASSERT_EQ(h.frontier.get(0), least);
+    for (const u64 frontier : {least, least - 1}) {
+        SCOPED_TRACE(frontier);
+        h.frontier.set(0, frontier);
+        EXPECT_EQ(look().complete(), frontier == least);
+        page_heap again(up_.checkpoint());
+        const auto opened = again.recover();
+        EXPECT_EQ(opened.has_value(), frontier == least);
+        if (!opened) {
+            EXPECT_EQ(opened.error().code, errc::corrupt);
+        }
+    }
+    expect("lies outside of it", false);
+}
+
 TEST_F(damaged_heap_test, a_frontier_of_the_running_epoch_is_possible_and_none_of_a_later_one) {
     open();
     const segment s = add_segment();

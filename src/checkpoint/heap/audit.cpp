@@ -41,7 +41,7 @@ std::optional<audit_view::bounds> rolled_back_view::look_at(const segment& s, bo
     }
     const auto& word = failed_.contains(stamp) ? h.frontier.before[0] : h.frontier.now[0];
     const u64 frontier = word.load(std::memory_order_acquire);
-    if (frontier < usable || frontier > s.pages) {
+    if (frontier < usable + (first ? heap_root_pages : 0) || frontier > s.pages) {
         report.add(s.offset,
                    "the segment's frontier, page " + text_of(frontier) + ", lies outside of it");
         report.mark_incomplete();

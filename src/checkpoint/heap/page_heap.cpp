@@ -66,7 +66,9 @@ result<void> page_heap::recover() {
             r.med().flush(h, sizeof(*h));
             flushed = true;
         }
-        if (h->frontier.get(0) < h->first_usable || h->frontier.get(0) > s.pages) {
+        // The heap's own root lies behind the descriptors of the first one.
+        const u64 least = h->first_usable + (spans_.empty() ? heap_root_pages : 0);
+        if (h->frontier.get(0) < least || h->frontier.get(0) > s.pages) {
             return failure(
                 corrupt_heap(r, s.offset, "a heap segment's frontier lies outside of it"));
         }
@@ -74,10 +76,6 @@ result<void> page_heap::recover() {
     }
     if (flushed) r.med().fence();
     if (spans_.empty()) return failure(corrupt_heap(r, 0, "the region has no heap segment"));
-    if (spans_[0].pages < at(spans_[0]).first_usable + heap_root_pages) {
-        return failure(corrupt_heap(r, spans_[0].offset,
-                                    "the first heap segment is too small for the heap's root"));
-    }
     root_offset_ = spans_[0].offset + at(spans_[0]).first_usable * page_size;
     root_ = r.at<heap_root>(root_offset_);
     if (root_->magic != heap_root::magic_value) {

@@ -304,11 +304,16 @@ TEST(record, is_refused_where_there_is_no_room) {
     o.file.max_size = u64{16} << 20;
     test_engine<incll_discipline> e(file.path(), o);
     operation op(e.checkpoint());
+    const auto header = [&] {
+        return std::string(reinterpret_cast<const char*>(e.tree().base()), page_size);
+    };
     for (unsigned made = 0;; ++made) {
+        const std::string before = header();
         ASSERT_LT(made, 20'000U);
         const auto offset = e.tree().make_record(op, "key of many bytes", std::string(1000, 'v'));
         if (offset) continue;
         EXPECT_EQ(offset.error().code, errc::no_space);
+        EXPECT_TRUE(header() == before) << "it was written to no place";
         return;
     }
 }
