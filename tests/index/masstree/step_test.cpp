@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -202,6 +204,9 @@ class tree_step : public ::testing::TestWithParam<bool> {
 
     /// The first word of the region, where a link that is none leads.
     u64 load_header() { return *reinterpret_cast<const u64*>(t().base()); }
+    void make_header_readable(bool so) {
+        ASSERT_EQ(::mprotect(t().base(), 4096, so ? PROT_READ | PROT_WRITE : PROT_NONE), 0);
+    }
 
     /// Puts `key`, or removes it, in another thread, whenever a step of the change has locked all
     /// that it changes; the other then waits for what it needs of that, if it is quick.
@@ -349,12 +354,16 @@ TEST_P(tree_step, gets_follow_no_link_of_a_leaf_that_is_none_any_more) {
                     make_change(op, {"", {}, others});
                     make_change(op, {"", others, {others[0]}});
                     steps::left = then;  // the assignment ends this function's own captures
-                    steps::change = [&] { make_change(op, {"", {}, others}); };
+                    steps::change = [&] {
+                        make_change(op, {"", {}, others});
+                        make_header_readable(false);
+                    };
                 };
                 steps::left = first;
                 t().get(op, others[0],
                         [&](std::string_view v) { EXPECT_EQ(v, "of " + others[0]); });
                 steps::left = 0;
+                make_header_readable(true);
             }
             if (HasFailure()) return;
             e_.epochs().end_epoch();

@@ -58,8 +58,7 @@ struct watched_link {
         return *this;
     }
     ~watched_link() = default;
-    operator masstree_detail::word&() { return to; }  // NOLINT(google-explicit-constructor)
-    operator const masstree_detail::word&() const {   // NOLINT(google-explicit-constructor)
+    operator masstree_detail::word&() {  // NOLINT(google-explicit-constructor)
         steps::come();
         return to;
     }
