@@ -283,6 +283,18 @@ void fill_or_end_epochs(tree_session& s, unsigned thread) {
     }
 }
 
+// What a large value's writer has written back, no other thread's fence completes.
+void write_large_or_end_epochs(tree_session& s, unsigned thread) {
+    for (u64 i = 0; i < 3; ++i) {
+        if (thread == 0) {
+            s.put_by(0, key_of(10 * (1 + i)), 66'000);
+        } else {
+            s.put_by(1, key_of(15));
+            s.end_epoch_by_thread();
+        }
+    }
+}
+
 }  // namespace
 
 const std::vector<tree_case>& rare_cases() {
@@ -447,6 +459,17 @@ const std::vector<tree_case>& rare_cases() {
          u64{16} << 20,
          2,
          fill_or_end_epochs},
+        {"threads.large",
+         "alloc",
+         "large values are written by one thread, and another ends epochs",
+         [](auto& s) { load(s, 12); },
+         [](auto&) {},
+         {},
+         1,
+         false,
+         u64{16} << 20,
+         2,
+         write_large_or_end_epochs},
     };
     return cases;
 }

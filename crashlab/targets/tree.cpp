@@ -63,6 +63,9 @@ std::string tree_session::fresh_value(std::size_t size) {
 }
 
 u64 tree_session::store(const std::string& key, const std::string& value) {
+    if (is_large(masstree_detail::record_payload(key, value.size()))) {
+        return must(store_large_value(*machine_, key, value, nullptr)).written_in;
+    }
     operation op(machine_->checkpoint());
     const u64 r = must(machine_->tree().make_record(op, key, value));
     const auto done = must(machine_->tree().update(
