@@ -1,8 +1,9 @@
 // watched_tree.hpp: a transient tree that stops at each step of an operation: at every way from an
 // interior node to a child and before that is looked at, at every leaf that it comes to or leaves,
-// at every value and link that it loads. There a test changes the tree, in the same thread. So "this happens
-// between those two loads" is no matter of luck. And it tells when all nodes are locked that a split
-// or a removal changes, and none is marked: there another thread can be made to wait for them.
+// at every value and link that it loads. There a test changes the tree, in the same thread. So
+// "this happens between those two loads" is no matter of luck. And it tells when all nodes are
+// locked that a split or a removal changes, and none is marked: there another thread can be made to
+// wait for them.
 #pragma once
 
 #include "index/masstree/tree_fixture.hpp"
