@@ -116,7 +116,7 @@ void begin_with_removal_of_extent(tree_session& s) {
     s.remove(key_of(20));
     s.put(key_of(25), 8);
     s.end_epoch();
-    s.put_large(key_of(30), 66'000);
+    s.put(key_of(30), 66'000);
     s.end_epoch();
     s.remove(key_of(30));
 }
@@ -213,7 +213,7 @@ void grow_again(tree_session& s) {
     s.reserve(u64{17} << 20);
     s.put(key_of(15), 8);
     s.end_epoch();
-    s.put_large(key_of(25), 66'000);
+    s.put(key_of(25), 66'000);
 }
 void have_growth_refused(tree_session& s) {
     s.put(key_of(15), 8);
@@ -371,7 +371,7 @@ const std::vector<tree_case>& rare_cases() {
          "alloc",
          "an epoch's first change of extents is a removal",
          [](auto& s) {
-             s.put_large(key_of(20), 66'000);
+             s.put(key_of(20), 66'000);
              load(s, 1);
          },
          begin_with_removal_of_extent,

@@ -19,7 +19,7 @@ void load(tree_session& s, u64 count) {
 // One thing of each kind that a failed epoch can leave: a list joined to another, whose tail it
 // changes; a fresh slab; an extent released.
 void fail_in_allocator(tree_session& s) {
-    s.put_large(key_of(200), 66'000);
+    s.put(key_of(200), 66'000);
     load(s, 12);
     for (const u64 i : {1, 2, 3}) s.remove(key_of(i * 10));
     s.end_epoch();

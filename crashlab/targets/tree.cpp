@@ -155,12 +155,6 @@ void tree_session::put_value(const std::string& key, std::string value) {
     model_.put(key, std::move(value));
 }
 
-void tree_session::put_large(const std::string& key, std::size_t value_size) {
-    std::string value = fresh_value(value_size);
-    static_cast<void>(must(store_large_value(*machine_, key, value, nullptr)));
-    model_.put(key, std::move(value));
-}
-
 void tree_session::remove(const std::string& key) {
     erase(key);
     operations_.holds(key, key_history::nothing);

@@ -31,12 +31,11 @@ class tree_session {
     void crash();
     void close();
 
+    /// A value larger than any block gets an extent of its own.
     void put(const std::string& key, std::size_t value_size);
     void put(const std::string& key) { put(key, 8 + random_() % 24); }
     void put_value(const std::string& key, std::string value);
     void remove(const std::string& key);
-    /// A value of its own extent.
-    void put_large(const std::string& key, std::size_t value_size);
     /// Room for so many bytes is taken, and given back.
     void reserve(std::size_t bytes);
     /// False: there was none.

@@ -83,13 +83,13 @@ void churn_memory(tree_session& s) {
     }
 }
 void write_large_values(tree_session& s) {
-    s.put_large(key_of(15), 70'000);
-    s.put_large(key_of(20), 66'000);
+    s.put(key_of(15), 70'000);
+    s.put(key_of(20), 66'000);
     s.end_epoch();
-    s.put_large(key_of(15), 67'000);
+    s.put(key_of(15), 67'000);
     s.remove(key_of(20));
     s.end_epoch();
-    s.put_large(key_of(25), 66'000);
+    s.put(key_of(25), 66'000);
 }
 void fill_log(tree_session& s) {
     // Spread over many leaves, each of which needs the external log.
@@ -316,7 +316,7 @@ const std::vector<tree_case>& tree_cases() {
          [](auto& s) {
              s.put(key_of(15));
              s.reserve(u64{17} << 20);
-             s.put_large(key_of(25), 66'000);
+             s.put(key_of(25), 66'000);
              s.end_epoch();
              s.reserve(u64{20} << 20);
              s.put(key_of(35));
