@@ -282,6 +282,14 @@ class Hunter:
         outcome, kill, took, what = self.hunt(mutant, seconds, seed)
         return outcome, kill, time.monotonic() - begin, what
 
+    def judge_alone(self, mutant, seconds, seed):
+        """As judge(), for what has survived: up to three times more, with other seeds."""
+        for again in range(1, 4):
+            verdict = self.judge(mutant, seconds, seed + again)
+            if verdict[0] == "killed":
+                break
+        return verdict
+
     def hunt(self, mutant, seconds, seed):
         """(outcome, the kill's target, seed and pass, seconds, what was found); the outcome is
         killed or survived."""
@@ -457,16 +465,8 @@ def run(options, origin, all_rooms, parsed, mutants, chosen, arguments):
 
     results, counts = [], {"killed": 0, "argued": 0, "SURVIVED": 0}
     used = set()
-    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
-    # What is argued will survive: for that a look is enough, but for a run that starts afresh.
-    look = options.seconds if options.afresh else options.seconds / 4
-    hunts = [pool.submit(hunter.judge, m, look if m.key() in arguments else options.seconds,
-                         options.seed) for m in chosen]
-    for turn, (m, hunt) in enumerate(zip(chosen, hunts), 1):
-        if sys.stderr.isatty():
-            print(f"\rmutate: {turn} of {len(chosen)}: {m.file}:{m.line} {m.kind}\033[K\r",
-                  end="", file=sys.stderr, flush=True)
-        outcome, kill, took, what = hunt.result()
+
+    def record(m, outcome, kill, took, what):
         target = kill[0] if kill else ""
         detail = f"{target}, {took:.1f} s: {what}" if outcome == "killed" else ""
         if outcome == "killed":
@@ -484,6 +484,25 @@ def run(options, origin, all_rooms, parsed, mutants, chosen, arguments):
                             "mutants": results}, indent=1) + "\n")
         if options.remember:
             kills.write(place_of_kills, known, {m.key() for m in mutants})
+
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    # What is argued will survive: for that a look is enough, but for a run that starts afresh.
+    look = options.seconds if options.afresh else options.seconds / 4
+    hunts = [pool.submit(hunter.judge, m, look if m.key() in arguments else options.seconds,
+                         options.seed) for m in chosen]
+    unnoticed = []
+    for turn, (m, hunt) in enumerate(zip(chosen, hunts), 1):
+        if sys.stderr.isatty():
+            print(f"\rmutate: {turn} of {len(chosen)}: {m.file}:{m.line} {m.kind}\033[K\r",
+                  end="", file=sys.stderr, flush=True)
+        verdict = hunt.result()
+        if verdict[0] == "survived" and m.key() not in arguments:
+            unnoticed.append(m)
+        else:
+            record(m, *verdict)
+    # A race needs processors: what two hunts at a time have not met, one alone may.
+    for m in unnoticed:
+        record(m, *hunter.judge_alone(m, options.seconds, options.seed))
     # Several mutants may share a text. It is stale when none of them is left, all having been run.
     existing = {m.key() for m in mutants}
     met = existing - {m.key() for m in mutants if m not in chosen}
