@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,8 +28,7 @@ class engine_subject final : public subject {
         : target_(std::make_unique<Target>(std::move(target))),
           space_(space),
           file_(std::move(file)),
-          options_(options),
-          value_(options.value_size, 'v') {}
+          options_(options) {}
 
     ~engine_subject() override {
         target_.reset();
@@ -60,7 +60,8 @@ class engine_subject final : public subject {
         std::optional<error> failed;
         histogram latency;
         std::vector<double> stalls_us;
-        std::string scratch;
+        std::string value;    ///< of puts: begins with the key
+        std::string scratch;  ///< what a get has found
         std::thread thread;
     };
     /// Threads that have arrived, at the start and at the end.
@@ -74,6 +75,10 @@ class engine_subject final : public subject {
               meeting& m);
     [[nodiscard]] result<std::size_t> execute(std::span<const step> steps, worker& w);
     [[nodiscard]] result<std::size_t> execute_many(std::span<const step> steps, worker& w);
+    [[nodiscard]] static std::string_view value_of(std::string_view key, worker& w) noexcept {
+        std::memcpy(w.value.data(), key.data(), std::min(key.size(), w.value.size()));
+        return w.value;
+    }
     [[nodiscard]] auto& machine() const noexcept { return target_->machine(); }
     void watch_pauses(const meeting& m, unsigned threads, measurement& into);
 
@@ -87,7 +92,6 @@ class engine_subject final : public subject {
     const scratch_space& space_;
     std::filesystem::path file_;
     subject_options options_;
-    std::string value_;
 };
 
 /// Carries out the steps from the first on that are one call, and says how many. `missing` grows by
@@ -106,8 +110,8 @@ inline result<std::size_t> engine_subject<Target>::execute(std::span<const step>
         if (!met) return tl::unexpected(met.error());
         found = *met != 0;
     } else {
-        auto done =
-            s.what() == action::put ? target_->put(key, value_) : target_->get(key, w.scratch);
+        auto done = s.what() == action::put ? target_->put(key, value_of(key, w))
+                                            : target_->get(key, w.scratch);
         if (!done) return tl::unexpected(done.error());
         found = *done;
     }
@@ -215,6 +219,7 @@ result<measurement> engine_subject<Target>::run(const std::vector<stream>& strea
     const u64 bytes = machine().checkpoint().log_bytes();
     (void)ns_per_tick();
     for (unsigned t = 0; t < threads; ++t) {
+        workers[t].value.assign(options_.value_size, 'v');
         workers[t].thread = std::thread([this, &w = workers[t], &steps = streams[t], sample_every,
                                          core = cores[t % cores.size()], threads,
                                          &m] { work(w, steps, sample_every, core, threads, m); });

@@ -10,12 +10,45 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace hf::bench {
+
+/// What was put under a key begins with the key, as far as it is long enough.
+[[nodiscard]] inline bool belongs_to(std::string_view key, std::string_view value) noexcept {
+    u64 expected = 0;
+    u64 found = 0;
+    const std::size_t n = std::min({key.size(), value.size(), sizeof(u64)});
+    if (n == sizeof(u64)) [[likely]] {
+        std::memcpy(&expected, key.data(), sizeof(u64));
+        std::memcpy(&found, value.data(), sizeof(u64));
+        return expected == found;
+    }
+    return key.substr(0, n) == value.substr(0, n);
+}
+
+[[nodiscard]] inline tl::unexpected<error> foreign_value() {
+    return failure({errc::violation, "measure", "a record that was read",
+                    "its value is not what was written under its key", "report it: it is a bug"});
+}
+
+/// What a scan does with its records. The first one that is not what was written ends it.
+struct scan_check {
+    unsigned met = 0;
+    bool wrong = false;
+    bool operator()(std::string_view key, std::string_view value) noexcept {
+        wrong = !belongs_to(key, value);
+        return ++met < scan_length && !wrong;
+    }
+    [[nodiscard]] result<unsigned> outcome() const {
+        if (wrong) return foreign_value();
+        return met;
+    }
+};
 
 /// The tree of an engine<D>, without the public map around it.
 template <class D>
@@ -30,25 +63,22 @@ class tree_target {
     [[nodiscard]] result<bool> put(std::string_view key, std::string_view value);
     [[nodiscard]] result<bool> get(std::string_view key, std::string& /*scratch*/) {
         operation op(machine_->checkpoint());
-        return machine_->tree().get(op, key, look_at);
+        bool right = true;
+        const bool found = machine_->tree().get(
+            op, key, [&](std::string_view value) { right = belongs_to(key, value); });
+        if (!right) [[unlikely]] {
+            return foreign_value();
+        }
+        return found;
     }
     [[nodiscard]] result<unsigned> scan(std::string_view key) {
         operation op(machine_->checkpoint());
-        unsigned met = 0;
-        machine_->tree().scan(op, key, false, [&met](std::string_view, std::string_view value) {
-            asm volatile("" : : "r"(*value.data()) : "memory");
-            return ++met < scan_length;
-        });
-        return met;
+        scan_check check;
+        machine_->tree().scan(op, key, false, check);
+        return check.outcome();
     }
 
    private:
-    static void look_at(std::string_view value) {
-        char copy[8] = {};
-        std::memcpy(copy, value.data(), std::min(value.size(), sizeof(copy)));
-        asm volatile("" : : "r"(copy) : "memory");
-    }
-
     std::unique_ptr<engine<D>> machine_;
 };
 
@@ -90,22 +120,26 @@ class map_target {
         return true;
     }
     [[nodiscard]] result<bool> get(std::string_view key, std::string& scratch) {
-        return map_.get(key, scratch);
+        auto found = map_.get(key, scratch);
+        if (found && *found && !belongs_to(key, scratch)) [[unlikely]] {
+            return foreign_value();
+        }
+        return found;
     }
     /// How many of the keys are there.
     [[nodiscard]] result<std::size_t> get_many(std::span<const std::string_view> keys) {
-        return map_.get_many(keys, [](std::size_t, std::string_view value) {
-            asm volatile("" : : "r"(*value.data()) : "memory");
+        bool right = true;
+        auto found = map_.get_many(keys, [&](std::size_t number, std::string_view value) {
+            right = right && belongs_to(keys[number], value);
         });
+        if (!right) return foreign_value();
+        return found;
     }
     [[nodiscard]] result<unsigned> scan(std::string_view key) {
-        unsigned met = 0;
-        auto done = map_.scan(key, [&met](std::string_view, std::string_view value) {
-            asm volatile("" : : "r"(*value.data()) : "memory");
-            return ++met < scan_length;
-        });
+        scan_check check;
+        auto done = map_.scan(key, std::ref(check));
         if (!done) return tl::unexpected(done.error());
-        return met;
+        return check.outcome();
     }
 
    private:

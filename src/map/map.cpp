@@ -88,6 +88,7 @@ statistics map::stats() const {
     s.pause = epochs.pauses();
     s.journal = epochs.journal_numbers();
     s.region_bytes = file.size();
+    s.most_bytes = file.max_pages() * layout::page_size;
     for (const u64 bytes : impl_->memory().usage()) s.allocated_bytes += bytes;
     s.free_bytes = s.region_bytes - std::min(s.region_bytes, s.allocated_bytes);
     s.hint_bytes = impl_->tree().hint_bytes();
