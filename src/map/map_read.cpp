@@ -69,8 +69,8 @@ namespace {
 constexpr std::size_t first_batch = 12;
 constexpr std::size_t growth = 4;
 
-/// Delivers batch after batch; `fill(start, exclusive, take)` visits the tree inside of an operation
-/// and returns whether its end was reached.
+/// Delivers batch after batch; `fill(start, exclusive, batch)` visits the tree inside of an
+/// operation and returns whether its end was reached.
 template <class Fill>
 std::size_t deliver(std::optional<std::string_view> start, bool exclusive,
                     const map::visitor& visit, Fill fill) {
