@@ -1,47 +1,50 @@
-// bench/engine_subject.hpp: the measured loop over engine<D>.
+// bench/engine_subject.hpp: the measured loop, over a target (bench/target.hpp).
 #pragma once
 
-#include "base/check.hpp"
 #include "base/clock.hpp"
 #include "bench/processor.hpp"
 #include "bench/subject.hpp"
-#include "map/engine.hpp"
+#include "bench/target.hpp"
 #include "persist/counters.hpp"
 #include "sync/spin_lock.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <thread>
 
 namespace hf::bench {
 
-template <class D>
+template <class Target>
 class engine_subject final : public subject {
    public:
-    engine_subject(std::unique_ptr<engine<D>> machine, const scratch_space& space,
-                   std::filesystem::path file, const subject_options& options)
-        : machine_(std::move(machine)),
+    engine_subject(Target target, const scratch_space& space, std::filesystem::path file,
+                   const subject_options& options)
+        : target_(std::make_unique<Target>(std::move(target))),
           space_(space),
           file_(std::move(file)),
-          options_(options),
-          value_(options.value_size, 'v') {}
+          options_(options) {}
 
     ~engine_subject() override {
-        machine_.reset();
+        target_.reset();
         space_.remove(file_);
     }
 
     result<measurement> run(const std::vector<stream>& streams, unsigned sample_every) override;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return D::name; }
-    [[nodiscard]] u64 region_bytes() const noexcept override { return machine_->file().size(); }
+    [[nodiscard]] std::string_view name() const noexcept override { return Target::name(); }
+    [[nodiscard]] u64 region_bytes() const noexcept override { return machine().file().size(); }
     [[nodiscard]] page_report pages() const override {
-        return pages_of(machine_->file().base(), machine_->file().size());
+        return pages_of(machine().file().base(), machine().file().size());
     }
+    [[nodiscard]] u64 hint_bytes() const noexcept override { return machine().tree().hint_bytes(); }
     [[nodiscard]] std::string medium_name() const override {
-        const medium& m = machine_->file().med();
+        const medium& m = machine().file().med();
         return std::string(hf::to_string(m.kind())) + ", flush " +
                std::string(hf::to_string(m.instruction()));
     }
@@ -57,6 +60,8 @@ class engine_subject final : public subject {
         std::optional<error> failed;
         histogram latency;
         std::vector<double> stalls_us;
+        std::string value;    ///< of puts: begins with the key
+        std::string scratch;  ///< what a get has found
         std::thread thread;
     };
     /// Threads that have arrived, at the start and at the end.
@@ -68,8 +73,13 @@ class engine_subject final : public subject {
 
     void work(worker& w, const stream& steps, unsigned sample_every, int core, unsigned threads,
               meeting& m);
-    [[nodiscard]] result<bool> execute(const step& s);
-    [[nodiscard]] result<bool> put(std::string_view key);
+    [[nodiscard]] result<std::size_t> execute(std::span<const step> steps, worker& w);
+    [[nodiscard]] result<std::size_t> execute_many(std::span<const step> steps, worker& w);
+    [[nodiscard]] static std::string_view value_of(std::string_view key, worker& w) noexcept {
+        std::memcpy(w.value.data(), key.data(), std::min(key.size(), w.value.size()));
+        return w.value;
+    }
+    [[nodiscard]] auto& machine() const noexcept { return target_->machine(); }
     void watch_pauses(const meeting& m, unsigned threads, measurement& into);
 
     static void meet(std::atomic<unsigned>& count, unsigned threads) noexcept {
@@ -78,88 +88,88 @@ class engine_subject final : public subject {
         while (count.load(std::memory_order_acquire) < threads) pause.wait();
     }
 
-    std::unique_ptr<engine<D>> machine_;
+    std::unique_ptr<Target> target_;
     const scratch_space& space_;
     std::filesystem::path file_;
     subject_options options_;
-    std::string value_;
 };
 
-template <class D>
-result<bool> engine_subject<D>::put(std::string_view key) {
-    auto& tree = machine_->tree();
-    operation op(machine_->checkpoint());
-    auto fresh = tree.make_record(op, key, value_);
-    if (!fresh) [[unlikely]] {
-        return tl::unexpected(fresh.error());
+/// Carries out the steps from the first on that are one call, and says how many. `missing` grows by
+/// those that did not find what they looked for.
+template <class Target>
+inline result<std::size_t> engine_subject<Target>::execute(std::span<const step> steps, worker& w) {
+    const step& s = steps.front();
+    if constexpr (Target::many) {
+        if (s.what() == action::get) return execute_many(steps, w);
     }
-    const u64 record = *fresh;
-    auto done = tree.update(
-        op, key, [record](const auto*) { return decision{decision::action::store, record}; });
-    if (!done) [[unlikely]] {
-        tree.drop_record(op, record);
-        return tl::unexpected(done.error());
-    }
-    return true;
-}
-
-/// Whether it found what it looked for.
-template <class D>
-inline result<bool> engine_subject<D>::execute(const step& s) {
     const u64 number = key_of(s.record());
     const std::string_view key(reinterpret_cast<const char*>(&number), sizeof(number));
-    auto& tree = machine_->tree();
-    if (s.what() == action::put) return put(key);
-    operation op(machine_->checkpoint());
-    if (s.what() == action::get) {
-        return tree.get(op, key, [](std::string_view value) {
-            char copy[8] = {};
-            std::memcpy(copy, value.data(), std::min(value.size(), sizeof(copy)));
-            asm volatile("" : : "r"(copy) : "memory");
-        });
+    bool found = false;
+    if (s.what() == action::scan) {
+        auto met = target_->scan(key);
+        if (!met) return tl::unexpected(met.error());
+        found = *met != 0;
+    } else {
+        auto done = s.what() == action::put ? target_->put(key, value_of(key, w))
+                                            : target_->get(key, w.scratch);
+        if (!done) return tl::unexpected(done.error());
+        found = *done;
     }
-    unsigned met = 0;
-    tree.scan(op, key, false, [&met](std::string_view, std::string_view value) {
-        asm volatile("" : : "r"(*value.data()) : "memory");
-        return ++met < scan_length;
-    });
-    return met != 0;
+    w.missing += found ? 0 : 1;
+    return std::size_t{1};
 }
 
-template <class D>
-void engine_subject<D>::work(worker& w, const stream& steps, unsigned sample_every, int core,
-                             unsigned threads, meeting& m) {
+template <class Target>
+inline result<std::size_t> engine_subject<Target>::execute_many(std::span<const step> steps,
+                                                                worker& w) {
+    std::array<u64, keys_at_once> numbers{};
+    std::array<std::string_view, keys_at_once> keys;
+    std::size_t n = 0;
+    for (; n < std::min(steps.size(), keys_at_once) && steps[n].what() == action::get; ++n) {
+        numbers[n] = key_of(steps[n].record());
+        keys[n] = {reinterpret_cast<const char*>(&numbers[n]), sizeof(u64)};
+    }
+    auto found = target_->get_many(std::span(keys).first(n));
+    if (!found) return tl::unexpected(found.error());
+    w.missing += n - *found;
+    return n;
+}
+
+template <class Target>
+void engine_subject<Target>::work(worker& w, const stream& steps, unsigned sample_every, int core,
+                                  unsigned threads, meeting& m) {
     pin_to_core(core);
     const double scale = ns_per_tick();
-    const u64 mask = sample_every - 1;
-    epoch_manager& epochs = machine_->epochs();
+    epoch_manager& epochs = machine().epochs();
     (void)epochs.my_lane();
     u64 epoch = epochs.current_epoch();
     meet(m.ready, threads);
     const u64 preempted = thread_preemptions();
     const u64 cpu = thread_cpu_ns();
     w.begin_ns = now_ns();
-    for (u64 i = 0; i < steps.size(); ++i) {
-        const bool sampled = (i & mask) == 0;
+    const std::span<const step> all(steps);
+    for (u64 i = 0, sample = 0; i < steps.size();) {
+        const bool sampled = i >= sample;
         u64 from = 0;
         if (sampled) {
             if (interrupted()) break;
+            sample += sample_every;
             from = ticks();
         }
-        auto found = execute(steps[i]);
+        auto done = execute(all.subspan(i), w);
         if (sampled) {
             const double ns = static_cast<double>(ticks() - from) * scale;
             w.latency.add(static_cast<u64>(ns));
             const u64 now = epochs.current_epoch();
-            if (mask == 0 && now != epoch) w.stalls_us.push_back(ns / 1e3);
+            if (sample_every == 1 && now != epoch) w.stalls_us.push_back(ns / 1e3);
             epoch = now;
         }
-        if (!found) [[unlikely]] {
-            w.failed = found.error();
+        if (!done) [[unlikely]] {
+            w.failed = done.error();
             break;
         }
-        w.missing += *found ? 0 : 1;
-        ++w.done;
+        i += *done;
+        w.done += *done;
     }
     // What this thread wrote lies in this epoch or an earlier one. All threads end it together, so
     // that all help.
@@ -175,9 +185,9 @@ void engine_subject<D>::work(worker& w, const stream& steps, unsigned sample_eve
 }
 
 /// Notes the length of each pause, looking in far more often than epochs end.
-template <class D>
-void engine_subject<D>::watch_pauses(const meeting& m, unsigned threads, measurement& into) {
-    epoch_manager& epochs = machine_->epochs();
+template <class Target>
+void engine_subject<Target>::watch_pauses(const meeting& m, unsigned threads, measurement& into) {
+    epoch_manager& epochs = machine().epochs();
     const auto nap = std::clamp(options_.epoch / 8, std::chrono::microseconds(500),
                                 std::chrono::microseconds(8000));
     u64 seen = epochs.current_epoch();
@@ -194,10 +204,10 @@ void engine_subject<D>::watch_pauses(const meeting& m, unsigned threads, measure
     into.epochs = seen - first;
 }
 
-template <class D>
-result<measurement> engine_subject<D>::run(const std::vector<stream>& streams,
-                                           unsigned sample_every) {
-    epoch_manager& epochs = machine_->epochs();
+template <class Target>
+result<measurement> engine_subject<Target>::run(const std::vector<stream>& streams,
+                                                unsigned sample_every) {
+    epoch_manager& epochs = machine().epochs();
     const auto cores = usable_cores();
     const auto threads = static_cast<unsigned>(streams.size());
     meeting m;
@@ -205,10 +215,11 @@ result<measurement> engine_subject<D>::run(const std::vector<stream>& streams,
     measurement sum;
     epochs.end_epoch();
     const persist_counters before = total_persist_counters();
-    const u64 entries = machine_->checkpoint().log_entries();
-    const u64 bytes = machine_->checkpoint().log_bytes();
+    const u64 entries = machine().checkpoint().log_entries();
+    const u64 bytes = machine().checkpoint().log_bytes();
     (void)ns_per_tick();
     for (unsigned t = 0; t < threads; ++t) {
+        workers[t].value.assign(options_.value_size, 'v');
         workers[t].thread = std::thread([this, &w = workers[t], &steps = streams[t], sample_every,
                                          core = cores[t % cores.size()], threads,
                                          &m] { work(w, steps, sample_every, core, threads, m); });
@@ -219,8 +230,8 @@ result<measurement> engine_subject<D>::run(const std::vector<stream>& streams,
     sum.flushes = after.flushes - before.flushes;
     sum.fences = after.fences - before.fences;
     sum.flushed_bytes = after.flushed_bytes - before.flushed_bytes;
-    sum.log_entries = machine_->checkpoint().log_entries() - entries;
-    sum.log_bytes = machine_->checkpoint().log_bytes() - bytes;
+    sum.log_entries = machine().checkpoint().log_entries() - entries;
+    sum.log_bytes = machine().checkpoint().log_bytes() - bytes;
     u64 begin = ~u64{0};
     u64 end = 0;
     for (const worker& w : workers) {

@@ -17,7 +17,8 @@ enum class action : u8 { get = 0, put = 1, scan = 2 };
 
 inline constexpr unsigned record_bits = 30;
 inline constexpr u64 most_records = u64{1} << record_bits;
-inline constexpr unsigned scan_length = 10;  ///< records of a scan (Cohen et al., section 6)
+inline constexpr unsigned scan_length = 10;      ///< records of a scan (Cohen et al., section 6)
+inline constexpr std::size_t keys_at_once = 16;  ///< most keys of a get of many
 
 class step {
    public:

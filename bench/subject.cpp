@@ -6,45 +6,74 @@ namespace hf::bench {
 
 namespace {
 
-template <class D>
-result<std::unique_ptr<subject>> open_subject(const scratch_space& space,
-                                              const subject_options& options) {
-    engine_options all;
-    all.file.mode = open_mode::create_new;
-    all.file.initial_size = options.initial_size;
-    all.file.flush = options.flush;
-    all.file.fence_latency_ns = options.fence_latency_ns;
-    all.epochs.epoch = options.epoch;
+std::filesystem::path next_file(std::string_view name, const scratch_space& space) {
     static unsigned made = 0;
-    const auto file = space.file(D::name + ("-" + std::to_string(made++)));
-    auto machine = engine<D>::open(file, all);
-    if (!machine) {
+    return space.file(std::string(name) + "-" + std::to_string(made++));
+}
+
+region_options region_of(const subject_options& options) {
+    region_options r;
+    r.mode = open_mode::create_new;
+    r.initial_size = options.initial_size;
+    r.flush = options.flush;
+    r.fence_latency_ns = options.fence_latency_ns;
+    return r;
+}
+
+template <class Target, class Opened>
+result<std::unique_ptr<subject>> subject_of(Opened opened, const std::filesystem::path& file,
+                                            const scratch_space& space,
+                                            const subject_options& options) {
+    if (!opened) {
         space.remove(file);
-        return tl::unexpected(machine.error());
+        return tl::unexpected(opened.error());
     }
-    return std::make_unique<engine_subject<D>>(std::move(*machine), space, file, options);
+    return std::make_unique<engine_subject<Target>>(Target(std::move(*opened)), space, file,
+                                                    options);
+}
+
+template <class D>
+result<std::unique_ptr<subject>> open_tree(const scratch_space& space,
+                                           const subject_options& options) {
+    engine_options all;
+    all.file = region_of(options);
+    all.epochs.epoch = options.epoch;
+    const auto file = next_file(D::name, space);
+    return subject_of<tree_target<D>>(engine<D>::open(file, all), file, space, options);
+}
+
+template <bool Many>
+result<std::unique_ptr<subject>> open_map(const scratch_space& space,
+                                          const subject_options& options) {
+    map_options all;
+    all.region = region_of(options);
+    all.epoch = options.epoch;
+    const auto file = next_file(map_target<Many>::name(), space);
+    return subject_of<map_target<Many>>(map::open(file, all), file, space, options);
 }
 
 }  // namespace
 
 const std::vector<std::string>& subject_names() {
-    static const std::vector<std::string> names = {std::string(yardstick), "logged", "incll",
-                                                   "malloc"};
+    static const std::vector<std::string> names = {
+        std::string(yardstick), "logged", "incll", "malloc", "map", "map-many"};
     return names;
 }
 
 result<std::unique_ptr<subject>> make_subject(std::string_view name, const scratch_space& space,
                                               const subject_options& options) {
-    if (name == yardstick) return open_subject<transient_discipline>(space, options);
-    if (name == "logged") return open_subject<logged_discipline>(space, options);
-    if (name == "incll") return open_subject<incll_discipline>(space, options);
+    if (name == yardstick) return open_tree<transient_discipline>(space, options);
+    if (name == "logged") return open_tree<logged_discipline>(space, options);
+    if (name == "incll") return open_tree<incll_discipline>(space, options);
     if (name == "malloc") {
         subject_options heap_pages_only = options;
         heap_pages_only.initial_size = engine<malloc_discipline>::least_size;
-        return open_subject<malloc_discipline>(space, heap_pages_only);
+        return open_tree<malloc_discipline>(space, heap_pages_only);
     }
+    if (name == "map") return open_map<false>(space, options);
+    if (name == "map-many") return open_map<true>(space, options);
     return failure({errc::usage, "make a tree", std::string(name), "no such discipline",
-                    "choose transient, logged, incll or malloc"});
+                    "choose transient, logged, incll, malloc, map or map-many"});
 }
 
 u64 size_for(u64 records, u32 value_size) noexcept {

@@ -1,4 +1,4 @@
-// bench/subject.hpp: one tree under measurement, whatever its discipline.
+// bench/subject.hpp: one tree under measurement, whatever its discipline, or the public map.
 //
 // The measured loop is compiled once for each discipline (engine_subject.hpp); this interface is
 // crossed once a measurement. A measurement begins at an epoch's start and stops its clock when
@@ -70,6 +70,8 @@ class subject {
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
     [[nodiscard]] virtual page_report pages() const = 0;
     [[nodiscard]] virtual u64 region_bytes() const noexcept = 0;
+    /// Memory of the hints where keys were found; 0: none are kept.
+    [[nodiscard]] virtual u64 hint_bytes() const noexcept = 0;
     /// E.g. "shm, clwb".
     [[nodiscard]] virtual std::string medium_name() const = 0;
 };

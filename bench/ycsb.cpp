@@ -95,15 +95,17 @@ class ycsb_run {
             if (!loaded) return tl::unexpected(loaded.error());
             const page_report pages = (*made)->pages();
             const std::string line = fmt::format(
-                "{}; {} records in a region of {} MiB, {} MiB resident, {:.0f}% by huge pages",
+                "{}; {} records in a region of {} MiB, {} MiB resident, {:.0f}% by huge pages; "
+                "{} MiB of hints",
                 (*made)->medium_name(), records(), (*made)->region_bytes() >> 20,
-                pages.resident >> 20, 100 * pages.huge_share());
+                pages.resident >> 20, 100 * pages.huge_share(), (*made)->hint_bytes() >> 20);
             end_progress();
             out_ << fmt::format("# {:<12} {}\n", d, line) << std::flush;
             json_["trees"][d] = {{"medium", (*made)->medium_name()},
                                  {"region bytes", (*made)->region_bytes()},
                                  {"resident bytes", pages.resident},
-                                 {"bytes in huge pages", pages.huge}};
+                                 {"bytes in huge pages", pages.huge},
+                                 {"hint bytes", (*made)->hint_bytes()}};
             subjects_.push_back(std::move(*made));
             if (interrupted()) return {};
         }

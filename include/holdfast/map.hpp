@@ -24,6 +24,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -60,6 +61,15 @@ class map {
 
     /// Copies the value of `key` into `out`. False: no such key, `out` unchanged.
     result<bool> get(std::string_view key, std::string& out) const;
+
+    /// Called with the number of a key, in the order of the caller's, and its value. The view ends
+    /// with the call. It may call the map.
+    using finder = std::function<void(std::size_t number, std::string_view value)>;
+
+    /// Gets many keys, whose waits for memory overlap: faster than as many get(). `found` is called
+    /// for those that are there, in their order; each is as it was at some moment during the call.
+    /// Returns their number.
+    result<std::size_t> get_many(std::span<const std::string_view> keys, const finder& found) const;
 
     /// Stores `value` under `key`, replacing an older value.
     result<write_outcome> put(std::string_view key, std::string_view value);

@@ -53,6 +53,7 @@ struct statistics {
     journal_statistics journal;
 
     std::uint64_t region_bytes = 0;     ///< size of the region file
+    std::uint64_t most_bytes = 0;       ///< size that it may have
     std::uint64_t allocated_bytes = 0;  ///< in blocks handed out, headers included
     std::uint64_t free_bytes = 0;       ///< in free blocks and never used space
     std::uint64_t hint_bytes = 0;       ///< memory of the hints where keys were found

@@ -108,6 +108,10 @@ std::string general_report(const server_facts& facts, const server_options& opti
     for (std::size_t i = 0; i < counted.size(); ++i) {
         r.line(tally_names[i], counted[i]);
     }
+    // What dashboards of memcached look for.
+    r.line("bytes", s.allocated_bytes);
+    r.line("limit_maxbytes", s.most_bytes);
+    r.line("evictions", 0);  // a store that is full refuses
     r.line("threads", options.threads);
     r.line("ack", name_of(options.ack));
     checkpoint_lines(r, s);

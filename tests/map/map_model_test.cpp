@@ -221,21 +221,23 @@ TEST_F(map_model, every_operation_takes_the_longest_key_and_refuses_a_longer_one
     }
 }
 
-// A scan takes up to 256 records at a time, large ones each by itself.
+// A scan takes 12 records, then 48, 192, and 256 at a time; large ones each by itself.
 TEST_F(map_model, scans_of_every_length_deliver_everything_once) {
     const auto key = [](unsigned i) { return std::to_string(10'000 + i); };
     unsigned made = 0;
-    for (const unsigned count : {0U, 1U, 2U, 255U, 256U, 257U, 511U, 512U, 513U}) {
+    for (const unsigned count :
+         {0U, 1U, 2U, 11U, 12U, 13U, 59U, 60U, 61U, 251U, 252U, 253U, 507U, 508U, 509U, 600U}) {
         for (; made < count; ++made) {
             put(key(made), made % 100 == 55 ? std::string(70'000, 'l') : key(made));
         }
         EXPECT_TRUE(found("") == records(model.begin(), model.end())) << count;
         EXPECT_TRUE(found_backward(std::nullopt) == records(model.rbegin(), model.rend())) << count;
-        for (const unsigned at : {0U, 1U, 255U, 256U, 257U, count - 1, count}) {
+        for (const unsigned at : {0U, 1U, 251U, 252U, 253U, count - 1, count}) {
             expect_scans_from(key(at));
         }
     }
-    for (const std::size_t most : {1U, 2U, 55U, 56U, 57U, 255U, 256U, 257U, 513U, 600U}) {
+    for (const std::size_t most :
+         {1U, 2U, 11U, 12U, 13U, 55U, 56U, 57U, 60U, 61U, 252U, 253U, 508U, 509U, 599U, 600U}) {
         const auto size = std::min<std::size_t>(most, model.size());
         EXPECT_EQ(found("", false, most).size(), size);
         EXPECT_EQ(found_backward(std::nullopt, false, most).size(), size);
@@ -244,13 +246,13 @@ TEST_F(map_model, scans_of_every_length_deliver_everything_once) {
 
 // What it has taken is delivered though it is removed meanwhile; the rest is not there any more.
 TEST_F(map_model, a_scan_takes_no_more_at_a_time_than_it_should) {
-    const auto delivered = [&](std::size_t size, bool forward) {
+    const auto delivered = [&](std::size_t size, bool forward, std::size_t when) {
         for (unsigned i = 0; i < 600; ++i) {
             must(m.put(std::to_string(10'000 + i), std::string(size, 'v')));
         }
-        bool first = true;
+        std::size_t visited = 0;
         const auto remove_all = [&](auto, auto) {
-            if (std::exchange(first, false)) {
+            if (++visited == when) {
                 for (unsigned i = 0; i < 600; ++i) must(m.remove(std::to_string(10'000 + i)));
             }
             return true;
@@ -261,12 +263,121 @@ TEST_F(map_model, a_scan_takes_no_more_at_a_time_than_it_should) {
         return count;
     };
     for (const bool forward : {true, false}) {
-        EXPECT_EQ(delivered(1, forward), 256U);
+        EXPECT_EQ(delivered(1, forward, 1), 12U);
+        EXPECT_EQ(delivered(1, forward, 12), 12U);
+        EXPECT_EQ(delivered(1, forward, 13), 60U);
+        EXPECT_EQ(delivered(1, forward, 61), 252U);
+        EXPECT_EQ(delivered(1, forward, 253), 508U);
         // With its key each has 16 KiB, sixteen of which are enough.
-        EXPECT_EQ(delivered((16 << 10) - 5, forward), 16U);
-        EXPECT_EQ(delivered((16 << 10) - 6, forward), 17U);
-        EXPECT_EQ(delivered(70'000, forward), 1U);
+        EXPECT_EQ(delivered((16 << 10) - 5, forward, 13), 12U + 16);
+        EXPECT_EQ(delivered((16 << 10) - 6, forward, 13), 12U + 17);
+        EXPECT_EQ(delivered(70'000, forward, 1), 1U);
     }
+}
+
+class many_gets : public map_model {
+   protected:
+    using found_values = std::vector<std::pair<std::size_t, std::string>>;
+
+    /// As the model has it; `meanwhile` is called at each value.
+    template <class F>
+    void expect_gets(const std::vector<std::string>& keys, F meanwhile) {
+        found_values expected;
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            if (const auto at = model.find(keys[i]); at != model.end()) {
+                expected.emplace_back(i, at->second);
+            }
+        }
+        const std::vector<std::string_view> views(keys.begin(), keys.end());
+        found_values got;
+        const auto count = must(m.get_many(views, [&](std::size_t number, std::string_view value) {
+            got.emplace_back(number, value);
+            meanwhile();
+        }));
+        EXPECT_EQ(count, expected.size());
+        EXPECT_TRUE(got == expected);
+    }
+    void expect_gets(const std::vector<std::string>& keys) {
+        expect_gets(keys, [] {});
+    }
+};
+
+TEST_F(many_gets, find_what_gets_would_find_in_the_order_of_the_keys) {
+    constexpr u64 seed = 5;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    xoshiro256ss random(seed);
+    std::vector<std::string> keys = {"",         "a",         "ab",
+                                     "12345678", "123456789", std::string(4096, 'k')};
+    for (int i = 0; i < 400; ++i) keys.push_back("common prefix " + std::to_string(i));
+    for (int i = 0; i < 3000; ++i) keys.push_back(std::to_string(random()));
+    const std::size_t sizes[] = {0, 1, 8, 9, 16, 17, 100, 5000, 70'000, 300'000};
+    expect_gets({});
+    expect_gets(keys);  // the map is empty
+    for (int round = 0; round < test::effort(300) && !HasFailure(); ++round) {
+        for (int i = 0; i < 20; ++i) {
+            const std::string& key = keys[random.below(keys.size())];
+            const std::size_t large = random.below(20) == 0 ? 2 : 0;
+            const std::size_t size = sizes[random.below(std::size(sizes) - 2 + large)];
+            if (random.below(4) == 0) {
+                must(m.remove(key));
+                model.erase(key);
+            } else {
+                put(key, std::string(size, static_cast<char>('a' + random.below(26))));
+            }
+        }
+        if (round % 10 == 0) must(m.sync());
+        std::vector<std::string> asked;
+        const u64 n = random.below(50);
+        for (u64 i = 0; i < n; ++i) asked.push_back(keys[random.below(keys.size())]);
+        expect_gets(asked);
+    }
+    expect_gets(keys);
+}
+
+// Large values end a batch wherever they stand; what follows is looked for again.
+TEST_F(many_gets, deliver_large_values_among_small_ones) {
+    for (const unsigned large : {0U, 1U, 14U, 15U, 16U, 17U, 31U, 32U}) {
+        std::vector<std::string> keys;
+        for (unsigned i = 0; i < 40; ++i) {
+            keys.push_back("k" + std::to_string(i));
+            put(keys.back(), std::string(i == large || i == large + 1 ? 100'000 : 20, 'v'));
+        }
+        expect_gets(keys);
+        expect_gets({keys[large]});
+        expect_gets({keys[large], keys[large], keys[large]});
+    }
+}
+
+TEST_F(many_gets, may_be_asked_from_within) {
+    std::vector<std::string> keys;
+    for (unsigned i = 0; i < 100; ++i) {
+        keys.push_back(std::to_string(i));
+        put(keys.back(), std::string(i == 50 ? 100'000 : 10, 'v'));
+    }
+    int calls = 0;
+    expect_gets(keys, [&] {
+        std::string got;
+        EXPECT_TRUE(must(m.get(keys[50], got)));
+        must(m.put("another", "value"));
+        if (++calls == 30) {
+            must(m.sync());
+            for (const auto& key : {keys[0], keys[1]}) must(m.remove(key));
+        }
+    });
+    EXPECT_EQ(calls, 100);
+}
+
+TEST_F(many_gets, refuse_a_key_that_is_too_long_before_anything_is_delivered) {
+    put("a", "1");
+    const std::string longest(max_key_size, 'k');
+    const std::string longer(max_key_size + 1, 'k');
+    const std::vector<std::string_view> keys = {"a", longest, longer};
+    unsigned delivered = 0;
+    const auto done = m.get_many(keys, [&](auto, auto) { ++delivered; });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, errc::too_large);
+    EXPECT_EQ(delivered, 0U);
+    EXPECT_EQ(must(m.get_many(std::span(keys).first(2), [](auto, auto) {})), 1U);
 }
 
 TEST_F(map_model, what_was_removed_or_refused_gives_its_space_back) {

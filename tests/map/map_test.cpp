@@ -237,6 +237,7 @@ TEST_F(map_test, a_full_region_refuses_writes_and_keeps_serving) {
         break;
     }
     EXPECT_GT(stored, 5000U);
+    EXPECT_EQ(m.stats().most_bytes, o.region.max_size);
     EXPECT_EQ(m.put("large", bytes(5'000'000, 1)).error().code, errc::no_space);
     std::string got;
     for (std::size_t i = 0; i < stored; ++i) {

@@ -68,6 +68,7 @@ statistics some() {
     s.log_bytes = 112;
     s.pause = {113, 114'999, 115'999, 116'999, 117'999};
     s.region_bytes = 118;
+    s.most_bytes = 132;
     s.allocated_bytes = 119;
     s.free_bytes = 120;
     s.hint_bytes = 131;
@@ -126,6 +127,9 @@ TEST(stats_report, has_every_line_and_no_other) {
                           {"total_items", "9019"},
                           {"bytes_read", "9020"},
                           {"bytes_written", "9021"},
+                          {"bytes", "119"},
+                          {"limit_maxbytes", "132"},
+                          {"evictions", "0"},
                           {"threads", "5"},
                           {"ack", "buffered"},
                           {"epoch", "101"},

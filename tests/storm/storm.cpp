@@ -150,12 +150,34 @@ class storm::session {
         xoshiro256ss r(seed);
         std::string out;
         while (!stop_) {
+            if (r.below(4) == 0) {
+                get_many(r);
+                continue;
+            }
             const auto key = static_cast<u32>(r.below(s_.people_.size()));
             const auto known = s_.people_.before(key);
             const bool there = must(m_->get(s_.people_.name(key), out));
             const auto wrong = s_.people_.judge(
                 key, known, there ? std::optional<std::string_view>(out) : std::nullopt);
             if (wrong) complain("get: " + *wrong);
+        }
+    }
+
+    void get_many(xoshiro256ss& r) {
+        std::vector<u32> keys(1 + r.below(20));
+        std::vector<population::known> known;
+        std::vector<std::string> names;
+        for (u32& key : keys) {
+            key = static_cast<u32>(r.below(s_.people_.size()));
+            known.push_back(s_.people_.before(key));
+            names.push_back(s_.people_.name(key));
+        }
+        std::vector<std::optional<std::string>> found(keys.size());
+        const std::vector<std::string_view> views(names.begin(), names.end());
+        must(m_->get_many(views, [&](std::size_t i, std::string_view value) { found[i] = value; }));
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            const auto wrong = s_.people_.judge(keys[i], known[i], found[i]);
+            if (wrong) complain("get_many: " + *wrong);
         }
     }
 

@@ -104,42 +104,39 @@ inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice,
     return r;
 }
 
-/// The value word of the key's entry in the layer below `root`, 0 if it has none; nullopt: the
-/// layer or the leaf is gone.
+/// The value word of the key's entry in the leaf n, which had it in its range at `version`, or in
+/// one to its right; 0 if it has none; nullopt: the leaf is gone.
 template <any_discipline D>
-inline std::optional<u64> masstree<D>::find_in_layer(operation& op, node* root,
-                                                     const key_cursor& key) {
-    u64 v = 0;
-    leaf* n = reach_leaf(root, key.slice(), v, nullptr);
-    while (n != nullptr) {
+inline std::optional<u64> masstree<D>::find_in_leaf(operation& op, leaf* n, u64 version,
+                                                    const key_cursor& key) {
+    for (;;) {
         adapter_.arrive(op, *n);
         const bool hints = hints_ != nullptr && key.depth() == 0;
         const u32 count = hints ? hints_->count(offset_of(n)) : 0;  // H4: before the version
         const int slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
         const u64 value = slot < 0 ? 0 : load(n->values[static_cast<unsigned>(slot)]);
-        if (!n->version.changed(v)) [[likely]] {
+        if (!n->version.changed(version)) [[likely]] {
             if (hints && slot >= 0) leave_hint(key.slice(), *n, count, value);
             adapter_.observed(op, *n);
             return value;
         }
         const u64 now = stable(n);
-        const bool split = version_word::split_since(v, now);
-        v = now;
-        if (split && !follow_right(n, v, key.slice())) break;
+        const bool split = version_word::split_since(version, now);
+        version = now;
+        if (split && !follow_right(n, version, key.slice())) return std::nullopt;
     }
-    return std::nullopt;
 }
 
+/// The key's record, or 0. `value`: its value word in layer 0 if that is known already, or 0.
 template <any_discipline D>
-inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
-    key_cursor key(key_bytes);
+inline u64 masstree<D>::find_from(operation& op, key_cursor key, u64 value) {
     node* root = at<node>(root_);
-    u64 hinted = hints_ != nullptr ? find_hinted(op, key) : 0;
-    for (;;) {
-        u64 value = std::exchange(hinted, 0);
+    for (;; value = 0) {
         if (value == 0) {
-            const auto found = find_in_layer(op, root, key);
-            if (!found) {
+            u64 v = 0;
+            leaf* n = reach_leaf(root, key.slice(), v, nullptr);
+            const auto found = n != nullptr ? find_in_leaf(op, n, v, key) : std::nullopt;
+            if (!found) {  // the layer, or the leaf, is gone
                 key.rewind();
                 root = at<node>(root_);
                 continue;
@@ -158,6 +155,12 @@ inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
         }
         return target;
     }
+}
+
+template <any_discipline D>
+inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
+    const key_cursor key(key_bytes);
+    return find_from(op, key, hints_ != nullptr ? find_hinted(op, key) : 0);
 }
 
 template <any_discipline D>

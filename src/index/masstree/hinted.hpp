@@ -22,16 +22,26 @@ inline auto masstree<D>::hinted_leaf(u64 slice) const noexcept -> leaf* {
     return n;
 }
 
+/// The leaf that has the key, as reach_leaf() gives it, and the key's slot, if a hint leads there.
+template <any_discipline D>
+inline auto masstree<D>::reach_hinted(operation& op, const key_cursor& key, u64& version,
+                                      int& slot) const -> leaf* {
+    leaf* n = hinted_leaf(key.slice());
+    if (n == nullptr) return nullptr;
+    version = stable(n);
+    if (is_deleted(version) || !is_leaf(version)) return nullptr;
+    adapter_.arrive(op, *n);
+    slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
+    return slot < 0 ? nullptr : n;
+}
+
 /// The key's value word, if a hint leads to it; 0: it is to be looked for from the root.
 template <any_discipline D>
 inline u64 masstree<D>::find_hinted(operation& op, const key_cursor& key) const {
-    leaf* n = hinted_leaf(key.slice());
+    u64 v = 0;
+    int slot = 0;
+    leaf* n = reach_hinted(op, key, v, slot);
     if (n == nullptr) return 0;
-    const u64 v = stable(n);
-    if (is_deleted(v) || !is_leaf(v)) return 0;
-    adapter_.arrive(op, *n);
-    const int slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
-    if (slot < 0) return 0;
     const u64 value = load(n->values[static_cast<unsigned>(slot)]);
     if (n->version.changed(v)) return 0;
     adapter_.observed(op, *n);

@@ -30,9 +30,12 @@ inline constexpr unsigned longer = 9;
     return __builtin_bswap64(raw);
 }
 
+/// A slice's bytes, the first one lowest in memory.
+[[nodiscard]] inline u64 bytes_of(u64 slice) noexcept { return __builtin_bswap64(slice); }
+
 /// The first `n` bytes of a slice, appended to `out`.
 inline void append_slice(std::string& out, u64 slice, unsigned n) {
-    const u64 raw = __builtin_bswap64(slice);
+    const u64 raw = bytes_of(slice);
     out.append(reinterpret_cast<const char*>(&raw), std::min(n, slice_size));
 }
 

@@ -120,6 +120,9 @@ class masstree {
 
     /// Offset of the key's record, or 0.
     [[nodiscard]] u64 find(operation& op, std::string_view key);
+    /// The same for each of up to most_finds keys, whose waits for memory overlap.
+    static constexpr std::size_t most_finds = 16;
+    void find_many(operation& op, std::span<const std::string_view> keys, u64* offsets);
 
     /// A record of key and value, to be stored in the same operation. Not for large ones.
     [[nodiscard]] result<u64> make_record(operation& op, std::string_view key,
@@ -208,6 +211,8 @@ class masstree {
         if (hints_ != nullptr) hints_->cover(hinted_file_->size());
     }
     [[nodiscard]] leaf* hinted_leaf(u64 slice) const noexcept;
+    [[nodiscard]] leaf* reach_hinted(operation& op, const key_cursor& key, u64& version,
+                                     int& slot) const;
     [[nodiscard]] u64 find_hinted(operation& op, const key_cursor& key) const;
     [[nodiscard]] leaf* lock_hinted(operation& op, const key_cursor& key, int& slot) const;
     void leave_hint(u64 slice, const leaf& n, u32 count, u64 value) noexcept;
@@ -221,8 +226,9 @@ class masstree {
     // --- find.hpp: ways down ---
     [[nodiscard]] leaf* reach_leaf(node* root, u64 slice, u64& version,
                                    descent* path) const noexcept;
-    [[nodiscard]] std::optional<u64> find_in_layer(operation& op, node* root,
-                                                   const key_cursor& key);
+    [[nodiscard]] std::optional<u64> find_in_leaf(operation& op, leaf* n, u64 version,
+                                                  const key_cursor& key);
+    [[nodiscard]] u64 find_from(operation& op, key_cursor key, u64 value);
     [[nodiscard]] bool follow_right(leaf*& n, u64& version, u64 slice) const noexcept;
     void arrive_locked(operation& op, leaf& n, bool taken_over) const {
         if (taken_over) [[unlikely]] {
@@ -236,6 +242,18 @@ class masstree {
                                        unsigned length_class) noexcept;
     [[nodiscard]] static unsigned lower_rank(const leaf& n, perm p, u64 slice,
                                              unsigned length_class) noexcept;
+
+    // --- find_many.hpp ---
+    /// One search on its way down layer 0.
+    struct walker {
+        key_cursor key{std::string_view{}};
+        std::size_t which = 0;  ///< of the keys
+        node* n = nullptr;
+        u64 version = 0;
+        node* child = nullptr;     ///< of n, not validated
+        std::optional<u64> value;  ///< word, as find_in_leaf() says
+    };
+    void walk_down(std::span<walker> all) const noexcept;
 
     // --- update.hpp: changes inside of a leaf ---
     /// decide(old); an exception of the caller's must not leave the leaf locked.
@@ -287,6 +305,7 @@ class masstree {
     // --- scan.hpp ---
     enum class walk { done, stopped, restart };
     struct scan_state;
+    struct last_visit;
     template <class F>
     walk scan_layer(operation& op, node* root, scan_state& s, std::optional<std::string_view> bound,
                     F& visit);
@@ -312,9 +331,10 @@ class masstree {
 
 }  // namespace hf
 
-#include "index/masstree/find.hpp"    // IWYU pragma: keep
-#include "index/masstree/hinted.hpp"  // IWYU pragma: keep
-#include "index/masstree/remove.hpp"  // IWYU pragma: keep
-#include "index/masstree/scan.hpp"    // IWYU pragma: keep
-#include "index/masstree/split.hpp"   // IWYU pragma: keep
-#include "index/masstree/update.hpp"  // IWYU pragma: keep
+#include "index/masstree/find.hpp"       // IWYU pragma: keep
+#include "index/masstree/find_many.hpp"  // IWYU pragma: keep
+#include "index/masstree/hinted.hpp"     // IWYU pragma: keep
+#include "index/masstree/remove.hpp"     // IWYU pragma: keep
+#include "index/masstree/scan.hpp"       // IWYU pragma: keep
+#include "index/masstree/split.hpp"      // IWYU pragma: keep
+#include "index/masstree/update.hpp"     // IWYU pragma: keep

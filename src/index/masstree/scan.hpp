@@ -13,10 +13,38 @@ namespace hf {
 
 template <any_discipline D>
 struct masstree<D>::scan_state {
-    std::string key;         ///< prefix of the layer at work; whole key during a visit
-    std::string last;        ///< last visited key
+    std::string key;         ///< prefix of the layer at work; whole key during most visits
+    std::string last;        ///< last visited key, as remember() found it
     bool visited = false;    ///< whether there is one
     bool exclusive = false;  ///< whether the start itself is left out
+    u64 bytes = 0;           ///< of a short key, during its visit
+
+    /// The key of an entry in a layer with so long a prefix; valid until the next call.
+    [[nodiscard]] std::string_view key_of(std::size_t prefix, const entry& e, const record& r) {
+        if (prefix == 0 && e.length_class != masstree_detail::longer) [[likely]] {
+            bytes = masstree_detail::bytes_of(e.slice);
+            return {reinterpret_cast<const char*>(&bytes), e.length_class};
+        }
+        key.resize(prefix);
+        masstree_detail::append_slice(key, e.slice, e.length_class);
+        if (e.length_class == masstree_detail::longer) key.append(r.tail().substr(prefix));
+        return key;
+    }
+};
+
+/// The entry of a layer that was visited last. Its key is put together only when the scan may have
+/// to go on from there: before a lower layer, and when a layer is gone.
+template <any_discipline D>
+struct masstree<D>::last_visit {
+    entry e{};
+    const record* found = nullptr;  ///< nullptr: none, or remembered already
+
+    void remember(scan_state& s, std::size_t prefix) {
+        if (found == nullptr) return;
+        s.last = s.key_of(prefix, e, *found);
+        s.visited = true;
+        found = nullptr;
+    }
 };
 
 /// False: the leaf has changed since `version`.
@@ -53,9 +81,19 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
     u64 position = bound_slice;         // at_bound: entries from here on; else: entries beyond
     bool any_passed = false;
     u64 v = 0;
-    leaf* n = reach_leaf(root, position, v, nullptr);
+    last_visit last;
+    leaf* n = nullptr;
+    if (hints_ != nullptr && prefix == 0 && bound) {
+        int slot =
+            0;  // a leaf that has the key has it in its range, if the version below is still v
+        n = reach_hinted(op, key_cursor(*bound), v, slot);
+    }
+    if (n == nullptr) n = reach_leaf(root, position, v, nullptr);
     for (;;) {
-        if (n == nullptr) return walk::restart;
+        if (n == nullptr) {
+            last.remember(s, prefix);
+            return walk::restart;
+        }
         snapshot snap;
         if (is_deleted(v) || !take_snapshot(op, n, v, snap)) {
             n = reach_leaf(root, position, v, nullptr);
@@ -80,9 +118,10 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
                 continue;
             }
             const u64 target = value_word::offset(e.value);
-            s.key.resize(prefix);
-            masstree_detail::append_slice(s.key, e.slice, e.length_class);
             if (value_word::is_layer(e.value)) {
+                last.remember(s, prefix);
+                s.key.resize(prefix);
+                masstree_detail::append_slice(s.key, e.slice, e.length_class);
                 std::optional<std::string_view> below;
                 if (on_bound) below = bound->substr(8);
                 const walk w = scan_layer(op, at<node>(target), s, below, visit);
@@ -90,30 +129,25 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
                 continue;
             }
             const record* found = record_at(target);
-            if (e.length_class == longer) {
-                const std::string_view rest = found->tail().substr(prefix);
-                if (on_bound) {
-                    const int order = rest.compare(bound->substr(8));
-                    if (order < 0 || (order == 0 && s.exclusive)) continue;
-                }
-                s.key.append(rest);
+            if (on_bound && e.length_class == longer) {
+                const int order = found->tail().substr(prefix).compare(bound->substr(8));
+                if (order < 0 || (order == 0 && s.exclusive)) continue;
             } else if (on_bound && s.exclusive) {
                 continue;
             }
-            s.last = s.key;
-            s.visited = true;
-            if (!visit(std::string_view(s.key), found->value())) return walk::stopped;
+            last = {e, found};
+            if (!visit(s.key_of(prefix, e, *found), found->value())) return walk::stopped;
         }
         // Passed: everything up to this leaf's last slice. Slices never straddle leaves (M2). But
         // the leaf may have been read again, and have lost what was visited: there is no way back.
-        const u64 last = snap.count > 0 ? snap.entries[snap.count - 1].slice : 0;
-        if (snap.count > 0 && last >= position) {
-            position = last;
+        const u64 greatest = snap.count > 0 ? snap.entries[snap.count - 1].slice : 0;
+        if (snap.count > 0 && greatest >= position) {
+            position = greatest;
             any_passed = true;
             at_bound = false;
         }
         if (snap.next == 0) {
-            s.key.resize(prefix);
+            last.remember(s, prefix);
             return walk::done;
         }
         n = at<leaf>(snap.next);
@@ -150,10 +184,14 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
     const unsigned bound_class = bound.size() > 8 ? longer : static_cast<unsigned>(bound.size());
     u64 position = bound_slice;
     bool passed = false;  // entries at or above `position` are done
+    last_visit last;
     for (;;) {
         u64 v = 0;
         leaf* n = reach_leaf(root, passed ? position - 1 : position, v, nullptr);
-        if (n == nullptr) return walk::restart;
+        if (n == nullptr) {
+            last.remember(s, prefix);
+            return walk::restart;
+        }
         snapshot snap;
         if (!take_snapshot(op, n, v, snap)) continue;
         for (unsigned r = snap.count; r > 0; --r) {
@@ -168,9 +206,10 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
                 on_bound = e.slice == bound_slice && e.length_class == bound_class;
             }
             const u64 target = value_word::offset(e.value);
-            s.key.resize(prefix);
-            masstree_detail::append_slice(s.key, e.slice, e.length_class);
             if (value_word::is_layer(e.value)) {
+                last.remember(s, prefix);
+                s.key.resize(prefix);
+                masstree_detail::append_slice(s.key, e.slice, e.length_class);
                 const walk w =
                     scan_layer_backward(op, at<node>(target), s, on_bound,
                                         on_bound ? bound.substr(8) : std::string_view{}, visit);
@@ -178,22 +217,17 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
                 continue;
             }
             const record* found = record_at(target);
-            if (e.length_class == longer) {
-                const std::string_view rest = found->tail().substr(prefix);
-                if (on_bound) {
-                    const int order = rest.compare(bound.substr(8));
-                    if (order > 0 || (order == 0 && s.exclusive)) continue;
-                }
-                s.key.append(rest);
+            if (on_bound && e.length_class == longer) {
+                const int order = found->tail().substr(prefix).compare(bound.substr(8));
+                if (order > 0 || (order == 0 && s.exclusive)) continue;
             } else if (on_bound && s.exclusive) {
                 continue;
             }
-            s.last = s.key;
-            s.visited = true;
-            if (!visit(std::string_view(s.key), found->value())) return walk::stopped;
+            last = {e, found};
+            if (!visit(s.key_of(prefix, e, *found), found->value())) return walk::stopped;
         }
         if (snap.low_key == 0) {
-            s.key.resize(prefix);
+            last.remember(s, prefix);
             return walk::done;
         }
         position = snap.low_key;

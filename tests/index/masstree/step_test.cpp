@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -138,6 +139,35 @@ class tree_step : public ::testing::TestWithParam<bool> {
             if (steps::left != 0) return;
             const bool now = has(c.come, key) || stays(key, c);
             EXPECT_EQ(once(), now) << key;
+        });
+    }
+    /// Many keys at once. With hints: those that the first search, or the change, has left behind.
+    void expect_finds(const keys_of_change& keys, const change_case& c,
+                      const keys_of_change& asked) {
+        const std::vector<std::string_view> views(asked.begin(), asked.end());
+        std::array<u64, tree::most_finds> offsets{};
+        const auto find = [&](operation& op) {
+            offsets.fill(1);
+            t().find_many(op, views, offsets.data());
+            for (std::size_t i = 0; i < asked.size(); ++i) {
+                if (offsets[i] == 0) continue;
+                EXPECT_EQ(t().record_at(offsets[i])->value(), "of " + asked[i]);
+            }
+        };
+        at_each_step(keys, c, false, [&](operation& op) {
+            find(op);
+            for (std::size_t i = 0; i < asked.size(); ++i) {
+                if (offsets[i] != 0) {
+                    EXPECT_TRUE(has(keys, asked[i]) || has(c.come, asked[i])) << asked[i];
+                } else {
+                    EXPECT_FALSE(stays(asked[i], c)) << asked[i] << " was not found";
+                }
+            }
+            if (steps::left != 0) return;
+            find(op);
+            for (std::size_t i = 0; i < asked.size(); ++i) {
+                EXPECT_EQ(offsets[i] != 0, has(c.come, asked[i]) || stays(asked[i], c)) << asked[i];
+            }
         });
     }
     void expect_scans(const keys_of_change& keys, const change_case& c,
@@ -334,6 +364,26 @@ TEST_P(tree_step, keys_at_a_cut_are_found_to_the_right_of_it) {
             for (const std::string& key : keys) {
                 expect_gets(keys, c, key);
                 if (end == 150) expect_put(keys, c, key);
+                if (HasFailure()) return;
+            }
+        }
+    }
+}
+
+TEST_P(tree_step, finds_of_many_keys_find_what_stays_whatever_changes_under_them) {
+    for (const std::string& prefix : {std::string(), second_layer}) {
+        for (const unsigned count : {1U, 15U, 40U, 200U}) {
+            const unsigned end = 10 * count;
+            const keys_of_change keys = range_of(prefix, 0, end, 10);
+            for (const change_case& c : changes_of(prefix, end)) {
+                // Neighbours, keys from everywhere, and some that are not there; more than one leaf
+                // has, and in no order.
+                expect_finds(keys, c, range_of(prefix, 0, 80, 5));
+                expect_finds(
+                    keys, c,
+                    together({numbered(prefix, end - 10)},
+                             range_of(prefix, 0, end + 10, std::max(10U, (end + 150) / 150 * 10))));
+                expect_finds(keys, c, {numbered(prefix, end / 2 + 5)});
                 if (HasFailure()) return;
             }
         }

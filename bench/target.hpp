@@ -1,0 +1,149 @@
+// bench/target.hpp: what the measured loop drives: a tree of any discipline, or the public map.
+#pragma once
+
+#include <holdfast/map.hpp>
+
+#include "base/check.hpp"
+#include "bench/operations.hpp"
+#include "map/engine.hpp"
+#include "map/inspect.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace hf::bench {
+
+/// What was put under a key begins with the key, as far as it is long enough.
+[[nodiscard]] inline bool belongs_to(std::string_view key, std::string_view value) noexcept {
+    u64 expected = 0;
+    u64 found = 0;
+    const std::size_t n = std::min({key.size(), value.size(), sizeof(u64)});
+    if (n == sizeof(u64)) [[likely]] {
+        std::memcpy(&expected, key.data(), sizeof(u64));
+        std::memcpy(&found, value.data(), sizeof(u64));
+        return expected == found;
+    }
+    return key.substr(0, n) == value.substr(0, n);
+}
+
+[[nodiscard]] inline tl::unexpected<error> foreign_value() {
+    return failure({errc::violation, "measure", "a record that was read",
+                    "its value is not what was written under its key", "report it: it is a bug"});
+}
+
+/// What a scan does with its records. The first one that is not what was written ends it.
+struct scan_check {
+    unsigned met = 0;
+    bool wrong = false;
+    bool operator()(std::string_view key, std::string_view value) noexcept {
+        wrong = !belongs_to(key, value);
+        return ++met < scan_length && !wrong;
+    }
+    [[nodiscard]] result<unsigned> outcome() const {
+        if (wrong) return foreign_value();
+        return met;
+    }
+};
+
+/// The tree of an engine<D>, without the public map around it.
+template <class D>
+class tree_target {
+   public:
+    static constexpr bool many = false;
+    explicit tree_target(std::unique_ptr<engine<D>> machine) : machine_(std::move(machine)) {}
+
+    [[nodiscard]] static std::string_view name() noexcept { return D::name; }
+    [[nodiscard]] engine<D>& machine() noexcept { return *machine_; }
+
+    [[nodiscard]] result<bool> put(std::string_view key, std::string_view value);
+    [[nodiscard]] result<bool> get(std::string_view key, std::string& /*scratch*/) {
+        operation op(machine_->checkpoint());
+        bool right = true;
+        const bool found = machine_->tree().get(
+            op, key, [&](std::string_view value) { right = belongs_to(key, value); });
+        if (!right) [[unlikely]] {
+            return foreign_value();
+        }
+        return found;
+    }
+    [[nodiscard]] result<unsigned> scan(std::string_view key) {
+        operation op(machine_->checkpoint());
+        scan_check check;
+        machine_->tree().scan(op, key, false, check);
+        return check.outcome();
+    }
+
+   private:
+    std::unique_ptr<engine<D>> machine_;
+};
+
+template <class D>
+result<bool> tree_target<D>::put(std::string_view key, std::string_view value) {
+    auto& tree = machine_->tree();
+    operation op(machine_->checkpoint());
+    auto fresh = tree.make_record(op, key, value);
+    if (!fresh) [[unlikely]] {
+        return tl::unexpected(fresh.error());
+    }
+    const u64 record = *fresh;
+    auto done = tree.update(
+        op, key, [record](const auto*) { return decision{decision::action::store, record}; });
+    if (!done) [[unlikely]] {
+        tree.drop_record(op, record);
+        return tl::unexpected(done.error());
+    }
+    return true;
+}
+
+/// The public map, as a user calls it. `Many`: neighbouring gets of the stream are one get_many().
+template <bool Many>
+class map_target {
+   public:
+    static constexpr bool many = Many;
+    explicit map_target(map opened) : map_(std::move(opened)) {}
+
+    [[nodiscard]] static std::string_view name() noexcept { return Many ? "map-many" : "map"; }
+    [[nodiscard]] engine<incll_discipline>& machine() noexcept {
+        return map_inspection::machine_of(map_);
+    }
+
+    [[nodiscard]] result<bool> put(std::string_view key, std::string_view value) {
+        auto done = map_.put(key, value);
+        if (!done) [[unlikely]] {
+            return tl::unexpected(done.error());
+        }
+        return true;
+    }
+    [[nodiscard]] result<bool> get(std::string_view key, std::string& scratch) {
+        auto found = map_.get(key, scratch);
+        if (found && *found && !belongs_to(key, scratch)) [[unlikely]] {
+            return foreign_value();
+        }
+        return found;
+    }
+    /// How many of the keys are there.
+    [[nodiscard]] result<std::size_t> get_many(std::span<const std::string_view> keys) {
+        bool right = true;
+        auto found = map_.get_many(keys, [&](std::size_t number, std::string_view value) {
+            right = right && belongs_to(keys[number], value);
+        });
+        if (!right) return foreign_value();
+        return found;
+    }
+    [[nodiscard]] result<unsigned> scan(std::string_view key) {
+        scan_check check;
+        auto done = map_.scan(key, std::ref(check));
+        if (!done) return tl::unexpected(done.error());
+        return check.outcome();
+    }
+
+   private:
+    map map_;
+};
+
+}  // namespace hf::bench

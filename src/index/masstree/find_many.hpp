@@ -1,0 +1,84 @@
+// find_many.hpp: many keys looked for at once (part of masstree.hpp).
+//
+// One search waits for memory at each level of the tree, for every wait depends on the one before.
+// Searches for different keys do not depend on one another: done in step, level by level, their
+// waits overlap. Each is the descent of find.hpp, by the same rules; one that meets a change is
+// given up and done by itself.
+#pragma once
+
+#include "index/masstree/masstree.hpp"
+
+#include <algorithm>
+
+namespace hf {
+
+/// Sends the walkers from the root to their leaves. One that meets a change has no node then.
+template <any_discipline D>
+inline void masstree<D>::walk_down(std::span<walker> all) const noexcept {
+    node* root = at<node>(root_);
+    const u64 root_version = stable(root);
+    for (walker& w : all) {
+        w.n = root;
+        w.version = root_version;
+    }
+    for (bool more = !is_leaf(root_version); more;) {
+        for (walker& w : all) {
+            if (w.n == nullptr || is_leaf(w.version)) continue;
+            auto* in = static_cast<interior*>(w.n);
+            const u64 child = load(in->children[in->child_index(w.key.slice())]);
+            if (in->version.changed(w.version)) {
+                w.n = nullptr;
+                continue;
+            }
+            w.child = at<node>(child);
+            interior::prefetch(w.child);
+        }
+        more = false;
+        for (walker& w : all) {
+            if (w.n == nullptr || is_leaf(w.version)) continue;
+            const u64 version = stable(w.child);
+            // As in reach_leaf: taken while the parent still was as when it named the child.
+            const bool changed = w.n->version.changed(w.version);
+            w.n = changed || is_deleted(version) ? nullptr : w.child;
+            w.version = version;
+            more = more || (w.n != nullptr && !is_leaf(version));
+        }
+    }
+}
+
+template <any_discipline D>
+inline void masstree<D>::find_many(operation& op, std::span<const std::string_view> keys,
+                                   u64* offsets) {
+    HF_ASSERT(keys.size() <= most_finds, "too many keys at once");
+    std::array<walker, most_finds> walkers;
+    std::size_t walking = 0;
+    if (hints_ != nullptr) {
+        for (const std::string_view key : keys) prefetch_hinted(op, key);
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        walker& w = walkers[walking];
+        w.key = key_cursor(keys[i]);
+        w.which = i;
+        const u64 hinted = hints_ != nullptr ? find_hinted(op, w.key) : 0;
+        if (hinted != 0) {
+            offsets[i] = find_from(op, w.key, hinted);
+        } else {
+            ++walking;
+        }
+    }
+    const auto all = std::span(walkers).first(walking);
+    walk_down(all);
+    for (walker& w : all) {
+        w.value = 0;
+        if (w.n != nullptr) w.value = find_in_leaf(op, static_cast<leaf*>(w.n), w.version, w.key);
+        if (w.value.value_or(0) != 0) {
+            __builtin_prefetch(at<char>(masstree_detail::value_word::offset(*w.value)));
+        }
+    }
+    for (walker& w : all) {
+        const bool absent = w.n != nullptr && w.value == 0;
+        offsets[w.which] = absent ? 0 : find_from(op, w.key, w.value.value_or(0));
+    }
+}
+
+}  // namespace hf

@@ -1,0 +1,92 @@
+// map_impl.hpp: what is behind the public map (include/holdfast/map.hpp): engine<incll>.
+//
+// map.cpp opens and closes it and tells about it, map_read.cpp and map_write.cpp are its operations.
+#pragma once
+
+#include <holdfast/map.hpp>
+
+#include "base/check.hpp"
+#include "map/engine.hpp"
+#include "map/large_value.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hf::map_detail {
+
+[[nodiscard]] inline error too_large(const char* what, std::size_t size, std::size_t most) {
+    return {errc::too_large, what, "argument",
+            std::to_string(size) + " bytes where " + std::to_string(most) + " are the most",
+            "use a shorter one"};
+}
+
+[[nodiscard]] inline result<void> check_key(std::string_view key) {
+    if (key.size() > max_key_size) {
+        return failure(too_large("use the key", key.size(), max_key_size));
+    }
+    return {};
+}
+
+}  // namespace hf::map_detail
+
+namespace hf {
+
+struct map::impl {
+    using tree_type = masstree<incll_discipline>;
+    using record = tree_type::record;
+
+    std::unique_ptr<engine<incll_discipline>> machine;
+
+    [[nodiscard]] engine<incll_discipline>& live() const {
+        HF_ASSERT(machine != nullptr, "the map was closed");
+        return *machine;
+    }
+    [[nodiscard]] epoch_manager& epochs() const { return live().epochs(); }
+    [[nodiscard]] checkpoint_state& checkpoint() const { return live().checkpoint(); }
+    [[nodiscard]] tree_type& tree() const { return live().tree(); }
+    [[nodiscard]] heap<incll_discipline>& memory() const { return live().memory(); }
+
+    // --- map_write.cpp ---
+    using condition = write_condition;
+
+    /// put_if; `allowed` may be null.
+    result<write_outcome> store(std::string_view key, std::string_view value,
+                                const condition* allowed) const;
+    result<write_outcome> store_small(std::string_view key, std::string_view value,
+                                      const condition* allowed) const;
+    /// remove_if; `allowed` may be empty.
+    result<write_outcome> erase(std::string_view key,
+                                const std::function<bool(std::string_view)>& allowed) const;
+    using modification =
+        std::function<edit(std::optional<std::string_view> old, std::string& fresh)>;
+    result<write_outcome> change(std::string_view key, const modification& change) const;
+
+    /// What finds no room may have it in the next epoch, where the log begins anew and what was
+    /// freed can be used: so it is tried once more there. If that is in vain, nobody tries again in
+    /// that epoch unless something has been freed in it: most who write to a full store would end
+    /// an epoch for nothing.
+    template <class Attempt>
+    result<write_outcome> with_room(Attempt attempt) const {
+        u64 epoch = epochs().current_epoch();
+        auto done = attempt();
+        if (done) {
+            if (full_in.load(std::memory_order_relaxed) != 0 && done->changed && done->existed) {
+                full_in.store(0, std::memory_order_relaxed);
+            }
+            return done;
+        }
+        if (done.error().code != errc::no_space || full_in == epoch) return done;
+        epochs().end_epoch(epoch);
+        epoch = epochs().current_epoch();
+        done = attempt();
+        if (!done) full_in = epoch;
+        return done;
+    }
+    mutable std::atomic<u64> full_in{0};
+};
+
+}  // namespace hf

@@ -1,0 +1,127 @@
+// map_read.cpp: the public map's reads.
+//
+// A large value (size_class.hpp) must not hold up the epoch's end while megabytes are copied: a get
+// pins its extent, leaves the operation, and copies then.
+#include "map/map_impl.hpp"
+#include "map/read_batch.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace hf {
+
+using map_detail::check_key;
+
+result<bool> map::get(std::string_view key, std::string& out) const {
+    if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    impl_->tree().prefetch_hint(key);
+    lane& l = impl_->epochs().my_lane();
+    std::optional<pin> pinned;
+    std::string_view value;
+    {
+        operation op(impl_->checkpoint(), l);
+        const u64 offset = impl_->tree().find(op, key);
+        if (offset == 0) return false;
+        const impl::record* r = impl_->tree().record_at(offset);
+        value = r->value();
+        if (!is_large(r->payload())) {
+            out.assign(value);
+            return true;
+        }
+        pinned.emplace(l, offset - block_header_size);
+    }
+    out.assign(value);
+    return true;
+}
+
+result<std::size_t> map::get_many(std::span<const std::string_view> keys,
+                                  const finder& found) const {
+    for (const std::string_view key : keys) {
+        if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    }
+    impl::tree_type& tree = impl_->tree();
+    constexpr std::size_t at_once = impl::tree_type::most_finds;
+    std::array<u64, at_once> offsets;
+    std::size_t count = 0;
+    for (std::size_t next = 0; next < keys.size();) {
+        const auto group = keys.subspan(next, std::min(keys.size() - next, at_once));
+        for (const std::string_view key : group) tree.prefetch_hint(key);
+        read_batch batch(group.size());
+        {
+            operation op(impl_->checkpoint());
+            tree.find_many(op, group, offsets.data());
+            bool full = false;
+            for (std::size_t i = 0; i < group.size() && !full; ++i, ++next) {
+                if (offsets[i] == 0) continue;
+                full = !batch.add(op, next, {}, *tree.record_at(offsets[i]), offsets[i]);
+            }
+        }
+        batch.complete();
+        for (const read_batch::piece& p : batch) found(p.number, batch.value(p));
+        count += batch.size();
+    }
+    return count;
+}
+
+namespace {
+
+/// Most scans are short, so the first batch is. A long one shall pay for few ways down.
+constexpr std::size_t first_batch = 12;
+constexpr std::size_t growth = 4;
+
+/// Delivers batch after batch; `fill(start, exclusive, batch)` visits the tree inside of an
+/// operation and returns whether its end was reached.
+template <class Fill>
+std::size_t deliver(std::optional<std::string_view> start, bool exclusive,
+                    const map::visitor& visit, Fill fill) {
+    std::size_t visited = 0;
+    std::string last;
+    for (std::size_t room = first_batch;;
+         room = std::min(room * growth, read_batch::most_records)) {
+        read_batch batch(room);
+        const bool end = fill(start, exclusive, batch);
+        batch.complete();
+        for (const read_batch::piece& p : batch) {
+            ++visited;
+            if (!visit(batch.key(p), batch.value(p))) return visited;
+        }
+        if (end) return visited;
+        last.assign(batch.key(*(batch.end() - 1)));
+        start = last;
+        exclusive = true;
+    }
+}
+
+/// What the tree shall call for each record of a scan.
+auto taker(operation& op, const masstree<incll_discipline>& tree, read_batch& batch) {
+    return [&op, &tree, &batch](std::string_view key, std::string_view value) {
+        const auto* r = reinterpret_cast<const masstree_detail::record*>(value.data()) - 1;
+        // A large value comes alone: the visitor may have enough before it.
+        if (is_large(r->payload()) && batch.size() != 0) return false;
+        return batch.add(op, 0, key, *r, offset_from(tree.base(), r));
+    };
+}
+
+}  // namespace
+
+result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool exclusive) const {
+    if (auto ok = check_key(from); !ok) return tl::unexpected(ok.error());
+    impl_->tree().prefetch_hint(from);
+    return deliver(from, exclusive, visit, [&](const auto& start, bool without, read_batch& batch) {
+        operation op(impl_->checkpoint());
+        return impl_->tree().scan(op, *start, without, taker(op, impl_->tree(), batch));
+    });
+}
+
+result<std::size_t> map::scan_backward(std::optional<std::string_view> from, const visitor& visit,
+                                       bool exclusive) const {
+    if (from) {
+        if (auto ok = check_key(*from); !ok) return tl::unexpected(ok.error());
+    }
+    return deliver(from, exclusive, visit, [&](const auto& start, bool without, read_batch& batch) {
+        operation op(impl_->checkpoint());
+        return impl_->tree().scan_backward(op, start, without, taker(op, impl_->tree(), batch));
+    });
+}
+
+}  // namespace hf

@@ -1,0 +1,132 @@
+// map_write.cpp: the public map's writes.
+//
+// Small values live in blocks, are filled under the operation and flushed with its epoch. Large
+// ones: large_value.hpp.
+#include "map/map_impl.hpp"
+
+namespace hf {
+
+using map_detail::check_key;
+using map_detail::too_large;
+
+namespace {
+
+result<void> check_writable(engine<incll_discipline>& machine) {
+    const region& r = machine.file();
+    if (r.read_only()) {
+        return failure({errc::denied, "write to the map", r.path().string(),
+                        "it was opened for inspection", "open it for writing"});
+    }
+    machine.epochs().slow_writer();
+    return machine.epochs().accepts_writes();
+}
+
+result<void> check_sizes(std::string_view key, std::string_view value) {
+    if (value.size() > max_value_size) {
+        return failure(too_large("store the value", value.size(), max_value_size));
+    }
+    return check_key(key);
+}
+
+}  // namespace
+
+result<write_outcome> map::impl::store_small(std::string_view key, std::string_view value,
+                                             const condition* allowed) const {
+    tree().prefetch_hint(key);
+    operation op(checkpoint());
+    tree().prefetch_hinted(op, key);
+    auto fresh = tree().make_record(op, key, value);
+    if (!fresh) return tl::unexpected(fresh.error());
+    undo_unless_stored undo{[&] { tree().drop_record(op, *fresh); }};
+    auto done = tree().update(op, key, [&](const record* old) {
+        const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
+        if (allowed != nullptr && !(*allowed)(view)) return decision{};
+        return decision{decision::action::store, *fresh};
+    });
+    if (!done) return tl::unexpected(done.error());
+    undo.stored = done->changed;
+    return write_outcome{op.epoch(), done->changed, done->existed};
+}
+
+result<write_outcome> map::impl::store(std::string_view key, std::string_view value,
+                                       const condition* allowed) const {
+    if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_writable(*machine); !ok) return tl::unexpected(ok.error());
+    return with_room([&] {
+        return is_large(masstree_detail::record_payload(key, value.size()))
+                   ? store_large_value(*machine, key, value, allowed)
+                   : store_small(key, value, allowed);
+    });
+}
+
+result<write_outcome> map::put(std::string_view key, std::string_view value) {
+    return impl_->store(key, value, nullptr);
+}
+
+result<write_outcome> map::put_if(
+    std::string_view key, std::string_view value,
+    const std::function<bool(std::optional<std::string_view>)>& condition) {
+    return impl_->store(key, value, &condition);
+}
+
+result<write_outcome> map::remove(std::string_view key) { return remove_if(key, {}); }
+
+result<write_outcome> map::remove_if(std::string_view key,
+                                     const std::function<bool(std::string_view)>& condition) {
+    if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_writable(*impl_->machine); !ok) return tl::unexpected(ok.error());
+    return impl_->with_room([&] { return impl_->erase(key, condition); });
+}
+
+result<write_outcome> map::impl::erase(std::string_view key,
+                                       const std::function<bool(std::string_view)>& allowed) const {
+    tree().prefetch_hint(key);
+    operation op(checkpoint());
+    auto done = tree().update(op, key, [&](const record* old) {
+        const bool erase = old != nullptr && (!allowed || allowed(old->value()));
+        return decision{erase ? decision::action::erase : decision::action::keep, 0};
+    });
+    if (!done) return tl::unexpected(done.error());
+    return write_outcome{op.epoch(), done->changed, done->existed};
+}
+
+result<write_outcome> map::modify(
+    std::string_view key,
+    const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change) {
+    if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_writable(*impl_->machine); !ok) return tl::unexpected(ok.error());
+    return impl_->with_room([&] { return impl_->change(key, change); });
+}
+
+result<write_outcome> map::impl::change(std::string_view key, const modification& change) const {
+    tree().prefetch_hint(key);
+    std::string value;
+    std::optional<error> failed;
+    u64 made = 0;
+    operation op(checkpoint());
+    auto done = tree().update(op, key, [&](const record* old) -> decision {
+        const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
+        const edit what = change(view, value);
+        if (what == edit::keep) return {};
+        if (what == edit::remove) return {decision::action::erase, 0};
+        if (is_large(masstree_detail::record_payload(key, value.size()))) {
+            failed = too_large("modify the value in place", value.size(), largest_block);
+            return {};
+        }
+        auto fresh = tree().make_record(op, key, value);
+        if (!fresh) {
+            failed = fresh.error();
+            return {};
+        }
+        made = *fresh;
+        return {decision::action::store, made};
+    });
+    if (!done) {
+        if (made != 0) tree().drop_record(op, made);
+        return tl::unexpected(done.error());
+    }
+    if (failed) return failure(*failed);
+    return write_outcome{op.epoch(), done->changed, done->existed};
+}
+
+}  // namespace hf

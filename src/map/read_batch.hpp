@@ -1,0 +1,127 @@
+// read_batch.hpp: copies of records, taken inside of an operation and shown outside of it.
+//
+// Purpose. A caller's visitor may take its time, and may call the map: it must not run while the
+// operation keeps the epoch from ending. So an operation copies a few records and ends; then they
+// are visited. A large value is not copied inside of the operation either: it is pinned there, is
+// the last of its batch, and is copied behind the operation.
+#pragma once
+
+#include "base/check.hpp"
+#include "checkpoint/operation.hpp"
+#include "index/masstree/record.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace hf {
+
+/// Keeps an extent from being reused while its bytes are copied outside of an operation.
+class pin {
+   public:
+    pin(lane& l, u64 block) noexcept : lane_(l) {
+        HF_ASSERT(lane_.pinned.load(std::memory_order_relaxed) == 0,
+                  "a thread reads one large value at a time");
+        lane_.pinned.store(block, std::memory_order_release);
+    }
+    ~pin() { lane_.pinned.store(0, std::memory_order_release); }
+    pin(const pin&) = delete;
+    pin& operator=(const pin&) = delete;
+
+   private:
+    lane& lane_;
+};
+
+class read_batch {
+   public:
+    using record = masstree_detail::record;
+
+    static constexpr std::size_t most_records = 256;
+    static constexpr std::size_t most_bytes = std::size_t{256} << 10;
+
+    /// For up to so many records, most_records at most.
+    explicit read_batch(std::size_t records) noexcept : room_(records) {}
+    read_batch(const read_batch&) = delete;
+    read_batch& operator=(const read_batch&) = delete;
+
+    struct piece {
+        std::size_t at;  ///< where the key begins; the value follows
+        std::size_t key_size;
+        std::size_t value_size;
+        std::size_t number;  ///< as the caller counts
+    };
+
+    /// Inside of the operation; the record lies at `offset`. False: the batch is full.
+    bool add(operation& op, std::size_t number, std::string_view key, const record& r, u64 offset) {
+        HF_ASSERT(count_ < room_ && !pinned_, "the batch is full");
+        const std::string_view value = r.value();
+        pieces_[count_++] = {used_, key.size(), value.size(), number};
+        append(key);
+        if (is_large(r.payload())) {
+            pinned_.emplace(op.my_lane(), offset - block_header_size);
+            large_ = value;
+            return false;
+        }
+        append(value);
+        return count_ < room_ && used_ < most_bytes;
+    }
+
+    /// Outside of it: copies the value that is pinned.
+    void complete() {
+        if (!pinned_) return;
+        append(large_);
+        pinned_.reset();
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return count_; }
+    [[nodiscard]] const piece* begin() const noexcept { return pieces_.data(); }
+    [[nodiscard]] const piece* end() const noexcept { return pieces_.data() + count_; }
+    [[nodiscard]] std::string_view key(const piece& p) const noexcept {
+        return {bytes_ + p.at, p.key_size};
+    }
+    [[nodiscard]] std::string_view value(const piece& p) const noexcept {
+        return {bytes_ + p.at + p.key_size, p.value_size};
+    }
+
+   private:
+    void append(std::string_view more) {
+        if (more.size() > capacity_ - used_) [[unlikely]] {
+            grow(more.size());
+        }
+        char* to = bytes_ + used_;
+        used_ += more.size();
+        constexpr std::size_t word = 8;  // most keys and many values have one or two: no call
+        if (more.size() < word || more.size() > 2 * word) {
+            std::memcpy(to, more.data(), more.size());
+            return;
+        }
+        std::memcpy(to, more.data(), word);
+        std::memcpy(to + more.size() - word, more.data() + more.size() - word, word);
+    }
+    void grow(std::size_t more) {
+        capacity_ = std::max(2 * capacity_, used_ + more);
+        auto larger = std::make_unique_for_overwrite<char[]>(capacity_);  // NOLINT: bytes
+        std::memcpy(larger.get(), bytes_, used_);
+        heap_ = std::move(larger);
+        bytes_ = heap_.get();
+    }
+
+    static constexpr std::size_t without_heap = 2048;  ///< bytes of a short scan's records
+
+    std::size_t room_;
+    std::size_t count_ = 0;
+    std::size_t used_ = 0;
+    std::size_t capacity_ = without_heap;
+    char* bytes_ = first_.data();
+    std::unique_ptr<char[]> heap_;  // NOLINT: bytes
+    std::optional<pin> pinned_;
+    std::string_view large_;
+    // Set as they are filled; it would take as long to clear them.
+    std::array<char, without_heap> first_;
+    std::array<piece, most_records> pieces_;
+};
+
+}  // namespace hf
