@@ -33,12 +33,12 @@ def parse(arguments):
 
 
 def print_row(name, version, language, result, seconds):
-    print(f"{name:<24}{version:<24}{language:<10}{result:<8}{seconds:>8}", flush=True)
+    print(f"{name:<24}{version:<42}{language:<10}{result:<8}{seconds:>8}", flush=True)
 
 
 def print_trial(trial):
     result = "passed" if trial.verdict.passed else "FAILED"
-    print_row(trial.library.name, trial.version[:23], trial.library.language, result,
+    print_row(trial.library.name, trial.version[:41], trial.library.language, result,
               f"{trial.seconds:.1f}")
     for wrong in trial.verdict.wrong:
         print(f"    {wrong}", flush=True)

@@ -3,15 +3,19 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
+from liar import Liar
 from libraries import LIBRARIES
+from server import closed_port
 from toolchains import TOOLS, Program
-from trial import run, try_program
+from trial import notices, run
 from verdict import NEEDED, STEPS, judge
 
 HERE = Path(__file__).resolve().parent
@@ -93,11 +97,33 @@ class AVerdict(unittest.TestCase):
             self.assertEqual(judge(0, text).passed, step not in NEEDED, step)
 
 
+class TheLiar(unittest.TestCase):
+    def test_changes_what_a_server_answers(self):
+        with socket.create_server(("127.0.0.1", 0)) as server, \
+                Liar(server.getsockname()[1]) as liar, \
+                socket.create_connection(("127.0.0.1", liar.port), timeout=10) as client:
+            client.sendall(b"first")
+            behind, _ = server.accept()
+            with behind:
+                self.assertEqual(behind.recv(100), b"first")
+                behind.sendall(b"the first one")
+                self.assertEqual(client.recv(100), b"the f1rst one")
+
+
 class ATrial(unittest.TestCase):
     def test_fails_a_program_that_is_content_without_a_server(self):
-        # /bin/false as a server: it must not come so far.
-        verdict = try_program(shell(f"printf '{ALL_WELL}ok write\\n'"), "/bin/false")
-        self.assertIn("self-check", verdict.wrong[0])
+        unnoticed = notices(shell(f"printf '{ALL_WELL}ok write\\n'"), None)
+        self.assertIn("without a server", unnoticed[0])
+
+    def test_fails_a_program_that_does_not_notice_a_changed_value(self):
+        # It tells the phases apart, and nothing else.
+        program = shell(f"[ $3 = scenario ] || exit 1; printf '{ALL_WELL}'")
+        unnoticed = notices(program, SimpleNamespace(port=closed_port()))
+        self.assertIn("changed value", unnoticed[0])
+
+    def test_believes_a_program_that_fails_for_both(self):
+        program = shell("[ $3 = scenario ] && echo FAILED set_get: other; exit 1")
+        self.assertEqual(notices(program, SimpleNamespace(port=closed_port())), [])
 
     def test_reports_how_a_program_ended(self):
         self.assertEqual(run(shell("echo said; exit 3"), 1, "write"), (3, "said\n"))

@@ -151,14 +151,23 @@ CRATES = {
 }
 
 
+def cargo_home(place):
+    """A home for cargo, with the user's settings: they say which registry to ask."""
+    home = place / "home"
+    home.mkdir(exist_ok=True)
+    settings = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "config.toml"
+    if settings.is_file():
+        shutil.copy(settings, home)
+    return home
+
+
 def prepare_rust(library, source, place):
     (place / "src").mkdir(exist_ok=True)
     (place / "Cargo.toml").write_text(CARGO_MANIFEST + CRATES[library.name], encoding="utf-8")
     shutil.copy(source, place / "src/main.rs")
     shutil.copy(source.parent / "scenario.rs", place / "src")
-    # A CARGO_HOME of its own would lose the registry that the user chose: only what is built is
-    # kept here.
-    env = {**os.environ, "CARGO_TARGET_DIR": str(place / "target"), "CARGO_BUILD_JOBS": "1"}
+    env = {**os.environ, "CARGO_HOME": str(cargo_home(place)), "CARGO_BUILD_JOBS": "1",
+           "CARGO_TARGET_DIR": str(place / "target")}
     call(["cargo", "build", "--quiet"], place, env)
     version = call(["cargo", "pkgid", library.package], place, env).strip()
     return Program([str(place / "target/debug/program")], re.split("[#@]", version)[-1], place, env)

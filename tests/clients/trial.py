@@ -4,6 +4,7 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 
+from liar import Liar
 from server import Server, ServerError, closed_port, raw_get
 from toolchains import InstallError, prepare
 from verdict import STEPS, Verdict, judge
@@ -50,13 +51,25 @@ def survive(program, server, wrong):
     expect(wrong, "after the kill", run(program, server.port, "read"), "read")
 
 
-def try_program(program, holdfast):
-    """Judges a program that is ready to run."""
+def notices(program, server):
+    """Whether a program fails without a server, and where the server's values are not the ones
+    that were stored; what it did not notice, or nothing."""
     status, output = run(program, closed_port(), "write")
     if status == 0 or judge(status, output, steps=("write",)).passed:
-        verdict = Verdict()
-        verdict.wrong.append("self-check: without a server the program must fail, and it did not")
-        return verdict
+        return ["self-check: without a server the program must fail, and it did not"]
+    with Liar(server.port) as liar:
+        status, output = run(program, liar.port, "scenario")
+    if status == 0 or not any(one.startswith("set_get:") for one in judge(status, output).wrong):
+        return ["self-check: the program must notice a changed value, and it did not"]
+    return []
+
+
+def try_program(program, holdfast):
+    """Judges a program that is ready to run."""
+    with Server(holdfast) as server:
+        unnoticed = notices(program, server)
+    if unnoticed:
+        return Verdict(wrong=unnoticed)
     with Server(holdfast) as server:
         verdict = judge(*run(program, server.port, "scenario"), steps=STEPS)
         if not server.is_running():

@@ -87,6 +87,7 @@ def add(c):
 @step()
 def replace(c):
     same(c.replace("replace", b"x"), False, "replace nothing")
+    same(c.get("replace"), None, "a replace of nothing stores nothing")
     c.set("replace", b"first")
     same(c.replace("replace", b"second"), True, "replace something")
     same(c.get("replace"), b"second", "get")
@@ -96,6 +97,7 @@ def replace(c):
 def append_prepend(c):
     same(c.append("joined", b"x"), False, "append to nothing")
     same(c.prepend("joined", b"x"), False, "prepend to nothing")
+    same(c.get("joined"), None, "neither stores anything")
     c.set("joined", b"middle")
     same(c.append("joined", b" end"), True, "append")
     same(c.prepend("joined", b"begin "), True, "prepend")

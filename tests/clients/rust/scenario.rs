@@ -105,6 +105,7 @@ fn add(c: &mut dyn Client) -> Answer<()> {
 
 fn replace(c: &mut dyn Client) -> Answer<()> {
     same(c.replace("replace", b"x")?, false, "replace nothing")?;
+    same(c.get("replace")?, None, "a replace of nothing stores nothing")?;
     set(c, "replace", b"first")?;
     same(c.replace("replace", b"second")?, true, "replace something")?;
     reads(c, "replace", b"second")
@@ -112,6 +113,7 @@ fn replace(c: &mut dyn Client) -> Answer<()> {
 
 fn append_prepend(c: &mut dyn Client) -> Answer<()> {
     same(c.append("joined", b"x")?, false, "append to nothing")?;
+    same(c.get("joined")?, None, "an append to nothing stores nothing")?;
     set(c, "joined", b"middle")?;
     same(c.append("joined", b" end")?, true, "append")?;
     same(c.prepend("joined", b"begin ")?, true, "prepend")?;

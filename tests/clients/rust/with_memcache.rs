@@ -1,5 +1,5 @@
-// The crate memcache, in its text mode. Its stats are left out: it stops reading at their first line,
-// whatever the server, and takes the others for the answer to what it asks next.
+// The crate memcache, in its text mode. Its stats are left out: it stops reading at their first
+// line, whatever the server, and takes the others for the answer to what it asks next.
 
 mod scenario;
 
@@ -13,40 +13,33 @@ fn told<T>(answer: Result<T, MemcacheError>) -> Answer<T> {
     answer.map_err(|why| why.to_string())
 }
 
-fn refused(why: &MemcacheError) -> bool {
-    match why {
-        MemcacheError::CommandError(why) => {
-            matches!(why, CommandError::KeyExists | CommandError::KeyNotFound)
-                || why.to_string().contains("NOT_STORED")
-        }
-        _ => false,
-    }
+fn is_not_found(why: &MemcacheError) -> bool {
+    matches!(why, MemcacheError::CommandError(CommandError::KeyNotFound))
 }
 
-/// Whether it was done: what says no, the crate reports as an error.
-fn done(answer: Result<(), MemcacheError>) -> Answer<bool> {
-    match answer {
-        Err(why) if refused(&why) => Ok(false),
-        other => told(other).map(|()| true),
-    }
+/// NOT_STORED is success for the crate. So whether a key is there says whether it is to be stored;
+/// the scenario's gets say whether it was.
+fn done(answer: Result<(), MemcacheError>, to_be_stored: bool) -> Answer<bool> {
+    told(answer).map(|()| to_be_stored)
 }
 
 fn counted(answer: Result<u64, MemcacheError>) -> Answer<Option<u64>> {
     match answer {
-        Err(why) if refused(&why) => Ok(None),
+        Err(why) if is_not_found(&why) => Ok(None),
         other => told(other).map(Some),
     }
 }
 
 impl Client for Memcache {
     fn set(&mut self, key: &str, value: &[u8], seconds: u32) -> Answer<bool> {
-        done(self.0.set(key, value, seconds))
+        told(self.0.set(key, value, seconds)).map(|()| true)
     }
     fn get(&mut self, key: &str) -> Answer<Option<Vec<u8>>> {
         told(self.0.get(key))
     }
     fn add(&mut self, key: &str, value: &[u8]) -> Answer<bool> {
-        done(self.0.add(key, value, 0))
+        let absent = self.get(key)?.is_none();
+        done(self.0.add(key, value, 0), absent)
     }
     fn delete(&mut self, key: &str) -> Answer<bool> {
         told(self.0.delete(key))
@@ -73,13 +66,16 @@ impl Client for Memcache {
         told(self.0.version()).map(|all| all[0].1.clone())
     }
     fn replace(&mut self, key: &str, value: &[u8]) -> Answer<bool> {
-        done(self.0.replace(key, value, 0))
+        let there = self.get(key)?.is_some();
+        done(self.0.replace(key, value, 0), there)
     }
     fn append(&mut self, key: &str, value: &[u8]) -> Answer<bool> {
-        done(self.0.append(key, value))
+        let there = self.get(key)?.is_some();
+        done(self.0.append(key, value), there)
     }
     fn prepend(&mut self, key: &str, value: &[u8]) -> Answer<bool> {
-        done(self.0.prepend(key, value))
+        let there = self.get(key)?.is_some();
+        done(self.0.prepend(key, value), there)
     }
     fn gets(&mut self, key: &str) -> Answer<u64> {
         let mut found: HashMap<String, (Vec<u8>, u32, Option<u64>)> = told(self.0.gets(&[key]))?;
