@@ -23,9 +23,14 @@ namespace hf::bench {
 template <class Target>
 class engine_subject final : public subject {
    public:
-    engine_subject(Target target, const scratch_space& space, std::filesystem::path file,
-                   const subject_options& options)
+    /// Opens the file, which is new (open_mode::create_new) or was closed in order.
+    using opener = result<Target> (*)(const std::filesystem::path& file,
+                                      const subject_options& options, open_mode mode);
+
+    engine_subject(Target target, opener open, const scratch_space& space,
+                   std::filesystem::path file, const subject_options& options)
         : target_(std::make_unique<Target>(std::move(target))),
+          open_(open),
           space_(space),
           file_(std::move(file)),
           options_(options) {}
@@ -36,6 +41,7 @@ class engine_subject final : public subject {
     }
 
     result<measurement> run(const std::vector<stream>& streams, unsigned sample_every) override;
+    result<void> emulate(u32 fence_latency_ns) override;
 
     [[nodiscard]] std::string_view name() const noexcept override { return Target::name(); }
     [[nodiscard]] u64 region_bytes() const noexcept override { return machine().file().size(); }
@@ -89,6 +95,7 @@ class engine_subject final : public subject {
     }
 
     std::unique_ptr<Target> target_;
+    opener open_;
     const scratch_space& space_;
     std::filesystem::path file_;
     subject_options options_;
@@ -202,6 +209,18 @@ void engine_subject<Target>::watch_pauses(const meeting& m, unsigned threads, me
         if (!over) std::this_thread::sleep_for(nap);
     }
     into.epochs = seen - first;
+}
+
+template <class Target>
+result<void> engine_subject<Target>::emulate(u32 fence_latency_ns) {
+    if (options_.fence_latency_ns == fence_latency_ns || !Target::survives) return {};
+    options_.fence_latency_ns = fence_latency_ns;
+    if (auto closed = target_->close(); !closed) return closed;
+    target_.reset();
+    auto opened = open_(file_, options_, open_mode::open_existing);
+    if (!opened) return tl::unexpected(opened.error());
+    target_ = std::make_unique<Target>(std::move(*opened));
+    return {};
 }
 
 template <class Target>

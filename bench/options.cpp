@@ -26,11 +26,11 @@ struct raw {
     std::string records;
     std::string operations;
     std::string epoch;
-    std::string latency = "0";
+    std::string latency;
     std::string huge = "auto";
     std::string directory;
     std::string json;
-    unsigned threads = 0;
+    std::string threads;
     unsigned repetitions = 5;
     u32 value_size = 8;
     u64 seed = 1;
@@ -54,6 +54,17 @@ std::vector<std::string> disciplines(const std::string& option, const std::strin
             return name;
         },
         "transient, logged, incll, malloc, map, map-many");
+}
+
+/// At least one value, each as `one` takes it; only `ycsb` can do with several.
+template <class One>
+auto values(const std::string& option, const std::string& list, const options& o, One one) {
+    std::vector<decltype(one(list))> found;
+    for (const std::string& text : split(option, list)) found.push_back(one(text));
+    if (o.what != measurement_kind::ycsb && found.size() != 1) {
+        refuse(option, list, "name one number");
+    }
+    return found;
 }
 
 void translate(const raw& r, options& o) {
@@ -90,7 +101,9 @@ void translate(const raw& r, options& o) {
             refuse("--epoch", r.epoch, "name one duration");
         }
     }
-    o.fence_latency_ns = latency(r.latency);
+    if (!r.latency.empty()) {
+        o.fence_latencies_ns = values("--latency", r.latency, o, latency);
+    }
     if (r.huge == "on") {
         o.huge = huge_pages::on;
     } else if (r.huge == "off") {
@@ -98,7 +111,12 @@ void translate(const raw& r, options& o) {
     } else if (r.huge != "auto") {
         refuse("--huge-pages", r.huge, "choose auto, on or off");
     }
-    o.threads = r.threads != 0 ? r.threads : static_cast<unsigned>(usable_cores().size());
+    o.threads = {static_cast<unsigned>(usable_cores().size())};
+    if (!r.threads.empty()) {
+        o.threads = values("--threads", r.threads, o, [](const std::string& text) {
+            return static_cast<unsigned>(number("--threads", text, 1, 200));
+        });
+    }
     o.repetitions = r.repetitions;
     o.value_size = r.value_size;
     o.seed = r.seed;
@@ -108,14 +126,14 @@ void translate(const raw& r, options& o) {
 }
 
 void add_common(CLI::App& verb, raw& r) {
-    verb.add_option("--threads", r.threads, "Threads that work (default: one a core)")
-        ->check(CLI::Range(1, 200));
+    verb.add_option("--threads", r.threads,
+                    "Threads that work (default: one a core); ycsb: or numbers of them");
     verb.add_option("--repetitions", r.repetitions, "Repetitions; medians are reported")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
     verb.add_option("--latency", r.latency,
-                    "Latency emulated after each fence: nanoseconds, pcm or sttm")
-        ->capture_default_str();
+                    "Latency emulated after each fence: nanoseconds, pcm or sttm (default 0); "
+                    "ycsb: or several");
     constexpr u64 most = largest_block - block_header_size - sizeof(masstree_detail::record);
     verb.add_option("--value-size", r.value_size, "Bytes of a value")
         ->check(CLI::Range(u64{0}, most))

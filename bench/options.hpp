@@ -23,10 +23,10 @@ struct options {
     std::vector<std::string> disciplines = {"transient", "incll"};
     std::vector<u64> records = {1'000'000};  ///< several: `recovery` only
     u64 operations = 1'000'000;              ///< a thread
-    unsigned threads = 0;                    ///< 0 is never left: it becomes the number of cores
+    std::vector<unsigned> threads = {};      ///< never left empty: one a core; several: `ycsb` only
     unsigned repetitions = 5;
     std::vector<std::chrono::microseconds> epochs = {std::chrono::milliseconds(64)};
-    u32 fence_latency_ns = 0;
+    std::vector<u32> fence_latencies_ns = {0};  ///< several: `ycsb` only
     u32 value_size = 8;
     u64 seed = 1;
     u64 log_entries = 80'000;  ///< `recovery`

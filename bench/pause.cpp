@@ -23,12 +23,13 @@ struct pause_case {
 result<measurement> measure(const options& o, const scratch_space& space, const pause_case& c) {
     subject_options settings;
     settings.epoch = c.epoch;
-    settings.fence_latency_ns = o.fence_latency_ns;
+    settings.fence_latency_ns = o.fence_latencies_ns.front();
     settings.value_size = o.value_size;
     settings.initial_size = size_for(o.records.front(), o.value_size);
     auto made = make_subject(c.discipline, space, settings);
     if (!made) return tl::unexpected(made.error());
-    stream_shape shape{workload::load, c.spread, o.records.front(), o.operations, o.threads};
+    stream_shape shape{workload::load, c.spread, o.records.front(), o.operations,
+                       o.threads.front()};
     if (auto loaded = (*made)->run(make_streams(shape, o.seed), 64); !loaded) return loaded;
     shape.kind = workload::a;
     measurement sum;

@@ -11,45 +11,54 @@ std::filesystem::path next_file(std::string_view name, const scratch_space& spac
     return space.file(std::string(name) + "-" + std::to_string(made++));
 }
 
-region_options region_of(const subject_options& options) {
+region_options region_of(const subject_options& options, open_mode mode) {
     region_options r;
-    r.mode = open_mode::create_new;
+    r.mode = mode;
     r.initial_size = options.initial_size;
     r.flush = options.flush;
     r.fence_latency_ns = options.fence_latency_ns;
     return r;
 }
 
-template <class Target, class Opened>
-result<std::unique_ptr<subject>> subject_of(Opened opened, const std::filesystem::path& file,
-                                            const scratch_space& space,
-                                            const subject_options& options) {
+template <class D>
+result<tree_target<D>> open_tree(const std::filesystem::path& file, const subject_options& options,
+                                 open_mode mode) {
+    engine_options all;
+    all.file = region_of(options, mode);
+    all.epochs.epoch = options.epoch;
+    auto opened = engine<D>::open(file, all);
+    if (!opened) return tl::unexpected(opened.error());
+    return tree_target<D>(std::move(*opened));
+}
+
+template <bool Many>
+result<map_target<Many>> open_map(const std::filesystem::path& file, const subject_options& options,
+                                  open_mode mode) {
+    map_options all;
+    all.region = region_of(options, mode);
+    all.epoch = options.epoch;
+    auto opened = map::open(file, all);
+    if (!opened) return tl::unexpected(opened.error());
+    return map_target<Many>(std::move(*opened));
+}
+
+template <class Target>
+result<std::unique_ptr<subject>> new_subject(typename engine_subject<Target>::opener open,
+                                             const scratch_space& space,
+                                             const subject_options& options) {
+    const auto file = next_file(Target::name(), space);
+    auto opened = open(file, options, open_mode::create_new);
     if (!opened) {
         space.remove(file);
         return tl::unexpected(opened.error());
     }
-    return std::make_unique<engine_subject<Target>>(Target(std::move(*opened)), space, file,
-                                                    options);
+    return std::make_unique<engine_subject<Target>>(std::move(*opened), open, space, file, options);
 }
 
 template <class D>
-result<std::unique_ptr<subject>> open_tree(const scratch_space& space,
-                                           const subject_options& options) {
-    engine_options all;
-    all.file = region_of(options);
-    all.epochs.epoch = options.epoch;
-    const auto file = next_file(D::name, space);
-    return subject_of<tree_target<D>>(engine<D>::open(file, all), file, space, options);
-}
-
-template <bool Many>
-result<std::unique_ptr<subject>> open_map(const scratch_space& space,
+result<std::unique_ptr<subject>> new_tree(const scratch_space& space,
                                           const subject_options& options) {
-    map_options all;
-    all.region = region_of(options);
-    all.epoch = options.epoch;
-    const auto file = next_file(map_target<Many>::name(), space);
-    return subject_of<map_target<Many>>(map::open(file, all), file, space, options);
+    return new_subject<tree_target<D>>(open_tree<D>, space, options);
 }
 
 }  // namespace
@@ -62,16 +71,16 @@ const std::vector<std::string>& subject_names() {
 
 result<std::unique_ptr<subject>> make_subject(std::string_view name, const scratch_space& space,
                                               const subject_options& options) {
-    if (name == yardstick) return open_tree<transient_discipline>(space, options);
-    if (name == "logged") return open_tree<logged_discipline>(space, options);
-    if (name == "incll") return open_tree<incll_discipline>(space, options);
+    if (name == yardstick) return new_tree<transient_discipline>(space, options);
+    if (name == "logged") return new_tree<logged_discipline>(space, options);
+    if (name == "incll") return new_tree<incll_discipline>(space, options);
     if (name == "malloc") {
         subject_options heap_pages_only = options;
         heap_pages_only.initial_size = engine<malloc_discipline>::least_size;
-        return open_tree<malloc_discipline>(space, heap_pages_only);
+        return new_tree<malloc_discipline>(space, heap_pages_only);
     }
-    if (name == "map") return open_map<false>(space, options);
-    if (name == "map-many") return open_map<true>(space, options);
+    if (name == "map") return new_subject<map_target<false>>(open_map<false>, space, options);
+    if (name == "map-many") return new_subject<map_target<true>>(open_map<true>, space, options);
     return failure({errc::usage, "make a tree", std::string(name), "no such discipline",
                     "choose transient, logged, incll, malloc, map or map-many"});
 }

@@ -4,6 +4,7 @@
 #include "persist/medium.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -50,24 +51,33 @@ void say(const std::string& name, const std::string& value, std::ostream& out,
     json["environment"][name] = value;
 }
 
+namespace {
+
+template <class T>
+nlohmann::json one_or_all(const std::vector<T>& values) {
+    return values.size() == 1 ? nlohmann::json(values.front()) : nlohmann::json(values);
+}
+
+}  // namespace
+
 void describe(const options& o, const scratch_space& space, std::ostream& out,
               nlohmann::json& json) {
     describe_machine(out, json);
     say("regions", space.story(), out, json);
     say("flush",
         fmt::format("{}, {} ns emulated after a fence", to_string(best_flush_instruction()),
-                    o.fence_latency_ns),
+                    fmt::join(o.fence_latencies_ns, ", ")),
         out, json);
-    say("threads", std::to_string(o.threads) + ", each pinned to a core", out, json);
+    say("threads", fmt::format("{}, each pinned to a core", fmt::join(o.threads, ", ")), out, json);
     say("repetitions", std::to_string(o.repetitions), out, json);
     say("value size", std::to_string(o.value_size), out, json);
     say("seed", std::to_string(o.seed), out, json);
     nlohmann::json& j = json["environment"];
-    j["threads"] = o.threads;
+    j["threads"] = one_or_all(o.threads);
     j["repetitions"] = o.repetitions;
     j["value size"] = o.value_size;
     j["seed"] = o.seed;
-    j["fence latency ns"] = o.fence_latency_ns;
+    j["fence latency ns"] = one_or_all(o.fence_latencies_ns);
     out.flush();
 }
 

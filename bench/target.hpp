@@ -55,10 +55,12 @@ template <class D>
 class tree_target {
    public:
     static constexpr bool many = false;
+    static constexpr bool survives = D::durable;  ///< may be closed and opened again
     explicit tree_target(std::unique_ptr<engine<D>> machine) : machine_(std::move(machine)) {}
 
     [[nodiscard]] static std::string_view name() noexcept { return D::name; }
     [[nodiscard]] engine<D>& machine() noexcept { return *machine_; }
+    [[nodiscard]] result<void> close() { return machine_->close(); }
 
     [[nodiscard]] result<bool> put(std::string_view key, std::string_view value);
     [[nodiscard]] result<bool> get(std::string_view key, std::string& /*scratch*/) {
@@ -105,12 +107,14 @@ template <bool Many>
 class map_target {
    public:
     static constexpr bool many = Many;
+    static constexpr bool survives = true;
     explicit map_target(map opened) : map_(std::move(opened)) {}
 
     [[nodiscard]] static std::string_view name() noexcept { return Many ? "map-many" : "map"; }
     [[nodiscard]] engine<incll_discipline>& machine() noexcept {
         return map_inspection::machine_of(map_);
     }
+    [[nodiscard]] result<void> close() { return map_.close(); }
 
     [[nodiscard]] result<bool> put(std::string_view key, std::string_view value) {
         auto done = map_.put(key, value);

@@ -9,7 +9,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <optional>
 #include <ostream>
+#include <utility>
 
 namespace hf::bench {
 
@@ -24,6 +27,8 @@ using series = std::vector<measurement>;
 struct ycsb_cell {
     workload work;
     distribution spread;
+    unsigned threads;
+    u32 fence_latency_ns;
     std::vector<series> of_discipline;
 };
 
@@ -32,7 +37,7 @@ class ycsb_run {
     ycsb_run(const options& o, std::ostream& out, nlohmann::json& json, const scratch_space& space)
         : o_(o), out_(out), json_(json), space_(space) {
         settings_.epoch = o.epochs.front();
-        settings_.fence_latency_ns = o.fence_latency_ns;
+        settings_.fence_latency_ns = o.fence_latencies_ns.front();
         settings_.value_size = o.value_size;
         settings_.initial_size = size_for(records(), o.value_size);
     }
@@ -80,12 +85,20 @@ class ycsb_run {
              "use fewer --records, or compare fewer disciplines"});
     }
 
-    [[nodiscard]] stream_shape shape(workload w, distribution d) const {
-        return {w, d, records(), o_.operations, o_.threads};
+    [[nodiscard]] stream_shape shape(workload w, distribution d, unsigned threads) const {
+        return {w, d, records(), o_.operations, threads};
+    }
+    [[nodiscard]] std::vector<stream> load_streams() const {
+        const unsigned most = *std::max_element(o_.threads.begin(), o_.threads.end());
+        return make_streams(shape(workload::load, distribution::uniform, most), o_.seed);
+    }
+    [[nodiscard]] ycsb_cell empty_cell(workload w, distribution d, unsigned threads,
+                                       u32 fence_latency_ns) const {
+        return {w, d, threads, fence_latency_ns, std::vector<series>(o_.disciplines.size())};
     }
 
     result<void> load_all() {
-        const auto streams = make_streams(shape(workload::load, distribution::uniform), o_.seed);
+        const auto streams = load_streams();
         out_ << "#\n";
         for (const std::string& d : o_.disciplines) {
             progress("loading " + d);
@@ -114,63 +127,90 @@ class ycsb_run {
 
     /// In another order each repetition, so that nobody always runs behind the same neighbour.
     template <class F>
-    result<void> interleave(const std::string& title, F&& one) {
-        const std::size_t n = o_.disciplines.size();
+    result<void> interleave(const std::string& title, const std::vector<ycsb_cell>& cells,
+                            F&& one) {
+        const std::size_t disciplines = o_.disciplines.size();
+        const std::size_t n = cells.size() * disciplines;
         for (unsigned r = 0; r < o_.repetitions; ++r) {
             for (std::size_t i = 0; i < n; ++i) {
-                const std::size_t which = (i + r) % n;
+                const std::size_t cell = (i + r) % n / disciplines;
+                const std::size_t which = (i + r) % disciplines;
                 progress(fmt::format("{}: repetition {} of {}, {}", title, r + 1, o_.repetitions,
-                                     o_.disciplines[which]));
+                                     label(cells[cell], which)));
                 if (interrupted()) return {};
-                if (result<void> done = one(r, which); !done) return done;
+                if (result<void> done = one(r, cell, which); !done) return done;
             }
         }
         return {};
     }
 
+    /// All numbers of threads and all latencies take turns, as the disciplines do.
     result<void> measure(workload w, distribution d) {
-        ycsb_cell c{w, d, std::vector<series>(o_.disciplines.size())};
+        std::vector<ycsb_cell> cells;
+        for (const unsigned t : o_.threads) {
+            for (const u32 l : o_.fence_latencies_ns) cells.push_back(empty_cell(w, d, t, l));
+        }
         std::vector<stream> streams;
         std::vector<stream> warm_up;
-        unsigned made_for = ~0U;
-        stream_shape small = shape(w, d);
-        small.operations /= warm_up_share;
+        std::optional<std::pair<unsigned, unsigned>> made_for;
         const std::string title = fmt::format("{} {}", to_string(w), to_string(d));
-        auto done = interleave(title, [&](unsigned repetition, std::size_t which) -> result<void> {
-            if (made_for != repetition) {
-                streams = make_streams(shape(w, d), o_.seed + repetition);
-                warm_up = make_streams(small, ~(o_.seed + repetition));
-                made_for = repetition;
-            }
-            auto warmed = subjects_[which]->run(warm_up, sample_every);
-            if (!warmed) return tl::unexpected(warmed.error());
-            auto measured = subjects_[which]->run(streams, sample_every);
-            if (!measured) return tl::unexpected(measured.error());
-            if (!interrupted()) c.of_discipline[which].push_back(std::move(*measured));
-            return {};
-        });
-        cells_.push_back(std::move(c));
+        auto done =
+            interleave(title, cells, [&](unsigned repetition, std::size_t cell, std::size_t which) {
+                ycsb_cell& c = cells[cell];
+                if (made_for != std::pair(repetition, c.threads)) {
+                    stream_shape s = shape(w, d, c.threads);
+                    streams = make_streams(s, o_.seed + repetition);
+                    s.operations /= warm_up_share;
+                    warm_up = make_streams(s, ~(o_.seed + repetition));
+                    made_for = {repetition, c.threads};
+                }
+                return run_once(c, which, warm_up, streams);
+            });
+        for (ycsb_cell& c : cells) cells_.push_back(std::move(c));
         return done;
     }
 
+    result<void> run_once(ycsb_cell& c, std::size_t which, const std::vector<stream>& warm_up,
+                          const std::vector<stream>& streams) {
+        if (auto done = subjects_[which]->emulate(c.fence_latency_ns); !done) return done;
+        auto warmed = subjects_[which]->run(warm_up, sample_every);
+        if (!warmed) return tl::unexpected(warmed.error());
+        auto measured = subjects_[which]->run(streams, sample_every);
+        if (!measured) return tl::unexpected(measured.error());
+        if (!interrupted()) c.of_discipline[which].push_back(std::move(*measured));
+        return {};
+    }
+
+    /// With the greatest of several numbers of threads, and the first of several latencies.
     result<void> measure_load() {
-        ycsb_cell c{workload::load, distribution::uniform,
-                    std::vector<series>(o_.disciplines.size())};
-        const auto streams = make_streams(shape(workload::load, distribution::uniform), o_.seed);
-        auto done = interleave("load", [&](unsigned, std::size_t which) -> result<void> {
+        const auto streams = load_streams();
+        std::vector<ycsb_cell> cells;
+        cells.push_back(empty_cell(workload::load, distribution::uniform,
+                                   static_cast<unsigned>(streams.size()),
+                                   o_.fence_latencies_ns.front()));
+        ycsb_cell& c = cells.front();
+        const auto one = [&](unsigned, std::size_t, std::size_t which) -> result<void> {
             auto made = make_subject(o_.disciplines[which], space_, settings_);
             if (!made) return tl::unexpected(made.error());
             auto measured = (*made)->run(streams, sample_every);
             if (!measured) return tl::unexpected(measured.error());
             if (!interrupted()) c.of_discipline[which].push_back(std::move(*measured));
             return {};
-        });
+        };
+        auto done = interleave("load", cells, one);
         cells_.push_back(std::move(c));
         return done;
     }
 
-    // ------------------------------------------------------------------------------------- the
-    // report
+    // ------------------------------------------------------------------------------ the report
+
+    /// The discipline, with what the cell has that others have not.
+    [[nodiscard]] std::string label(const ycsb_cell& c, std::size_t which) const {
+        std::string text = o_.disciplines[which];
+        if (o_.threads.size() > 1) text += fmt::format(", {} threads", c.threads);
+        if (o_.fence_latencies_ns.size() > 1) text += fmt::format(", {} ns", c.fence_latency_ns);
+        return text;
+    }
 
     template <class F>
     static std::vector<double> each(const series& s, F&& value) {
@@ -233,7 +273,7 @@ class ycsb_run {
         };
         t.add({std::string(to_string(c.work)),
                c.work == workload::load ? "-" : std::string(to_string(c.spread)),
-               o_.disciplines[which],
+               label(c, which),
                fixed(median(speed), 3),
                ratio(by_clock, 0.5),
                ratio(by_clock, 0),
@@ -260,6 +300,8 @@ class ycsb_run {
                             {"distribution", to_string(c.spread)},
                             {"discipline", o_.disciplines[which]},
                             {"records", records()},
+                            {"threads", c.threads},
+                            {"fence latency ns", c.fence_latency_ns},
                             {"Mops/s", speed}};
         if (!by_clock.empty()) {
             j["ratio"] = median(by_clock);

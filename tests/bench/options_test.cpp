@@ -32,8 +32,9 @@ TEST(options, default_to_the_paper) {
     EXPECT_EQ(o.repetitions, 5U);
     EXPECT_EQ(o.epochs.front(), std::chrono::milliseconds(64));
     EXPECT_EQ(o.disciplines, (arguments{"transient", "incll"}));
-    EXPECT_GE(o.threads, 1U);
-    EXPECT_EQ(o.fence_latency_ns, 0U);
+    ASSERT_EQ(o.threads.size(), 1U);
+    EXPECT_GE(o.threads[0], 1U);
+    EXPECT_EQ(o.fence_latencies_ns, std::vector<u32>{0});
 }
 
 TEST(options, take_what_is_said) {
@@ -49,11 +50,11 @@ TEST(options, take_what_is_said) {
     EXPECT_EQ(o.distributions, std::vector<distribution>{distribution::zipfian});
     EXPECT_EQ(o.records.front(), 20'000'000U);
     EXPECT_EQ(o.operations, 5'000U);
-    EXPECT_EQ(o.threads, 3U);
+    EXPECT_EQ(o.threads, std::vector<unsigned>{3});
     EXPECT_EQ(o.disciplines, (arguments{"incll", "malloc"}));
     EXPECT_EQ(o.repetitions, 7U);
     EXPECT_EQ(o.epochs.front(), std::chrono::milliseconds(500));
-    EXPECT_EQ(o.fence_latency_ns, 180U);
+    EXPECT_EQ(o.fence_latencies_ns, std::vector<u32>{180});
     EXPECT_EQ(o.value_size, 100U);
     EXPECT_EQ(o.seed, 9U);
     EXPECT_EQ(o.directory, "/somewhere");
@@ -90,6 +91,11 @@ TEST(options, that_make_no_sense_are_refused) {
     refused({"ycsb", "--records", "18446744073709551615G"});
     refused({"ycsb", "--operations", "1.5M"});
     refused({"ycsb", "--threads", "0"});
+    refused({"ycsb", "--threads", "201"});
+    refused({"ycsb", "--threads", "1,1"});
+    refused({"ycsb", "--latency", "0,1001"});
+    refused({"recovery", "--threads", "1,2"});
+    refused({"pause", "--latency", "0,pcm"});
     refused({"ycsb", "--threads", "many"});
     refused({"ycsb", "--repetitions", "0"});
     refused({"ycsb", "--epoch", "0"});

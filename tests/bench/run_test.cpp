@@ -10,7 +10,9 @@
 #include <array>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <tuple>
 
 namespace hf::bench {
 namespace {
@@ -19,7 +21,7 @@ options small() {
     options o;
     o.records = {2'000};
     o.operations = 4'000;
-    o.threads = 2;
+    o.threads = {2};
     o.repetitions = 3;
     o.epochs = {std::chrono::milliseconds(1)};
     o.huge = huge_pages::off;
@@ -68,6 +70,56 @@ TEST(ycsb, measures_every_workload_of_every_discipline) {
         }
     }
     EXPECT_EQ(files_left(), 0U);
+}
+
+TEST(ycsb, measures_every_number_of_threads_with_every_latency) {
+    options o = small();
+    o.workloads = {workload::a};
+    o.distributions = {distribution::uniform};
+    o.disciplines = {"transient", "incll", "logged", "map"};
+    o.threads = {1, 3};
+    o.fence_latencies_ns = {0, 1000, 60};
+    std::ostringstream out;
+    nlohmann::json json;
+    const auto done = run_ycsb(o, out, json);
+    ASSERT_TRUE(done.has_value()) << done.error().to_string();
+    ASSERT_EQ(json["results"].size(), 4U * 2 * 3);
+    std::set<std::tuple<std::string, unsigned, u32>> met;
+    for (const auto& r : json["results"]) {
+        const unsigned threads = r["threads"];
+        met.insert({r["discipline"], threads, r["fence latency ns"]});
+        ASSERT_EQ(r["repetitions"].size(), o.repetitions);
+        for (const auto& m : r["repetitions"]) {
+            EXPECT_EQ(m["operations"], threads * o.operations);
+            EXPECT_EQ(m["missing"], 0);
+        }
+    }
+    EXPECT_EQ(met.size(), json["results"].size());
+    EXPECT_EQ(json["environment"]["threads"], (std::vector<unsigned>{1, 3}));
+    EXPECT_NE(out.str().find("incll, 3 threads, 1000 ns"), std::string::npos) << out.str();
+    EXPECT_EQ(files_left(), 0U);
+}
+
+TEST(ycsb, waits_at_a_fence_as_long_as_it_is_told) {
+    auto space = scratch_space::make(std::nullopt, huge_pages::off);
+    ASSERT_TRUE(space.has_value());
+    subject_options settings;
+    settings.initial_size = u64{16} << 20;
+    auto made = make_subject("logged", *space, settings);
+    ASSERT_TRUE(made.has_value()) << made.error().to_string();
+    const stream_shape all{workload::load, distribution::uniform, 2'000, 0, 1};
+    ASSERT_TRUE((*made)->run(make_streams(all, 1), 64).has_value());
+    const stream_shape puts{workload::a, distribution::uniform, 2'000, 4'000, 1};
+    for (const u32 latency : {0U, 1000U, 0U}) {
+        ASSERT_TRUE((*made)->emulate(latency).has_value());
+        const auto measured = (*made)->run(make_streams(puts, 2), 64);
+        ASSERT_TRUE(measured.has_value()) << measured.error().to_string();
+        EXPECT_EQ(measured->missing, 0U);
+        EXPECT_GT(measured->fences, 0U);
+        // A fence may take longer than it was told, but never less.
+        EXPECT_GE(measured->seconds,
+                  0.9e-9 * static_cast<double>(latency) * static_cast<double>(measured->fences));
+    }
 }
 
 /// Each way of reading: `reads(target)` returns what one of them says.

@@ -1,0 +1,77 @@
+"""What a paper claims, held against what was measured.
+
+A claim holds or does not only where both quartiles of the repetitions say so. In between it is
+undecided: running it again might turn it.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Outcome(Enum):
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    UNDECIDED = "undecided"
+    UNMEASURED = "not measured"
+
+
+class NotMeasured(Exception):
+    """Why something that a claim or a figure needs is not there."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    part: str        # the figure or section that it belongs to
+    text: str        # what the paper says
+    criterion: str   # when we say that it holds
+    measured: str
+    outcome: Outcome
+
+
+def at_most(estimate, limit):
+    if estimate.high <= limit:
+        return Outcome.HOLDS
+    return Outcome.FAILS if estimate.low > limit else Outcome.UNDECIDED
+
+
+def at_least(estimate, limit):
+    if estimate.low >= limit:
+        return Outcome.HOLDS
+    return Outcome.FAILS if estimate.high < limit else Outcome.UNDECIDED
+
+
+def less(estimate, other):
+    if estimate.high < other.low:
+        return Outcome.HOLDS
+    return Outcome.FAILS if estimate.low > other.high else Outcome.UNDECIDED
+
+
+def all_of(outcomes):
+    outcomes = list(outcomes)
+    for decisive in (Outcome.FAILS, Outcome.UNDECIDED):
+        if decisive in outcomes:
+            return decisive
+    return Outcome.HOLDS if outcomes else Outcome.UNMEASURED
+
+
+def true_if(condition):
+    return Outcome.HOLDS if condition else Outcome.FAILS
+
+
+def judge(part, text, criterion, find):
+    """`find` gives the outcome and what was measured, or raises NotMeasured."""
+    try:
+        outcome, measured = find()
+    except NotMeasured as why:
+        outcome, measured = Outcome.UNMEASURED, str(why)
+    return Claim(part, text, criterion, measured, outcome)
+
+
+def not_measurable(part, text, why):
+    return Claim(part, text, "", why, Outcome.UNMEASURED)
+
+
+def count(claims):
+    """How many there are of each outcome, in words."""
+    found = [(sum(one.outcome is outcome for one in claims), outcome) for outcome in Outcome]
+    return ", ".join(f"{number} {outcome.value}" for number, outcome in found if number)

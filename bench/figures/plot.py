@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Draws figures: plot.py FIGURES.json DIRECTORY makes NAME.svg and NAME.png of each.
+
+The only file that needs matplotlib; figures.py runs it with the Python of the private environment.
+"""
+
+import json
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.ticker import EngFormatter  # noqa: E402
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ as well.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7"]
+MARKERS = ["o", "s", "^", "v"]
+STYLE = {
+    "svg.hashsalt": "holdfast",  # the same data give the same file
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.alpha": 0.3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+PANEL_INCHES = (4.6, 3.4)
+CAPTION_COLUMNS_AN_INCH = 19
+
+
+def errors(series):
+    if not series["low"]:
+        return None
+    return [[y - low for y, low in zip(series["y"], series["low"])],
+            [high - y for y, high in zip(series["y"], series["high"])]]
+
+
+def draw_bars(axes, panel):
+    categories = panel["series"][0]["x"]
+    width = 0.8 / len(panel["series"])
+    for i, one in enumerate(panel["series"]):
+        middle = i - (len(panel["series"]) - 1) / 2
+        axes.bar([n + middle * width for n in range(len(categories))], one["y"], width,
+                 yerr=errors(one), capsize=2, label=one["name"], color=COLOURS[i])
+    axes.set_xticks(range(len(categories)), categories)
+    axes.grid(False, axis="x")
+
+
+def draw_lines(axes, panel):
+    for i, one in enumerate(panel["series"]):
+        if one["of_paper"]:
+            axes.plot(one["x"], one["y"], linestyle="none", marker="D", markersize=7,
+                      markerfacecolor="none", color="black", label=one["name"])
+        else:
+            axes.errorbar(one["x"], one["y"], yerr=errors(one), capsize=2, label=one["name"],
+                          color=COLOURS[i], marker=MARKERS[i], markersize=4)
+    if panel["x_log"]:
+        axes.set_xscale("log")
+    else:
+        axes.set_xlim(left=0)
+    if panel["mark"]:
+        axes.axvline(panel["mark"]["x"], color="grey", linestyle=":")
+        axes.annotate(panel["mark"]["text"], (panel["mark"]["x"], 0.02), rotation=90,
+                      xycoords=("data", "axes fraction"), xytext=(2, 0),
+                      textcoords="offset points", color="grey", fontsize=8)
+
+
+def draw_panel(axes, panel):
+    (draw_bars if panel["kind"] == "bars" else draw_lines)(axes, panel)
+    axes.set_title(panel["title"])
+    axes.set_xlabel(panel["x_label"])
+    axes.set_ylabel(panel["y_label"])
+    if panel["y_log"]:
+        axes.set_yscale("log")
+    elif panel["from_zero"]:
+        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+    if panel["x_log"]:
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.xaxis.set_minor_formatter("")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def without_metadata(svg):
+    """It names hosts of vocabularies, and nothing that a reader of ours looks for."""
+    text = re.sub(r"\s*<metadata>.*?</metadata>", "", svg.read_text(encoding="utf-8"), flags=re.S)
+    svg.write_text(text, encoding="utf-8")
+
+
+def draw(figure, place):
+    """The two files of a figure."""
+    panels = figure["panels"]
+    width, height = PANEL_INCHES[0] * len(panels), PANEL_INCHES[1]
+    caption = textwrap.fill(figure["caption"], int(width * CAPTION_COLUMNS_AN_INCH))
+    foot = 0.16 * (caption.count("\n") + 2)
+    drawn = pyplot.figure(figsize=(width, height + foot))
+    everything = drawn.subfigures(2, 1, height_ratios=[height, foot])
+    everything[0].suptitle(f"Figure {figure['part']}. {figure['title']}", fontsize=10)
+    for axes, panel in zip(everything[0].subplots(1, len(panels), squeeze=False)[0], panels):
+        draw_panel(axes, panel)
+    everything[0].subplots_adjust(left=0.62 / width, right=1 - 0.15 / width, bottom=0.15, top=0.83,
+                                  wspace=0.25)
+    everything[1].text(0.01, 0.9, caption, fontsize=7, va="top", color="#444444")
+    files = [place / f"{figure['name']}.{kind}" for kind in ("svg", "png")]
+    drawn.savefig(files[0], metadata={"Date": None})
+    drawn.savefig(files[1], dpi=150)
+    pyplot.close(drawn)
+    without_metadata(files[0])
+    return files
+
+
+def main(arguments):
+    source, place = Path(arguments[0]), Path(arguments[1])
+    place.mkdir(parents=True, exist_ok=True)
+    with matplotlib.rc_context(STYLE):
+        for figure in json.loads(source.read_text(encoding="utf-8")):
+            draw(figure, place)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
