@@ -7,6 +7,9 @@ undecided: running it again might turn it.
 from dataclasses import dataclass
 from enum import Enum
 
+from samples import greatest
+from words import percent, percents
+
 
 class Outcome(Enum):
     HOLDS = "holds"
@@ -69,6 +72,14 @@ def judge(part, text, criterion, find):
 
 def not_measurable(part, text, why):
     return Claim(part, text, "", why, Outcome.UNMEASURED)
+
+
+def cost(part, text, limit, find):
+    """A cost that the paper gives a range of: ours may be smaller, not greater."""
+    def held():
+        found = find()
+        return at_most(greatest(found), limit), percents(found)
+    return judge(part, text, f"at most {percent(limit)}", held)
 
 
 def count(claims):

@@ -1,0 +1,68 @@
+"""What was measured, looked up by what it was measured of."""
+
+from claims import NotMeasured
+from samples import Estimate, losses
+
+from .plan import INCLL, MT_PLUS, size_name, sizes
+
+
+class Results:
+    """`entries` and `left_out` as measure.collect() gives them."""
+
+    def __init__(self, settings, entries, left_out):
+        self.settings = settings
+        self.entries = entries
+        self.left_out = left_out
+
+    def entry(self, name):
+        if name in self.entries:
+            return self.entries[name]
+        raise NotMeasured(self.left_out.get(name, f"the measurement '{name}' was not made"))
+
+    def cell(self, name, discipline, spread, workload="A", threads=None, latency=0):
+        """The repetitions of one point."""
+        wanted = {"discipline": discipline, "distribution": spread, "workload": workload,
+                  "fence latency ns": latency}
+        if threads is not None:
+            wanted["threads"] = threads
+        for one in self.entry(name)["output"]["results"]:
+            if all(one[key] == value for key, value in wanted.items()):
+                return one["repetitions"]
+        raise NotMeasured(f"{discipline} is not measured there")
+
+    def speeds(self, *of, **what):
+        """Operations a second, of each repetition."""
+        return [one["operations"] / one["seconds"] for one in self.cell(*of, **what)]
+
+    def speed(self, *of, **what):
+        return Estimate.of(self.speeds(*of, **what))
+
+    def loss(self, name, spread, **what):
+        """What INCLL is slower than MT+."""
+        return losses(self.speeds(name, INCLL, spread, **what),
+                      self.speeds(name, MT_PLUS, spread, **what))
+
+    def slowdown(self, discipline, spread, latency):
+        """What the latency costs, against none."""
+        return losses(self.speeds("latency", discipline, spread, latency=latency),
+                      self.speeds("latency", discipline, spread))
+
+    def logged(self, name, discipline, spread):
+        """Entries of the external log a million operations."""
+        return Estimate.of([1e6 * one["log entries"] / one["operations"]
+                            for one in self.cell(name, discipline, spread)])
+
+    def sizes(self):
+        """Of the trees that are there: records and the measurement's name."""
+        named = [(records, size_name(records)) for records in sizes(self.settings)]
+        return [(records, name) for records, name in named if name in self.entries]
+
+    def points(self, xs, estimate):
+        """(x, estimate(x)) where there is one."""
+        found = []
+        for x in xs:
+            try:
+                found.append((x, estimate(x)))
+            except NotMeasured:
+                pass
+        return found
