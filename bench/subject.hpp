@@ -68,7 +68,7 @@ class subject {
     [[nodiscard]] virtual result<measurement> run(const std::vector<stream>& streams,
                                                   unsigned sample_every) = 0;
     /// Lets a fence take so long from now on: a durable tree is closed and opened again for it. One
-    /// that survives nothing stays as it is; it has no fences.
+    /// that survives nothing stays as it is; it has no fences. A map's hints are gone.
     [[nodiscard]] virtual result<void> emulate(u32 fence_latency_ns) = 0;
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
     [[nodiscard]] virtual page_report pages() const = 0;

@@ -133,7 +133,7 @@ class ycsb_run {
         const std::size_t n = cells.size() * disciplines;
         for (unsigned r = 0; r < o_.repetitions; ++r) {
             for (std::size_t i = 0; i < n; ++i) {
-                const std::size_t cell = (i + r) % n / disciplines;
+                const std::size_t cell = (i / disciplines + r) % cells.size();
                 const std::size_t which = (i + r) % disciplines;
                 progress(fmt::format("{}: repetition {} of {}, {}", title, r + 1, o_.repetitions,
                                      label(cells[cell], which)));

@@ -84,5 +84,10 @@ def cost(part, text, limit, find):
 
 def count(claims):
     """How many there are of each outcome, in words."""
-    found = [(sum(one.outcome is outcome for one in claims), outcome) for outcome in Outcome]
-    return ", ".join(f"{number} {outcome.value}" for number, outcome in found if number)
+    plural = {Outcome.HOLDS: "hold", Outcome.FAILS: "do not hold"}
+    said = []
+    for outcome in Outcome:
+        number = sum(one.outcome is outcome for one in claims)
+        words = outcome.value if number == 1 else plural.get(outcome, outcome.value)
+        said += [f"{number} {words}"] if number else []
+    return ", ".join(said)

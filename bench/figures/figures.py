@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import claims as claims_of
@@ -52,10 +53,12 @@ OPTIONS
     --again             measure even what was measured before
     --no-plots          the page without images; installs nothing
     --out DIRECTORY     for the page (PAPER.md) and the folder PAPER with the images and all that
-                        was measured: docs/figures, or build/figures/out with --only or --short
+                        was measured: docs/figures, but build/figures/out with --only, --short,
+                        --set or --no-plots
     --from FILE         draw what a former run measured (its measured.json), and measure nothing
     --json FILE         write claims and figures there as JSON, too; - for standard output
     --program FILE      this holdfast instead of the release build's, which is then not made
+    --cache DIRECTORY   keep measurements there instead of in build/figures
 
 EXIT STATUS
     0   the page is written, whatever became of the claims
@@ -99,6 +102,7 @@ def parse(arguments):
     parser.add_argument("--from", dest="source", type=Path)
     parser.add_argument("--json")
     parser.add_argument("--program", type=Path, default=PROGRAM)
+    parser.add_argument("--cache", type=Path, default=BUILD)
     # What ./dev asks before it installs and builds.
     parser.add_argument("--needs", action="store_true")
     options = parser.parse_args(arguments)
@@ -136,9 +140,11 @@ def parts_of(paper, options):
 
 
 def place_of(options):
+    """The documentation's page has all figures, with the numbers that they should have."""
     if options.out:
         return options.out
-    return BUILD / "out" if options.short or options.only else ROOT / "docs/figures"
+    partial = options.short or options.only or options.set or options.no_plots
+    return BUILD / "out" if partial else ROOT / "docs/figures"
 
 
 def list_papers():
@@ -149,7 +155,8 @@ def list_papers():
         for part, title in paper.parts.items():
             time = sum(one.seconds for one in measurements if part in one.parts)
             print(f"    {part:<5}{title:<60}{span(time) if time else '':>8}")
-        print(f"    all, as parts share measurements{span(sum(m.seconds for m in measurements)):>41}")
+        total = sum(one.seconds for one in measurements)
+        print(f"    {'all of it, as they share measurements':<65}{span(total):>8}")
         for name, meaning in paper.meanings.items():
             print(f"    --set {name}={short_number(settings[name])}\n          {meaning}")
 
@@ -157,16 +164,33 @@ def list_papers():
 # ---------------------------------------------------------------- the stages
 
 
+@dataclass
+class Measured:
+    """What is written to measured.json: enough to make the page again."""
+
+    command: str   # that makes it
+    settings: dict
+    left_out: dict
+    entries: dict
+
+
 def read_measured(file):
     try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        return kept["settings"], kept["entries"], kept["left out"]
-    except (OSError, ValueError, KeyError, TypeError) as why:
-        raise UsageError(f"--from {file}: not what a former run measured ({why})") from why
+        return Measured(**json.loads(file.read_text(encoding="utf-8")))
+    except OSError as why:
+        raise UsageError(f"--from {file}: {why.strerror}") from why
+    except (ValueError, TypeError) as why:
+        raise UsageError(f"--from {file}: it is not what a former run measured") from why
 
 
-def measured(paper, options):
-    """Settings, entries and what was left out: from the cache, the program, or a former run."""
+def command_of(options):
+    return " ".join(["./dev figures", options.paper, *(f"--only {one}" for one in options.only),
+                     *(["--short"] if options.short else []),
+                     *(f"--set {one}" for one in options.set)])
+
+
+def find_measured(paper, options):
+    """From the cache, the program, or a former run."""
     if options.source:
         return read_measured(options.source)
     settings = settings_of(paper, options)
@@ -175,12 +199,12 @@ def measured(paper, options):
     if not os.access(options.program, os.X_OK):
         raise UsageError(f"{options.program} is no program")
     program = options.program.resolve()
-    cache = measure.Cache(BUILD / paper.name, measure.fingerprint(program))
-    return settings, *measure.collect(wanted, program, cache, say, options.again)
+    cache = measure.Cache(options.cache / paper.name, measure.fingerprint(program))
+    entries, left_out = measure.collect(wanted, program, cache, say, options.again)
+    return Measured(command_of(options), settings, left_out, entries)
 
 
-def draw(figures, place):
-    python = surroundings.make_environment(BUILD / "venv", say)
+def draw(python, figures, place):
     source = place / "figures.json"
     source.write_text(json.dumps(figures), encoding="utf-8")
     say(f"drawing {len(figures)} figures")
@@ -208,31 +232,33 @@ def write(file, text):
         raise UsageError(f"{file} cannot be written: {why.strerror}") from why
 
 
-def write_measured(file, settings, entries, left_out):
+def write_measured(file, measured):
     """A line a measurement: a change of one shows as such."""
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}"
-                       for name, entry in entries.items())
-    write(file, f"{{\n \"settings\": {json.dumps(settings)},\n \"left out\": "
-                f"{json.dumps(left_out)},\n \"entries\": {{\n{lines}\n }}\n}}\n")
+                       for name, entry in measured.entries.items())
+    write(file, f'{{\n "command": {json.dumps(measured.command)},\n'
+                f' "settings": {json.dumps(measured.settings)},\n'
+                f' "left_out": {json.dumps(measured.left_out)},\n'
+                f' "entries": {{\n{lines}\n }}\n}}\n')
 
 
 def make(options):
     paper = PAPERS[options.paper]
     parts = parts_of(paper, options)
-    settings, entries, left_out = measured(paper, options)
-    results = paper.results(settings, entries, left_out)
+    # First what may fail: it would be a pity after half an hour of measuring.
+    python = None if options.no_plots else surroundings.make_environment(BUILD / "venv", say)
+    measured = find_measured(paper, options)
+    results = paper.results(measured.settings, measured.entries, measured.left_out)
     drawn, missing = paper.figures(results)
     figures = drawing.as_data([one for one in drawn if one.part in parts])
     claims = [one for one in paper.claims(results) if one.part in parts]
     out = place_of(options)
-    write_measured(out / paper.name / "measured.json", settings, entries, left_out)
-    if not options.no_plots:
-        draw(figures, out / paper.name)
-    command = " ".join(["./dev figures", paper.name, *(f"--only {one}" for one in options.only),
-                        *(["--short"] if options.short else []),
-                        *(f"--set {one}" for one in options.set)])
+    write_measured(out / paper.name / "measured.json", measured)
+    if python:
+        draw(python, figures, out / paper.name)
     remarks = paper.remarks(results) + (missing if not options.only else [])
-    text = page.make(paper, figures, claims, remarks, command, paper.name, not options.no_plots)
+    text = page.make(paper, figures, claims, remarks, measured.command, paper.name,
+                     python is not None)
     write(out / f"{paper.name}.md", text)
     if options.json == "-":
         print(json.dumps(as_json(figures, claims), indent=2))
@@ -274,7 +300,7 @@ def main(arguments):
         say(str(why))
         return why.status
     except KeyboardInterrupt:
-        say(f"interrupted; what was measured is kept in {BUILD}, run it again to go on")
+        say("interrupted; what was measured is kept, run it again to go on")
         return 130
     return 0
 

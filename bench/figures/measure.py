@@ -93,7 +93,7 @@ class Progress:
 
 
 def run(program, measurement):
-    """What the program measured; None and why where there is no room for it."""
+    """What the program measured and ""; None and why where there is no room for it."""
     command = [str(program), *measurement.arguments, "--json", "-"]
     try:
         done = subprocess.run(command, text=True, check=False, stdin=subprocess.DEVNULL,
@@ -138,4 +138,4 @@ def collect(measurements, program, cache, say, again=False):
             "begun": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(begun)),
             "seconds": round(seconds, 1), "load": round(load, 2), "output": output}
         cache.keep(one, found[one.name])
-    return found, left_out
+    return {one.name: found[one.name] for one in measurements if one.name in found}, left_out

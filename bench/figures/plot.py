@@ -31,14 +31,15 @@ STYLE = {
     "axes.spines.right": False,
 }
 PANEL_INCHES = (4.6, 3.4)
-CAPTION_COLUMNS_AN_INCH = 19
+CAPTION_COLUMNS_AN_INCH = 18
 
 
 def errors(series):
     if not series["low"]:
         return None
-    return [[y - low for y, low in zip(series["y"], series["low"])],
-            [high - y for y, high in zip(series["y"], series["high"])]]
+    # Rounding may put a quartile beyond its median.
+    return [[max(0.0, y - low) for y, low in zip(series["y"], series["low"])],
+            [max(0.0, high - y) for y, high in zip(series["y"], series["high"])]]
 
 
 def draw_bars(axes, panel):

@@ -154,7 +154,7 @@ def of_recovery(results):
         judge("6.3", f"they are applied in about 15 ms (here {entries_text} of them)",
               "from the opening to the first answer: at most 15 ms", recovered),
         not_measurable("6.1", "in-cache-line logs for internal nodes gain nothing",
-                       "Holdfast has none, for the paper's reason"),
+                       "Holdfast's have none either"),
     ]
 
 

@@ -66,16 +66,10 @@ def threads(results):
 
 def by_size(results, estimate):
     return [(records, one) for (records, _), one in results.points(
-        results.sizes(), lambda size: estimate(size[1]))]
-
-
-def need_sizes(results):
-    if len(results.sizes()) < 2:
-        raise NotMeasured("fewer than two sizes of the tree were measured")
+        results.several_sizes(), lambda size: estimate(size[1]))]
 
 
 def sizes(results):
-    need_sizes(results)
     panels = [Panel(
         f"YCSB-A, {spread}", SIZE_LABEL, SPEED_LABEL,
         [series(LABELS[tree], by_size(results, lambda name, t=tree, d=spread: millions(
@@ -85,7 +79,6 @@ def sizes(results):
 
 
 def overhead(results):
-    need_sizes(results)
 
     def in_percent(name, spread):
         loss = results.loss(name, spread)
@@ -98,7 +91,6 @@ def overhead(results):
 
 
 def logged_nodes(results):
-    need_sizes(results)
     panels = []
     for spread in DISTRIBUTIONS:
         lines = [series(LABELS[tree], [

@@ -61,9 +61,11 @@ def thread_counts(settings):
                   | {cores, 2 * cores, 4 * cores})
 
 
-def seconds(settings, trees, records, operations, runs):
-    """Roughly, on two cores: to load, and to run with a warm-up of an eighth."""
-    return trees * records / 1.5e6 + runs * 1.125 * operations / 2e6
+def seconds(trees, records, operations, runs):
+    """Roughly, on two cores: to load, and to draw and run operations with a warm-up of an
+    eighth."""
+    speed = 4e6 if records <= SMALL_TREE else 2e6
+    return trees * records / speed + runs * 1.125 * operations * (1 / speed + 1 / 20e6)
 
 
 def ycsb(settings, name, parts, trees, options, records=0, threads=(), latencies=(0,)):
@@ -85,9 +87,9 @@ def ycsb(settings, name, parts, trees, options, records=0, threads=(), latencies
     for option, value in given.items():
         arguments += [option, str(value)]
     cells = len(workloads) * len(DISTRIBUTIONS) * len(latencies) * len(trees)
-    return Measurement(name, tuple(arguments), parts, seconds(
-        settings, len(trees), records, operations * sum(threads),
-        cells * settings["repetitions"]))
+    runs = cells * settings["repetitions"]
+    return Measurement(name, tuple(arguments), parts,
+                       seconds(len(trees), records, operations * sum(threads), runs))
 
 
 def size_name(records):

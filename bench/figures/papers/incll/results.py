@@ -57,6 +57,13 @@ class Results:
         named = [(records, size_name(records)) for records in sizes(self.settings)]
         return [(records, name) for records, name in named if name in self.entries]
 
+    def several_sizes(self):
+        """As sizes(); a curve has at least three points."""
+        found = self.sizes()
+        if len(found) < 3:
+            raise NotMeasured("fewer than three sizes of the tree were measured")
+        return found
+
     def points(self, xs, estimate):
         """(x, estimate(x)) where there is one."""
         found = []

@@ -1,8 +1,12 @@
 """On what it was measured, in words, and how that differs from the paper's set-up."""
 
-from words import short_number
+from samples import quantile
+from words import percent, short_number
 
-from .plan import MOST_FOR_THREE, SMALL_TREE, thread_counts
+from .plan import MOST_FOR_THREE, MT_PLUS, SETTINGS, SMALL_TREE, thread_counts
+
+# A thread that has a core for less of the time shares it with somebody.
+IDLE = 0.95
 
 
 def caption(results, name):
@@ -19,7 +23,7 @@ def caption(results, name):
         f"threads: {given['--threads'].replace(',', ', ')}",
         "keys and values of 8 bytes, epochs of 64 ms",
         f"medians and quartiles of {given['--repetitions']} repetitions, seed {given['--seed']}",
-        f"begun {entry['begun']} at a load of {entry['load']}"])
+        f"begun {entry['begun']}"])
 
 
 def caption_of_sizes(results):
@@ -33,21 +37,46 @@ def caption_of_sizes(results):
     return "; ".join(parts)
 
 
+def core_share(results):
+    """Of the time that MT+ was measured, how much of it a thread had a core; None: unknown."""
+    cores = results.settings["cores"]
+    shares = [repetition["cpu seconds"] / repetition["seconds"] / cell["threads"]
+              for entry in results.entries.values() for cell in entry["output"]["results"]
+              if cell["discipline"] == MT_PLUS and cell["threads"] <= cores
+              for repetition in cell["repetitions"]]
+    return quantile(shares, 0.5) if shares else None
+
+
+def other_numbers(settings):
+    changed = [f"{name}={short_number(value)} ({short_number(SETTINGS[name])})"
+               for name, value in settings.items() if name != "cores" and value != SETTINGS[name]]
+    return [f"Other numbers than usual (in brackets): {', '.join(changed)}."] if changed else []
+
+
+def idleness(results):
+    share = core_share(results)
+    if share is None:
+        return []
+    verdict = ("the machine had little else to do" if share >= IDLE else
+               "others used the machine, so its numbers are rough, and should be measured again")
+    return [f"The working threads of MT+ had a core for {percent(share)} of the time: {verdict}."]
+
+
 def remarks(results):
     """What is not as in the paper, on this machine."""
     settings = results.settings
     cores = settings["cores"]
     counts = ", ".join(map(str, thread_counts(settings)))
-    said = [
+    said = other_numbers(settings) + idleness(results) + [
         f"The paper had 28 cores (56 hardware threads) and ran 8 threads; here {cores} threads on "
         f"{cores} cores do the work. Figure 4 has {counts} threads: beyond {cores} they share "
         "cores, so these points say what waiting for a core costs, and nothing about scaling.",
         "The paper flushes all caches by wbinvd, an instruction of the kernel. Holdfast notes "
         "which lines it changes, and writes back these from user space; what is emulated behind "
         "a fence is the same.",
-        "INCLL's leaves have logs that the paper's have not (a slot that was free at the epoch's "
-        "start takes none), and small values lie in the leaf; MT and MT+ are the same tree "
-        "without logs, so the ratios are about the logs.",
+        "INCLL's leaves log more in their lines than the paper's: free value slots serve as "
+        "further logs, and a slot that was free at the epoch's start may be filled without one. MT and MT+ "
+        "are the same tree with every log compiled out, MT with memory from malloc.",
         "The trees are the engine behind `hf::map`, without the map's hints.",
         "The paper reports means of 10 repetitions, this page medians with their quartiles.",
     ]
