@@ -75,8 +75,8 @@ def remarks(results):
         "which lines it changes, and writes back these from user space; what is emulated behind "
         "a fence is the same.",
         "INCLL's leaves log more in their lines than the paper's: free value slots serve as "
-        "further logs, and a slot that was free at the epoch's start may be filled without one. MT and MT+ "
-        "are the same tree with every log compiled out, MT with memory from malloc.",
+        "further logs, and a slot that was free at the epoch's start may be filled without one. MT "
+        "and MT+ are the same tree with every log compiled out, MT with memory from malloc.",
         "The trees are the engine behind `hf::map`, without the map's hints.",
         "The paper reports means of 10 repetitions, this page medians with their quartiles.",
     ]
