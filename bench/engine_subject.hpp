@@ -82,7 +82,7 @@ class engine_subject final : public subject {
     [[nodiscard]] result<std::size_t> execute(std::span<const step> steps, worker& w);
     [[nodiscard]] result<std::size_t> execute_many(std::span<const step> steps, worker& w);
     [[nodiscard]] static std::string_view value_of(std::string_view key, worker& w) noexcept {
-        std::memcpy(w.value.data(), key.data(), std::min(key.size(), w.value.size()));
+        key.copy(w.value.data(), w.value.size());
         return w.value;
     }
     [[nodiscard]] auto& machine() const noexcept { return target_->machine(); }
