@@ -116,7 +116,7 @@ class ACollection(unittest.TestCase):
             done = harness.run(model={"exit": {"100000000": 8}})
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("Left out: size 100m. cannot do it with 100000000", harness.page())
-            self.assertIn("10K to 30M", harness.page())
+            self.assertIn("10K to 20M", harness.page())
             self.assertEqual(harness.outcome("5", "affected similarly"), "holds")
 
     def test_that_has_nothing_claims_nothing(self):
