@@ -37,7 +37,7 @@ CONTRADICTIONS = [
     ("5", "affected similarly", {"by size": {"100000000": 0.5}}),
     ("6", "parabola", {"by size": {"10000": 0.2}}),
     ("6", "at most 27%", {"by size": {"30000": 0.28}}),
-    ("7", "fewer nodes", {"logs": 1.1}),
+    ("7", "drastically", {"logs": 0.6}),
     ("8", "INCLL 4.1%", {"latency": {"incll": 0.042, "logged": 0.4}}),
     ("8", "INCLL 5.7%", {"latency": {"incll": 0.058, "logged": 0.4}}),
     ("8", "LOGGING 42.5%", {"latency": {"incll": 0.04, "logged": 0.03}}),

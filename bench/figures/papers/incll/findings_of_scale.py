@@ -132,15 +132,14 @@ def of_logged_nodes(results):
             return true_if(low <= ratio <= high), told_ratio(ratio)
         return held
 
-    def fewer():
-        outcomes, ratios = [], []
-        for spread in DISTRIBUTIONS:
-            incll = dict(curve(INCLL, spread))
-            for records, logging in curve(LOGGING, spread):
-                outcomes.append(less(incll[records], logging))
-                ratios.append(incll[records].middle / logging.middle)
-        return all_of(outcomes), (f"{significant(min(ratios))} to {significant(max(ratios))} "
-                                  "of LOGGING's")
+    def far_fewer():
+        ratios = [dict(curve(INCLL, spread))[records].middle / logging.middle
+                  for spread in DISTRIBUTIONS for records, logging in curve(LOGGING, spread)
+                  if records >= 1_000_000]
+        if not ratios:
+            raise NotMeasured("no tree of 1M records and more was measured")
+        return true_if(max(ratios) < 0.5), (
+            f"{percent(min(ratios))} to {percent(max(ratios))} of LOGGING's")
 
     return [
         judge("7", "nodes logged by LOGGING increase sharply until the tree has 1M to 3M records",
@@ -155,5 +154,6 @@ def of_logged_nodes(results):
               within(LOGGING, "zipfian", 1, 2)),
         judge("7", "beyond 3M, INCLL declines slowly (zipfian)", "between 0.3 and 1 times",
               within(INCLL, "zipfian", 0.3, 1)),
-        judge("7", "INCLL logs fewer nodes than LOGGING", "at every size, in both loads", fewer),
+        judge("7", "in-cache-line logs drastically reduce the number of synchronous writes "
+              "(section 1)", "trees of 1M and more: fewer than half of LOGGING's nodes", far_fewer),
     ]
