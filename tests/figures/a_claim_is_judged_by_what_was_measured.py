@@ -3,11 +3,13 @@
 
 import unittest
 
+import pretender
 from harness import Harness
 
 from claims import (NotMeasured, Outcome, all_of, at_least, at_most, cost, count, judge, less,
                     not_measurable)
 from page import panel_table
+from papers import incll
 from papers.incll.plan import SETTINGS, measurements, sizes, thread_counts
 from samples import Estimate, losses, quantile, quotient
 from words import number, percents, short_number, significant, span
@@ -141,29 +143,43 @@ class ThePlan(unittest.TestCase):
         self.assertTrue(all(one.parts and one.seconds > 0 for one in planned))
 
 
+def claims_on(machine, **numbers):
+    settings = {**SETTINGS, "cores": 2, **numbers}
+    entries = {one.name: {"output": pretender.output(one.arguments, machine)}
+               for one in measurements(settings)}
+    return incll.claims(incll.Results(settings, entries, {}))
+
+
 class AClaim(unittest.TestCase):
+    def outcome(self, claims, part, words):
+        found = [one.outcome for one in claims if one.part == part and words in one.text]
+        self.assertEqual(len(found), 1, words)
+        return found[0]
+
     def test_holds_on_a_machine_like_the_papers(self):
-        with Harness() as harness:
-            done = harness.run(model=LIKE_THE_PAPER)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            for part, words, _ in CONTRADICTIONS:
-                self.assertEqual(harness.outcome(part, words), "holds", words)
-            for claim in harness.told()["claims"]:
-                self.assertTrue(claim["measured"], claim)
+        claims = claims_on(LIKE_THE_PAPER)
+        for part, words, _ in CONTRADICTIONS:
+            self.assertEqual(self.outcome(claims, part, words), HOLDS, words)
+        self.assertTrue(all(one.measured for one in claims))
 
     def test_does_not_hold_on_a_machine_that_contradicts_it(self):
-        for part, words, model in CONTRADICTIONS:
-            with self.subTest(part=part, claim=words), Harness() as harness:
-                done = harness.run("--only", part, model={**LIKE_THE_PAPER, **model})
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(harness.outcome(part, words), "does not hold")
-                self.assertIn("**does not hold**", harness.page())
+        for part, words, machine in CONTRADICTIONS:
+            claims = claims_on({**LIKE_THE_PAPER, **machine})
+            self.assertEqual(self.outcome(claims, part, words), FAILS, words)
 
     def test_is_undecided_where_the_repetitions_disagree(self):
+        machine = {"loss": {"A": 0.2, "B": 0, "C": 0, "E": 0}, "noise": 0.1}
+        claims = claims_on(machine, repetitions=2)
+        self.assertEqual(self.outcome(claims, "2", "A, half writes"), UNDECIDED)
+
+    def test_that_does_not_hold_is_shown_at_the_pages_top_and_at_its_figure(self):
         with Harness() as harness:
-            harness.run("--only", "2", "--set", "repetitions=2",
-                        model={"loss": {"A": 0.2, "B": 0, "C": 0, "E": 0}, "noise": 0.1})
-            self.assertEqual(harness.outcome("2", "A, half writes"), "undecided")
+            done = harness.run("--only", "3", model={"latency": {"incll": 0.05, "logged": 0.4}})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            page = harness.page()
+            self.assertIn("Of 2 claims: 1 holds, 1 does not hold.", page)
+            self.assertIn("- does not hold (part 3): 1 µs after each fence", page)
+            self.assertIn("| 5.0% (5.0% to 5.0%) | **does not hold** |", page)
 
 
 if __name__ == "__main__":

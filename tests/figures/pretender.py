@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Pretends to be `holdfast bench`: its speeds follow from PRETEND, a JSON object in the
-environment. Each call is a line in the file PRETEND_LOG."""
+environment ("exit": of a call that has this argument, the exit status). Each call is a line in the
+file PRETEND_LOG."""
 
 import json
 import os
@@ -20,7 +21,6 @@ DEFAULTS = {
     "pause": 300.0,
     "recovery ms": 10.0,
     "noise": 0.0,           # the last repetition differs by so much
-    "exit": {},             # of a call that has this argument, the exit status
 }
 
 
@@ -79,18 +79,24 @@ def recovery(model, options):
         {"ms": model["recovery ms"], "entries applied": entries}] * int(options["--repetitions"])}]
 
 
-def main(arguments):
-    model = {**DEFAULTS, **json.loads(os.environ.get("PRETEND", "{}"))}
-    with open(os.environ["PRETEND_LOG"], "a", encoding="utf-8") as log:
-        log.write(" ".join(arguments) + "\n")
-    for argument, status in model["exit"].items():
-        if argument in arguments:
-            print(f"cannot do it with {argument}", file=sys.stderr)
-            return status
+def output(arguments, changes):
+    """What the program writes on the machine that differs from the default one by `changes`."""
     measure = {"ycsb": ycsb, "recovery": recovery}[arguments[1]]
     environment = {"processor": "pretended", "memory": "1 GiB", "kernel": "none",
                    "version": "0 (pretended)", "build": "release", "regions": "nowhere"}
-    print(json.dumps({"environment": environment, "results": measure(model, given(arguments))}))
+    return {"environment": environment,
+            "results": measure({**DEFAULTS, **changes}, given(arguments))}
+
+
+def main(arguments):
+    model = json.loads(os.environ.get("PRETEND", "{}"))
+    with open(os.environ["PRETEND_LOG"], "a", encoding="utf-8") as log:
+        log.write(" ".join(arguments) + "\n")
+    for argument, status in model.get("exit", {}).items():
+        if argument in arguments:
+            print(f"cannot do it with {argument}", file=sys.stderr)
+            return status
+    print(json.dumps(output(arguments, model)))
     return 0
 
 
