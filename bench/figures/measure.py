@@ -129,6 +129,8 @@ def collect(measurements, program, cache, say, again=False):
         output, why = run(program, one)
         seconds = time.time() - begun
         progress.end(one, seconds)
+        if fingerprint(program) != cache.program_hash:
+            raise MeasureError(1, f"{program} was made anew while it was measured; run it again")
         if output is None:
             say(f"left out: {why}")
             left_out[one.name] = why

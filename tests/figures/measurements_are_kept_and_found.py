@@ -111,6 +111,17 @@ class ACollection(unittest.TestCase):
             self.assertIn("## Figure 7", harness.page())
             self.assertNotIn("## Figure 6", harness.page())
 
+    def test_keeps_nothing_of_a_program_that_is_made_anew_meanwhile(self):
+        with Harness() as harness:
+            harness.program = harness.place / "program"
+            script = f'#!/bin/sh\necho "#" >>"$0"\nexec {HERE}/pretender.py "$@"\n'
+            harness.program.write_text(script, encoding="utf-8")
+            harness.program.chmod(0o700)
+            done = harness.run("--only", "3")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("was made anew while it was measured", done.stderr)
+            self.assertEqual(list((harness.place / "cache").rglob("*.json")), [])
+
     def test_leaves_out_what_there_is_no_room_for_and_says_so(self):
         with Harness() as harness:
             done = harness.run(model={"exit": {"100000000": 8}})
