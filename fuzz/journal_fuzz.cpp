@@ -6,10 +6,10 @@
 // right again, so that what lies behind them is reached. An opening for inspection, which runs the
 // whole recovery on a private copy, must end, change neither file, and be refused or come to a
 // sound region; with right checksums over wrong lines it may come to any region, but to no crash.
-#include "index/masstree/inspection.hpp"
 #include "journal/core.hpp"
 #include "journal/header.hpp"
 #include "map/engine.hpp"
+#include "map/inspect.hpp"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -193,7 +193,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     require(::ftruncate(v.fd, 0) == 0);
     require(::pwrite(v.fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
-    const auto looked = hf::inspection::open(v.file, {machine::root_name, machine::root_type});
+    const auto looked = hf::inspect_map(v.file);
     if (looked.refusal()) {
         require(!looked.refusal()->to_string().empty());
         const auto code = looked.refusal()->code;

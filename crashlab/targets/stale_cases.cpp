@@ -82,7 +82,7 @@ std::string misleading_value(u64 epoch) {
     masstree_detail::durable_leaf n{};
     constexpr u64 somewhere = u64{1} << 20;
     const u64 log = masstree_detail::log_word::make(
-        epoch, 0, masstree_detail::value_word::of_record(somewhere));
+        epoch, 0, masstree_detail::value_word::of_record(somewhere), 0);
     n.order = ~u64{0};
     n.permutation_log = ~u64{0};
     n.node_epoch = epoch;

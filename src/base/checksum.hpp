@@ -6,6 +6,7 @@
 #include "base/bits.hpp"
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -18,6 +19,54 @@ namespace hf {
 
 [[nodiscard]] inline u64 checksum64(const void* data, std::size_t size, u64 seed = 0) noexcept {
     return XXH3_64bits_withSeed(data, size, seed);
+}
+
+namespace detail {
+
+template <class T>
+[[nodiscard]] inline u64 read_as(const char* p) noexcept {
+    T t;
+    std::memcpy(&t, p, sizeof t);
+    return t;
+}
+
+/// Up to eight bytes as a word: with their number it is theirs alone.
+[[nodiscard]] inline u64 word_of(const char* p, std::size_t n) noexcept {
+    if (n >= 4) return read_as<u32>(p) | read_as<u32>(p + n - 4) << 32;
+    if (n == 0) return 0;
+    return read_as<u8>(p) | read_as<u8>(p + n / 2) << 8 | read_as<u8>(p + n - 1) << 16;
+}
+
+}  // namespace detail
+
+namespace detail {
+
+/// Both halves of a product: each bit of a factor reaches most bits of the result.
+[[nodiscard]] inline u64 folded_product(u64 a, u64 b) noexcept {
+    __extension__ using wide = unsigned __int128;
+    const wide product = static_cast<wide>(a) * b;
+    return static_cast<u64>(product) ^ static_cast<u64>(product >> 64);
+}
+
+}  // namespace detail
+
+/// Of two strings and a number. Short ones, up to 8 and 16 bytes, cost two multiplications and no
+/// call: records of a key and a value are mostly that, and are looked at whenever they are read.
+[[nodiscard]] inline u64 checksum64_of_two(std::string_view a, std::string_view b,
+                                           u64 number) noexcept {
+    if (a.size() > 8 || b.size() > 16) [[unlikely]] {
+        return checksum64(b.data(), b.size(), checksum64(a.data(), a.size(), number));
+    }
+    const bool is_long = b.size() > 8;
+    const u64 first = detail::word_of(a.data(), a.size());
+    const u64 second =
+        is_long ? detail::read_as<u64>(b.data()) : detail::word_of(b.data(), b.size());
+    const u64 third = is_long ? detail::read_as<u64>(b.data() + b.size() - 8) : 0;
+    const u64 sizes = u64{a.size()} << 56 ^ u64 { b.size() } << 48;
+    // Odd numbers without a pattern (of the digits of pi).
+    const u64 both = detail::folded_product(first ^ 0x243f6a8885a308d3 ^ sizes,
+                                            second ^ 0x13198a2e03707345 ^ number);
+    return detail::folded_product(both ^ third ^ 0xa4093822299f31d1, 0x082efa98ec4e6c89 + number);
 }
 
 /// As if the pieces lay one behind the other.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -116,12 +117,12 @@ void copy_words(void* to, const void* from, u64 size) noexcept {
 
 }  // namespace
 
-void log_writer::write_entry(const log_object& object, u64 at, u64 epoch) noexcept {
+void log_writer::write_entry(const log_object& object, u64 at) noexcept {
     auto* entry = region_->at<detail::log_entry_header>(at);
-    entry->epoch = epoch;
+    entry->epoch = epoch_;
     entry->object = object.offset;
     entry->size = object.size;
-    entry->zero = 0;
+    entry->append = appends_;
     copy_words(entry + 1, region_->base() + object.offset, object.size);
     entry->checksum = detail::log_entry_checksum(entry, seed_);
     region_->med().flush(entry, sizeof(*entry) + object.size);
@@ -132,9 +133,11 @@ result<void> log_writer::append(std::span<const log_object> objects,
     if (region_->med().is_atomic()) return {};  // no part of an epoch outlives a crash
     if (epoch_ != epoch) {                      // X2: a new epoch starts over
         epoch_ = epoch;
+        appends_ = 0;
         place_ = {0, 0};
     }
     if (auto room = make_room(objects); !room) return room;
+    ++appends_;
     u64 written = 0;
     for (const log_object& o : objects) {
         const u64 stride = detail::log_entry_stride(o.size);
@@ -142,7 +145,7 @@ result<void> log_writer::append(std::span<const log_object> objects,
 #if defined(HF_MUTATION_skip_log)
         if (skip_this_entry()) continue;
 #endif
-        write_entry(o, segments_[place_.segment].offset + place_.at, epoch);
+        write_entry(o, segments_[place_.segment].offset + place_.at);
         place_.at += stride;
         written += stride;
     }
@@ -156,41 +159,98 @@ result<void> log_writer::append(std::span<const log_object> objects,
 
 namespace {
 
-/// Applies one segment's prefix of entries. An entry with a right checksum that points outside of
-/// the region is corruption, not a torn write.
-result<log_application> apply_segment(region& r, const segment& s, u64 epoch, u64 seed) {
-    log_application done;
-    u64 at = 0;
-    while (at < s.bytes()) {  // entries begin on lines
-        const auto* entry = r.at<detail::log_entry_header>(s.offset + at);
-        if (entry->epoch != epoch || entry->size > max_log_object) break;
-        const u64 stride = detail::log_entry_stride(entry->size);
-        if (at + stride > s.bytes() || entry->checksum != detail::log_entry_checksum(entry, seed)) {
-            break;
+/// The log of one lane, as recovery reads it: its segments, in the order in which they were written.
+class lane_entries {
+   public:
+    lane_entries(region& r, u64 epoch, u64 seed, std::span<const segment> segments)
+        : region_(r), epoch_(epoch), seed_(seed), segments_(segments) {}
+
+    /// Copies the prefixes back.
+    result<log_application> apply() {
+        for (const segment& s : segments_) {
+            if (auto applied = apply_prefix(s); !applied) return tl::unexpected(applied.error());
         }
-        if (entry->object < layout::page_size || entry->object > r.size() - entry->size) {
-            return failure({errc::corrupt, "apply the external log",
-                            r.path().string() + " at offset " + std::to_string(s.offset + at),
-                            "a log entry names an object outside of the region",
-                            "run `holdfast check` and restore the file from a copy"});
-        }
-        std::memcpy(r.base() + entry->object, entry + 1, entry->size);
-        r.med().flush(r.base() + entry->object, entry->size);
-        ++done.entries;
-        done.bytes += entry->size;
-        at += stride;
+        region_.med().fence();
+        return done_;
     }
-    r.med().fence();
-    return done;
+
+   private:
+    using header = detail::log_entry_header;
+    /// How far behind an entry that is not whole others are looked for: where a page of the largest
+    /// kind was lost, the next ones lie within.
+    static constexpr u64 search = u64{256} << 10;
+
+    /// An entry of the epoch that is whole.
+    [[nodiscard]] const header* entry_at(const segment& s, u64 at) const {
+        if (at + sizeof(header) > s.bytes()) return nullptr;
+        const auto* entry = region_.at<header>(s.offset + at);
+        if (entry->epoch != epoch_ || entry->size > max_log_object) return nullptr;
+        if (at + detail::log_entry_stride(entry->size) > s.bytes()) return nullptr;
+        return entry->checksum == detail::log_entry_checksum(entry, seed_) ? entry : nullptr;
+    }
+
+    result<void> apply_prefix(const segment& s) {
+        u64 at = 0;  // entries begin on lines
+        while (const header* entry = entry_at(s, at)) {
+            if (auto ok = check_order(s, at, *entry); !ok) return ok;
+            if (auto ok = copy_back(s, at, *entry); !ok) return ok;
+            last_ = entry->append;
+            at += detail::log_entry_stride(entry->size);
+        }
+        const u64 end = std::min(s.bytes(), at + search);
+        for (u64 behind = at; behind < end; behind += line_size) {
+            if (const header* entry = entry_at(s, behind)) return check_order(s, at, *entry);
+        }
+        return {};
+    }
+
+    /// X4. `hole`: where what lies before the entry would begin.
+    [[nodiscard]] result<void> check_order(const segment& s, u64 hole, const header& entry) const {
+        if (entry.append <= last_ + 1) return {};
+        return corrupt(s, hole, "an entry of the log is damaged, and others lie behind it");
+    }
+
+    /// An entry with a right checksum that points outside of the region is no torn write.
+    result<void> copy_back(const segment& s, u64 at, const header& entry) {
+        if (entry.object < layout::page_size || entry.object > region_.size() - entry.size) {
+            return corrupt(s, at, "a log entry names an object outside of the region");
+        }
+        std::memcpy(region_.base() + entry.object, &entry + 1, entry.size);
+        region_.med().flush(region_.base() + entry.object, entry.size);
+        ++done_.entries;
+        done_.bytes += entry.size;
+        return {};
+    }
+
+    [[nodiscard]] result<void> corrupt(const segment& s, u64 at, const char* why) const {
+        return failure({errc::corrupt, "apply the external log",
+                        region_.path().string() + " at offset " + std::to_string(s.offset + at),
+                        why, "run `holdfast check` and restore the file from a copy"});
+    }
+
+    region& region_;
+    u64 epoch_;
+    u64 seed_;
+    std::span<const segment> segments_;
+    u32 last_ = 0;  ///< append of the last whole entry
+    log_application done_;
+};
+
+/// The log segments, those of a lane behind each other.
+std::vector<std::vector<segment>> segments_by_lane(const region& r) {
+    std::map<u16, std::vector<segment>> lanes;
+    for (const segment& s : r.segments()) {
+        if (s.kind == segment_kind::log) lanes[s.owner].push_back(s);
+    }
+    std::vector<std::vector<segment>> all;
+    for (auto& [owner, segments] : lanes) all.push_back(std::move(segments));
+    return all;
 }
 
 }  // namespace
 
 result<log_application> apply_log(region& r, u64 epoch, unsigned threads) {
-    std::vector<segment> logs;
-    for (const segment& s : r.segments()) {
-        if (s.kind == segment_kind::log) logs.push_back(s);
-    }
+    const auto logs = segments_by_lane(r);
     const u64 seed = detail::log_seed(r);
     std::atomic<std::size_t> next{0};
     std::mutex mutex;
@@ -198,7 +258,7 @@ result<log_application> apply_log(region& r, u64 epoch, unsigned threads) {
     std::optional<error> failed;
     auto work = [&] {
         for (std::size_t i = next.fetch_add(1); i < logs.size(); i = next.fetch_add(1)) {
-            auto done = apply_segment(r, logs[i], epoch, seed);
+            auto done = lane_entries(r, epoch, seed, logs[i]).apply();
             const std::lock_guard guard(mutex);
             if (!done) {
                 failed = done.error();

@@ -18,6 +18,12 @@
 //      bytes, seeded by the region's id. So what the memory still holds of older epochs, or half an
 //      entry, is never applied.
 //
+//  X4  Entries have the number of their append, counted from 1 in an epoch; an append begins when the
+//      one before it is durable. So where an entry is not whole, and behind it is one of the append
+//      after the next, it was not torn by the crash: the log is damaged, and refused. Damage in the
+//      last append looks like a tear; what it should have undone tells by its own stamp of the epoch
+//      (check_undone() of masstree/checkpoint/external_adapter.hpp).
+//
 // Persist order. L1: entries durable before append() returns.
 //
 // Recovery. apply_log(): for every segment, while the next entry is whole and of the failed epoch,
@@ -52,7 +58,7 @@ struct log_entry_header {
     u64 epoch;
     u64 object;
     u32 size;
-    u32 zero;
+    u32 append;  ///< its number in the epoch; 0: written by a program that did not count
 };
 static_assert(sizeof(log_entry_header) == 32);
 
@@ -90,12 +96,13 @@ class log_writer {
     [[nodiscard]] result<void> make_room(std::span<const log_object> objects);
     [[nodiscard]] result<void> add_segment();
     [[nodiscard]] place next_place(place p, u64 stride) const noexcept;
-    void write_entry(const log_object& object, u64 at, u64 epoch) noexcept;
+    void write_entry(const log_object& object, u64 at) noexcept;
 
     region* region_ = nullptr;
     u16 owner_ = 0;
     u64 seed_ = 0;
-    u64 epoch_ = 0;  ///< of the newest entries
+    u64 epoch_ = 0;    ///< of the newest entries
+    u32 appends_ = 0;  ///< in that epoch
     place place_{0, 0};
     std::vector<segment> segments_;
     std::atomic<u64> entries_{0};
@@ -107,7 +114,8 @@ struct log_application {
     u64 bytes = 0;
 };
 
-/// Copies all entries of `epoch` back to their objects, writes them back and fences.
+/// Copies all entries of `epoch` back to their objects, writes them back and fences. errc::corrupt:
+/// an entry leads to nowhere, or one is damaged that others of the epoch follow (X4).
 [[nodiscard]] result<log_application> apply_log(region& r, u64 epoch, unsigned threads);
 
 }  // namespace hf

@@ -7,11 +7,12 @@
 
 namespace hf {
 
-result<checkpointed_region> checkpointed_region::look_at(
-    const std::filesystem::path& path, std::span<const layout::room_format> rooms) {
+result<checkpointed_region> checkpointed_region::look_at(const std::filesystem::path& path,
+                                                         std::span<const layout::room_format> rooms,
+                                                         std::span<const upgrade_step> upgrades) {
     region_options look;
     look.mode = open_mode::inspect;
-    auto file = open_region(path, {.file = look, .rooms = rooms});
+    auto file = open_region(path, {.file = look, .rooms = rooms, .upgrades = upgrades});
     if (!file) return tl::unexpected(file.error());
     checkpointed_region seen(std::move(*file));
     epoch_options by_hand;

@@ -54,7 +54,8 @@ class checkpointed_region {
     /// Maps an existing region for inspection: the epochs and the failed set are known, nothing is
     /// undone, nothing on the disk changes. Of any discipline; `rooms`: whose bytes will be read.
     [[nodiscard]] static result<checkpointed_region> look_at(
-        const std::filesystem::path& path, std::span<const layout::room_format> rooms = {});
+        const std::filesystem::path& path, std::span<const layout::room_format> rooms = {},
+        std::span<const upgrade_step> upgrades = {});
 
     /// Reads the epochs. Then epochs() and checkpoint() are there.
     [[nodiscard]] result<void> read_epochs(const epoch_options& options);

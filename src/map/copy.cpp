@@ -2,6 +2,7 @@
 
 #include "image/partial.hpp"
 #include "map/engine.hpp"
+#include "map/inspect.hpp"
 
 #include <system_error>
 
@@ -56,6 +57,21 @@ result<void> settle(const std::filesystem::path& image, discipline kind) {
                     "copy a region of another discipline"});
 }
 
+/// Nothing that is damaged is kept as a copy.
+result<void> verify(const std::filesystem::path& image, discipline kind,
+                    const std::filesystem::path& from) {
+    if (kind == discipline::snapshot) return {};
+    const inspection looked = inspect_map(image);
+    if (looked.refusal()) return tl::unexpected(*looked.refusal());
+    const audit_report report = looked.audit();
+    if (report.ok()) return {};
+    const violation& first = report.violations().front();
+    return failure({errc::corrupt, "copy the region",
+                    from.string() + " at offset " + std::to_string(first.offset), first.text,
+                    "`holdfast check` names all that is damaged; restore the region from an "
+                    "older copy"});
+}
+
 }  // namespace
 
 result<detail::image_facts> copy_store(const std::filesystem::path& from,
@@ -70,6 +86,7 @@ result<detail::image_facts> copy_store(const std::filesystem::path& from,
     auto facts = detail::copy_image(from, place->path(), progress);
     if (!facts) return facts;
     if (auto ok = settle(place->path(), facts->kind); !ok) return tl::unexpected(ok.error());
+    if (auto ok = verify(place->path(), facts->kind, from); !ok) return tl::unexpected(ok.error());
     if (auto ok = detail::renew_identity(place->path()); !ok) return tl::unexpected(ok.error());
     if (auto ok = place->finish(); !ok) return tl::unexpected(ok.error());
     return facts;

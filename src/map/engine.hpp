@@ -72,7 +72,8 @@ class engine {
     [[nodiscard]] const std::vector<step_time>& recovery_steps() const noexcept { return steps_; }
 
     /// Visits everything that may carry a failed epoch, and forgets the failed epochs. False: was
-    /// stopped, which it asks for now and then.
+    /// stopped, which it asks for now and then. errc::corrupt: it can't visit everything; then they
+    /// are remembered on.
     [[nodiscard]] result<bool> run_pass(const std::function<bool()>& stopped);
     [[nodiscard]] result<bool> run_pass() {
         return run_pass([this] { return stopping_.load(std::memory_order_relaxed); });
@@ -86,12 +87,14 @@ class engine {
     [[nodiscard]] result<void> bring_up(const engine_options& options);
     [[nodiscard]] result<void> find_root();
     [[nodiscard]] result<void> open_tree();
+    [[nodiscard]] bool visit_all(const std::function<bool()>& stopped);
     void stop_pass();
 
     checkpointed_region up_;
     std::unique_ptr<typename D::memory> heap_;
     std::unique_ptr<masstree<D>> tree_;
     u64 root_ = 0;
+    u32 root_format_ = masstree_format.version;
     u64 generation_ = 0;
     u64 recovery_ns_ = 0;
     std::vector<step_time> steps_;
@@ -107,7 +110,8 @@ result<std::unique_ptr<engine<D>>> engine<D>::open(const std::filesystem::path& 
     options.epochs.durable = D::durable;
     options.file.initial_size =
         first_size(std::max<u64>(options.file.initial_size, least_size), options.file.max_size);
-    auto opened = open_region(path, {.file = options.file, .rooms = masstree_rooms});
+    auto opened = open_region(
+        path, {.file = options.file, .rooms = masstree_rooms, .upgrades = masstree_upgrades});
     if (!opened) return tl::unexpected(opened.error());
     if (const discipline kind = opened->file->kind(); kind != D::kind) {
         return failure({errc::incompatible, "open the map", path.string(),
@@ -185,13 +189,14 @@ result<void> engine<D>::find_root() {
     const auto found = file().find_root(root_name);
     if (!found) return tl::unexpected(found.error());
     const region::root& root = **found;
-    if (root.type != root_type || root.format != masstree_format.version) {
+    if (root.type != root_type || !reads_root_format(root.format)) {
         return wrong(errc::incompatible, "its root is of another type",
                      "open it with the program that created it");
     }
     root_ = root.value.load(std::memory_order_acquire);
+    root_format_ = root.format;
     const u64 last = file().size() - masstree_detail::node_payload;
-    if (root_ < layout::page_size || root_ > last || root_ % 16 != 0) {
+    if (root_ < layout::page_size || root_ > last || root_ % line_size != block_header_size) {
         return wrong(errc::corrupt, "the tree's root lies outside of the region",
                      "run `holdfast check` and restore the file from a copy");
     }
@@ -207,12 +212,13 @@ result<void> engine<D>::open_tree() {
         if (!made) return tl::unexpected(made.error());
         root_ = *made;
     }
-    tree_ = std::make_unique<masstree<D>>(*heap_, root_, generation_);
+    tree_ = std::make_unique<masstree<D>>(*heap_, root_, generation_, root_format_);
     return {};
 }
 
+/// False: was stopped. Throws damage.
 template <any_discipline D>
-result<bool> engine<D>::run_pass(const std::function<bool()>& stopped) {
+bool engine<D>::visit_all(const std::function<bool()>& stopped) {
     constexpr unsigned records_per_operation = 256;
     std::string last;
     bool started = false;
@@ -230,7 +236,16 @@ result<bool> engine<D>::run_pass(const std::function<bool()>& stopped) {
     const u64 current = epochs().current_epoch();
     constexpr u64 oldest = u64{1} << 34;  // a quarter of the range of compact epochs
     heap_->refresh(current > oldest ? current - oldest : 0, stopped);
-    if (stopped()) return false;
+    return !stopped();
+}
+
+template <any_discipline D>
+result<bool> engine<D>::run_pass(const std::function<bool()>& stopped) {
+    try {
+        if (!visit_all(stopped)) return false;
+    } catch (const damage& d) {
+        return failure(d.to_error("roll everything back", file().path()));
+    }
     if (auto ok = epochs().wait_durable(epochs().current_epoch()); !ok) {
         return tl::unexpected(ok.error());
     }

@@ -1,9 +1,13 @@
-// map/inspect.hpp: what stands behind an hf::map, for tests and measurements of the whole house.
+// map/inspect.hpp: what stands behind an hf::map, and lies in its file, for checks, tests and
+// measurements of the whole house.
 #pragma once
 
 #include <holdfast/map.hpp>
 
 #include "checkpoint/discipline.hpp"
+#include "index/masstree/inspection.hpp"
+
+#include <filesystem>
 
 namespace hf {
 
@@ -14,5 +18,8 @@ struct map_inspection {
     /// Lives as long as the map.
     [[nodiscard]] static engine<incll_discipline>& machine_of(map& m) noexcept;
 };
+
+/// The map in a region file, to be looked at while nobody uses it; nothing in the file changes.
+[[nodiscard]] inspection inspect_map(const std::filesystem::path& path);
 
 }  // namespace hf

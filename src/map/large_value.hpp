@@ -13,7 +13,6 @@
 #include "map/engine.hpp"
 #include "persist/persist_point.hpp"
 
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -58,8 +57,7 @@ result<write_outcome> store_large_value(engine<D>& machine, std::string_view key
                      payload);
     }
     auto* r = tree.record_at(fresh);
-    masstree_detail::init_record(r, key, value.size());
-    std::memcpy(r->bytes(), value.data(), value.size());
+    masstree_detail::fill_record(r, key, value, fresh);
     l.med.persist(r, payload);
     HF_PERSIST_POINT("store V1: a large value's bytes durable before it is linked");
     operation op(machine.checkpoint(), l);

@@ -8,6 +8,11 @@ namespace hf {
 
 engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept { return *m.impl_->machine; }
 
+inspection inspect_map(const std::filesystem::path& path) {
+    using machine = engine<incll_discipline>;
+    return inspection::open(path, {machine::root_name, machine::root_type});
+}
+
 map::map(std::unique_ptr<impl> p) noexcept : impl_(std::move(p)) {}
 map::map(map&&) noexcept = default;
 

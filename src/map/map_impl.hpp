@@ -6,6 +6,7 @@
 #include <holdfast/map.hpp>
 
 #include "base/check.hpp"
+#include "base/damage.hpp"
 #include "map/engine.hpp"
 #include "map/large_value.hpp"
 
@@ -13,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,6 +37,8 @@ namespace hf::map_detail {
 
 namespace hf {
 
+static_assert(max_key_size == masstree_detail::most_key_bytes);
+
 struct map::impl {
     using tree_type = masstree<incll_discipline>;
     using record = tree_type::record;
@@ -49,6 +53,20 @@ struct map::impl {
     [[nodiscard]] checkpoint_state& checkpoint() const { return live().checkpoint(); }
     [[nodiscard]] tree_type& tree() const { return live().tree(); }
     [[nodiscard]] heap<incll_discipline>& memory() const { return live().memory(); }
+
+    /// What `act` returns, or that it met damage.
+    template <class F>
+    auto meeting_damage(const char* doing, F act) const -> decltype(act()) {
+        try {
+            return act();
+        } catch (const damage& d) {
+            return failure(d.to_error(doing, live().file().path()));
+        }
+    }
+
+    // --- map_read.cpp ---
+    result<bool> get(std::string_view key, std::string& out) const;
+    result<std::size_t> get_many(std::span<const std::string_view> keys, const finder& found) const;
 
     // --- map_write.cpp ---
     using condition = write_condition;
@@ -71,8 +89,9 @@ struct map::impl {
     /// an epoch for nothing.
     template <class Attempt>
     result<write_outcome> with_room(Attempt attempt) const {
+        const auto checked = [&] { return meeting_damage("write to the map", attempt); };
         u64 epoch = epochs().current_epoch();
-        auto done = attempt();
+        auto done = checked();
         if (done) {
             if (full_in.load(std::memory_order_relaxed) != 0 && done->changed && done->existed) {
                 full_in.store(0, std::memory_order_relaxed);
@@ -82,7 +101,7 @@ struct map::impl {
         if (done.error().code != errc::no_space || full_in == epoch) return done;
         epochs().end_epoch(epoch);
         epoch = epochs().current_epoch();
-        done = attempt();
+        done = checked();
         if (!done) full_in = epoch;
         return done;
     }

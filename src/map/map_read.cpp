@@ -14,23 +14,31 @@ using map_detail::check_key;
 
 result<bool> map::get(std::string_view key, std::string& out) const {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    impl_->tree().prefetch_hint(key);
-    lane& l = impl_->epochs().my_lane();
+    return impl_->meeting_damage("read from the map", [&] { return impl_->get(key, out); });
+}
+
+result<bool> map::impl::get(std::string_view key, std::string& out) const {
+    tree().prefetch_hint(key);
+    lane& l = epochs().my_lane();
     std::optional<pin> pinned;
     std::string_view value;
+    masstree_detail::record_word head;
+    u64 offset = 0;
     {
-        operation op(impl_->checkpoint(), l);
-        const u64 offset = impl_->tree().find(op, key);
+        operation op(checkpoint(), l);
+        offset = tree().find(op, key);
         if (offset == 0) return false;
-        const impl::record* r = impl_->tree().record_at(offset);
+        const record* r = tree().record_at(offset);
+        head = r->head;
         value = r->value();
-        if (!is_large(r->payload())) {
+        if (is_large(r->payload())) {
+            pinned.emplace(l, offset - block_header_size);
+        } else {
             out.assign(value);
-            return true;
         }
-        pinned.emplace(l, offset - block_header_size);
     }
-    out.assign(value);
+    if (pinned) out.assign(value);
+    tree().check_value(key, head, out, offset);
     return true;
 }
 
@@ -39,25 +47,32 @@ result<std::size_t> map::get_many(std::span<const std::string_view> keys,
     for (const std::string_view key : keys) {
         if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
     }
-    impl::tree_type& tree = impl_->tree();
-    constexpr std::size_t at_once = impl::tree_type::most_finds;
-    std::array<u64, at_once> offsets;
+    return impl_->meeting_damage("read from the map", [&] { return impl_->get_many(keys, found); });
+}
+
+result<std::size_t> map::impl::get_many(std::span<const std::string_view> keys,
+                                        const finder& found) const {
+    constexpr std::size_t at_once = tree_type::most_finds;
+    std::array<u64, at_once> offsets{};
     std::size_t count = 0;
     for (std::size_t next = 0; next < keys.size();) {
         const auto group = keys.subspan(next, std::min(keys.size() - next, at_once));
-        for (const std::string_view key : group) tree.prefetch_hint(key);
+        for (const std::string_view key : group) tree().prefetch_hint(key);
         read_batch batch(group.size());
         {
-            operation op(impl_->checkpoint());
-            tree.find_many(op, group, offsets.data());
+            operation op(checkpoint());
+            tree().find_many(op, group, offsets.data());
             bool full = false;
             for (std::size_t i = 0; i < group.size() && !full; ++i, ++next) {
                 if (offsets[i] == 0) continue;
-                full = !batch.add(op, next, {}, *tree.record_at(offsets[i]), offsets[i]);
+                full = !batch.add(op, next, {}, *tree().record_at(offsets[i]), offsets[i]);
             }
         }
         batch.complete();
-        for (const read_batch::piece& p : batch) found(p.number, batch.value(p));
+        for (const read_batch::piece& p : batch) {
+            tree().check_value(keys[p.number], p.head, batch.value(p), p.offset);
+            found(p.number, batch.value(p));
+        }
         count += batch.size();
     }
     return count;
@@ -72,8 +87,9 @@ constexpr std::size_t growth = 4;
 /// Delivers batch after batch; `fill(start, exclusive, batch)` visits the tree inside of an
 /// operation and returns whether its end was reached.
 template <class Fill>
-std::size_t deliver(std::optional<std::string_view> start, bool exclusive,
-                    const map::visitor& visit, Fill fill) {
+result<std::size_t> deliver(const masstree<incll_discipline>& tree,
+                            std::optional<std::string_view> start, bool exclusive,
+                            const map::visitor& visit, Fill fill) {
     std::size_t visited = 0;
     std::string last;
     for (std::size_t room = first_batch;;
@@ -82,6 +98,7 @@ std::size_t deliver(std::optional<std::string_view> start, bool exclusive,
         const bool end = fill(start, exclusive, batch);
         batch.complete();
         for (const read_batch::piece& p : batch) {
+            tree.check_value(batch.key(p), p.head, batch.value(p), p.offset);
             ++visited;
             if (!visit(batch.key(p), batch.value(p))) return visited;
         }
@@ -107,10 +124,12 @@ auto taker(operation& op, const masstree<incll_discipline>& tree, read_batch& ba
 result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool exclusive) const {
     if (auto ok = check_key(from); !ok) return tl::unexpected(ok.error());
     impl_->tree().prefetch_hint(from);
-    return deliver(from, exclusive, visit, [&](const auto& start, bool without, read_batch& batch) {
+    const auto fill = [&](const auto& start, bool without, read_batch& batch) {
         operation op(impl_->checkpoint());
         return impl_->tree().scan(op, *start, without, taker(op, impl_->tree(), batch));
-    });
+    };
+    return impl_->meeting_damage(
+        "read from the map", [&] { return deliver(impl_->tree(), from, exclusive, visit, fill); });
 }
 
 result<std::size_t> map::scan_backward(std::optional<std::string_view> from, const visitor& visit,
@@ -118,10 +137,12 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
     if (from) {
         if (auto ok = check_key(*from); !ok) return tl::unexpected(ok.error());
     }
-    return deliver(from, exclusive, visit, [&](const auto& start, bool without, read_batch& batch) {
+    const auto fill = [&](const auto& start, bool without, read_batch& batch) {
         operation op(impl_->checkpoint());
         return impl_->tree().scan_backward(op, start, without, taker(op, impl_->tree(), batch));
-    });
+    };
+    return impl_->meeting_damage(
+        "read from the map", [&] { return deliver(impl_->tree(), from, exclusive, visit, fill); });
 }
 
 }  // namespace hf

@@ -52,13 +52,15 @@ class read_batch {
         std::size_t key_size;
         std::size_t value_size;
         std::size_t number;  ///< as the caller counts
+        u64 offset;          ///< of the record, which had this head
+        masstree_detail::record_word head;
     };
 
     /// Inside of the operation; the record lies at `offset`. False: the batch is full.
     bool add(operation& op, std::size_t number, std::string_view key, const record& r, u64 offset) {
         HF_ASSERT(count_ < room_ && !pinned_, "the batch is full");
         const std::string_view value = r.value();
-        pieces_[count_++] = {used_, key.size(), value.size(), number};
+        pieces_[count_++] = {used_, key.size(), value.size(), number, offset, r.head};
         append(key);
         if (is_large(r.payload())) {
             pinned_.emplace(op.my_lane(), offset - block_header_size);

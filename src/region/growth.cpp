@@ -178,6 +178,8 @@ result<region::root*> region::publish_root(std::string_view name, u64 type, u32 
     std::memcpy(free->name, name.data(), name.size());
     free->type = type;
     free->format = format;
+    free->reserved0 = 0;
+    free->checksum = layout::root_checksum(*free, value);
     ordered_store(free->value, value);
     medium_.persist(free, sizeof *free);
     HF_PERSIST_POINT("region R1: root durable before it is relied on");

@@ -189,21 +189,23 @@ result<void> check_size(const header& h, u64 file_bytes, const std::string& path
     return {};
 }
 
-// Names are the only part of a root that this room can judge.
+// What a root leads to others judge.
 result<void> check_roots(const header& h, const std::string& path) {
     bool ended = false;
     for (unsigned i = 0; i < layout::max_roots; ++i) {
         const layout::root& r = h.roots[i];
         const u64 offset = offsetof(header, roots) + i * sizeof(layout::root);
-        if (r.value.load(std::memory_order_acquire) == 0) {
+        const u64 value = r.value.load(std::memory_order_acquire);
+        if (value == 0) {
             ended = true;
             continue;
         }
+        const bool is_whole = r.checksum == 0 || r.checksum == layout::root_checksum(r, value);
         const char* const end = std::find(r.name, r.name + sizeof r.name, '\0');
         const bool padded =
             r.name[0] != '\0' && end != r.name + sizeof r.name &&
             std::all_of(end, r.name + sizeof r.name, [](char c) { return c == '\0'; });
-        if (ended || !padded) {
+        if (ended || !padded || !is_whole) {
             return corrupt(path, offset, "an entry of the root directory is damaged");
         }
     }

@@ -44,6 +44,11 @@ u64 superblock_checksum(const superblock& s) noexcept {
     return checksum64(&s, offsetof(superblock, checksum));
 }
 
+u64 root_checksum(const root& r, u64 value) noexcept {
+    const u64 sum = checksum64(&r, offsetof(root, value), value);
+    return sum != 0 ? sum : 1;
+}
+
 std::string_view name_of(const room_format& r) noexcept {
     return {r.name, ::strnlen(r.name, sizeof r.name)};
 }

@@ -115,8 +115,9 @@ struct alignas(line_size) root {
     u64 type;
     u32 format;  ///< version of what the value leads to
     u32 reserved0;
-    std::atomic<u64> value;  ///< not zero: published
-    u64 reserved1[2];
+    std::atomic<u64> value;  ///< not zero: published; then it never changes
+    u64 checksum;            ///< root_checksum(); 0: published by a version without
+    u64 reserved1;
 };
 
 /// Up to how many pages the file may be longer than its segments; pages = 0: not growing.
@@ -152,7 +153,8 @@ static_assert(offsetof(superblock, reserved1) == 3856);
 static_assert(offsetof(superblock, checksum) == 4088);
 static_assert(sizeof(epoch_record) == line_size && offsetof(epoch_record, epoch) == 8);
 static_assert(sizeof(root) == line_size && offsetof(root, type) == 24 &&
-              offsetof(root, format) == 32 && offsetof(root, value) == 40);
+              offsetof(root, format) == 32 && offsetof(root, value) == 40 &&
+              offsetof(root, checksum) == 48);
 static_assert(sizeof(growth_intent) == line_size && offsetof(growth_intent, check) == 8);
 static_assert(sizeof(header) == page_size);
 static_assert(offsetof(header, super) == 0x0000);
@@ -164,6 +166,8 @@ static_assert(offsetof(header, reserved2) == 0xD000);
 static_assert(std::atomic<u64>::is_always_lock_free && sizeof(std::atomic<u64>) == 8);
 
 [[nodiscard]] u64 superblock_checksum(const superblock& s) noexcept;
+/// Of all that a root with this value says; never 0.
+[[nodiscard]] u64 root_checksum(const root& r, u64 value) noexcept;
 
 [[nodiscard]] std::string_view name_of(const room_format& r) noexcept;
 /// The version that the region has of this room's bytes; 0: it has none.

@@ -340,6 +340,8 @@ void session::answer_error(const error& e) {
             return answer("SERVER_ERROR object too large for cache");
         case errc::corrupt:
             return answer("SERVER_ERROR damaged record");
+        case errc::denied:
+            return answer("SERVER_ERROR the store is served read-only");
         default:
             return answer("SERVER_ERROR the store failed");
     }

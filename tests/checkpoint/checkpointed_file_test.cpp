@@ -246,6 +246,10 @@ TEST_F(a_file_of_structures, is_refused_where_its_root_cannot_be_one) {
     constexpr u64 type = offsetof(layout::header, roots) + offsetof(layout::root, type);
     constexpr u64 value = offsetof(layout::header, roots) + offsetof(layout::root, value);
     crash();
+    // As one of a version without checksums.
+    constexpr u64 no_checksum = 0;
+    test::patch(file, offsetof(layout::header, roots) + offsetof(layout::root, checksum),
+                &no_checksum, sizeof no_checksum);
     const auto opens_with = [&](u64 at, u64 word) {
         u64 was = 0;
         std::memcpy(&was, test::read_file(file).data() + at, sizeof was);

@@ -96,10 +96,11 @@ TEST_F(an_external_log, ends_at_a_torn_entry_wherever_it_is_torn) {
     for (u64 torn = 0; torn < covered; ++torn) {
         SCOPED_TRACE(torn);
         const u64 epoch = 10 + torn;
-        for (u64 i = 0; i < 4; ++i) {
-            fill(i, static_cast<char>('a' + i));
-            append(i, size, epoch);
-        }
+        for (u64 i = 0; i < 4; ++i) fill(i, static_cast<char>('a' + i));
+        append(0, size, epoch);
+        append(1, size, epoch);
+        must(log_.append(std::array{log_object{object_at(2), size}, log_object{object_at(3), size}},
+                         epoch));
         reinterpret_cast<char*>(entry(2, size))[torn] ^= 1;
         for (u64 i = 0; i < 4; ++i) fill(i, 'x');
         EXPECT_EQ(apply(epoch), 2U);
@@ -107,6 +108,54 @@ TEST_F(an_external_log, ends_at_a_torn_entry_wherever_it_is_torn) {
         EXPECT_EQ(content(2, size), std::string(size, 'x'));
         EXPECT_EQ(content(3, size), std::string(size, 'x')) << "nothing behind it counts";
     }
+}
+
+/// X4: an append begins when the one before it is durable.
+TEST_F(an_external_log, is_refused_where_an_entry_that_others_follow_is_damaged) {
+    constexpr u32 size = 120;
+    constexpr u64 entries = 6;
+    const u64 covered = sizeof(detail::log_entry_header) + size;
+    for (u64 damaged = 0; damaged < entries; ++damaged) {
+        for (u64 at = 0; at < covered; at += 7) {
+            SCOPED_TRACE(std::to_string(damaged) + " " + std::to_string(at));
+            const u64 epoch = 10 + damaged * covered + at;
+            for (u64 i = 0; i < entries; ++i) append(i, size, epoch);
+            reinterpret_cast<char*>(entry(damaged, size))[at] ^= 64;
+            const auto applied = apply_log(*region_, epoch, 1);
+            // The last one looks like a tear, and so does the one before it, if both were one.
+            if (damaged + 1 >= entries) {
+                EXPECT_EQ(must(applied).entries, damaged);
+                continue;
+            }
+            ASSERT_FALSE(applied);
+            EXPECT_EQ(applied.error().code, errc::corrupt);
+            EXPECT_NE(applied.error().to_string().find("others lie behind it"), std::string::npos);
+        }
+    }
+}
+
+TEST_F(an_external_log, is_refused_where_a_whole_segment_of_it_was_lost) {
+    constexpr u32 size = max_log_object;
+    for (u64 n = 0; segments().size() < 2; ++n) append(n % 200, size, 7);
+    append(0, size, 7);
+    std::memset(region_->at<char>(segments().front().offset), 0, segments().front().bytes());
+    const auto applied = apply_log(*region_, 7, 1);
+    ASSERT_FALSE(applied);
+    EXPECT_EQ(applied.error().code, errc::corrupt);
+}
+
+/// A program that did not count its appends wrote 0: its logs are read as ever.
+TEST_F(an_external_log, whose_appends_have_no_numbers_ends_at_the_first_damage) {
+    constexpr u32 size = 64;
+    for (u64 i = 0; i < 4; ++i) append(i, size, 7);
+    for (u64 i = 0; i < 4; ++i) {
+        entry(i, size)->append = 0;
+        entry(i, size)->checksum =
+            detail::log_entry_checksum(entry(i, size), detail::log_seed(*region_));
+    }
+    EXPECT_EQ(apply(7), 4U);
+    reinterpret_cast<char*>(entry(1, size))[40] ^= 1;
+    EXPECT_EQ(apply(7), 1U);
 }
 
 TEST_F(an_external_log, fills_several_segments_and_applies_all_of_them) {
@@ -167,7 +216,7 @@ TEST_F(an_external_log, starts_over_with_each_epoch_and_forgets_the_old_one) {
     EXPECT_EQ(apply(8), 3U);
     for (u64 i = 0; i < 3; ++i) EXPECT_EQ(content(i, size), std::string(size, 'b'));
     for (u64 i = 3; i < 10; ++i) EXPECT_EQ(content(i, size), std::string(size, 'x')) << i;
-    EXPECT_EQ(apply(7), 0U) << "they are no prefix any more";
+    EXPECT_FALSE(apply_log(*region_, 7, 1)) << "they are no prefix any more";
 }
 
 TEST_F(an_external_log, applies_nothing_old_behind_new_entries_even_if_it_is_of_the_failed_epoch) {

@@ -3,8 +3,8 @@
 #include <holdfast/map.hpp>
 
 #include "base/clock.hpp"
-#include "index/masstree/inspection.hpp"
 #include "map/engine.hpp"
+#include "map/inspect.hpp"
 #include "observer.hpp"
 #include "persist/persist_point.hpp"
 #include "writer.hpp"
@@ -129,9 +129,7 @@ int look(const session_plan& plan, journal& record, const key_set& keys) {
 }
 
 int audit(const session_plan& plan, journal& record) {
-    using map_engine = engine<incll_discipline>;
-    const inspection inside =
-        inspection::open(plan.region, {map_engine::root_name, map_engine::root_type});
+    const inspection inside = inspect_map(plan.region);
     const auto complain = [&](const std::string& text) {
         record.wrongs().add("audit before session " + std::to_string(plan.number) + ": " + text);
     };

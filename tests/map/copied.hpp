@@ -1,8 +1,8 @@
 // tests/map/copied.hpp: looks at copies of regions.
 #pragma once
 
-#include "index/masstree/inspection.hpp"
 #include "map/engine.hpp"
+#include "map/inspect.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,7 @@ namespace hf::test {
 
 /// What `holdfast check` would say of it.
 inline void expect_sound(const std::filesystem::path& path) {
-    using machine = engine<incll_discipline>;
-    const auto looked = inspection::open(path, {machine::root_name, machine::root_type});
+    const auto looked = inspect_map(path);
     ASSERT_FALSE(looked.refusal()) << looked.refusal()->to_string();
     const auto report = looked.audit();
     EXPECT_TRUE(report.ok()) << report.violations().front().text;

@@ -168,6 +168,27 @@ TEST_F(copy, damage_is_refused_as_an_opening_would) {
     EXPECT_EQ(others(), std::set<std::string>{"store.hf"});
 }
 
+TEST_F(copy, a_record_that_is_not_what_was_stored_is_not_kept) {
+    {
+        map m = must(map::open(file, options({})));
+        must(m.put("lost", "a value that is found in the file"));
+        must(m.close());
+    }
+    std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
+    const std::string all{std::istreambuf_iterator<char>(bytes), {}};
+    const auto at = all.find("found in the file");
+    ASSERT_NE(at, std::string::npos);
+    bytes.clear();
+    bytes.seekp(static_cast<std::streamoff>(at));
+    bytes.put('F');
+    bytes.close();
+    const auto refused = copy_store(file, to);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::corrupt);
+    EXPECT_NE(refused.error().why.find("checksum"), std::string::npos) << refused.error().why;
+    EXPECT_FALSE(fs::exists(to));
+}
+
 TEST_F(copy, a_full_disk_leaves_nothing_behind) {
     fill_and_die();
     const int ended = in_child([&] {

@@ -49,6 +49,7 @@ class map_opening : public test::on_tmpfs {
             in.read(reinterpret_cast<char*>(&entry), sizeof entry);
             if (std::strcmp(entry.name, "map") != 0) continue;
             change(entry);
+            entry.checksum = layout::root_checksum(entry, entry.value);
             test::patch(file, at, &entry, sizeof entry);
             ++found;
         }
@@ -97,7 +98,7 @@ TEST_F(map_opening, a_root_that_no_node_can_have_is_damage) {
         EXPECT_EQ(with(value), errc::corrupt) << value;
     }
     for (u64 off = 1; off < 16; ++off) EXPECT_EQ(with(layout::page_size + off), errc::corrupt);
-    for (const u64 value : {layout::page_size, last / 16 * 16}) {
+    for (const u64 value : {layout::page_size + 16, (last - 16) / 64 * 64 + 16}) {
         EXPECT_EQ(with(value), std::nullopt) << "it might be one: " << value;
     }
     EXPECT_EQ(with(good), std::nullopt);

@@ -375,6 +375,24 @@ TEST_F(judgement, of_roots_wants_padded_names_and_no_hole) {
     }
 }
 
+TEST_F(judgement, of_a_root_that_is_not_what_was_published) {
+    layout::root& r = header->roots[0];
+    std::memcpy(r.name, "name", 5);
+    r.type = 7;
+    r.format = 1;
+    r.value = 4096 + 64;
+    EXPECT_EQ(code(), std::nullopt) << "of a version that had no checksums";
+    r.checksum = layout::root_checksum(r, r.value);
+    EXPECT_EQ(code(), std::nullopt);
+    auto* const bytes = reinterpret_cast<unsigned char*>(&r);
+    for (unsigned bit = 0; bit < 8 * offsetof(layout::root, reserved1); ++bit) {
+        bytes[bit / 8] = static_cast<unsigned char>(bytes[bit / 8] ^ 1U << bit % 8);
+        EXPECT_EQ(code(), errc::corrupt) << bit;
+        bytes[bit / 8] = static_cast<unsigned char>(bytes[bit / 8] ^ 1U << bit % 8);
+    }
+    EXPECT_EQ(code(), std::nullopt);
+}
+
 TEST_F(judgement, of_what_is_reserved_is_none) {
     std::memset(header->reserved0, 0xFF, sizeof header->reserved0);
     std::memset(static_cast<void*>(&header->intent), 0xFF, sizeof header->intent);

@@ -195,7 +195,7 @@ TEST(session_count, a_store_that_is_only_looked_at_is_told_from_one_that_is_full
     EXPECT_EQ(c.talk("get k\r\n"), "VALUE k 0 1\r\n1\r\nEND\r\n");
     for (const auto* command : {"set k 0 0 1\r\n2\r\n", "delete k\r\n", "incr k 1\r\n",
                                 "touch k 0\r\n", "flush_all\r\n", "gat 0 k\r\n"}) {
-        EXPECT_EQ(c.talk(command), "SERVER_ERROR the store failed\r\n") << command;
+        EXPECT_EQ(c.talk(command), "SERVER_ERROR the store is served read-only\r\n") << command;
     }
     EXPECT_EQ(c.talk("get k\r\n"), "VALUE k 0 1\r\n1\r\nEND\r\n");
 }

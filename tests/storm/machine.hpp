@@ -84,8 +84,7 @@ inline u64 epoch_of_image(const std::vector<std::byte>& image) {
 /// What `holdfast check` finds wrong with a closed region; empty: nothing.
 inline std::vector<std::string> audit_of(const std::filesystem::path& file) {
     std::vector<std::string> wrong;
-    const inspection looked = inspection::open(
-        file, {engine<incll_discipline>::root_name, engine<incll_discipline>::root_type});
+    const inspection looked = inspect_map(file);
     if (looked.refusal()) wrong.push_back(looked.refusal()->to_string());
     if (!looked.is_open()) return wrong;
     const audit_report report = looked.audit();

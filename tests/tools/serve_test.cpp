@@ -6,6 +6,8 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 namespace hf::test {
 namespace {
@@ -17,6 +19,11 @@ class serve : public ::testing::Test {
 
     bool is_clean() { return holdfast({"info", file, "--json"}).json()["clean"].get<bool>(); }
 };
+
+std::string contents(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
 
 const std::string set_k = "set k 0 0 5\r\nhello\r\n";
 const std::string hello = "VALUE k 0 5\r\nhello\r\nEND\r\n";
@@ -51,6 +58,41 @@ TEST_F(serve, serves_again_what_was_durable_before_it_was_killed) {
     EXPECT_EQ(s.ask("get k\r\n", "END\r\n"), hello);
     EXPECT_EQ(s.end(SIGTERM), 0);
     EXPECT_TRUE(is_clean());
+}
+
+/// A region with a record whose value is not what was stored.
+TEST_F(serve, what_can_be_read_of_a_damaged_region_and_changes_nothing_in_it) {
+    const std::string value = "a value that is found in the file";
+    {
+        server_process s({file, "--size", "16m", "--read-only-if-damaged"});
+        ASSERT_GT(s.port(), 0) << s.said();
+        EXPECT_EQ(s.said().find("damaged"), std::string::npos) << "there was no region";
+        EXPECT_EQ(s.ask(set_k, "STORED\r\n"), "STORED\r\n");
+        EXPECT_EQ(s.ask("set lost 0 0 33\r\n" + value + "\r\n", "STORED\r\n"), "STORED\r\n");
+        EXPECT_EQ(s.end(SIGTERM), 0);
+    }
+    {
+        server_process s({file, "--read-only-if-damaged"});
+        EXPECT_EQ(s.said().find("damaged"), std::string::npos) << "it is sound";
+        EXPECT_EQ(s.ask(set_k, "STORED\r\n"), "STORED\r\n");
+        EXPECT_EQ(s.end(SIGTERM), 0);
+    }
+    const std::uint64_t at = contents(file).find(value);
+    ASSERT_NE(at, std::string::npos);
+    flip(file, at + 5);
+    const std::string damaged = contents(file);
+    EXPECT_EQ(holdfast({"check", file}).code, 1);
+    server_process s({file, "--read-only-if-damaged", "--medium", "shm"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    EXPECT_NE(s.said().find("read-only"), std::string::npos) << s.said();
+    EXPECT_NE(s.said().find("checksum is not that of its key and value"), std::string::npos);
+    EXPECT_EQ(s.ask("get k\r\n", "END\r\n"), hello);
+    EXPECT_EQ(s.ask("get lost\r\n", "\r\n"), "SERVER_ERROR damaged record\r\n");
+    for (const char* write : {"set k 0 0 1\r\nx\r\n", "delete k\r\n", "append k 0 0 1\r\nx\r\n"}) {
+        EXPECT_EQ(s.ask(write, "\r\n"), "SERVER_ERROR the store is served read-only\r\n");
+    }
+    EXPECT_EQ(s.end(SIGTERM), 0);
+    EXPECT_EQ(contents(file), damaged);
 }
 
 TEST_F(serve, makes_the_directory_of_the_default_file) {

@@ -2,8 +2,7 @@
 #include "base/clock.hpp"
 #include "header_view.hpp"
 #include "heap_view.hpp"
-#include "index/masstree/inspection.hpp"
-#include "map/engine.hpp"
+#include "map/inspect.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
@@ -20,8 +19,6 @@ namespace hf::tool {
 
 namespace {
 
-using map_engine = engine<incll_discipline>;
-constexpr inspection::root_name map_root{map_engine::root_name, map_engine::root_type};
 constexpr std::size_t most_printed = 50;
 
 struct finding {
@@ -184,7 +181,7 @@ bool is_snapshot(const std::string& path) {
 int run(const std::string& path, bool as_json) {
     if (is_snapshot(path)) return check_snapshot(path, as_json);
     const u64 start = now_ns();
-    const inspection looked = inspection::open(path, map_root);
+    const inspection looked = inspect_map(path);
     std::optional<audit_report> report;
     if (looked.is_open()) {
         progress_bar bar("checking " + path);

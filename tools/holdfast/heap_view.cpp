@@ -15,7 +15,7 @@ result<heap_view> heap_view::read(const std::filesystem::path& path) {
     heap_view v;
     v.is_snapshot_ = seen->file().kind() == discipline::snapshot;
     if (v.is_snapshot_) return v;
-    if (auto ok = check_formats(seen->file(), masstree_rooms, {}); !ok) {
+    if (auto ok = check_formats(seen->file(), masstree_rooms, masstree_upgrades); !ok) {
         return tl::unexpected(ok.error());
     }
     v.fresh_ = seen->file().super().generation == 0;

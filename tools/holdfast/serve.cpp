@@ -3,8 +3,10 @@
 
 #include "base/os_error.hpp"
 #include "epoch/options.hpp"
+#include "map/inspect.hpp"
 #include "option_checks.hpp"
 #include "output.hpp"
+#include "progress.hpp"
 #include "quantity.hpp"
 #include "region/arena.hpp"
 #include "server/server.hpp"
@@ -50,6 +52,7 @@ struct serve_arguments {
     std::string flush = "auto";
     unsigned max_connections = 1024;
     bool size_given = false;
+    bool read_only_if_damaged = false;
 };
 
 const std::map<std::string, flush_policy> flush_policies{{"auto", flush_policy::automatic},
@@ -107,6 +110,21 @@ result<void> make_directory(const std::string& file) {
     return {};
 }
 
+/// What the check finds wrong in an existing region: its beginning and its length; empty: nothing.
+/// Where there is none, or it can't be opened at all, the opening is to say so.
+std::string damage_of(const std::string& file) {
+    const inspection looked = inspect_map(file);
+    if (!looked.is_open() || looked.refusal()) return {};
+    progress_bar bar("checking " + file);
+    const audit_report report =
+        looked.audit([&bar](u64 done, u64 total) { bar.show(done, total); });
+    if (report.ok()) return {};
+    const violation& first = report.violations().front();
+    return fmt::format("offset 0x{:x}: {}; {} {} in all", first.offset, first.text,
+                       human_count(report.violation_count()),
+                       report.violation_count() == 1 ? "violation" : "violations");
+}
+
 std::string story_of(const statistics& s, const serve_arguments& a) {
     std::string text = s.path + ": ";
     const std::string took =
@@ -146,15 +164,23 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
 int run(const serve_arguments& a) {
     // Whoever read our output may be gone; that must not end the server.
     std::signal(SIGPIPE, SIG_IGN);
-    const auto options = map_options_of(a);
+    auto options = map_options_of(a);
     if (!options) return complain(options.error());
     if (auto free = server::could_listen(server_options_of(a)); !free) {
         return complain(free.error());
     }
     if (auto made = make_directory(a.file); !made) return complain(made.error());
+    const std::string wrong = a.read_only_if_damaged ? damage_of(a.file) : std::string();
+    if (!wrong.empty()) options->region.mode = open_mode::inspect;
     auto records = store::open(a.file, {*options, {}});
     if (!records) return complain(records.error());
     say(story_of(records->stats(), a));
+    if (!wrong.empty()) {
+        say(
+            fmt::format("{} is damaged ({}): it is served read-only, and nothing in it changes;\n"
+                        "what is damaged is answered with an error; `holdfast check` tells all\n",
+                        a.file, wrong));
+    }
 
     int code = 0;
     if (auto running = server::start(*records, server_options_of(a)); !running) {
@@ -222,6 +248,9 @@ void add_serve(CLI::App& app, action& chosen) {
         ->capture_default_str()
         ->check(size_between(0, window_size))
         ->type_name("SIZE");
+    verb->add_flag("--read-only-if-damaged", a->read_only_if_damaged,
+                   "Check the whole region first. If it is damaged, serve what can be read and\n"
+                   "refuse to change anything");
     verb->add_option("--memory", a->memory,
                      "On the medium file: memory for pages that were written to;\n"
                      "0: half of what the machine or the control group has")

@@ -39,6 +39,7 @@
 // transient heap, with the same lists and the same grace period.
 #pragma once
 
+#include "base/damage.hpp"
 #include "checkpoint/heap/list_logs.hpp"
 #include "checkpoint/heap/page_heap.hpp"
 #include "sync/spin_lock.hpp"
@@ -60,7 +61,7 @@ class list_heap {
     [[nodiscard]] result<void> recover();
 
     /// A block with room for `payload` bytes (not large). Offset of the payload, 16 bytes into a
-    /// line where the block's size is a multiple of 64.
+    /// line where the block's size is a multiple of 64. errc::corrupt: a list leads to nowhere.
     [[nodiscard]] result<u64> allocate(operation& op, u64 payload);
     /// Takes a block or an extent back; `payload` as at its allocation.
     void deallocate(operation& op, u64 offset, u64 payload);
@@ -86,6 +87,8 @@ class list_heap {
     [[nodiscard]] checkpoint_state& checkpoint() noexcept { return checkpoint_; }
     /// What offsets of payloads are relative to.
     [[nodiscard]] std::byte* base() const noexcept { return checkpoint_.file().base(); }
+    /// No block lies beyond it: the region's size.
+    [[nodiscard]] u64 end() const noexcept { return checkpoint_.file().size(); }
     [[nodiscard]] class_lists& lists(u32 lane_index, u32 size_class) noexcept {
         return pages_.root().lanes[lane_index].classes[size_class];
     }
@@ -124,10 +127,18 @@ class list_heap {
     void begin(operation& op, u32 size_class, class_lists& g, remembered& m);
     void count(class_lists& g, std::int64_t difference) noexcept;
     void set_next(operation& op, u64 block, u64 next);
-    [[nodiscard]] u64 pop(operation& op, class_lists& g);
+    /// Throws damage unless a list or bump pointer can lead there.
+    void check_block(u64 block, u64 bytes) const {
+        if (block < page_size || block > end() - bytes || block % block_header_size != 0)
+            [[unlikely]] {
+            throw damage(block, "a list of free blocks leads to where none can lie");
+        }
+    }
+    [[nodiscard]] u64 pop(operation& op, class_lists& g, u32 size_class);
+    [[nodiscard]] result<u64> take(operation& op, u32 size_class, class_lists& g, remembered& m);
     [[nodiscard]] result<u64> refill(operation& op, u32 size_class, class_lists& g, remembered& m);
     [[nodiscard]] u64 take_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
-    [[nodiscard]] u64 take_batch(operation& op, class_lists& shared, class_lists& g, remembered& m);
+    [[nodiscard]] u64 take_batch(operation& op, u32 size_class, class_lists& g, remembered& m);
     void give_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
     [[nodiscard]] u64 take_bump(class_lists& g, u32 size_class);
     [[nodiscard]] u64 adopt_idle(operation& op, u32 size_class, class_lists& g);
@@ -187,9 +198,10 @@ inline void list_heap<Logs>::set_next(operation& op, u64 block, u64 next) {
 }
 
 template <class Logs>
-inline u64 list_heap<Logs>::pop(operation& op, class_lists& g) {
+inline u64 list_heap<Logs>::pop(operation& op, class_lists& g, u32 size_class) {
     const u64 block = g.lists.get(class_lists::free);
     if (block == 0) return 0;
+    check_block(block, block_size(size_class));
     const u64 next = next_block(block, op.failed(), op.epoch());
     g.lists.set(class_lists::free, next);
     __builtin_prefetch(object_at<compact_cell>(base(), next), 1);
@@ -203,18 +215,27 @@ inline result<u64> list_heap<Logs>::allocate(operation& op, u64 payload) {
     class_lists& g = lists(l.index, size_class);
     remembered& m = memory(l)[size_class];
     begin(op, size_class, g, m);
-    u64 block = pop(op, g);
-    if (block != 0) [[likely]] {
-        if (m.free_count != 0) --m.free_count;
-    } else {
-        auto refilled = refill(op, size_class, g, m);
-        if (!refilled) [[unlikely]] {
-            return refilled;
-        }
-        block = *refilled;
+    auto block = take(op, size_class, g, m);
+    if (!block) [[unlikely]] {
+        return block;
     }
     count(g, +1);
-    return block + block_header_size;
+    return *block + block_header_size;
+}
+
+/// Off the lane's list, or from where the lane gets more.
+template <class Logs>
+inline result<u64> list_heap<Logs>::take(operation& op, u32 size_class, class_lists& g,
+                                         remembered& m) {
+    try {
+        if (const u64 block = pop(op, g, size_class)) [[likely]] {
+            if (m.free_count != 0) --m.free_count;
+            return block;
+        }
+        return refill(op, size_class, g, m);
+    } catch (const damage& d) {
+        return failure(d.to_error("allocate memory", checkpoint_.file().path()));
+    }
 }
 
 template <class Logs>
@@ -224,7 +245,7 @@ inline void list_heap<Logs>::deallocate(operation& op, u64 offset, u64 payload) 
         class_lists& g = lists(op.my_lane().index, extent_class);
         begin_group(op, g);
         count(g, -static_cast<std::int64_t>(extent_pages(payload)));
-        pages_.release(op, block);
+        pages_.release(op, block, extent_pages(payload));
         return;
     }
     lane& l = op.my_lane();

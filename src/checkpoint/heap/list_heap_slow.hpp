@@ -34,6 +34,7 @@ u64 list_heap<Logs>::take_bump(class_lists& g, u32 size_class) {
     const u64 left = word >> 48;
     if (left == 0) return 0;
     const u64 block = word & ((u64{1} << 48) - 1);
+    check_block(block, left * block_size(size_class));
     g.lists.set(class_lists::bump,
                 left == 1 ? 0 : (left - 1) << 48 | (block + block_size(size_class)));
     return block;
@@ -46,26 +47,30 @@ u64 list_heap<Logs>::take_shared(operation& op, u32 size_class, class_lists& g, 
     if (shared.lists.get(class_lists::free) == 0) return 0;
     const std::lock_guard guard(shared_locks_[size_class]);
     const bool any = shared.lists.get(class_lists::free) != 0;  // others may have been faster
-    return any ? take_batch(op, shared, g, m) : 0;
+    return any ? take_batch(op, size_class, g, m) : 0;
 }
 
 /// The same where there are some; under their lock.
 template <class Logs>
-u64 list_heap<Logs>::take_batch(operation& op, class_lists& shared, class_lists& g, remembered& m) {
+u64 list_heap<Logs>::take_batch(operation& op, u32 size_class, class_lists& g, remembered& m) {
+    class_lists& shared = lists(0, size_class);
+    const u64 bytes = block_size(size_class);
     const u64 first = shared.lists.get(class_lists::free);
     begin_group(op, shared);
     u64 last = first;
+    check_block(last, bytes);
     u64 after = next_block(last, op.failed(), op.epoch());
     u32 taken = 1;
     for (; taken < pool_batch && after != 0; ++taken) {
         last = after;
+        check_block(last, bytes);
         after = next_block(last, op.failed(), op.epoch());
     }
     shared.lists.set(class_lists::free, after);
     if (after != 0) set_next(op, last, 0);
     g.lists.set(class_lists::free, first);
     m.free_count = taken;
-    const u64 block = pop(op, g);
+    const u64 block = pop(op, g, size_class);
     --m.free_count;
     return block;
 }
@@ -111,7 +116,7 @@ u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
                 return;
             }
             if (memories_[i]) (*memories_[i])[size_class] = {};
-            block = pop(op, g);
+            block = pop(op, g, size_class);
             if (block == 0) block = take_bump(g, size_class);
         });
         if (block != 0) return block;

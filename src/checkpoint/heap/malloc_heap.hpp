@@ -40,6 +40,8 @@ class malloc_heap {
 
     [[nodiscard]] checkpoint_state& checkpoint() noexcept { return checkpoint_; }
     [[nodiscard]] std::byte* base() const noexcept { return nullptr; }
+    /// No block lies beyond it.
+    [[nodiscard]] u64 end() const noexcept { return ~u64{0}; }
 
    private:
     struct alignas(line_size) freed {

@@ -106,6 +106,14 @@ void page_heap::write_descriptor(lane& l, const failed_set& failed, u64 offset,
 // -------------------------------------------------------------------------- reserve, commit, free
 
 result<u64> page_heap::reserve(operation& op, u64 pages) noexcept(!crashes_throw) {
+    try {
+        return find_pages(op, pages);
+    } catch (const damage& d) {
+        return failure(d.to_error("allocate memory", checkpoint_.file().path()));
+    }
+}
+
+result<u64> page_heap::find_pages(operation& op, u64 pages) {
     const std::lock_guard guard(mutex_);
     return_pending(op.epoch());
     if (u64 o = take_free_run(op, pages)) return o;
@@ -169,15 +177,26 @@ void page_heap::cancel(u64 offset, u64 pages) noexcept(!crashes_throw) {
     free_.insert(offset, pages);
 }
 
-void page_heap::release(operation& op, u64 offset) noexcept(!crashes_throw) {
+void page_heap::release(operation& op, u64 offset, u64 pages) noexcept(!crashes_throw) {
     const std::lock_guard guard(mutex_);
-    const u64 value = descriptor(offset).read(op.failed(), op.epoch());
-    const u64 pages = page_run::unpack(value).pages;
     write_descriptor(op.my_lane(), op.failed(), offset, {page_use::free, 0, pages});
     pending_.push_back({offset, pages, op.epoch()});
 }
 
 // --------------------------------------------------------------------------------- the free index
+
+template <class Visit>
+bool page_heap::walk_span(const reader& words, const heap_span& s, Visit&& visit) const {
+    const u64 end = words.end_page(s);
+    return walk_runs(words, s, [&](u64 page, const page_run& run) {
+        const bool is_root = run.use == page_use::system && s.offset_of(page) == root_offset_;
+        if (is_root ? run.pages != heap_root_pages : !is_possible(run, end - page)) {
+            throw damage(offset_from(checkpoint_.file().base(), &at(s).descriptors()[page]),
+                         "a page's descriptor tells of a run that can't be there");
+        }
+        return visit(page, run);
+    });
+}
 
 // Neighbours are joined in the index only: a longer run's first descriptor is written when it is
 // taken.
@@ -195,7 +214,7 @@ void page_heap::build_index(const failed_set& failed, u64 current) {
     // came from fresh space, whose descriptors carry this session's epochs.
     indexed_ = true;
     for (const heap_span& s : spans_) {
-        walk_runs(reader{*this, failed, current}, s, [&](u64 page, const page_run& run) {
+        walk_span(reader{*this, failed, current}, s, [&](u64 page, const page_run& run) {
             const compact_cell& cell = at(s).descriptors()[page];
             const u64 stamped = compact_cell::full_epoch(cell.load().epoch, current);
             const u64 begun = epoch_area_of(checkpoint_.file().super()).first_epoch_of_session;
@@ -211,7 +230,7 @@ void page_heap::walk(const std::function<bool(u64, const page_run&)>& visit) {
     const std::lock_guard guard(mutex_);
     const reader words{*this, checkpoint_.failed(), checkpoint_.epochs().current_epoch()};
     for (const heap_span& s : spans_) {
-        const bool all = walk_runs(
+        const bool all = walk_span(
             words, s, [&](u64 page, const page_run& run) { return visit(s.offset_of(page), run); });
         if (!all) return;
     }
@@ -223,7 +242,7 @@ void page_heap::refresh(lane& l, u64 older_than) {
     // The index tells this session's runs by their epochs, so it is built before these change.
     if (!indexed_) build_index(failed, l.epoch);
     for (const heap_span& s : spans_) {
-        walk_runs(reader{*this, failed, l.epoch}, s, [&](u64 page, const page_run& run) {
+        walk_span(reader{*this, failed, l.epoch}, s, [&](u64 page, const page_run& run) {
             compact_cell& cell = at(s).descriptors()[page];
             const u64 stamped = compact_cell::full_epoch(cell.load().epoch, l.epoch);
             if (cell.needs_recovery(failed, l.epoch) || stamped < older_than) {

@@ -25,6 +25,7 @@
 #pragma once
 
 #include "alloc/free_runs.hpp"
+#include "base/damage.hpp"
 #include "checkpoint/heap/layout.hpp"
 #include "checkpoint/operation.hpp"
 #include "persist/persist_point.hpp"
@@ -47,20 +48,20 @@ class page_heap {
     [[nodiscard]] result<void> recover();
 
     /// Finds `pages` free pages in a row and keeps them from others; durably they stay free. Offset
-    /// of the first.
+    /// of the first. errc::corrupt: descriptors on the way can't be what was written.
     [[nodiscard]] result<u64> reserve(operation& op, u64 pages) noexcept(!crashes_throw);
     /// Turns a reservation into a durable run; op may be of a later epoch than the reservation's.
     void commit(operation& op, u64 offset, const page_run& run);
     /// Gives a reservation back.
     void cancel(u64 offset, u64 pages) noexcept(!crashes_throw);
-    /// Frees a committed run; its pages come back in a later epoch.
-    void release(operation& op, u64 offset) noexcept(!crashes_throw);
+    /// Frees a committed run of so many pages; they come back in a later epoch.
+    void release(operation& op, u64 offset, u64 pages) noexcept(!crashes_throw);
 
-    /// What a walk over a segment meets. Stops when `visit` returns false.
+    /// What a walk over a segment meets. Stops when `visit` returns false. Throws damage.
     void walk(const std::function<bool(u64 offset, const page_run&)>& visit);
 
     /// Restamps descriptors that carry a failed or an old epoch, with the world stopped. For the
-    /// background pass.
+    /// background pass. Throws damage.
     void refresh(lane& l, u64 older_than);
 
     [[nodiscard]] heap_root& root() noexcept { return *root_; }
@@ -94,6 +95,10 @@ class page_heap {
     [[nodiscard]] heap_segment& at(const heap_span& s) const noexcept;
     [[nodiscard]] compact_cell& descriptor(u64 offset) const noexcept;
     void write_descriptor(lane& l, const failed_set& failed, u64 offset, const page_run& run);
+    /// walk_runs() that throws damage where no run can begin.
+    template <class Visit>
+    bool walk_span(const reader& words, const heap_span& s, Visit&& visit) const;
+    [[nodiscard]] result<u64> find_pages(operation& op, u64 pages);
     [[nodiscard]] u64 take_free_run(operation& op, u64 pages);
     [[nodiscard]] u64 take_fresh(operation& op, u64 pages);
     [[nodiscard]] result<void> grow(u64 pages);

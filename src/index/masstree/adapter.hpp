@@ -22,6 +22,8 @@
 //   is_logged(op, n)                       whether they may (for assertions; true: always)
 //   publish(op, word, value)               the one store that makes a change visible
 //   turned_leaf(op, n), turned_interior    a root has become the other thing, where it stands
+//   is_sealed()                            whether words that are not what was written can be told
+//   audit_seals(n, check)                  the same for holdfast check, before recover_for_audit
 //   audit_leaf(n, check), audit_interior   the words of the discipline, for holdfast check
 //   recover_for_audit(op, n)               rolls back; whether there was anything to
 //
@@ -85,6 +87,10 @@ concept leaf_layout = std::derived_from<L, node> && sizeof(L) <= node_payload &&
                           { n.low_key } -> std::same_as<word&>;
                           { n.keys[i] } -> std::same_as<word&>;
                           { n.values[i] } -> std::same_as<word&>;
+                          { n.sealed_order(u64{}) } -> std::same_as<u64>;
+                          { n.is_order(u64{}) } -> std::same_as<bool>;
+                          { n.sealed_value(u64{}) } -> std::same_as<u64>;
+                          { n.is_value(u64{}) } -> std::same_as<bool>;
                       };
 
 template <class I>
@@ -102,6 +108,7 @@ concept adapter_with_hooks_of_readers =
         { a.arrive(op, n) } -> std::same_as<void>;
         { a.arrive_taken_over(op, n) } -> std::same_as<void>;
         { a.observed(op, n) } -> std::same_as<void>;
+        { a.is_sealed() } -> std::same_as<bool>;
     };
 
 template <class A>
@@ -134,6 +141,7 @@ concept adapter_with_hooks_of_audits =
     requires(const A& a, typename A::operation& op, typename A::leaf& n,
              const typename A::interior& in, any_check& check) {
         { a.recover_for_audit(op, n) } -> std::same_as<bool>;
+        { a.audit_seals(n, check) } -> std::same_as<void>;
         { a.audit_leaf(n, check) } -> std::same_as<void>;
         { a.audit_interior(in, check) } -> std::same_as<void>;
     };
@@ -144,9 +152,10 @@ consteval bool is_adapter() {
     static_assert(leaf_layout<typename A::leaf>, "the adapter's leaf lacks a field, or is too big");
     static_assert(interior_layout<typename A::interior>,
                   "the adapter's interior node lacks a field, or is too big");
-    static_assert(std::constructible_from<A, Memory&>, "an adapter is made from the tree's heap");
+    static_assert(std::constructible_from<A, Memory&, bool>,
+                  "an adapter is made from the tree's heap, and told whether leaves are sealed");
     static_assert(adapter_with_hooks_of_readers<A>,
-                  "the adapter lacks arrive, arrive_taken_over or observed");
+                  "the adapter lacks arrive, arrive_taken_over, observed or is_sealed");
     static_assert(adapter_with_hooks_of_writers<A>,
                   "the adapter lacks a hook of writers: begin_update, before_value_change, "
                   "before_removal, choose_slot_for_insert, log_nodes, is_logged or publish");
@@ -154,7 +163,7 @@ consteval bool is_adapter() {
                   "the adapter lacks filled, founded_leaf, fresh_leaf, fresh_interior, turned_leaf "
                   "or turned_interior");
     static_assert(adapter_with_hooks_of_audits<A>,
-                  "the adapter lacks recover_for_audit, audit_leaf or audit_interior");
+                  "the adapter lacks audit_seals, recover_for_audit, audit_leaf or audit_interior");
     return true;
 }
 

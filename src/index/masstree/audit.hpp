@@ -50,8 +50,14 @@ class masstree_audit {
     using interior = typename masstree<D>::interior;
     using record = masstree_detail::record;
 
-    masstree_audit(region& r, operation& op, heap_audit& memory, audit_report& report)
-        : base_(r.base()), op_(op), memory_(memory), report_(report), figures_(report.tree) {}
+    /// `format`: as the tree's root says.
+    masstree_audit(region& r, operation& op, heap_audit& memory, audit_report& report, u32 format)
+        : base_(r.base()),
+          op_(op),
+          memory_(memory),
+          report_(report),
+          figures_(report.tree),
+          may_lack_checksums_(format < masstree_format.version) {}
 
     /// Walks the tree whose root is at `root`, an offset that was found at `from`.
     void walk(u64 root, u64 from, const audit_progress& progress = {});
@@ -79,6 +85,7 @@ class masstree_audit {
         unsigned length_class;
         u64 value;
         u64 at;  ///< offset of the value word
+        bool is_sound;
     };
 
     /// What the adapter is given to say what it finds in the words of a node.
@@ -124,6 +131,7 @@ class masstree_audit {
     heap_audit& memory_;
     audit_report& report_;
     tree_figures& figures_;
+    bool may_lack_checksums_;
     std::vector<layer> layers_;  ///< from the first one down to the one at work
     const audit_progress* progress_ = nullptr;
     u64 done_ = 0;
@@ -285,8 +293,9 @@ template <any_discipline D>
 void masstree_audit<D>::read_leaf(layer& in, const branch& b) {
     auto& n = at<leaf>(b.offset);
     ++figures_.leaves;
-    if (adapter::recover_for_audit(op_, n)) ++figures_.recovered_leaves;
     word_check words{*this, b.offset};
+    if (!may_lack_checksums_) adapter::audit_seals(n, words);
+    if (adapter::recover_for_audit(op_, n)) ++figures_.recovered_leaves;
     adapter::audit_leaf(n, words);
     check_links(in, b, n);
     const u64 word = load(n.order);
@@ -305,8 +314,11 @@ void masstree_audit<D>::read_leaf(layer& in, const branch& b) {
     slot before{};
     for (unsigned r = 0; r < p.size(); ++r) {
         const unsigned i = p.slot(r);
-        const slot s{load(n.keys[i]), masstree_detail::length_class(lengths, i), load(n.values[i]),
-                     offset_of(&n.values[i])};
+        const u64 value = load(n.values[i]);
+        const bool unsealed = masstree_detail::value_word::plain(value) == value;
+        const slot s{load(n.keys[i]), masstree_detail::length_class(lengths, i), value,
+                     offset_of(&n.values[i]),
+                     n.is_value(value) || (unsealed && may_lack_checksums_)};
         if (s.slice < b.low || (b.bounded && s.slice >= b.high)) {
             bad(offset_of(&n.keys[i]), "a key lies outside of its leaf's range");
         }
@@ -337,7 +349,7 @@ void masstree_audit<D>::read_slot(const std::string& prefix, const slot& s,
     }
     const u64 offset = value_word::offset(s.value);
     const u64 kind = s.value & value_word::kind_field;
-    if (s.value >> 48 != 0 || (kind != value_word::record_kind && kind != value_word::layer_kind)) {
+    if (!s.is_sound || (kind != value_word::record_kind && kind != value_word::layer_kind)) {
         lose(s.at, "a value word has an unknown form");
         return;
     }
@@ -372,9 +384,10 @@ void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u6
     tick();
     if (!memory_.claim(*p, "the record", s.at)) return;
     const auto& r = at<record>(offset);
-    if (!memory_.fits(*p, r.payload()) || r.value_size > max_value_size || r.zero != 0) {
-        bad(offset, "a record of " + std::to_string(r.value_size) + " + " +
-                        std::to_string(r.tail_size) + " bytes does not have the size of its block");
+    if (!memory_.fits(*p, r.payload()) || r.head.value_size() > max_value_size) {
+        bad(offset, "a record of " + std::to_string(r.head.value_size()) + " + " +
+                        std::to_string(r.head.tail_size()) +
+                        " bytes does not have the size of its block");
         return;
     }
     ++figures_.records;
@@ -390,23 +403,29 @@ void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u6
                             : tail == rest;
     if (!agrees || tail.size() + slice_size > max_key_size) {
         bad(offset, "a record's key is not the one under which it lies");
+    } else if (r.head.checksum() != 0 || !may_lack_checksums_) {
+        if (s.length_class == longer) key = key.substr(0, slice_size).append(tail);
+        if (!r.is_sound(key, offset)) {
+            bad(offset, "a record's checksum is not that of its key and value");
+        }
     }
     figures_.key_bytes += std::max(key.size(), tail.empty() ? 0 : tail.size() + slice_size);
-    figures_.value_bytes += r.value_size;
+    figures_.value_bytes += r.head.value_size();
 }
 
 // --------------------------------------------------------------------------------------- the whole
 
-/// Checks heap and tree of a region. `root` is the tree's, found at `from`; 0: there is no tree.
+/// Checks heap and tree of a region. `root` is the tree's, of this format, found at `from`; 0: there
+/// is no tree.
 template <any_discipline D>
 audit_report audit(region& r, checkpoint_state& checkpoint, u64 root, u64 from,
-                   const audit_progress& progress = {}) {
+                   const audit_progress& progress = {}, u32 format = masstree_format.version) {
     audit_report report;
     operation op(checkpoint);
     rolled_back_audit memory(r, op.failed(), op.epoch(), report);
     memory.read_runs();
     memory.read_free();
-    if (root != 0) masstree_audit<D>(r, op, memory, report).walk(root, from, progress);
+    if (root != 0) masstree_audit<D>(r, op, memory, report, format).walk(root, from, progress);
     memory.finish();
     return report;
 }
@@ -414,7 +433,8 @@ audit_report audit(region& r, checkpoint_state& checkpoint, u64 root, u64 from,
 namespace detail {
 template <any_discipline D, class Engine>
 audit_report audit_engine(Engine& e, masstree<D>& tree) {
-    return audit<D>(e.file(), e.checkpoint(), tree.root(), 0);
+    return audit<D>(e.file(), e.checkpoint(), tree.root(), 0, {},
+                    tree.may_lack_checksums() ? 1 : masstree_format.version);
 }
 }  // namespace detail
 

@@ -3,7 +3,8 @@
 // Optimistic descent: hand over hand by versions. A child's version is taken before the parent's is
 // checked again, so at that moment the child was the right one; a later split of the child shows in
 // its version, and what has moved is found to its right. Nothing is followed before the node it was
-// read from has been validated.
+// read from has been validated, and what is followed lies where a node can lie. Searches that begin
+// anew do so a bounded number of times (patience.hpp): on a damaged region they end, too.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
@@ -13,24 +14,29 @@ namespace hf {
 /// The leaf whose range held `slice` at the moment when `version` was its version; nullptr: the
 /// layer is gone.
 template <any_discipline D>
-inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version,
-                                    descent* path) const noexcept -> leaf* {
-    for (;;) {
+inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version, descent* path) const
+    -> leaf* {
+    for (masstree_detail::patience left(damage_is_known_);; left.again(offset_of(root))) {
         node* n = root;
         u64 v = stable(n);
         if (is_deleted(v)) [[unlikely]] {
+            if (root == at<node>(root_)) broken(root_, "the root is marked as deleted");
             return nullptr;
         }
         if (path != nullptr) path->depth = 0;
+        unsigned height = 0;
         bool again = false;
         while (!is_leaf(v)) {
             auto* in = static_cast<interior*>(n);
             const u64 child_offset = load(in->children[in->child_index(slice)]);
             if (!in->version.changed(v)) [[likely]] {
-                node* child = at<node>(child_offset);
+                node* child = followed(child_offset);
                 interior::prefetch(child);
                 const u64 child_version = stable(child);
                 if (!in->version.changed(v)) [[likely]] {
+                    if (++height == max_height) [[unlikely]] {
+                        broken(child_offset, "a layer is too tall");
+                    }
                     if (path != nullptr) path->push(in);
                     n = child;
                     v = child_version;
@@ -53,8 +59,8 @@ inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version,
 /// Moves right to the leaf that has `slice`, after n has been split. False: n is gone, start the
 /// layer over.
 template <any_discipline D>
-inline bool masstree<D>::follow_right(leaf*& n, u64& version, u64 slice) const noexcept {
-    for (;;) {
+inline bool masstree<D>::follow_right(leaf*& n, u64& version, u64 slice) const {
+    for (masstree_detail::patience left(damage_is_known_);; left.again(offset_of(n))) {
         if (is_deleted(version) || !is_leaf(version)) return false;
         const u64 next = load(n->next);
         if (n->version.changed(version)) {
@@ -62,7 +68,7 @@ inline bool masstree<D>::follow_right(leaf*& n, u64& version, u64 slice) const n
             continue;
         }
         if (next == 0) return true;
-        leaf* right = at<leaf>(next);
+        leaf* right = followed<leaf>(next);
         if (slice < load(right->low_key)) return true;
         n = right;
         version = stable(n);
@@ -104,8 +110,8 @@ inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice,
     return r;
 }
 
-/// The value word of the key's entry in the leaf n, which had it in its range at `version`, or in
-/// one to its right; 0 if it has none; nullopt: the leaf is gone.
+/// The value word, without its seal, of the key's entry in the leaf n, which had it in its range at
+/// `version`, or in one to its right; 0 if it has none; nullopt: the leaf is gone.
 template <any_discipline D>
 inline std::optional<u64> masstree<D>::find_in_leaf(operation& op, leaf* n, u64 version,
                                                     const key_cursor& key) {
@@ -113,9 +119,14 @@ inline std::optional<u64> masstree<D>::find_in_leaf(operation& op, leaf* n, u64 
         adapter_.arrive(op, *n);
         const bool hints = hints_ != nullptr && key.depth() == 0;
         const u32 count = hints ? hints_->count(offset_of(n)) : 0;  // H4: before the version
-        const int slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
-        const u64 value = slot < 0 ? 0 : load(n->values[static_cast<unsigned>(slot)]);
+        const u64 order = load(n->order);
+        const int slot = find_slot(*n, perm(order), key.slice(), key.length_class());
+        u64 value = slot < 0 ? 0 : load(n->values[static_cast<unsigned>(slot)]);
+        const u64 low_key = slot < 0 ? load(n->low_key) : 0;
         if (!n->version.changed(version)) [[likely]] {
+            check_order(*n, order);
+            if (slot >= 0) value = opened(*n, value);
+            if (low_key > key.slice()) broken(offset_of(n), "a leaf lies where another belongs");
             if (hints && slot >= 0) leave_hint(key.slice(), *n, count, value);
             adapter_.observed(op, *n);
             return value;
@@ -127,16 +138,27 @@ inline std::optional<u64> masstree<D>::find_in_leaf(operation& op, leaf* n, u64 
     }
 }
 
+/// The root of the layer below a slot, to which the key goes on.
+template <any_discipline D>
+inline auto masstree<D>::below(u64 offset, key_cursor& key) const -> node* {
+    if (key.length_class() != masstree_detail::longer) [[unlikely]] {
+        broken(offset, "a layer lies below a key that ends above it");
+    }
+    key.descend();
+    return followed(offset);
+}
+
 /// The key's record, or 0. `value`: its value word in layer 0 if that is known already, or 0.
 template <any_discipline D>
 inline u64 masstree<D>::find_from(operation& op, key_cursor key, u64 value) {
     node* root = at<node>(root_);
-    for (;; value = 0) {
+    for (masstree_detail::patience left(damage_is_known_);; value = 0) {
         if (value == 0) {
             u64 v = 0;
             leaf* n = reach_leaf(root, key.slice(), v, nullptr);
             const auto found = n != nullptr ? find_in_leaf(op, n, v, key) : std::nullopt;
             if (!found) {  // the layer, or the leaf, is gone
+                left.again(offset_of(root));
                 key.rewind();
                 root = at<node>(root_);
                 continue;
@@ -146,11 +168,11 @@ inline u64 masstree<D>::find_from(operation& op, key_cursor key, u64 value) {
         }
         const u64 target = masstree_detail::value_word::offset(value);
         if (masstree_detail::value_word::is_layer(value)) {
-            root = at<node>(target);
-            key.descend();
+            root = below(target, key);
             continue;
         }
-        if (key.length_class() == masstree_detail::longer && !record_at(target)->rest_equals(key)) {
+        const record& found = sized_record(target);
+        if (key.length_class() == masstree_detail::longer && !found.rest_equals(key)) {
             return 0;
         }
         return target;
@@ -176,25 +198,29 @@ inline bool masstree<D>::get(operation& op, std::string_view key, F&& found) {
 template <any_discipline D>
 inline auto masstree<D>::lock_leaf(operation& op, node* root, u64 slice, descent& path) const
     -> leaf* {
+    masstree_detail::patience left(damage_is_known_);
     for (;;) {
         u64 v = 0;
         leaf* n = reach_leaf(root, slice, v, &path);
         if (n == nullptr) return nullptr;
-        for (;;) {
+        for (;; left.again(offset_of(n))) {
             const bool taken_over = n->version.lock(generation_);
+            held mine(*n);
             const u64 now = n->version.load();
             if (!version_word::split_since(v, now)) [[likely]] {
                 arrive_locked(op, *n, taken_over);
+                mine.let_go();
                 return n;
             }
             const bool gone = is_deleted(now) || !is_leaf(now);
             const u64 next = gone ? 0 : load(n->next);
-            const bool right = next != 0 && slice >= load(at<leaf>(next)->low_key);
+            const bool right = next != 0 && slice >= load(followed<leaf>(next)->low_key);
             if (!gone && !right) {
                 arrive_locked(op, *n, taken_over);
+                mine.let_go();
                 return n;
             }
-            n->version.unlock();
+            mine.unlock();
             if (gone) break;
             n = at<leaf>(next);
             // Not known to be split since it was reached, but it may have been before: look right

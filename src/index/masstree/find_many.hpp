@@ -14,14 +14,16 @@ namespace hf {
 
 /// Sends the walkers from the root to their leaves. One that meets a change has no node then.
 template <any_discipline D>
-inline void masstree<D>::walk_down(std::span<walker> all) const noexcept {
+inline void masstree<D>::walk_down(std::span<walker> all) const {
     node* root = at<node>(root_);
     const u64 root_version = stable(root);
     for (walker& w : all) {
         w.n = root;
         w.version = root_version;
     }
+    unsigned height = 0;
     for (bool more = !is_leaf(root_version); more;) {
+        if (++height == max_height) broken(root_, "a layer is too tall");
         for (walker& w : all) {
             if (w.n == nullptr || is_leaf(w.version)) continue;
             auto* in = static_cast<interior*>(w.n);
@@ -30,7 +32,7 @@ inline void masstree<D>::walk_down(std::span<walker> all) const noexcept {
                 w.n = nullptr;
                 continue;
             }
-            w.child = at<node>(child);
+            w.child = followed(child);
             interior::prefetch(w.child);
         }
         more = false;

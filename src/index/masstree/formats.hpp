@@ -4,11 +4,24 @@
 #include "alloc/geometry.hpp"
 #include "checkpoint/checkpoint_area.hpp"
 #include "epoch/epoch_area.hpp"
+#include "recovery/upgrade.hpp"
 
 namespace hf {
 
 /// Of nodes and records (node.hpp, record.hpp), and of a root that leads to them.
-inline constexpr layout::room_format masstree_format{"masstree", 1};
+///  1  records have no checksum
+///  2  they have one. A root of format 1 in a region that was upgraded leads to records of both
+///     kinds.
+inline constexpr layout::room_format masstree_format{"masstree", 2};
+
+/// A root of a format that this program reads.
+[[nodiscard]] constexpr bool reads_root_format(u64 format) noexcept {
+    return format == 1 || format == masstree_format.version;
+}
+
+/// A record without a checksum is one whose checksum is 0: nothing changes but what may follow.
+inline const upgrade_step masstree_upgrades[] = {
+    {masstree_format.name, 1, 2, [](region&) { return result<void>{}; }}};
 
 /// What a region of the map's has, a store's records included: each program that reads one may find
 /// the other's.

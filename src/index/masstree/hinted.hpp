@@ -31,11 +31,12 @@ inline auto masstree<D>::reach_hinted(operation& op, const key_cursor& key, u64&
     version = stable(n);
     if (is_deleted(version) || !is_leaf(version)) return nullptr;
     adapter_.arrive(op, *n);
-    slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
-    return slot < 0 ? nullptr : n;
+    const u64 order = load(n->order);
+    slot = find_slot(*n, perm(order), key.slice(), key.length_class());
+    return slot >= 0 && is_order(*n, order) ? n : nullptr;
 }
 
-/// The key's value word, if a hint leads to it; 0: it is to be looked for from the root.
+/// The key's value word, without its seal, if a hint leads to it; 0: it is to be looked for from the root.
 template <any_discipline D>
 inline u64 masstree<D>::find_hinted(operation& op, const key_cursor& key) const {
     u64 v = 0;
@@ -45,7 +46,7 @@ inline u64 masstree<D>::find_hinted(operation& op, const key_cursor& key) const 
     const u64 value = load(n->values[static_cast<unsigned>(slot)]);
     if (n->version.changed(v)) return 0;
     adapter_.observed(op, *n);
-    return value;
+    return opened(*n, value);
 }
 
 /// The leaf that has the key, locked and recovered, and the key's slot, if a hint leads there.
@@ -55,14 +56,14 @@ inline auto masstree<D>::lock_hinted(operation& op, const key_cursor& key, int& 
     leaf* n = hinted_leaf(key.slice());
     if (n == nullptr) return nullptr;
     const bool taken_over = n->version.lock(generation_);
+    held mine(*n);
     const u64 v = n->version.load();
-    if (!is_deleted(v) && is_leaf(v)) {
-        arrive_locked(op, *n, taken_over);
-        slot = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
-        if (slot >= 0) return n;
-    }
-    n->version.unlock();
-    return nullptr;
+    if (is_deleted(v) || !is_leaf(v)) return nullptr;
+    arrive_locked(op, *n, taken_over);
+    slot = find_slot(*n, order_of(*n), key.slice(), key.length_class());
+    if (slot < 0) return nullptr;
+    mine.let_go();
+    return n;
 }
 
 /// The entry was found in n, whose count had been taken before that was certain (H4).

@@ -11,7 +11,7 @@ void inspection::refuse(error why) {
 
 inspection inspection::open(const std::filesystem::path& path, const root_name& tree) {
     inspection made;
-    auto seen = checkpointed_region::look_at(path, masstree_rooms);
+    auto seen = checkpointed_region::look_at(path, masstree_rooms, masstree_upgrades);
     if (!seen) {
         made.refuse(std::move(seen.error()));
         return made;
@@ -69,22 +69,24 @@ void inspection::find_root(const root_name& tree) {
         return;
     }
     const region::root& root = **found;
-    if (root.type != tree.type || root.format != masstree_format.version) {
+    if (root.type != tree.type || !reads_root_format(root.format)) {
         refuse({errc::incompatible, "open the map", file().path().string(),
                 "its root is of another type", "open it with the program that created it"});
         return;
     }
     root_ = root.value.load(std::memory_order_acquire);
     root_at_ = file().offset_of(&root.value);
+    root_format_ = root.format;
 }
 
 audit_report inspection::audit(const audit_progress& progress) const {
     audit_report report;
     if (!fresh_) {
-        report =
-            file().kind() == discipline::incll
-                ? hf::audit<incll_discipline>(file(), checkpoint(), root_, root_at_, progress)
-                : hf::audit<logged_discipline>(file(), checkpoint(), root_, root_at_, progress);
+        report = file().kind() == discipline::incll
+                     ? hf::audit<incll_discipline>(file(), checkpoint(), root_, root_at_, progress,
+                                                   root_format_)
+                     : hf::audit<logged_discipline>(file(), checkpoint(), root_, root_at_, progress,
+                                                    root_format_);
     }
     if (!file().damage().empty()) report.add(0, file().damage());
     return report;

@@ -52,6 +52,7 @@ class inspection {
     bool fresh_ = false;
     u64 root_ = 0;
     u64 root_at_ = 0;
+    u32 root_format_ = 0;
 };
 
 }  // namespace hf

@@ -17,6 +17,9 @@
 namespace hf::masstree_detail {
 
 inline constexpr unsigned slice_size = 8;
+/// No key of the map's is longer (max_key_size).
+inline constexpr std::size_t most_key_bytes = 4096;
+
 /// Length class of a key that goes on behind its slice: in a record's tail, or in the next layer.
 inline constexpr unsigned longer = 9;
 

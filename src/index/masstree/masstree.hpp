@@ -37,12 +37,15 @@
 #pragma once
 
 #include "base/check.hpp"
+#include "base/damage.hpp"
 #include "checkpoint/heap/heap.hpp"
 #include "discipline/discipline.hpp"
 #include "index/masstree/adapter.hpp"
+#include "index/masstree/formats.hpp"
 #include "index/masstree/key.hpp"
 #include "index/masstree/leaf_hints.hpp"
 #include "index/masstree/node.hpp"
+#include "index/masstree/patience.hpp"
 #include "index/masstree/record.hpp"
 #include "region/region.hpp"
 
@@ -85,10 +88,12 @@ class masstree {
     /// has no root, and may be formatted again.
     [[nodiscard]] static result<void> found(region& r, u64 place, std::string_view name, u64 type);
 
-    /// The tree whose root is at `root`; `generation` as of this opening of the region.
-    masstree(memory& blocks, u64 root, u64 generation) noexcept
+    /// The tree whose root is at `root`; `generation` as of this opening of the region, `format` as
+    /// its root says.
+    masstree(memory& blocks, u64 root, u64 generation,
+             u32 format = masstree_format.version) noexcept
         : heap_(blocks),
-          adapter_(blocks),
+          adapter_(blocks, format >= masstree_format.version),
           base_(blocks.base()),
           root_(root),
           generation_(masstree_detail::version_word::generation_bits(generation)) {}
@@ -134,13 +139,37 @@ class masstree {
     [[nodiscard]] record* record_at(u64 offset) const noexcept {
         return object_at<record>(base_, offset);
     }
+    /// The record that a leaf names: all of it lies inside of the region, whatever it is. Throws
+    /// damage.
+    [[nodiscard]] record& sized_record(u64 offset) const {
+        const u64 end = heap_.end();
+        if (offset < layout::page_size || offset + sizeof(record) > end ||
+            offset + record_at(offset)->payload() > end) [[unlikely]] {
+            broken(offset, "a record lies outside of the region");
+        }
+        return *record_at(offset);
+    }
+    /// Throws damage unless `value`, which was read from a record with this head, is what was
+    /// written under the key.
+    void check_value(std::string_view key, masstree_detail::record_word head,
+                     std::string_view value, u64 offset) const {
+        const u32 sum = head.checksum();
+        if (sum == masstree_detail::record_word::checksum_of(key, value, offset)) [[likely]] {
+            return;
+        }
+        if (sum == 0 && may_lack_checksums()) return;
+        broken(offset, "a record's checksum is not that of its key and value");
+    }
+    /// Whether the tree is of format 1, whose records had none, and whose leaves no seals.
+    [[nodiscard]] bool may_lack_checksums() const noexcept { return !adapter_.is_sealed(); }
 
     struct outcome {
         bool existed = false;
         bool changed = false;
     };
     /// Read-modify-write: decide(const record* old or nullptr) -> decision, under the lock of the
-    /// key's leaf. On error nothing has changed and the decision's record is still the caller's.
+    /// key's leaf. `old` is sound. On error, or when something is thrown, nothing has changed and the
+    /// decision's record is still the caller's. Throws damage.
     template <class F>
     [[nodiscard]] result<outcome> update(operation& op, std::string_view key, F&& decide);
 
@@ -186,6 +215,11 @@ class masstree {
     };
 
     // --- small things ---
+    /// Of a leaf that is sound; without the seal.
+    [[nodiscard]] static entry entry_at(const leaf& n, u64 lengths, unsigned slot) noexcept {
+        return {load(n.keys[slot]), masstree_detail::length_class(lengths, slot),
+                masstree_detail::value_word::plain(load(n.values[slot]))};
+    }
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
         return object_at<T>(base_, offset);
@@ -200,6 +234,70 @@ class masstree {
     }
 
     struct split_plan;
+
+    // --- damage: what is followed is looked at first ---
+    [[noreturn, gnu::cold, gnu::noinline]] static void broken(u64 offset, const char* why) {
+        throw damage(offset, why);
+    }
+    /// The node that another names: it lies inside of the region, whatever it is. Throws damage.
+    template <class T = node>
+    [[nodiscard]] T* followed(u64 offset) const {
+        if constexpr (memory::is_in_region) {
+            constexpr u64 least = layout::page_size;
+            const u64 room = heap_.end() - least - masstree_detail::node_payload;
+            if (offset - least > room || offset % line_size != block_header_size) [[unlikely]] {
+                broken(offset, "a node lies outside of the region, or between two places");
+            }
+        }
+        return at<T>(offset);
+    }
+    /// Whether `order`, which was read from n, is what was written there.
+    [[nodiscard]] bool is_order(const leaf& n, u64 order) const noexcept {
+        return n.is_order(order) || !adapter_.is_sealed();
+    }
+    void check_order(const leaf& n, u64 order) const {
+        if (!is_order(n, order)) [[unlikely]] {
+            broken(offset_of(&n.order), "a leaf's permutation contradicts its seal");
+        }
+    }
+    /// The value word without its seal, which it must have.
+    [[nodiscard]] u64 opened(const leaf& n, u64 value) const {
+        if (!n.is_value(value) && adapter_.is_sealed()) [[unlikely]] {
+            broken(offset_of(&n), "a value of a leaf contradicts its seal");
+        }
+        return masstree_detail::value_word::plain(value);
+    }
+    /// The permutation of a leaf that is locked.
+    [[nodiscard]] perm order_of(const leaf& n) const {
+        const u64 order = load(n.order);
+        check_order(n, order);
+        return perm(order);
+    }
+    /// The same, of one from which slots come and go.
+    [[nodiscard]] perm whole_order_of(const leaf& n) const {
+        const perm p = order_of(n);
+        if (!p.is_valid()) [[unlikely]] {
+            broken(offset_of(&n.order), "a leaf's permutation is none");
+        }
+        return p;
+    }
+    void check_before_split(const leaf& n) const;
+
+    /// Gives a locked node back when damage, or the caller's own exception, is thrown.
+    class held {
+       public:
+        explicit held(leaf& n) noexcept : n_(&n) {}
+        held(const held&) = delete;
+        held& operator=(const held&) = delete;
+        ~held() {
+            if (n_ != nullptr) n_->version.unlock();
+        }
+        void let_go() noexcept { n_ = nullptr; }
+        void unlock() noexcept { std::exchange(n_, nullptr)->version.unlock(); }
+
+       private:
+        leaf* n_;
+    };
 
     /// M5, for assertions.
     [[nodiscard]] bool may_change(operation& op, const node& n) const noexcept {
@@ -224,12 +322,12 @@ class masstree {
     }
 
     // --- find.hpp: ways down ---
-    [[nodiscard]] leaf* reach_leaf(node* root, u64 slice, u64& version,
-                                   descent* path) const noexcept;
+    [[nodiscard]] leaf* reach_leaf(node* root, u64 slice, u64& version, descent* path) const;
     [[nodiscard]] std::optional<u64> find_in_leaf(operation& op, leaf* n, u64 version,
                                                   const key_cursor& key);
     [[nodiscard]] u64 find_from(operation& op, key_cursor key, u64 value);
-    [[nodiscard]] bool follow_right(leaf*& n, u64& version, u64 slice) const noexcept;
+    [[nodiscard]] node* below(u64 offset, key_cursor& key) const;
+    [[nodiscard]] bool follow_right(leaf*& n, u64& version, u64 slice) const;
     void arrive_locked(operation& op, leaf& n, bool taken_over) const {
         if (taken_over) [[unlikely]] {
             adapter_.arrive_taken_over(op, n);
@@ -253,22 +351,12 @@ class masstree {
         node* child = nullptr;     ///< of n, not validated
         std::optional<u64> value;  ///< word, as find_in_leaf() says
     };
-    void walk_down(std::span<walker> all) const noexcept;
+    void walk_down(std::span<walker> all) const;
 
     // --- update.hpp: changes inside of a leaf ---
-    /// decide(old); an exception of the caller's must not leave the leaf locked.
-    template <class F>
-    [[nodiscard]] static decision ask(F& decide, const record* old, leaf& n) {
-        try {
-            return decide(old);
-        } catch (...) {
-            n.version.unlock();
-            throw;
-        }
-    }
     [[nodiscard]] result<void> insert(operation& op, leaf& n, node* root, descent& path,
                                       const entry& e);
-    [[nodiscard]] result<void> make_layer(operation& op, leaf& n, unsigned slot, const record& old,
+    [[nodiscard]] result<void> make_layer(operation& op, leaf& n, unsigned slot, u64 old_value,
                                           key_cursor key, u64 fresh);
     static void init_leaf(leaf& n, u64 generation, u64 low_key) noexcept;
     [[nodiscard]] result<leaf*> new_leaf(operation& op, u64 low_key);
@@ -318,12 +406,14 @@ class masstree {
         u64 next = 0;
         u64 low_key = 0;
     };
+    [[nodiscard]] node* layer_below(const entry& e, std::size_t prefix) const;
     [[nodiscard]] bool take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const;
 
     memory& heap_;
     [[no_unique_address]] adapter adapter_;
     std::byte* base_;
     u64 root_;
+    mutable std::atomic<bool> damage_is_known_{false};  ///< patience.hpp
     u64 generation_;
     std::unique_ptr<masstree_detail::leaf_hints> hints_;  ///< nullptr: none are kept
     const region* hinted_file_ = nullptr;                 ///< as it grows, so do they

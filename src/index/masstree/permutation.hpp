@@ -3,6 +3,8 @@
 //
 //   | slot at rank 14 | ... | slot at rank 1 | slot at rank 0 | count |      4 bits each
 //
+// With less than 15 slots the uppermost bits are left alone: a leaf's seal (checkpoint/seal.hpp).
+//
 // One 8-byte word, so an insert or a removal becomes visible, and reaches the medium, in one store.
 // Ranks from `count` on list the free slots.
 #pragma once
@@ -17,7 +19,7 @@ class permutation {
 
    public:
     constexpr permutation() noexcept = default;
-    constexpr explicit permutation(u64 word) noexcept : word_(word) {}
+    constexpr explicit permutation(u64 word) noexcept : word_(word & bits) {}
 
     /// No slot used; rank r names slot r.
     [[nodiscard]] static constexpr permutation empty() noexcept { return sorted(0); }
@@ -65,6 +67,8 @@ class permutation {
     }
 
    private:
+    static constexpr u64 bits = Width == 15 ? ~u64{0} : (u64{16} << (4 * Width)) - 1;
+
     /// Takes the entry at rank `from` out and puts it at rank `to`.
     [[nodiscard]] constexpr permutation moved(unsigned from, unsigned to,
                                               unsigned count) const noexcept {

@@ -1,6 +1,6 @@
 // record.hpp: a value, with the part of its key that layer 0 does not hold.
 //
-//   block header 16 | value size 4 | tail size 2 | 0 2 | value | tail
+//   block header 16 | word 8 | value | tail
 //
 // The tail is the key from its ninth byte on (nothing for keys up to eight bytes). It belongs to
 // the record and not to the leaf, and counts from the key's start and not from the layer's: so an
@@ -8,10 +8,16 @@
 // when a new layer takes it over. Records never change once they are published; a new value is a
 // new record.
 //
-// A leaf's value word: | 0 16 | offset of the record or of a layer's root, 44 bits | kind 4 |
+// The word: | checksum 16 | checksum 4 | tail size 12 | checksum 5 | value size 27 |. The checksum
+// is over the whole key, the value, and the record's place: so it tells, too, when a record is found
+// under a key that is not its own, or where another was. 25 bits let one of 33 million damaged
+// records pass. 0 is never one: a record of a root of format 1 may have none (formats.hpp).
+//
+// A leaf's value word: | seal 16 | offset of the record or of a layer's root, 44 bits | kind 4 |
 #pragma once
 
 #include "base/bits.hpp"
+#include "base/checksum.hpp"
 #include "index/masstree/key.hpp"
 
 #include <algorithm>
@@ -20,28 +26,73 @@
 
 namespace hf::masstree_detail {
 
+/// A record's first eight bytes.
+class record_word {
+   public:
+    record_word() = default;
+    explicit constexpr record_word(u64 word) noexcept : word_(word) {}
+    constexpr record_word(u64 value_size, u64 tail_size, u32 checksum) noexcept
+        : word_((value_size & value_mask) | (tail_size & tail_mask) << tail_shift |
+                (checksum & low_mask) << low_shift | u64{checksum >> low_bits} << high_shift) {}
+
+    [[nodiscard]] constexpr u64 word() const noexcept { return word_; }
+    [[nodiscard]] constexpr u64 value_size() const noexcept { return word_ & value_mask; }
+    [[nodiscard]] constexpr u64 tail_size() const noexcept {
+        return word_ >> tail_shift & tail_mask;
+    }
+    [[nodiscard]] constexpr u32 checksum() const noexcept {
+        return static_cast<u32>((word_ >> low_shift & low_mask) | word_ >> high_shift << low_bits);
+    }
+
+    /// Of so many bits, and never 0.
+    [[nodiscard]] static u32 checksum_of(std::string_view key, std::string_view value,
+                                         u64 offset) noexcept {
+        const u64 h = checksum64_of_two(key, value, offset);
+        const u32 folded = static_cast<u32>(h ^ h >> 32) >> (32 - checksum_bits);
+        return folded != 0 ? folded : 1;
+    }
+
+   private:
+    static constexpr unsigned low_shift = 27;
+    static constexpr unsigned low_bits = 5;
+    static constexpr unsigned tail_shift = 32;
+    static constexpr unsigned high_shift = 44;
+    static constexpr unsigned checksum_bits = 64 - high_shift + low_bits;
+    static constexpr u64 value_mask = (u64{1} << low_shift) - 1;
+    static constexpr u64 low_mask = (u64{1} << low_bits) - 1;
+    static constexpr u64 tail_mask = (u64{1} << (high_shift - tail_shift)) - 1;
+
+    u64 word_ = 0;
+};
+static_assert(sizeof(record_word) == 8);
+
 struct record {
-    u32 value_size;
-    u16 tail_size;
-    u16 zero;
+    record_word head;
 
     [[nodiscard]] const char* bytes() const noexcept {
         return reinterpret_cast<const char*>(this + 1);
     }
     [[nodiscard]] char* bytes() noexcept { return reinterpret_cast<char*>(this + 1); }
-    [[nodiscard]] std::string_view value() const noexcept { return {bytes(), value_size}; }
+    [[nodiscard]] std::string_view value() const noexcept { return {bytes(), head.value_size()}; }
     [[nodiscard]] std::string_view tail() const noexcept {
-        return {bytes() + value_size, tail_size};
+        return {bytes() + head.value_size(), head.tail_size()};
     }
     /// Bytes in all, without the block header.
     [[nodiscard]] u64 payload() const noexcept {
-        return sizeof(*this) + u64{value_size} + tail_size;
+        return sizeof(*this) + head.value_size() + head.tail_size();
     }
-
-    /// Whether a key with equal slices up to `depth` is this record's.
+    /// Whether the record, which lies at `offset`, has what was written there under this key.
+    [[nodiscard]] bool is_sound(std::string_view key, u64 offset) const noexcept {
+        return head.checksum() == record_word::checksum_of(key, value(), offset);
+    }
+    /// The key behind its slices down to this layer; nothing where the tail is too short.
+    [[nodiscard]] std::string_view rest(std::size_t layer) const noexcept {
+        const std::string_view all = tail();
+        return all.substr(std::min(all.size(), layer * slice_size));
+    }
+    /// Whether a key with equal slices up to its depth is this record's.
     [[nodiscard]] bool rest_equals(const key_cursor& key) const noexcept {
-        const std::string_view mine = tail().substr(key.depth() * slice_size);
-        return mine == key.rest();
+        return rest(key.depth()) == key.rest();
     }
 };
 static_assert(sizeof(record) == 8);
@@ -55,13 +106,13 @@ static_assert(sizeof(record) == 8);
     return sizeof(record) + value_size + tail_of(key).size();
 }
 
-/// Fills everything but the value's bytes.
-inline void init_record(record* r, std::string_view key, u64 value_size) noexcept {
+/// Fills all of it; there is room for record_payload() at `offset`.
+inline void fill_record(record* r, std::string_view key, std::string_view value,
+                        u64 offset) noexcept {
     const std::string_view tail = tail_of(key);
-    r->value_size = static_cast<u32>(value_size);
-    r->tail_size = static_cast<u16>(tail.size());
-    r->zero = 0;
-    if (!tail.empty()) std::memcpy(r->bytes() + value_size, tail.data(), tail.size());
+    r->head = record_word(value.size(), tail.size(), record_word::checksum_of(key, value, offset));
+    if (!value.empty()) std::memcpy(r->bytes(), value.data(), value.size());
+    if (!tail.empty()) std::memcpy(r->bytes() + value.size(), tail.data(), tail.size());
 }
 
 /// A leaf's value word, or, in the same place, an in-cache-line log word (leaf_log.hpp).
@@ -77,6 +128,8 @@ inline constexpr u64 layer_kind = 0xf;
     return (word & kind_field) == layer_kind;
 }
 [[nodiscard]] constexpr u64 offset(u64 word) noexcept { return word & offset_field; }
+/// Without the seal.
+[[nodiscard]] constexpr u64 plain(u64 word) noexcept { return word & (offset_field | kind_field); }
 }  // namespace value_word
 
 }  // namespace hf::masstree_detail

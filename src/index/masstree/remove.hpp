@@ -37,10 +37,19 @@ struct masstree<D>::removal {
         }
         return n;
     }
-    void unlock_all_but_empty() const noexcept {
+    /// Before that everything is given back when it goes out of scope.
+    void unlock_all_but_empty() noexcept {
         std::array<node*, max_height + 4> nodes;
         for (unsigned n = all(nodes); n > 1; --n) nodes[n - 1]->version.unlock();
+        between_count = 0;
+        fork = nullptr;
+        left = right = nullptr;
     }
+
+    removal() = default;
+    removal(const removal&) = delete;
+    removal& operator=(const removal&) = delete;
+    ~removal() { unlock_all_but_empty(); }
 };
 
 /// n, locked, has just become empty. Unlocks it.
@@ -56,18 +65,22 @@ void masstree<D>::remove_in_place(operation& op, key_cursor key, leaf* n, node* 
         }
         if (!layer_is_empty || key.depth() == 0) return;
         key.rewind(key.depth() - 1);
-        n = drop_layer(op, key, root, path);
+        try {
+            n = drop_layer(op, key, root, path);
+        } catch (const damage&) {  // the key is gone, and the layer may stay, empty
+            return;
+        }
         if (n == nullptr) return;
     }
 }
 
-/// Locks what the removal of r.empty changes. False: someone else is at work there; what was locked
-/// is unlocked.
+/// Locks what the removal of r.empty changes. False: someone else is at work there. Throws damage.
 template <any_discipline D>
 bool masstree<D>::gather_removal(operation& op, removal& r, node* root, descent& path) const {
     leaf& n = *r.empty;
     const u64 low = load(n.low_key);
     for (node* child = &n; child != root;) {
+        if (r.between_count == max_height) broken(offset_of(child), "a layer is too tall");
         interior* p = lock_parent(root, child, low, path);
         if (p->key_count() > 0) {
             r.fork = p;
@@ -84,31 +97,26 @@ bool masstree<D>::gather_removal(operation& op, removal& r, node* root, descent&
             other->version.unlock();
             return false;
         }
+        held mine(*other);
+        if (!is_leaf(other->version.load())) broken(offset_of(other), "a leaf is none");
         adapter_.arrive(op, *other);
+        mine.let_go();
         return true;
     };
     if (low > 0) {
         u64 v = 0;
-        // Not nullptr, and another leaf than the root: n keeps the layer.
+        // Another leaf than the root: n keeps the layer.
         leaf* left = reach_leaf(root, low - 1, v, nullptr);
-        if (!lock_neighbour(left)) {
-            r.unlock_all_but_empty();
-            return false;
-        }
+        if (left == nullptr || !lock_neighbour(left)) return false;
         r.left = left;
-        if (load(left->next) != offset_of(&n)) {
-            r.unlock_all_but_empty();
-            return false;
-        }
+        if (load(left->next) != offset_of(&n)) return false;
     }
     if (r.branch == 0) {
         const u64 next = load(n.next);
-        HF_CHECK(next != 0, "the last leaf is the first child of a fork");
-        if (!lock_neighbour(at<leaf>(next))) {
-            r.unlock_all_but_empty();
-            return false;
-        }
-        r.right = at<leaf>(next);
+        if (next == 0) broken(offset_of(&n), "a leaf lacks a right neighbour");
+        leaf* right = followed<leaf>(next);
+        if (!lock_neighbour(right)) return false;
+        r.right = right;
     }
     return true;
 }
@@ -151,40 +159,44 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
         node* root = r.between[r.between_count - 1];
         root->version.mark_splitting_to_leaf();
         auto& l = *static_cast<leaf*>(root);
-        store(l.order, perm::empty().word());
+        store(l.order, l.sealed_order(perm::empty().word()));
         store(l.next, 0);
         store(l.low_key, 0);
         adapter_.turned_leaf(op, l);
     }
+    const auto between = r.between;
     r.unlock_all_but_empty();
     n.version.unlock();
     retire(n);
-    for (unsigned i = 0; i < gone; ++i) drop_node(op, r.between[i]);
+    for (unsigned i = 0; i < gone; ++i) drop_node(op, between[i]);
     drop_node(op, &n);
 }
 
-/// Takes n out of its layer and unlocks it. True: the layer is now empty.
+/// Takes n out of its layer and unlocks it. True: the layer is now empty. Where there is no room for
+/// the log, others are at work, or what is around n is damaged, n stays, empty.
 template <any_discipline D>
 bool masstree<D>::unlink_leaf(operation& op, leaf& n, node* root, descent& path) {
     constexpr unsigned most_tries = 8;
-    for (unsigned tries = 0; tries < most_tries; ++tries) {
-        removal r;
-        r.empty = &n;
-        if (!gather_removal(op, r, root, path)) {
-            cpu_relax();
-            path.depth = 0;
-            continue;
+    held mine(n);
+    try {
+        for (unsigned tries = 0; tries < most_tries; ++tries) {
+            removal r;
+            r.empty = &n;
+            if (!gather_removal(op, r, root, path)) {
+                cpu_relax();
+                path.depth = 0;
+                continue;
+            }
+            std::array<node*, max_height + 4> nodes;
+            const unsigned count = r.all(nodes);
+            if (!adapter_.log_nodes(op, {nodes.data(), count})) break;
+            const bool was_last = r.fork == nullptr;
+            mine.let_go();
+            apply_removal(op, r);
+            return was_last;
         }
-        std::array<node*, max_height + 4> nodes;
-        const unsigned count = r.all(nodes);
-        if (!adapter_.log_nodes(op, {nodes.data(), count})) {
-            r.unlock_all_but_empty();  // no room for the log: the leaf stays, empty
-            break;
-        }
-        apply_removal(op, r);
-        return r.fork == nullptr;
+    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the key is gone, and n is harmless
     }
-    n.version.unlock();
     return false;
 }
 
@@ -201,50 +213,42 @@ auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent
     for (;;) {
         leaf* u = lock_leaf(op, above, key.slice(), path);
         if (u == nullptr) return nullptr;
-        const perm p(load(u->order));
+        held mine(*u);
+        const perm p = whole_order_of(*u);
         const int slot = find_slot(*u, p, key.slice(), longer);
-        const u64 value = slot < 0 ? 0 : load(u->values[static_cast<unsigned>(slot)]);
-        if (!value_word::is_layer(value)) {
-            u->version.unlock();
-            return nullptr;
-        }
-        auto* below = at<leaf>(value_word::offset(value));
+        if (slot < 0) return nullptr;
+        const u64 value = opened(*u, load(u->values[static_cast<unsigned>(slot)]));
+        if (!value_word::is_layer(value)) return nullptr;
+        auto* below = followed<leaf>(value_word::offset(value));
         if (key.depth() < depth) {
-            u->version.unlock();
             above = below;
             key.descend();
             continue;
         }
-        if (!below->version.try_lock(generation_)) {
-            u->version.unlock();
-            return nullptr;
-        }
+        if (!below->version.try_lock(generation_)) return nullptr;
+        held lower(*below);
         bool drop = is_leaf(below->version.load());  // not deleted: u, which names it, is locked
         if (drop) {
             adapter_.arrive(op, *below);
-            drop = perm(load(below->order)).size() == 0;
+            drop = order_of(*below).size() == 0;
         }
         node* const dropped = below;
         drop = drop && adapter_.log_nodes(op, {&dropped, 1}).has_value() &&
                adapter_.before_removal(op, *u).has_value();
-        if (!drop) {
-            below->version.unlock();
-            u->version.unlock();
-            return nullptr;
-        }
+        if (!drop) return nullptr;
         unsigned rank = 0;
         while (p.slot(rank) != static_cast<unsigned>(slot)) ++rank;
         const perm left = p.removed(rank);
         HF_ASSERT(left.is_valid(), "a permutation is one");
         HF_ASSERT(u->version.is_held(generation_), "a leaf that changes is locked");
         below->version.mark_deleted();
-        adapter_.publish(op, u->order, left.word());
-        below->version.unlock();
+        adapter_.publish(op, u->order, u->sealed_order(left.word()));
+        lower.unlock();
         drop_node(op, below);
         root = above;
-        if (left.size() == 0) return u;
-        u->version.unlock();
-        return nullptr;
+        if (left.size() != 0) return nullptr;
+        mine.let_go();
+        return u;
     }
 }
 

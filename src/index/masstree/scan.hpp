@@ -5,6 +5,9 @@
 // the last visited slice; a leaf contributes only entries beyond it, so a change of the leaves'
 // borders under the scan neither repeats nor reorders anything. If a node is gone, the layer, or
 // the whole scan, goes on from the last visited key.
+//
+// On a damaged region scans end, too: a step to the right that leads no further is taken again from
+// the root, as often as patience.hpp allows, and keys have a longest length.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
@@ -13,11 +16,12 @@ namespace hf {
 
 template <any_discipline D>
 struct masstree<D>::scan_state {
-    std::string key;         ///< prefix of the layer at work; whole key during most visits
-    std::string last;        ///< last visited key, as remember() found it
-    bool visited = false;    ///< whether there is one
-    bool exclusive = false;  ///< whether the start itself is left out
-    u64 bytes = 0;           ///< of a short key, during its visit
+    std::string key;           ///< prefix of the layer at work; whole key during most visits
+    std::string last;          ///< last visited key, as remember() found it
+    bool visited = false;      ///< whether there is one
+    bool got_further = false;  ///< since the scan began anew
+    bool exclusive = false;    ///< whether the start itself is left out
+    u64 bytes = 0;             ///< of a short key, during its visit
 
     /// The key of an entry in a layer with so long a prefix; valid until the next call.
     [[nodiscard]] std::string_view key_of(std::size_t prefix, const entry& e, const record& r) {
@@ -27,7 +31,9 @@ struct masstree<D>::scan_state {
         }
         key.resize(prefix);
         masstree_detail::append_slice(key, e.slice, e.length_class);
-        if (e.length_class == masstree_detail::longer) key.append(r.tail().substr(prefix));
+        if (e.length_class == masstree_detail::longer) {
+            key.append(r.rest(prefix / masstree_detail::slice_size));
+        }
         return key;
     }
 };
@@ -43,15 +49,28 @@ struct masstree<D>::last_visit {
         if (found == nullptr) return;
         s.last = s.key_of(prefix, e, *found);
         s.visited = true;
+        s.got_further = true;
         found = nullptr;
     }
 };
+
+/// What lies below a slot whose key goes on, in a layer with so long a prefix.
+template <any_discipline D>
+inline auto masstree<D>::layer_below(const entry& e, std::size_t prefix) const -> node* {
+    const u64 offset = masstree_detail::value_word::offset(e.value);
+    if (e.length_class != masstree_detail::longer || prefix >= masstree_detail::most_key_bytes)
+        [[unlikely]] {
+        broken(offset, "a layer lies below a key that ends above it");
+    }
+    return followed(offset);
+}
 
 /// False: the leaf has changed since `version`.
 template <any_discipline D>
 inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const {
     adapter_.arrive(op, *n);
-    const perm p(load(n->order));
+    const u64 order = load(n->order);
+    const perm p(order);
     const u64 lengths = load(n->lengths);
     s.count = std::min(p.size(), leaf::width);
     for (unsigned r = 0; r < s.count; ++r) {
@@ -62,6 +81,8 @@ inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snap
     s.next = load(n->next);
     s.low_key = load(n->low_key);
     if (n->version.changed(version)) return false;
+    check_order(*n, order);
+    for (unsigned r = 0; r < s.count; ++r) s.entries[r].value = opened(*n, s.entries[r].value);
     adapter_.observed(op, *n);
     return true;
 }
@@ -80,12 +101,13 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
     bool at_bound = bound.has_value();  // nothing of this layer has been passed yet
     u64 position = bound_slice;         // at_bound: entries from here on; else: entries beyond
     bool any_passed = false;
+    masstree_detail::patience doubts(damage_is_known_);  // since the scan has got further
+    std::optional<u64> left;           // low key of the leaf from which a link led to n
     u64 v = 0;
     last_visit last;
     leaf* n = nullptr;
     if (hints_ != nullptr && prefix == 0 && bound) {
-        int slot =
-            0;  // a leaf that has the key has it in its range, if the version below is still v
+        int slot = 0;  // a leaf that has the key has it in its range, if its version is still v
         n = reach_hinted(op, key_cursor(*bound), v, slot);
     }
     if (n == nullptr) n = reach_leaf(root, position, v, nullptr);
@@ -95,7 +117,10 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
             return walk::restart;
         }
         snapshot snap;
-        if (is_deleted(v) || !take_snapshot(op, n, v, snap)) {
+        if (is_deleted(v) || !is_leaf(v) || !take_snapshot(op, n, v, snap) ||
+            (left && snap.low_key <= *left)) {
+            doubts.again(offset_of(n));
+            left.reset();
             n = reach_leaf(root, position, v, nullptr);
             continue;
         }
@@ -124,13 +149,14 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
                 masstree_detail::append_slice(s.key, e.slice, e.length_class);
                 std::optional<std::string_view> below;
                 if (on_bound) below = bound->substr(8);
-                const walk w = scan_layer(op, at<node>(target), s, below, visit);
+                const walk w = scan_layer(op, layer_below(e, prefix), s, below, visit);
                 if (w != walk::done) return w;
                 continue;
             }
-            const record* found = record_at(target);
+            const record* found = &sized_record(target);
             if (on_bound && e.length_class == longer) {
-                const int order = found->tail().substr(prefix).compare(bound->substr(8));
+                const auto rest = found->rest(prefix / masstree_detail::slice_size);
+                const int order = rest.compare(bound->substr(8));
                 if (order < 0 || (order == 0 && s.exclusive)) continue;
             } else if (on_bound && s.exclusive) {
                 continue;
@@ -142,6 +168,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         // the leaf may have been read again, and have lost what was visited: there is no way back.
         const u64 greatest = snap.count > 0 ? snap.entries[snap.count - 1].slice : 0;
         if (snap.count > 0 && greatest >= position) {
+            if (!any_passed || greatest > position) doubts.reset();
             position = greatest;
             any_passed = true;
             at_bound = false;
@@ -150,7 +177,8 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
             last.remember(s, prefix);
             return walk::done;
         }
-        n = at<leaf>(snap.next);
+        left = snap.low_key;
+        n = followed<leaf>(snap.next);
         v = stable(n);
     }
 }
@@ -161,11 +189,13 @@ bool masstree<D>::scan(operation& op, std::string_view from, bool exclusive, F&&
     scan_state s;
     std::string start(from);
     s.exclusive = exclusive;
-    for (;;) {
+    for (masstree_detail::patience left(damage_is_known_);; left.again(root_)) {
         s.key.clear();
+        s.got_further = false;
         const walk w = scan_layer(op, at<node>(root_), s, std::string_view(start), visit);
         if (w == walk::done) return true;
         if (w == walk::stopped) return false;
+        if (s.got_further) left.reset();
         if (s.visited) {
             start = s.last;
             s.exclusive = true;
@@ -184,16 +214,23 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
     const unsigned bound_class = bound.size() > 8 ? longer : static_cast<unsigned>(bound.size());
     u64 position = bound_slice;
     bool passed = false;  // entries at or above `position` are done
+    masstree_detail::patience doubts(damage_is_known_);
     last_visit last;
     for (;;) {
         u64 v = 0;
-        leaf* n = reach_leaf(root, passed ? position - 1 : position, v, nullptr);
+        const u64 wanted = passed ? position - 1 : position;
+        leaf* n = reach_leaf(root, wanted, v, nullptr);
         if (n == nullptr) {
             last.remember(s, prefix);
             return walk::restart;
         }
         snapshot snap;
-        if (!take_snapshot(op, n, v, snap)) continue;
+        if (!take_snapshot(op, n, v, snap)) {
+            doubts.again(offset_of(n));
+            continue;
+        }
+        doubts.reset();
+        if (snap.low_key > wanted) broken(offset_of(n), "a leaf lies where another belongs");
         for (unsigned r = snap.count; r > 0; --r) {
             const entry& e = snap.entries[r - 1];
             if (passed && e.slice >= position) continue;
@@ -211,14 +248,15 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
                 s.key.resize(prefix);
                 masstree_detail::append_slice(s.key, e.slice, e.length_class);
                 const walk w =
-                    scan_layer_backward(op, at<node>(target), s, on_bound,
+                    scan_layer_backward(op, layer_below(e, prefix), s, on_bound,
                                         on_bound ? bound.substr(8) : std::string_view{}, visit);
                 if (w != walk::done) return w;
                 continue;
             }
-            const record* found = record_at(target);
+            const record* found = &sized_record(target);
             if (on_bound && e.length_class == longer) {
-                const int order = found->tail().substr(prefix).compare(bound.substr(8));
+                const auto rest = found->rest(prefix / masstree_detail::slice_size);
+                const int order = rest.compare(bound.substr(8));
                 if (order > 0 || (order == 0 && s.exclusive)) continue;
             } else if (on_bound && s.exclusive) {
                 continue;
@@ -243,12 +281,14 @@ bool masstree<D>::scan_backward(operation& op, std::optional<std::string_view> f
     std::string start(from.value_or(std::string_view{}));
     bool bounded = from.has_value();
     s.exclusive = exclusive;
-    for (;;) {
+    for (masstree_detail::patience left(damage_is_known_);; left.again(root_)) {
         s.key.clear();
+        s.got_further = false;
         const walk w =
             scan_layer_backward(op, at<node>(root_), s, bounded, std::string_view(start), visit);
         if (w == walk::done) return true;
         if (w == walk::stopped) return false;
+        if (s.got_further) left.reset();
         if (s.visited) {
             start = s.last;
             bounded = true;

@@ -3,7 +3,7 @@
 // Order of a split: (1) lock the leaf, then its parent, and so on up to the first interior node
 // with room, or the layer's root; (2) allocate all new nodes; (3) log all locked nodes behind one
 // fence; (4) mark, change, unlock. Steps 1 to 3 can fail, and then give everything back; step 4
-// can't.
+// can't: that the nodes are sound is looked at in step 1.
 #pragma once
 
 #include "index/masstree/asserted.hpp"
@@ -40,7 +40,7 @@ struct masstree<D>::split_plan {
 template <any_discipline D>
 auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path) const
     -> interior* {
-    for (;;) {
+    for (masstree_detail::patience left(damage_is_known_);;) {
         while (interior* p = path.pop()) {
             p->version.lock(generation_);
             const u64 v = p->version.load();
@@ -52,6 +52,7 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
         }
         // The path was stale: find the way again, down to the node above `child`.
         for (bool found = false; !found;) {
+            left.again(offset_of(child));
             path.depth = 0;
             node* n = root;
             u64 v = stable(n);
@@ -59,18 +60,30 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
                 auto* in = static_cast<interior*>(n);
                 const u64 next = load(in->children[in->child_index(slice)]);
                 if (in->version.changed(v)) break;
+                if (path.depth == max_height) broken(offset_of(in), "a layer is too tall");
                 path.push(in);
                 if (next == offset_of(child)) {
                     found = true;
                     break;
                 }
-                n = at<node>(next);
+                n = followed(next);
                 interior::prefetch(n);
                 v = stable(n);
             }
-            if (!found) cpu_relax();
         }
     }
+}
+
+/// Whether a full leaf is one whose entries can be divided. Throws damage.
+template <any_discipline D>
+void masstree<D>::check_before_split(const leaf& n) const {
+    const perm p = whole_order_of(n);
+    const u64 first = load(n.keys[p.slot(0)]);
+    const u64 last = load(n.keys[p.slot(leaf::width - 1)]);
+    if (first == last || !masstree_detail::is_in_order(n)) {
+        broken(offset_of(&n), "the keys of a leaf do not ascend");
+    }
+    for (unsigned s = 0; s < leaf::width; ++s) (void)opened(n, load(n.values[s]));
 }
 
 /// Step 1.
@@ -82,8 +95,12 @@ void masstree<D>::lock_path_up(split_plan& plan, node* root, u64 slice, descent&
             plan.top_is_root_and_full = true;
             return;
         }
+        if (plan.count == plan.locked.size()) broken(offset_of(n), "a layer is too tall");
         interior* p = lock_parent(root, n, slice, path);
         plan.locked[plan.count++] = p;
+        if (!masstree_detail::is_in_order(*p)) {
+            broken(offset_of(p), "the keys of an interior node do not ascend");
+        }
         if (p->key_count() < interior_width) return;
         n = p;
     }
@@ -127,6 +144,7 @@ result<void> masstree<D>::get_nodes(operation& op, split_plan& plan) {
 template <any_discipline D>
 result<void> masstree<D>::split_in_place(operation& op, leaf& n, node* root, descent& path,
                                          const entry& e) {
+    check_before_split(n);
     split_plan plan;
     plan.locked[plan.count++] = &n;
     lock_path_up(plan, root, e.slice, path);
@@ -213,8 +231,7 @@ void masstree<D>::divide_leaf(operation& op, split_plan& plan, leaf& n, const en
             all[i] = e;
             continue;
         }
-        const unsigned s = p.slot(r++);
-        all[i] = {load(n.keys[s]), masstree_detail::length_class(lengths, s), load(n.values[s])};
+        all[i] = entry_at(n, lengths, p.slot(r++));
     }
     const bool appending = rank == leaf::width && load(n.next) == 0;
     const unsigned cut =
@@ -240,8 +257,7 @@ void masstree<D>::divide_root_leaf(operation& op, split_plan& plan, leaf& n, con
     std::array<entry, leaf::width> old;
     const u64 lengths = load(n.lengths);
     for (unsigned r = 0; r < leaf::width; ++r) {
-        const unsigned s = p.slot(r);
-        old[r] = {load(n.keys[s]), masstree_detail::length_class(lengths, s), load(n.values[s])};
+        old[r] = entry_at(n, lengths, p.slot(r));
     }
     fill_leaf(*left, old.data(), leaf::width);
     u64 separator = 0;

@@ -40,8 +40,7 @@ inline result<u64> masstree<D>::make_record(operation& op, std::string_view key,
         return offset;
     }
     record* r = record_at(*offset);
-    masstree_detail::init_record(r, key, value.size());
-    std::memcpy(r->bytes(), value.data(), value.size());
+    masstree_detail::fill_record(r, key, value, *offset);
     adapter_.filled(op, r, payload);
     return offset;
 }
@@ -63,7 +62,7 @@ auto masstree<D>::new_leaf(operation& op, u64 low_key) -> result<leaf*> {
 template <any_discipline D>
 void masstree<D>::init_leaf(leaf& n, u64 generation, u64 low_key) noexcept {
     n.version.init(true, generation);
-    store(n.order, perm::empty().word());
+    store(n.order, n.sealed_order(perm::empty().word()));
     store(n.next, 0);
     store(n.low_key, low_key);
 }
@@ -85,11 +84,11 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
     u64 lengths = 0;
     for (unsigned s = 0; s < count; ++s) {
         store(n.keys[s], entries[s].slice);
-        store(n.values[s], entries[s].value);
+        store(n.values[s], n.sealed_value(entries[s].value));
         lengths = masstree_detail::with_length_class(lengths, s, entries[s].length_class);
     }
     store(n.lengths, lengths);
-    store(n.order, perm::sorted(count).word());
+    store(n.order, n.sealed_order(perm::sorted(count).word()));
     HF_ASSERT(masstree_detail::is_in_order(n), "M2: a leaf's entries ascend");
 }
 
@@ -99,7 +98,7 @@ template <any_discipline D>
 inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, descent& path,
                                         const entry& e) {
     HF_ASSERT(n.version.is_held(generation_), "a leaf that changes is locked");
-    const perm p(load(n.order));
+    const perm p = whole_order_of(n);
     if (p.full()) [[unlikely]] {
         return adapter::shape::split_insert(*this, op, n, root, path, e);
     }
@@ -108,23 +107,33 @@ inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, desc
         return tl::unexpected(slot.error());
     }
     HF_ASSERT((p.used() >> *slot & 1) == 0, "only a free slot is filled");
+    [[maybe_unused]] const bool in_order = masstree_detail::is_in_order(n);  // no damage has come
     n.version.mark_inserting();
     store(n.keys[*slot], e.slice);
     store(n.lengths, masstree_detail::with_length_class(load(n.lengths), *slot, e.length_class));
-    store(n.values[*slot], e.value);
+    store(n.values[*slot], n.sealed_value(e.value));
     const unsigned rank = lower_rank(n, p, e.slice, e.length_class);
-    adapter_.publish(op, n.order, p.inserted(rank, *slot).word());
-    HF_ASSERT(masstree_detail::is_in_order(n), "M2: a leaf's entries ascend");
+    adapter_.publish(op, n.order, n.sealed_order(p.inserted(rank, *slot).word()));
+    HF_ASSERT(!in_order || masstree_detail::is_in_order(n), "M2: a leaf's entries ascend");
     return {};
 }
 
 /// Two different keys share the slice of `slot` and go on: puts both into new layers below it. The
-/// slot's value word turns from a record into a layer in one store, logged like any value.
+/// slot's value word turns from a record, of `old_word`, into a layer in one store, logged like any
+/// value.
 template <any_discipline D>
-result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, const record& old,
+result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, u64 old_word,
                                      key_cursor key, u64 fresh) {
-    const u64 old_word = load(n.values[slot]);
-    std::array<leaf*, 1 + 4096 / masstree_detail::slice_size> made;
+    const u64 old_offset = masstree_detail::value_word::offset(old_word);
+    const record& old = sized_record(old_offset);
+    const std::string_view whole = key.whole();
+    std::string old_key(whole.substr(0, masstree_detail::slice_size));
+    check_value(old_key.append(old.tail()), old.head, old.value(), old_offset);
+    const std::size_t shared = (key.depth() + 1) * masstree_detail::slice_size;
+    if (old_key.size() <= shared || old_key.compare(0, shared, whole.substr(0, shared)) != 0) {
+        broken(old_offset, "a record's key is not the one under which it lies");
+    }
+    std::array<leaf*, 1 + masstree_detail::most_key_bytes / masstree_detail::slice_size> made;
     unsigned count = 0;
     const auto drop_all = [&] {
         while (count > 0) drop_node(op, made[--count]);
@@ -139,9 +148,7 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, cons
         }
         made[count++] = *layer;
         key.descend();
-        const std::string_view tail =
-            old.tail().substr((key.depth() - 1) * masstree_detail::slice_size);
-        const key_cursor theirs(tail);
+        const key_cursor theirs(old.rest(key.depth() - 1));
         of_old = {theirs.slice(), theirs.length_class(), old_word};
         of_new = {key.slice(), key.length_class(), masstree_detail::value_word::of_record(fresh)};
         if (of_old.slice != of_new.slice || of_old.length_class != of_new.length_class) break;
@@ -156,13 +163,13 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, cons
     const entry both[2] = {old_first ? of_old : of_new, old_first ? of_new : of_old};
     fill_leaf(*made[count - 1], both, 2);
     for (unsigned i = count - 1; i > 0; --i) {
-        const std::string_view tail =
-            old.tail().substr((key.depth() - (count - i) - 1) * masstree_detail::slice_size);
-        const entry link{masstree_detail::slice_of(tail), masstree_detail::longer,
+        const std::string_view rest = old.rest(key.depth() - (count - i) - 1);
+        const entry link{masstree_detail::slice_of(rest), masstree_detail::longer,
                          masstree_detail::value_word::of_layer(offset_of(made[i]))};
         fill_leaf(*made[i - 1], &link, 1);
     }
-    adapter_.publish(op, n.values[slot], masstree_detail::value_word::of_layer(offset_of(made[0])));
+    adapter_.publish(op, n.values[slot],
+                     n.sealed_value(masstree_detail::value_word::of_layer(offset_of(made[0]))));
     return {};
 }
 
@@ -177,76 +184,81 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
     descent path;
     int found = -1;
     leaf* hinted = hints_ != nullptr ? lock_hinted(op, key, found) : nullptr;
-    for (;;) {
+    for (masstree_detail::patience left(damage_is_known_);;) {
         leaf* n = std::exchange(hinted, nullptr);
-        if (n == nullptr) {
+        const bool has_slot = n != nullptr;
+        if (!has_slot) {
             n = lock_leaf(op, root, key.slice(), path);
             if (n == nullptr) {
+                left.again(offset_of(root));
                 key.rewind();
                 root = at<node>(root_);
                 continue;
             }
-            found = find_slot(*n, perm(load(n->order)), key.slice(), key.length_class());
         }
-        const perm p(load(n->order));
+        held mine(*n);
+        const perm p = order_of(*n);
+        if (!has_slot) found = find_slot(*n, p, key.slice(), key.length_class());
         if (found < 0) {
-            const decision d = ask(decide, nullptr, *n);
-            result<void> done;
-            if (d.what == decision::action::store) {
-                done = insert(op, *n, root, path,
-                              {key.slice(), key.length_class(),
-                               masstree_detail::value_word::of_record(d.record)});
-                if (done && !p.full()) leave_hint(key, *n, d.record);
+            if (load(n->low_key) > key.slice()) {
+                broken(offset_of(n), "a leaf lies where another belongs");
             }
-            // A split has unlocked n itself.
-            if (d.what != decision::action::store || !done || !p.full()) n->version.unlock();
+            const decision d = decide(static_cast<const record*>(nullptr));
+            if (d.what != decision::action::store) return outcome{false, false};
+            auto done = insert(op, *n, root, path,
+                               {key.slice(), key.length_class(),
+                                masstree_detail::value_word::of_record(d.record)});
             if (!done) return tl::unexpected(done.error());
-            return outcome{false, d.what == decision::action::store};
+            if (p.full()) {
+                mine.let_go();  // a split has unlocked n itself
+            } else {
+                leave_hint(key, *n, d.record);
+            }
+            return outcome{false, true};
         }
         const auto slot = static_cast<unsigned>(found);
-        const u64 value = load(n->values[slot]);
+        const u64 value = opened(*n, load(n->values[slot]));
         const u64 target = masstree_detail::value_word::offset(value);
         if (masstree_detail::value_word::is_layer(value)) {
+            mine.let_go();
             unlock_with_hint(key, *n, value);
-            root = at<node>(target);
-            key.descend();
+            root = below(target, key);
             continue;
         }
-        const record* old = record_at(target);
+        const record* old = &sized_record(target);
         if (key.length_class() == longer && !old->rest_equals(key)) {
-            const decision d = ask(decide, nullptr, *n);
-            result<void> done;
-            if (d.what == decision::action::store) {
-                done = make_layer(op, *n, slot, *old, key, d.record);
-            }
-            n->version.unlock();
+            const decision d = decide(static_cast<const record*>(nullptr));
+            if (d.what != decision::action::store) return outcome{false, false};
+            auto done = make_layer(op, *n, slot, value, key, d.record);
             if (!done) return tl::unexpected(done.error());
-            return outcome{false, d.what == decision::action::store};
+            return outcome{false, true};
         }
         heap_.prefetch_header(target);
-        const decision d = ask(decide, old, *n);
-        if (d.what == decision::action::keep) {
-            n->version.unlock();
-            return outcome{true, false};
-        }
+        // Its sizes, too: they say to which blocks the record's belongs when it is freed.
+        check_value(key.whole(), old->head, old->value(), target);
+        const decision d = decide(old);
+        if (d.what == decision::action::keep) return outcome{true, false};
         const bool erase = d.what == decision::action::erase;
         HF_ASSERT(n->version.is_held(generation_), "a leaf that changes is locked");
         auto ready =
             erase ? adapter_.before_removal(op, *n) : adapter_.before_value_change(op, *n, slot);
         if (!ready) [[unlikely]] {
-            n->version.unlock();
             return tl::unexpected(ready.error());
         }
         if (!erase) {
-            adapter_.publish(op, n->values[slot], masstree_detail::value_word::of_record(d.record));
+            adapter_.publish(op, n->values[slot],
+                             n->sealed_value(masstree_detail::value_word::of_record(d.record)));
+            mine.let_go();
             unlock_with_hint(key, *n, d.record);
         } else {
+            const perm whole = whole_order_of(*n);
             unsigned rank = 0;
-            while (p.slot(rank) != slot) ++rank;
-            const perm left = p.removed(rank);
-            HF_ASSERT(left.is_valid(), "a permutation is one");
-            adapter_.publish(op, n->order, left.word());
-            if (left.size() == 0) {
+            while (whole.slot(rank) != slot) ++rank;
+            const perm left_over = whole.removed(rank);
+            HF_ASSERT(left_over.is_valid(), "a permutation is one");
+            adapter_.publish(op, n->order, n->sealed_order(left_over.word()));
+            mine.let_go();
+            if (left_over.size() == 0) {
                 adapter::shape::remove_empty(*this, op, key, n, root, path);
             } else {
                 n->version.unlock();

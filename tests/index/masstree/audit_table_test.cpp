@@ -240,6 +240,43 @@ TEST_F(small_tree, keys_of_a_leaf_ascend_inside_of_its_range) {
     with(n.order, order ^ 0x10, "permutation is none", is_cut);
 }
 
+/// As a program wrote it that knew of neither seals nor checksums.
+TEST_F(small_tree, of_format_1_has_words_without_seals_and_records_without_checksums) {
+    const auto plain_words = [&](small_leaf& n) {
+        store(n.order, masstree_detail::leaf_permutation(load(n.order)).word());
+        store(n.permutation_log, masstree_detail::leaf_permutation(load(n.permutation_log)).word());
+        store(n.node_epoch, n.epoch());
+        for (word* w : {&n.value_log_0, &n.value_log_1}) {
+            store(*w, load(*w) & ~masstree_detail::seal::narrow::bits);
+        }
+        for (word& w : n.values) store(w, value_word::plain(load(w)));
+    };
+    record_head& r = record_of("key 10");
+    r.head = masstree_detail::record_word(r.head.value_size(), r.head.tail_size(), 0);
+    for (small_leaf* n : {&left(), &right(), &below()}) plain_words(*n);
+
+    masstree<incll_discipline> old(e.machine().memory(), e.tree().root(),
+                                   e.machine().file().super().generation, 1);
+    {
+        operation op(e.checkpoint());
+        EXPECT_THROW((void)e.tree().find(op, "key 10"), damage);
+        for (const char* key : {"key 10", "key 25", "layered sledge"}) {
+            const u64 at = old.find(op, key);
+            ASSERT_NE(at, 0U) << key;
+            const record_head& found = old.sized_record(at);
+            EXPECT_NO_THROW(old.check_value(key, found.head, found.value(), at)) << key;
+        }
+        const u64 fresh = must(old.make_record(op, "key 11", "changed"));
+        must(old.update(op, "key 11",
+                        [&](const auto*) { return decision{decision::action::store, fresh}; }));
+        EXPECT_EQ(old.find(op, "key 11"), fresh);
+    }
+    EXPECT_FALSE(audit(e.machine()).ok());
+    const audit_report report = audit<incll_discipline>(
+        e.machine().file(), e.machine().checkpoint(), e.tree().root(), 0, {}, 1);
+    EXPECT_TRUE(report.ok()) << report.to_string();
+}
+
 TEST_F(small_tree, marks_and_stamps_of_leaves) {
     for (small_leaf* n : {&left(), &right(), &below()}) {
         auto* version = reinterpret_cast<u64*>(&n->version);
@@ -261,12 +298,16 @@ TEST_F(small_tree, forms_of_slots) {
     with(n.lengths, length(10), "length class is 10", is_cut);
     with(n.lengths, length(9), "key is not the one under which it lies", is_complete);
     with(n.lengths, length(5), "not padded with zeros", is_complete);
-    with(n.lengths, length(8), "", is_complete);  // one that goes on for two zeros
-    with(n.values[s], value | u64{1} << 48, "unknown form", is_cut);
+    with(n.lengths, length(8), "checksum is not that", is_complete);  // two zeros more
+    with(n.values[s], value ^ u64{1} << 48, "unknown form", is_cut);
     with(n.values[s], value & ~u64{15}, "unknown form", is_cut);
     with(n.values[s], (value & ~u64{15}) | 13, "unknown form", is_cut);
-    with(n.values[s], value | 15, "a layer lies below a key that does not go on", is_cut);
-    with(n.values[s], value + 16, "is not that of a record", is_cut);
+    const u64 plain = value_word::plain(value);
+    with(n.values[s], value ^ 16, "unknown form", is_cut);  // its seal is another's
+    with(n.values[s], right().sealed_value(plain), "unknown form", is_cut);
+    with(n.values[s], n.sealed_value(plain | 15), "a layer lies below a key that does not go on",
+         is_cut);
+    with(n.values[s], n.sealed_value(plain + 16), "is not that of a record", is_cut);
     with(n.values[s], load(n.values[slot(n, 1)]), "owned by another reference", is_complete);
 }
 
@@ -277,10 +318,16 @@ TEST_F(small_tree, a_layer_below_a_key_that_ends_is_told) {
     with(n.lengths, masstree_detail::with_length_class(lengths, s, 8), "does not go on",
          is_complete);
     const u64 value = load(n.values[s]);
-    with(n.values[s], value & ~u64{1}, "does not have the size of its block", is_complete);
+    with(n.values[s], n.sealed_value(value_word::plain(value) & ~u64{1}),
+         "does not have the size of its block", is_complete);
 }
 
 void set_bytes(record_head& r, std::size_t at, char c) { r.bytes()[at] = c; }
+
+/// A head with these sizes and the checksum that it had.
+void resize(record_head& r, u64 value_size, u64 tail_size) {
+    r.head = masstree_detail::record_word(value_size, tail_size, r.head.checksum());
+}
 
 TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
     record_head& r =
@@ -288,24 +335,31 @@ TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
     ASSERT_EQ(r.tail(), "slice");
     const std::string wrong_size = "does not have the size of its block";
     const std::string wrong_key = "key is not the one under which it lies";
+    const std::string wrong_checksum = "checksum is not that of its key and value";
     const record_head sound = r;
     const auto told = [&](const std::string& text) {
         expect(text, is_complete);
-        r.value_size = sound.value_size;
-        r.tail_size = sound.tail_size;
-        r.zero = sound.zero;
+        r.head = sound.head;
         expect_sound();
     };
-    r.zero = 1;
+    resize(r, 3 + 4096, 5);
     told(wrong_size);
-    r.value_size = 3 + 4096;
+    resize(r, (u64{1} << 27) - 1, 5);
     told(wrong_size);
-    r.value_size = ~u32{0};
-    told(wrong_size);
-    r.tail_size = 4;
+    resize(r, 3, 4);
     told(wrong_key);
-    r.tail_size = 6;  // its block is full
+    resize(r, 3, 6);  // its block is full
     told(wrong_size);
+    resize(r, 2, 6);
+    told(wrong_key);
+    r.head = masstree_detail::record_word(3, 5, sound.head.checksum() ^ 1);
+    told(wrong_checksum);
+    for (std::size_t i = 0; i < 3; ++i) {
+        const char before = r.bytes()[i];
+        set_bytes(r, i, static_cast<char>(before ^ 1));
+        expect(wrong_checksum, is_complete);
+        set_bytes(r, i, before);
+    }
     for (std::size_t i = 0; i < 5; ++i) {
         const char before = r.bytes()[3 + i];
         set_bytes(r, 3 + i, static_cast<char>(before ^ 1));
@@ -314,13 +368,13 @@ TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
     }
     expect_sound();
     record_head& s = record_of("key 10");
-    s.tail_size = 1;
+    resize(s, 5, 1);
     expect(wrong_key, is_complete);
-    s.tail_size = 0;
+    resize(s, 5, 0);
     expect_sound();
 }
 
-/// Nothing is written to it: the file has a hole there.
+/// Of zeros, so that the file has a hole there.
 TEST(audited_record, may_have_the_largest_value_and_no_larger_one) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
@@ -329,7 +383,9 @@ TEST(audited_record, may_have_the_largest_value_and_no_larger_one) {
         const u64 payload = masstree_detail::record_payload("large", max_value_size);
         operation op(e.checkpoint());
         at = must(e.machine().memory().reserve_large(op, payload));
-        masstree_detail::init_record(e.tree().record_at(at), "large", max_value_size);
+        const std::string_view zeros(e.tree().record_at(at)->bytes(), max_value_size);
+        e.tree().record_at(at)->head = masstree_detail::record_word(
+            max_value_size, 0, masstree_detail::record_word::checksum_of("large", zeros, at));
         e.machine().memory().commit_large(op, at, payload);
         must(e.tree().update(op, "large",
                              [&](const auto*) { return decision{decision::action::store, at}; }));
@@ -337,7 +393,7 @@ TEST(audited_record, may_have_the_largest_value_and_no_larger_one) {
     const audit_report report = audit(e.machine());
     EXPECT_TRUE(report.ok()) << report.to_string();
     EXPECT_EQ(report.tree.value_bytes, max_value_size);
-    ++e.tree().record_at(at)->value_size;
+    resize(*e.tree().record_at(at), max_value_size + 1, 0);
     EXPECT_NE(audit(e.machine()).to_string().find("does not have the size of its block"),
               std::string::npos);
 }
@@ -365,10 +421,12 @@ TEST(audited_tail, begins_with_the_slices_above_and_goes_on) {
         return audit(e.machine()).to_string().find("key is not the one under which it lies") !=
                std::string::npos;
     };
-    for (std::size_t i = 0; i < r.tail_size; ++i) {
+    const u64 whole = r.head.tail_size();
+    for (std::size_t i = 0; i < whole; ++i) {
         r.bytes()[1 + i] ^= 1;
         // What follows the last slice is nobody's business but the record's.
         EXPECT_EQ(is_told(), i < 8) << i;
+        EXPECT_FALSE(audit(e.machine()).ok()) << "it has a checksum";
         r.bytes()[1 + i] ^= 1;
     }
     u64 at_longest = 0;
@@ -377,19 +435,17 @@ TEST(audited_tail, begins_with_the_slices_above_and_goes_on) {
         at_longest = e.tree().find(op, longest);
     }
     auto& l = *object_at<record_head>(e.tree().base(), at_longest);
-    l.value_size = 0;
-    l.tail_size += static_cast<u16>(eight.size());
+    const auto sound = l.head;
+    resize(l, 0, l.head.tail_size() + 7);
     EXPECT_TRUE(is_told()) << "no key is so long";
-    l.tail_size -= static_cast<u16>(eight.size());
-    l.value_size = static_cast<u32>(eight.size());
+    l.head = sound;
     EXPECT_FALSE(is_told());
-    const u16 whole = r.tail_size;
-    r.tail_size = 9;
+    resize(r, 1, 9);
     EXPECT_FALSE(is_told()) << "one byte goes on";
-    r.tail_size = 8;
+    resize(r, 1, 8);
     EXPECT_TRUE(is_told()) << "a key that goes on ends";
-    r.tail_size = whole;
-    EXPECT_FALSE(is_told());
+    resize(r, 1, whole);
+    EXPECT_TRUE(audit(e.machine()).ok()) << audit(e.machine()).to_string();
 }
 
 }  // namespace

@@ -27,13 +27,13 @@ class logged_leaf : public ::testing::Test {
         engine_options o = by_hand();
         o.file.first_epoch = first_epoch;
         e_.emplace(file_.path(), o);
-        hooks_.emplace(e_->machine().memory());
+        hooks_.emplace(e_->machine().memory(), true);
         operation op(e_->checkpoint());
         const u64 offset = must(e_->machine().memory().allocate(op, node_payload));
         leaf_ = object_at<durable_leaf>(e_->tree().base(), offset);
         std::memset(static_cast<void*>(leaf_), 0, sizeof *leaf_);
         leaf_->version.init(true, 0);
-        store(leaf_->order, leaf_permutation::empty().word());
+        store(leaf_->order, leaf_->sealed_order(leaf_permutation::empty().word()));
         hooks_->fresh_leaf(op, *leaf_);
         store(leaf_->log_epoch, 0);  // so that its own logs count
         remember();
@@ -42,7 +42,11 @@ class logged_leaf : public ::testing::Test {
         order_ = load(leaf_->order);
         for (unsigned s = 0; s < width; ++s) values_[s] = load(leaf_->values[s]);
     }
-    u64 some_value() { return value_word::of_record(16 * (1 + r_.below(u64{1} << 40))); }
+    u64 some_value() {
+        const u64 offset = 16 * (1 + r_.below(window_size / 16 - 1));
+        return leaf_->sealed_value(r_.below(4) == 0 ? value_word::of_layer(offset)
+                                                    : value_word::of_record(offset));
+    }
 
     void change(operation& op) {
         durable_leaf& n = *leaf_;
@@ -61,17 +65,17 @@ class logged_leaf : public ::testing::Test {
                 EXPECT_EQ(old_log[s / slots_per_line], load(value_log(n, s / slots_per_line)));
                 ++spare_logs_;
             }
-            const u64 value = some_value();
-            store(n.values[s],
-                  r_.below(4) == 0 ? value_word::of_layer(value_word::offset(value)) : value);
+            store(n.values[s], some_value());
         } else if (dice < 7 && p.size() > 0) {
             must(hooks_->before_removal(op, n));
-            store(n.order, p.removed(static_cast<unsigned>(r_.below(p.size()))).word());
+            const auto rank = static_cast<unsigned>(r_.below(p.size()));
+            store(n.order, n.sealed_order(p.removed(rank).word()));
         } else if (!p.full()) {
             const unsigned s = must(hooks_->choose_slot_for_insert(op, n, p));
             ASSERT_EQ(p.used() >> s & 1, 0U);
             store(n.values[s], some_value());
-            store(n.order, p.inserted(static_cast<unsigned>(r_.below(p.size() + 1)), s).word());
+            const auto rank = static_cast<unsigned>(r_.below(p.size() + 1));
+            store(n.order, n.sealed_order(p.inserted(rank, s).word()));
         }
         leaf_->version.unlock();
     }
@@ -85,20 +89,28 @@ class logged_leaf : public ::testing::Test {
         }
         failed_set failed;
         failed.add(e);
-        alignas(line_size) std::array<std::byte, 5 * line_size> bytes;
-        auto& copy = *reinterpret_cast<durable_leaf*>(bytes.data() + 16);
-        std::memcpy(static_cast<void*>(&copy), static_cast<const void*>(leaf_), sizeof copy);
-        const bool changed = load(copy.order) != order_ || has_other_values(copy);
+        // Where it lies: its seals are of that place.
+        std::array<std::byte, sizeof(durable_leaf)> before;
+        std::memcpy(before.data(), static_cast<const void*>(leaf_), before.size());
+        roll_back(op, failed);
+        std::memcpy(static_cast<void*>(leaf_), before.data(), before.size());
+    }
+    void roll_back(operation& op, const failed_set& failed) {
+        const u64 e = op.epoch();
+        durable_leaf& n = *leaf_;
+        const bool changed = load(n.order) != order_ || has_other_values(n);
         if (changed) {
-            ASSERT_TRUE(needs_recovery(copy, failed));
+            ASSERT_TRUE(needs_recovery(n, failed));
         }
-        settle(copy, op.my_lane(), failed, e + 1);
-        ASSERT_FALSE(needs_recovery(copy, failed));
-        ASSERT_EQ(load(copy.order), order_);
-        ASSERT_FALSE(has_other_values(copy));
+        ASSERT_NO_THROW(check_logs(n));
+        settle(n, op.my_lane(), failed, e + 1);
+        ASSERT_NO_THROW(check_logs(n));
+        ASSERT_FALSE(needs_recovery(n, failed));
+        ASSERT_EQ(load(n.order), order_);
+        ASSERT_FALSE(has_other_values(n));
         failed_set others;  // an epoch before and behind: not its business
         others.add(e + 1);
-        ASSERT_EQ(needs_recovery(copy, others), load(copy.node_epoch) == e + 1);
+        ASSERT_EQ(needs_recovery(n, others), n.epoch() == e + 1);
         ++recovered_;
     }
     [[nodiscard]] bool has_other_values(const durable_leaf& n) const {
@@ -169,10 +181,10 @@ TEST_F(logged_leaf, is_rolled_back_by_one_of_those_who_come) {
     const u64 now = op.epoch() + 1;
     ASSERT_TRUE(needs_recovery(n, failed));
     recover(n, op.my_lane(), failed, now);
-    ASSERT_EQ(load(n.node_epoch), now);
+    ASSERT_EQ(n.epoch(), now);
     const u64 at_start = load(n.order);
     const leaf_permutation p(at_start);
-    store(n.order, p.inserted(0, p.slot(p.size())).word());
+    store(n.order, n.sealed_order(p.inserted(0, p.slot(p.size())).word()));
     const u64 changed = load(n.order);
     recover(n, op.my_lane(), failed, now);
     EXPECT_EQ(load(n.permutation_log), at_start) << "its own log is lost";
@@ -201,30 +213,30 @@ TEST_F(logged_leaf, finds_each_slots_old_value_wherever_its_log_lies) {
                 if (!own) p = p.removed(spare);
                 store(n.order, p.word());
                 store(n.permutation_log, 0);
-                store(n.node_epoch, e & ~u64{0xffff});
+                n.set_epoch(e & ~u64{0xffff});
                 for (unsigned i = 0; i < width; ++i) {
                     store(n.values[i], value_word::of_record(16 * (i + 1)));
                 }
-                store(n.value_log_0, log_word::stamp(e - 1));
-                store(n.value_log_1, log_word::stamp(e - 1));
-                if (e % 65536 == 0) store(n.node_epoch, e);
+                store(n.value_log_0, log_word::stamp(e - 1, n.place()));
+                store(n.value_log_1, log_word::stamp(e - 1, n.place()));
+                if (e % 65536 == 0) n.set_epoch(e);
                 if (e % 65536 == 0) store(n.permutation_log, p.word());
                 const u64 old = value_word::of_layer(4096 + 16 * s);
                 store(own ? value_log(n, line) : n.values[spare],
-                      log_word::make(e, s % slots_per_line, old));
+                      log_word::make(e, s % slots_per_line, old, n.place()));
                 ASSERT_TRUE(needs_recovery(n, failed)) << e << " " << s << " " << place;
                 recover(n, op.my_lane(), failed, e + 1);
                 for (unsigned i = 0; i < width; ++i) {
                     if (!own && i == spare) {
                         ASSERT_EQ(load(n.values[i]), log_word::cleared);
                     } else {
-                        ASSERT_EQ(load(n.values[i]),
-                                  i == s ? old : value_word::of_record(16 * (i + 1)))
+                        ASSERT_EQ(load(n.values[i]), i == s ? n.sealed_value(old)
+                                                            : value_word::of_record(16 * (i + 1)))
                             << e << " " << s << " " << place << " " << i;
                     }
                 }
                 ASSERT_EQ(load(n.order), p.word());
-                ASSERT_EQ(load(n.node_epoch), e + 1);
+                ASSERT_EQ(n.epoch(), e + 1);
             }
         }
     }
@@ -246,7 +258,7 @@ TEST(new_leaf, of_blocks_that_were_leaves_has_none_of_their_logs) {
             durable_leaf& n = leaf_at(blocks.back());
             store(n.order, leaf_permutation::sorted(durable_leaf::width).word());
             for (unsigned s = 0; s < durable_leaf::width; ++s) {
-                store(n.values[s], log_word::make(1, s % slots_per_line, 16));
+                store(n.values[s], log_word::make(1, s % slots_per_line, 16, n.place()));
             }
         }
         for (const u64 b : blocks) memory.deallocate(op, b, node_payload);

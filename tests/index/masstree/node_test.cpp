@@ -63,21 +63,55 @@ TEST(record, takes_as_many_bytes_as_it_says_and_has_the_key_from_the_ninth_byte_
             EXPECT_EQ(payload, sizeof(record) + value + (size < 8 ? 0 : size - 8));
             std::vector<u64> room(payload / 8 + 1, ~u64{0});
             auto* r = reinterpret_cast<record*>(room.data());
-            masstree_detail::init_record(r, key, value);
+            masstree_detail::fill_record(r, key, std::string(value, 'v'), 4096);
             EXPECT_EQ(r->payload(), payload);
-            EXPECT_EQ(r->zero, 0U);
-            EXPECT_EQ(r->value().size(), value);
+            EXPECT_TRUE(r->is_sound(key, 4096));
+            EXPECT_FALSE(r->is_sound(key, 4160)) << "it lies elsewhere";
+            EXPECT_FALSE(r->is_sound(key + "x", 4096));
+            EXPECT_EQ(r->value(), std::string(value, 'v'));
             EXPECT_EQ(r->tail(), size < 8 ? "" : key.substr(8));
             EXPECT_EQ(static_cast<void*>(r->bytes()), static_cast<void*>(room.data() + 1));
         }
     }
 }
 
+TEST(record, is_not_sound_with_any_bit_of_it_changed) {
+    const std::string key = counted(11);
+    std::vector<u64> room(4);
+    auto* r = reinterpret_cast<record*>(room.data());
+    const u64 payload = masstree_detail::record_payload(key, 13);
+    ASSERT_EQ(payload, 24U);
+    masstree_detail::fill_record(r, key, "thirteen byte", 4096);
+    for (unsigned bit = 0; bit < 8 * payload; ++bit) {
+        room[bit / 64] ^= u64{1} << bit % 64;
+        const bool has_size = r->payload() <= sizeof(u64) * room.size();
+        const std::string_view tail = has_size ? r->tail() : "";
+        EXPECT_FALSE(has_size && tail == key.substr(8) && r->is_sound(key, 4096)) << bit;
+        room[bit / 64] ^= u64{1} << bit % 64;
+    }
+    EXPECT_TRUE(r->is_sound(key, 4096));
+}
+
+TEST(record, says_its_sizes_and_checksum_as_they_were_given) {
+    using masstree_detail::record_word;
+    for (const u64 value : {u64{0}, u64{1}, (u64{1} << 27) - 1}) {
+        for (const u64 tail : {u64{0}, u64{1}, u64{4095}}) {
+            for (const u32 sum : {0U, 1U, (1U << 25) - 1, 0x155'5555U}) {
+                const record_word w(value, tail, sum);
+                EXPECT_EQ(w.value_size(), value);
+                EXPECT_EQ(w.tail_size(), tail);
+                EXPECT_EQ(w.checksum(), sum);
+            }
+        }
+    }
+    EXPECT_NE(record_word::checksum_of("a", "b", 16), record_word::checksum_of("a", "b", 32));
+}
+
 TEST(record, knows_its_own_key_from_any_layer) {
     const std::string key = counted(30);
     std::vector<u64> room(16);
     auto* r = reinterpret_cast<record*>(room.data());
-    masstree_detail::init_record(r, key, 3);
+    masstree_detail::fill_record(r, key, "123", 4096);
     for (key_cursor at(key); at.length_class() == masstree_detail::longer; at.descend()) {
         EXPECT_TRUE(r->rest_equals(at));
         for (const std::string& other :

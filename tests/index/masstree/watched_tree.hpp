@@ -73,6 +73,11 @@ struct watched_leaf : masstree_detail::node {
     masstree_detail::word low_key;
     std::array<masstree_detail::word, width> keys;
     watched_words values;
+
+    [[nodiscard]] static u64 sealed_order(u64 plain) noexcept { return plain; }
+    [[nodiscard]] static bool is_order(u64 /*w*/) noexcept { return true; }
+    [[nodiscard]] static u64 sealed_value(u64 plain) noexcept { return plain; }
+    [[nodiscard]] static bool is_value(u64 /*w*/) noexcept { return true; }
 };
 
 struct watched_interior : masstree_detail::interior {
@@ -101,7 +106,9 @@ class watched_adapter {
     using word = masstree_detail::word;
 
     template <class Memory>
-    explicit watched_adapter(const Memory& /*memory*/) noexcept {}
+    watched_adapter(const Memory& /*memory*/, bool /*sealed*/) noexcept {}
+
+    static constexpr bool is_sealed() noexcept { return false; }
 
     static void begin_update(operation& op) noexcept { plain::begin_update(op); }
     static void arrive(operation& /*op*/, leaf& /*n*/) {
@@ -139,6 +146,8 @@ class watched_adapter {
     static void publish(operation& op, word& w, u64 value) noexcept {
         plain::publish(op, w, value);
     }
+    template <class Check>
+    static void audit_seals(const leaf& /*n*/, Check& /*check*/) noexcept {}
     static bool recover_for_audit(operation& /*op*/, leaf& /*n*/) noexcept { return false; }
     template <class Check>
     static void audit_leaf(const leaf& /*n*/, Check& /*check*/) noexcept {}

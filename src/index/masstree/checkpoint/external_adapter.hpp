@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/check.hpp"
+#include "base/damage.hpp"
 #include "checkpoint/operation.hpp"
 #include "index/masstree/adapter.hpp"
 #include "index/masstree/checkpoint/leaf.hpp"
@@ -30,8 +31,13 @@ class external_adapter {
     using interior = masstree_detail::interior;
     using shape = in_place_shape;
 
+    /// `sealed`: whether all of the tree's leaves are (seal.hpp).
     template <class Memory>
-    explicit external_adapter(const Memory& memory) noexcept : base_(memory.base()) {}
+    external_adapter(const Memory& memory, bool sealed) noexcept
+        : base_(memory.base()), sealed_(sealed) {}
+
+    /// Whether a seal that does not fit is damage.
+    [[nodiscard]] bool is_sealed() const noexcept { return sealed_; }
 
     static void begin_update(operation& op) noexcept { op.my_lane().mark_written(); }
     static void observed(operation& /*op*/, const node& /*n*/) noexcept {}
@@ -91,6 +97,21 @@ class external_adapter {
         return log_nodes(op, {&one, 1});
     }
 
+    /// Throws damage if a log of the node, which recovery has applied, has not undone it: with it
+    /// the node would say that it was logged, or made, in an earlier epoch.
+    void check_undone(operation& op, const leaf& n) const {
+        if (op.failed().contains(load(n.log_epoch))) {
+            throw damage(offset_from(base_, &n.log_epoch),
+                         "the undo image of a leaf is missing in the external log");
+        }
+    }
+
+    template <class Check>
+    static void audit_seals(const leaf& n, Check& check) {
+        if (!n.is_order(load(n.order))) {
+            check.bad(&n.order, "a leaf's permutation contradicts its seal");
+        }
+    }
     template <class Check>
     static void audit_interior(const interior& n, Check& check) {
         check.epoch("an interior node", load(n.log_epoch));
@@ -108,6 +129,7 @@ class external_adapter {
     }
 
     std::byte* base_;
+    bool sealed_;
 };
 
 }  // namespace hf::masstree_detail

@@ -6,10 +6,14 @@
 //   line 3  value log 0, values 0-6
 //   line 4  values 7-13, value log 1
 //
+// Permutations, values, epochs and logs are sealed (seal.hpp): what is stored is sealed_order() and
+// sealed_value(), and value logs are made by incll/leaf_log.hpp.
+//
 // The field order of lines 0, 3 and 4 is what the in-cache-line logs stand on (incll/leaf_log.hpp).
 // The discipline `logged` uses log_epoch alone; the other log words of its leaves have no meaning.
 #pragma once
 
+#include "index/masstree/checkpoint/seal.hpp"
 #include "index/masstree/node.hpp"
 
 namespace hf::masstree_detail {
@@ -27,6 +31,23 @@ struct durable_leaf : node {
     word value_log_0;
     std::array<word, width> values;
     word value_log_1;
+
+    [[nodiscard]] u64 place() const noexcept { return seal::place_of(this); }
+    [[nodiscard]] u64 sealed_order(u64 plain) const noexcept {
+        return seal::nibbles::put(plain, place());
+    }
+    [[nodiscard]] bool is_order(u64 w) const noexcept { return seal::nibbles::fits(w, place()); }
+    [[nodiscard]] u64 sealed_value(u64 plain) const noexcept {
+        return seal::wide::put(plain, place());
+    }
+    [[nodiscard]] bool is_value(u64 w) const noexcept { return seal::wide::fits(w, place()); }
+
+    /// Of node_epoch, which is sealed.
+    [[nodiscard]] u64 epoch() const noexcept { return seal::wide::plain(load(node_epoch)); }
+    [[nodiscard]] bool has_sound_epoch() const noexcept {
+        return seal::wide::fits(load(node_epoch), place());
+    }
+    void set_epoch(u64 epoch) noexcept { store(node_epoch, seal::wide::put(epoch, place())); }
 };
 static_assert(sizeof(durable_leaf) == node_payload);
 

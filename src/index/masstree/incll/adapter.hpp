@@ -22,17 +22,18 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
    public:
     using external_adapter::external_adapter;
 
-    static void arrive(operation& op, leaf& n) {
-        if (load(n.node_epoch) < op.horizon()) [[unlikely]] {
-            settle(n, op.my_lane(), op.failed(), op.epoch());
+    void arrive(operation& op, leaf& n) const {
+        if (op.horizon() != 0) [[unlikely]] {
+            arrive_after_crash(op, n);
         }
     }
-    static void arrive_taken_over(operation& op, leaf& n) { arrive(op, n); }
+    void arrive_taken_over(operation& op, leaf& n) const { arrive(op, n); }
 
     [[nodiscard]] result<void> before_value_change(operation& op, leaf& n, unsigned slot) const {
         if (load(n.log_epoch) == op.epoch()) return {};
-        if (same_upper(load(n.node_epoch), op.epoch()) &&
-            log_value(n, op.my_lane(), op.epoch(), slot)) [[likely]] {
+        check_before_change(n, &value_log(n, slot / slots_per_line));
+        if (same_upper(n.epoch(), op.epoch()) && log_value(n, op.my_lane(), op.epoch(), slot))
+            [[likely]] {
             return {};
         }
         return log_leaf(op, n);
@@ -40,7 +41,8 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
 
     [[nodiscard]] result<void> before_removal(operation& op, leaf& n) const {
         if (load(n.log_epoch) == op.epoch()) return {};
-        if (same_upper(load(n.node_epoch), op.epoch())) [[likely]] {
+        check_before_change(n);
+        if (same_upper(n.epoch(), op.epoch())) [[likely]] {
             begin_permutation(n, op.my_lane(), op.epoch());
             return {};
         }
@@ -50,7 +52,8 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
     [[nodiscard]] result<unsigned> choose_slot_for_insert(operation& op, leaf& n,
                                                           leaf_permutation p) const {
         if (load(n.log_epoch) == op.epoch()) return p.slot(p.size());
-        if (same_upper(load(n.node_epoch), op.epoch())) [[likely]] {
+        check_before_change(n);
+        if (same_upper(n.epoch(), op.epoch())) [[likely]] {
             for (unsigned r = p.size(); r < leaf::width; ++r) {
                 const unsigned s = p.slot(r);
                 if (!may_fill(n, op.epoch(), s)) continue;
@@ -63,14 +66,33 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
         return p.slot(p.size());
     }
 
+    template <class Check>
+    static void audit_seals(const leaf& n, Check& check) {
+        external_adapter::audit_seals(n, check);
+        if (!n.has_sound_epoch()) check.bad(&n.node_epoch, "a leaf's epoch contradicts its seal");
+        if (!n.is_order(load(n.permutation_log))) {
+            check.bad(&n.permutation_log, "the log of a leaf's permutation contradicts its seal");
+        }
+        for (const word* w : {&n.value_log_0, &n.value_log_1}) {
+            if (!is_sealed_log(n, load(*w))) {
+                check.bad(w, "a leaf's value log contradicts its seal");
+            }
+        }
+        const unsigned used = leaf_permutation(load(n.order)).used();
+        for (unsigned s = 0; s < leaf::width; ++s) {
+            if ((used >> s & 1) == 0 && !is_sound_slot(n, load(n.values[s]))) {
+                check.bad(&n.values[s], "the log in a free slot of a leaf contradicts its seal");
+            }
+        }
+    }
     [[nodiscard]] static bool recover_for_audit(operation& op, leaf& n) {
-        if (load(n.node_epoch) >= op.horizon() || !needs_recovery(n, op.failed())) return false;
+        if (n.epoch() >= op.horizon() || !needs_recovery(n, op.failed())) return false;
         recover(n, op.my_lane(), op.failed(), op.epoch());
         return true;
     }
     template <class Check>
     static void audit_leaf(const leaf& n, Check& check) {
-        const u64 node_epoch = load(n.node_epoch);
+        const u64 node_epoch = n.epoch();
         check.epoch("a leaf", node_epoch);
         check.epoch("a leaf", load(n.log_epoch));
         for (const word* w : {&n.value_log_0, &n.value_log_1}) {
@@ -80,6 +102,24 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
             } else if (node_epoch <= check.running()) {
                 check.epoch(w, "a leaf's value log", log_word::epoch(log, node_epoch));
             }
+        }
+    }
+
+   private:
+    /// While epochs that failed are remembered.
+    [[gnu::noinline]] void arrive_after_crash(operation& op, leaf& n) const {
+        if (is_sealed()) {
+            check_logs(n);
+            check_undone(op, n);
+        }
+        if (n.epoch() < op.horizon()) settle(n, op.my_lane(), op.failed(), op.epoch());
+    }
+    /// Of a leaf that is to be logged in its lines; `log`: the one that may be written over.
+    void check_before_change(const leaf& n, const word* log = nullptr) const {
+        if (!is_sealed()) return;
+        if (!n.has_sound_epoch() || (log != nullptr && !is_sealed_log(n, load(*log))))
+            [[unlikely]] {
+            check_logs(n);
         }
     }
 };

@@ -24,17 +24,18 @@ spin_lock& recovery_lock(const durable_leaf& n) noexcept {
 
 /// The permutation that counts.
 [[nodiscard]] u64 recovered_permutation(const durable_leaf& n, const failed_set& failed) noexcept {
-    return failed.contains(load(n.node_epoch)) ? load(n.permutation_log) : load(n.order);
+    return failed.contains(n.epoch()) ? load(n.permutation_log) : load(n.order);
 }
 
 /// Restores the values of one line, then clears its logs.
 void recover_line(durable_leaf& n, unsigned line, unsigned used, const failed_set& failed,
                   u64 epoch) {
-    const u64 node_epoch = load(n.node_epoch);
+    const u64 node_epoch = n.epoch();
     const unsigned first = line * slots_per_line;
     const auto restore = [&](u64 w) {
         if (is_failed_log(w, node_epoch, failed)) {
-            store(n.values[first + log_word::slot_in_line(w)], log_word::old_value(w));
+            store(n.values[first + log_word::slot_in_line(w)],
+                  n.sealed_value(log_word::old_value(w)));
         }
     };
     word& log = value_log(n, line);
@@ -47,13 +48,13 @@ void recover_line(durable_leaf& n, unsigned line, unsigned used, const failed_se
             store(n.values[s], log_word::cleared);
         }
     }
-    store(log, log_word::stamp(epoch));
+    store(log, log_word::stamp(epoch, n.place()));
 }
 
 }  // namespace
 
 bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept {
-    const u64 node_epoch = load(n.node_epoch);
+    const u64 node_epoch = n.epoch();
     if (failed.contains(node_epoch)) return true;
     if (is_failed_log(load(n.value_log_0), node_epoch, failed)) return true;
     if (is_failed_log(load(n.value_log_1), node_epoch, failed)) return true;
@@ -69,11 +70,11 @@ bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept {
 void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     const std::lock_guard guard(recovery_lock(n));
     // Looked at again: who waited for the lock finds the leaf settled, and perhaps changed since.
-    if (load(n.node_epoch) >= failed.horizon() || !needs_recovery(n, failed)) return;
+    if (n.epoch() >= failed.horizon() || !needs_recovery(n, failed)) return;
     l.mark_written();
     const u64 permutation_now = recovered_permutation(n, failed);
     const unsigned used = leaf_permutation(permutation_now).used();
-    const bool far = !same_upper(load(n.node_epoch), epoch);
+    const bool far = !same_upper(n.epoch(), epoch);
     recover_line(n, 0, used, failed, epoch);
     recover_line(n, 1, used, failed, epoch);
     if (far) {  // V3: the value lines must not be read with line 0's new upper bits
@@ -83,13 +84,30 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     }
     store(n.order, permutation_now);
     store(n.permutation_log, permutation_now);
-    store(n.node_epoch, epoch);
+    n.set_epoch(epoch);
     if (far) {  // V3 again: no log with new upper bits before line 0 has them, too
         l.med.persist(&n, sizeof(word));
         HF_PERSIST_POINT("masstree U2: line 0 durable before a value line is logged with its bits");
     }
     note_node(l, &n);
     HF_ASSERT(!needs_recovery(n, failed), "R1: nothing is left to undo");
+}
+
+void check_logs(const durable_leaf& n) {
+    const auto demand = [&](bool sound, const word& w, const char* why) {
+        if (!sound) throw damage(seal::place_of(&w), why);
+    };
+    demand(n.has_sound_epoch(), n.node_epoch, "a leaf's epoch contradicts its seal");
+    demand(n.is_order(load(n.order)), n.order, "a leaf's permutation contradicts its seal");
+    demand(n.is_order(load(n.permutation_log)), n.permutation_log,
+           "the log of a leaf's permutation contradicts its seal");
+    for (const word* w : {&n.value_log_0, &n.value_log_1}) {
+        demand(is_sealed_log(n, load(*w)), *w, "a leaf's value log contradicts its seal");
+    }
+    for (const word& w : n.values) {
+        demand(is_sound_slot(n, load(w)), w,
+               "a value of a leaf, or the log in its place, contradicts its seal");
+    }
 }
 
 void settle(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {

@@ -7,8 +7,8 @@
 //   line 0      permutation log + node epoch: the permutation at the start of epoch node_epoch
 //   lines 3, 4  value logs, words of the form
 //
-//        63        48 47                              4 3              1   0
-//       | epoch 15..0 | old record or layer, bits 47..4 | slot in line | old kind |
+//        63        48 47  40 39                              4 3              1   0
+//       | epoch 15..0 | seal | old record or layer, bits 39..4 | slot in line | old kind |
 //
 //     The slot in its line is 0 to 6. value_log_0 and value_log_1 are always there; beyond the
 //     paper, a value word whose slot is free serves as a further log of its line. Value words have
@@ -41,6 +41,9 @@
 //   both new                      both restored, independently of one another
 // Key lines need no log: they change only in slots that the restored permutation does not name.
 //
+// Damage. All of these words are sealed (checkpoint/seal.hpp); settle() looks at the seals before it
+// believes them.
+//
 // Recovery (R1). recover() in epoch c restores values, then clears their logs, line by line; then
 // permutation, permutation log, node epoch := c. Any prefix of this on the medium, under any
 // further crashes, is a state that the same rules restore: a line whose logs are not yet cleared is
@@ -55,6 +58,7 @@
 #pragma once
 
 #include "base/check.hpp"
+#include "base/damage.hpp"
 #include "checkpoint/operation.hpp"
 #include "index/masstree/checkpoint/external_adapter.hpp"
 #include "index/masstree/record.hpp"
@@ -65,20 +69,28 @@ namespace hf::masstree_detail {
 namespace log_word {
 inline constexpr u64 cleared = 0xe;  ///< in the low bits: not a log
 
-[[nodiscard]] constexpr u64 make(u64 epoch, unsigned slot_in_line, u64 old_value) noexcept {
-    return (epoch << 48) | value_word::offset(old_value) | static_cast<u64>(slot_in_line) << 1 |
-           (value_word::is_layer(old_value) ? 1 : 0);
+inline constexpr u64 offset_field = window_mask & value_word::offset_field;
+
+/// For the leaf at `place`.
+[[nodiscard]] constexpr u64 make(u64 epoch, unsigned slot_in_line, u64 old_value,
+                                 u64 place) noexcept {
+    const u64 kind = value_word::is_layer(old_value) ? 1 : 0;
+    const u64 plain =
+        (epoch << 48) | (old_value & offset_field) | static_cast<u64>(slot_in_line) << 1 | kind;
+    return seal::narrow::put(plain, place);
 }
 /// A stamp without a log: its line is noted as dirty, its log is still free.
-[[nodiscard]] constexpr u64 stamp(u64 epoch) noexcept { return (epoch << 48) | cleared; }
+[[nodiscard]] constexpr u64 stamp(u64 epoch, u64 place) noexcept {
+    return seal::narrow::put((epoch << 48) | cleared, place);
+}
 [[nodiscard]] constexpr bool is_log(u64 w) noexcept { return (w & 0xf) < 0xe; }
 [[nodiscard]] constexpr u64 low_epoch(u64 w) noexcept { return w >> 48; }
 [[nodiscard]] constexpr unsigned slot_in_line(u64 w) noexcept {
     return static_cast<unsigned>(w >> 1) & 7;
 }
+/// Without the seal of a value.
 [[nodiscard]] constexpr u64 old_value(u64 w) noexcept {
-    return value_word::offset(w) |
-           ((w & 1) != 0 ? value_word::layer_kind : value_word::record_kind);
+    return (w & offset_field) | ((w & 1) != 0 ? value_word::layer_kind : value_word::record_kind);
 }
 /// The full epoch, by V3.
 [[nodiscard]] constexpr u64 epoch(u64 w, u64 node_epoch) noexcept {
@@ -100,33 +112,33 @@ inline void note_value_line(lane& l, const durable_leaf& n, unsigned line) {
 
 /// Stamps line 0 for the running epoch (V2). The leaf is locked, recovered, and same_upper.
 inline void begin_permutation(durable_leaf& n, lane& l, u64 epoch) {
-    HF_ASSERT(same_upper(load(n.node_epoch), epoch), "V3: line 0 may get the epoch's upper bits");
-    if (load(n.node_epoch) == epoch) return;
+    HF_ASSERT(same_upper(n.epoch(), epoch), "V3: line 0 may get the epoch's upper bits");
+    if (n.epoch() == epoch) return;
     store(n.permutation_log, load(n.order));
 #if !defined(HF_MUTATION_leaf_epoch)  // a seeded bug, for the tests of the tests
-    store(n.node_epoch, epoch);
+    n.set_epoch(epoch);
 #endif
     l.note_sticky(&n, 3 * line_size - 16);  // lines 0 to 2: an insert writes a key too
 }
 
 /// The slots that a rollback to the epoch's start would leave unused.
 [[nodiscard]] inline unsigned free_at_start(const durable_leaf& n, u64 epoch) noexcept {
-    const u64 word_at_start = load(n.node_epoch) == epoch ? load(n.permutation_log) : load(n.order);
+    const u64 word_at_start = n.epoch() == epoch ? load(n.permutation_log) : load(n.order);
     return ~leaf_permutation(word_at_start).used() & ((1U << durable_leaf::width) - 1);
 }
 
 /// Logs the value of `slot` in its line (V1). False: no room, the leaf must go to the external log.
 [[nodiscard]] inline bool log_value(durable_leaf& n, lane& l, u64 epoch, unsigned slot) {
-    HF_ASSERT(same_upper(load(n.node_epoch), epoch), "V3: logs have the upper bits of line 0");
+    HF_ASSERT(same_upper(n.epoch(), epoch), "V3: logs have the upper bits of line 0");
     const unsigned line = slot / slots_per_line;
     const unsigned in_line = slot % slots_per_line;
     const u64 low = epoch & 0xffff;
     word& log = value_log(n, line);
     const u64 w = load(log);
-    if (load(n.node_epoch) == epoch && (free_at_start(n, epoch) >> slot & 1) != 0) {
+    if (n.epoch() == epoch && (free_at_start(n, epoch) >> slot & 1) != 0) {
         return true;  // filled in this epoch, its line is stamped: a rollback doesn't name the slot
     }
-    const u64 entry = log_word::make(epoch, in_line, load(n.values[slot]));
+    const u64 entry = log_word::make(epoch, in_line, load(n.values[slot]), n.place());
     if (log_word::low_epoch(w) != low) {
         store(log, entry);
         note_value_line(l, n, line);
@@ -161,7 +173,7 @@ inline void begin_value_line(durable_leaf& n, lane& l, u64 epoch, unsigned slot)
     const unsigned line = slot / slots_per_line;
     word& log = value_log(n, line);
     if (log_word::low_epoch(load(log)) == (epoch & 0xffff)) return;
-    store(log, log_word::stamp(epoch));
+    store(log, log_word::stamp(epoch, n.place()));
     note_value_line(l, n, line);
 }
 
@@ -172,20 +184,25 @@ inline void begin_value_line(durable_leaf& n, lane& l, u64 epoch, unsigned slot)
     return !(log_word::is_log(w) && log_word::low_epoch(w) == (epoch & 0xffff));
 }
 
+/// Whether a free slot may keep this word: a value that it had, or none.
+[[nodiscard]] inline bool is_settled(const durable_leaf& n, u64 w) noexcept {
+    return w == log_word::cleared || (!log_word::is_log(w) && n.is_value(w));
+}
+
 /// After the leaf has gone to the external log, or has been made: all its logs are of the running
 /// epoch and empty (V3). Of a new leaf, whose block may hold whatever its last owner wrote, `order`
 /// has been set.
 inline void restamp(durable_leaf& n, u64 epoch) noexcept {
     const unsigned used = leaf_permutation(load(n.order)).used();
     for (unsigned s = 0; s < durable_leaf::width; ++s) {
-        if ((used >> s & 1) == 0 && log_word::is_log(load(n.values[s]))) {
+        if ((used >> s & 1) == 0 && !is_settled(n, load(n.values[s]))) {
             store(n.values[s], log_word::cleared);
         }
     }
-    store(n.value_log_0, log_word::stamp(epoch));
-    store(n.value_log_1, log_word::stamp(epoch));
+    store(n.value_log_0, log_word::stamp(epoch, n.place()));
+    store(n.value_log_1, log_word::stamp(epoch, n.place()));
     store(n.permutation_log, load(n.order));
-    store(n.node_epoch, epoch);
+    n.set_epoch(epoch);
     store(n.log_epoch, epoch);
 }
 
@@ -194,6 +211,17 @@ inline void restamp(durable_leaf& n, u64 epoch) noexcept {
 
 /// Rolls the leaf back (R1), if that is still needed.
 void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch);
+
+[[nodiscard]] inline bool is_sealed_log(const durable_leaf& n, u64 w) noexcept {
+    return seal::narrow::fits(w, n.place());
+}
+/// Whether a slot may have this word: a value, or a log.
+[[nodiscard]] inline bool is_sound_slot(const durable_leaf& n, u64 w) noexcept {
+    return is_settled(n, w) || (log_word::is_log(w) && is_sealed_log(n, w));
+}
+
+/// Throws damage unless every word that a rollback would believe has its seal.
+void check_logs(const durable_leaf& n);
 
 /// On return the leaf is rolled back. Call where node_epoch < horizon.
 void settle(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch);

@@ -18,8 +18,12 @@ class logged_adapter : public external_adapter<stamp_log_epoch> {
    public:
     using external_adapter::external_adapter;
 
-    static void arrive(operation& /*op*/, leaf& /*n*/) noexcept {}
-    static void arrive_taken_over(operation& /*op*/, leaf& /*n*/) noexcept {}
+    void arrive(operation& op, leaf& n) const {
+        if (op.horizon() != 0 && is_sealed()) [[unlikely]] {
+            check_undone(op, n);
+        }
+    }
+    void arrive_taken_over(operation& op, leaf& n) const { arrive(op, n); }
 
     [[nodiscard]] result<void> before_value_change(operation& op, leaf& n,
                                                    unsigned /*slot*/) const {

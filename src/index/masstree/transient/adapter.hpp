@@ -19,6 +19,12 @@ struct transient_leaf : node {
     std::array<word, width> keys;
     std::array<word, width> values;
     std::array<word, 3> spare;
+
+    // Nothing is read again that another process has written.
+    [[nodiscard]] static u64 sealed_order(u64 plain) noexcept { return plain; }
+    [[nodiscard]] static bool is_order(u64 /*w*/) noexcept { return true; }
+    [[nodiscard]] static u64 sealed_value(u64 plain) noexcept { return plain; }
+    [[nodiscard]] static bool is_value(u64 /*w*/) noexcept { return true; }
 };
 static_assert(sizeof(transient_leaf) == node_payload);
 
@@ -30,7 +36,9 @@ class transient_adapter {
     using shape = in_place_shape;
 
     template <class Memory>
-    explicit transient_adapter(const Memory& /*memory*/) noexcept {}
+    transient_adapter(const Memory& /*memory*/, bool /*sealed*/) noexcept {}
+
+    [[nodiscard]] static constexpr bool is_sealed() noexcept { return false; }
 
     static void begin_update(operation& op) noexcept { op.my_lane().mark_written(); }
     static void arrive(operation& /*op*/, leaf& /*n*/) noexcept {}
@@ -64,6 +72,8 @@ class transient_adapter {
     }
     static void publish(operation& /*op*/, word& w, u64 value) noexcept { store(w, value); }
 
+    template <class Check>
+    static void audit_seals(const leaf& /*n*/, Check& /*check*/) noexcept {}
     [[nodiscard]] static bool recover_for_audit(operation& /*op*/, leaf& /*n*/) noexcept {
         return false;
     }

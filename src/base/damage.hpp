@@ -1,0 +1,35 @@
+// base/damage.hpp: what is thrown where the bytes of a region can't be what was written.
+//
+// Purpose. Whoever follows an offset, a size or a link of the medium looks first whether it can be
+// right. That it can't is so rare that no caller on the way shall pay for the answer, and so deep
+// that most could not give one: so it is an exception, and the public faces make an error of it.
+// Who holds a lock when it is thrown gives it back on the way.
+#pragma once
+
+#include <holdfast/result.hpp>
+
+#include "base/bits.hpp"
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace hf {
+
+class damage : public std::runtime_error {
+   public:
+    /// `offset`: of the bytes that can't be right, in the region.
+    damage(u64 offset, const char* why) : std::runtime_error(why), offset_(offset) {}
+    [[nodiscard]] u64 offset() const noexcept { return offset_; }
+
+    /// `what` was attempted with the region `file`.
+    [[nodiscard]] error to_error(const char* doing, const std::filesystem::path& file) const {
+        return {errc::corrupt, doing, file.string() + " at offset " + std::to_string(offset_),
+                what(), "run `holdfast check`; restore the file from a copy"};
+    }
+
+   private:
+    u64 offset_;
+};
+
+}  // namespace hf

@@ -1,0 +1,33 @@
+// The fuzz target of regions holds on regions that were damaged by chance.
+#include "support/effort.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace hf::test {
+namespace {
+
+TEST(region_operations, are_right_or_an_error_on_damaged_regions) {
+    constexpr unsigned seed = 5;
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    for (const auto which : {std::uint8_t{0}, std::uint8_t{1}})
+        LLVMFuzzerTestOneInput(&which, 1);  // as it was made
+    for (int round = 0; round < hf::test::effort(600); ++round) {
+        std::vector<std::uint8_t> input{static_cast<std::uint8_t>(random() % 2)};
+        const auto edits = random() % 2 == 0 ? 1 : 1 + random() % 6;
+        for (auto left = 8 * edits; left != 0; --left) {
+            input.push_back(static_cast<std::uint8_t>(random()));
+        }
+        LLVMFuzzerTestOneInput(input.data(), input.size());
+    }
+}
+
+}  // namespace
+}  // namespace hf::test
