@@ -177,6 +177,10 @@ void tree_session::reserve(std::size_t bytes) {
     require(try_to_reserve(bytes), "the region cannot grow");
 }
 
+void tree_session::give_back_slabs() {
+    require(machine_->memory().give_back_slabs() != 0, "no slab has run empty");
+}
+
 void tree_session::touch(const std::string& key) { static_cast<void>(get(key)); }
 
 void tree_session::end_epoch() {

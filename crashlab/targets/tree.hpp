@@ -40,6 +40,8 @@ class tree_session {
     void reserve(std::size_t bytes);
     /// False: there was none.
     bool try_to_reserve(std::size_t bytes);
+    /// Slabs that have run empty become pages; there must be some.
+    void give_back_slabs();
     void touch(const std::string& key);
     void end_epoch();
     void run_pass();

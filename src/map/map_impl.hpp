@@ -66,9 +66,10 @@ struct map::impl {
     result<write_outcome> change(std::string_view key, const modification& change) const;
 
     /// What finds no room may have it in the next epoch, where the log begins anew and what was
-    /// freed can be used: so it is tried once more there. If that is in vain, nobody tries again in
-    /// that epoch unless something has been freed in it: most who write to a full store would end
-    /// an epoch for nothing.
+    /// freed can be used: so it is tried once more there; then slabs that have run empty are given
+    /// back, for the epoch after that. If all of it is in vain, nobody tries again in that epoch
+    /// unless something has been freed in it: most who write to a full store would end an epoch for
+    /// nothing.
     template <class Attempt>
     result<write_outcome> with_room(Attempt attempt) const {
         u64 epoch = epochs().current_epoch();
@@ -80,10 +81,15 @@ struct map::impl {
             return done;
         }
         if (done.error().code != errc::no_space || full_in == epoch) return done;
-        epochs().end_epoch(epoch);
-        epoch = epochs().current_epoch();
-        done = attempt();
-        if (!done) full_in = epoch;
+        const auto attempt_in_next = [&] {
+            epochs().end_epoch(epoch);
+            epoch = epochs().current_epoch();
+            done = attempt();
+            return done || done.error().code != errc::no_space;
+        };
+        if (attempt_in_next()) return done;
+        if (memory().give_back_slabs() != 0 && attempt_in_next()) return done;
+        full_in = epoch;
         return done;
     }
     mutable std::atomic<u64> full_in{0};

@@ -17,9 +17,9 @@
 //  A2  A block freed in epoch e goes to `pending` and is not handed out before e has ended: its
 //      bytes, which a crash in e brings back, stay as they were; and no reader of e can meet a
 //      reused block (the boundary is a grace period, gate.hpp B1).
-//  A3  A block's header changes only when it is freed, or as the last of a list that is joined to
-//      another. Handing out leaves it alone: the list heads are logged, so a rollback finds the
-//      chain as it was.
+//  A3  A block's header changes only when it is freed, as the last of a list that is joined to
+//      another, or where the block behind it goes with its slab (slab_sweep.hpp). Handing out
+//      leaves it alone: the list heads are logged, so a rollback finds the chain as it was.
 //  A4  Blocks that are handed out in e need no log: a crash in e makes them free again, and free
 //      memory has no contents. All their lines are noted by whoever fills them.
 //
@@ -33,7 +33,7 @@
 // Concurrency. A lane's lists belong to the lane's owner; shared lists to the holder of their lock.
 //
 // Full region. allocate() and reserve_large() return the error of the growth that failed; nothing
-// has changed.
+// has changed. give_back_slabs() then turns slabs that have run empty into pages for anything.
 //
 // How a change of the lists is logged is the parameter: list_logs.hpp. Without logs it is the
 // transient heap, with the same lists and the same grace period.
@@ -48,6 +48,9 @@
 #include <memory>
 
 namespace hf {
+
+template <class Logs>
+class slab_sweep;
 
 template <class Logs>
 class list_heap {
@@ -75,6 +78,10 @@ class list_heap {
         pages_.cancel(offset - block_header_size, extent_pages(payload));
     }
 
+    /// Gives slabs of which no block is handed out back to the pages (slab_sweep.hpp). Outside of
+    /// operations: it stops the world. Pages freed in this epoch, these and others: the next finds them.
+    [[nodiscard]] u64 give_back_slabs();
+
     /// Blocks handed out, by class, in bytes with headers; the last entry counts extents.
     [[nodiscard]] std::array<u64, accounted_classes> usage();
 
@@ -95,6 +102,8 @@ class list_heap {
     }
 
    private:
+    friend class slab_sweep<Logs>;
+
     static constexpr u32 pool_batch = 64;
     static constexpr u64 surplus = 4096;
 
@@ -103,6 +112,7 @@ class list_heap {
         u64 pending_tail = 0;  ///< 0: unknown
         u64 free_count = 0;
         u64 pending_count = 0;
+        u64 freed = 0;  ///< in this session
     };
     using lane_memory = std::array<remembered, block_classes>;
 
@@ -120,7 +130,8 @@ class list_heap {
         return *mine;
     }
 
-    bool begin_group(operation& op, class_lists& g);
+    template <class Inside>
+    bool begin_group(Inside& op, class_lists& g);
     void begin(operation& op, u32 size_class, class_lists& g, remembered& m);
     void count(class_lists& g, std::int64_t difference) noexcept;
     void set_next(operation& op, u64 block, u64 next);
@@ -131,17 +142,23 @@ class list_heap {
     void give_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
     [[nodiscard]] u64 take_bump(class_lists& g, u32 size_class);
     [[nodiscard]] u64 adopt_idle(operation& op, u32 size_class, class_lists& g);
+    void refresh_slabs(u64 older_than, const std::function<bool()>& cancelled);
 
     checkpoint_state& checkpoint_;
     page_heap pages_;
     std::array<std::unique_ptr<lane_memory>, max_lanes> memories_;  ///< a lane's is its owner's
     std::array<spin_lock, block_classes> shared_locks_;
+    // Both change while the world is stopped, and are read then.
+    bool refreshing_ = false;
+    u64 freed_at_sweep_ = 0;  ///< blocks that the session had freed before the last sweep
+    u64 swept_ = 0;           ///< blocks that it looked at
 };
 
 // -------------------------------------------------------------------------------------- fast path
 
 template <class Logs>
-inline bool list_heap<Logs>::begin_group(operation& op, class_lists& g) {
+template <class Inside>
+inline bool list_heap<Logs>::begin_group(Inside& op, class_lists& g) {
     if (g.lists.epoch.load(std::memory_order_relaxed) == op.epoch()) [[likely]] {
         return false;
     }
@@ -237,9 +254,11 @@ inline void list_heap<Logs>::deallocate(operation& op, u64 offset, u64 payload) 
     g.lists.set(class_lists::pending, block);
     if (head == 0) m.pending_tail = block;
     ++m.pending_count;
+    ++m.freed;
     count(g, -1);
 }
 
 }  // namespace hf
 
 #include "checkpoint/heap/list_heap_slow.hpp"  // IWYU pragma: keep
+#include "checkpoint/heap/slab_sweep.hpp"      // IWYU pragma: keep

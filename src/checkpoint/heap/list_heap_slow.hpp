@@ -158,6 +158,17 @@ std::array<u64, accounted_classes> list_heap<Logs>::usage() {
 template <class Logs>
 void list_heap<Logs>::refresh(u64 older_than, const std::function<bool()>& cancelled) {
     if constexpr (!Logs::are_kept) return;
+    // What is a slab now stays one until the end: it is written to by what it was.
+    const auto set_refreshing = [this](bool on) {
+        checkpoint_.epochs().with_world_stopped([&](lane&) { refreshing_ = on; });
+    };
+    set_refreshing(true);
+    refresh_slabs(older_than, cancelled);
+    set_refreshing(false);
+}
+
+template <class Logs>
+void list_heap<Logs>::refresh_slabs(u64 older_than, const std::function<bool()>& cancelled) {
     constexpr std::size_t batch_size = 512;
     std::vector<std::pair<u64, page_run>> slabs;
     pages_.walk([&](u64 offset, const page_run& run) {

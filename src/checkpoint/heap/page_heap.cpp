@@ -169,12 +169,19 @@ void page_heap::cancel(u64 offset, u64 pages) noexcept(!crashes_throw) {
     free_.insert(offset, pages);
 }
 
-void page_heap::release(operation& op, u64 offset) noexcept(!crashes_throw) {
+void page_heap::release(lane& l, const failed_set& failed, u64 offset) noexcept(!crashes_throw) {
     const std::lock_guard guard(mutex_);
-    const u64 value = descriptor(offset).read(op.failed(), op.epoch());
+    const u64 value = descriptor(offset).read(failed, l.epoch);
     const u64 pages = page_run::unpack(value).pages;
-    write_descriptor(op.my_lane(), op.failed(), offset, {page_use::free, 0, pages});
-    pending_.push_back({offset, pages, op.epoch()});
+    write_descriptor(l, failed, offset, {page_use::free, 0, pages});
+    pending_.push_back({offset, pages, l.epoch});
+}
+
+u64 page_heap::pending_pages(u64 epoch) {
+    const std::lock_guard guard(mutex_);
+    u64 pages = 0;
+    for (const pending_run& p : pending_) pages += p.freed_in == epoch ? p.pages : 0;
+    return pages;
 }
 
 // --------------------------------------------------------------------------------- the free index

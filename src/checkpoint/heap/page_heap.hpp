@@ -54,7 +54,13 @@ class page_heap {
     /// Gives a reservation back.
     void cancel(u64 offset, u64 pages) noexcept(!crashes_throw);
     /// Frees a committed run; its pages come back in a later epoch.
-    void release(operation& op, u64 offset) noexcept(!crashes_throw);
+    void release(operation& op, u64 offset) noexcept(!crashes_throw) {
+        release(op.my_lane(), op.failed(), offset);
+    }
+    /// The same with the world stopped, by the lane that is given then.
+    void release(lane& l, const failed_set& failed, u64 offset) noexcept(!crashes_throw);
+    /// Pages that were freed in the epoch.
+    [[nodiscard]] u64 pending_pages(u64 epoch);
 
     /// What a walk over a segment meets. Stops when `visit` returns false.
     void walk(const std::function<bool(u64 offset, const page_run&)>& visit);
