@@ -80,7 +80,8 @@ struct map::impl {
             }
             return done;
         }
-        if (done.error().code != errc::no_space || full_in == epoch) return done;
+        if (done.error().code != errc::no_space) return done;
+        if (full_in == epoch) return explained(std::move(done.error()));
         const auto attempt_in_next = [&] {
             epochs().end_epoch(epoch);
             epoch = epochs().current_epoch();
@@ -89,10 +90,15 @@ struct map::impl {
         };
         if (attempt_in_next()) return done;
         if (memory().give_back_slabs() != 0 && attempt_in_next()) return done;
+        idle_when_full = memory().idle_bytes();
         full_in = epoch;
-        return done;
+        return explained(std::move(done.error()));
     }
+    /// What there is no room for in spite of many free blocks needs other advice.
+    tl::unexpected<error> explained(error why) const;
+
     mutable std::atomic<u64> full_in{0};
+    mutable std::atomic<u64> idle_when_full{0};
 };
 
 }  // namespace hf

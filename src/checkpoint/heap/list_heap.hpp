@@ -85,6 +85,9 @@ class list_heap {
     /// Blocks handed out, by class, in bytes with headers; the last entry counts extents.
     [[nodiscard]] std::array<u64, accounted_classes> usage();
 
+    /// Bytes of slabs that no block handed out covers.
+    [[nodiscard]] u64 idle_bytes();
+
     /// Restamps headers and descriptors that carry a failed epoch, or one below `older_than`.
     /// Background pass: stops the world for a batch at a time.
     void refresh(u64 older_than, const std::function<bool()>& cancelled);

@@ -156,6 +156,18 @@ std::array<u64, accounted_classes> list_heap<Logs>::usage() {
 }
 
 template <class Logs>
+u64 list_heap<Logs>::idle_bytes() {
+    u64 bytes = 0;
+    pages_.walk([&](u64, const page_run& run) {
+        bytes += run.use == page_use::slab ? run.pages * page_size : 0;
+        return true;
+    });
+    const auto used = usage();
+    for (u32 c = 0; c < block_classes; ++c) bytes -= std::min(bytes, used[c]);
+    return bytes;
+}
+
+template <class Logs>
 void list_heap<Logs>::refresh(u64 older_than, const std::function<bool()>& cancelled) {
     if constexpr (!Logs::are_kept) return;
     // What is a slab now stays one until the end: it is written to by what it was.

@@ -20,7 +20,7 @@
 //
 // Without ordinary memory for the index the process ends, as in a crash: callers hold nodes' locks.
 // Full region. reserve() grows the region by an eighth of its size (at least 64 MiB, at most 4 GiB,
-// or as much as can be had); of its bound a sixteenth is left to the logs (geometry.hpp). If it
+// or as much as can be had); of its bound some pages are left to the logs (geometry.hpp). If it
 // can't grow, the error is returned and nothing has changed.
 #pragma once
 
