@@ -253,6 +253,30 @@ void give_back_rest(tree_session& s) {
     s.put(key_of(45), 1900);
 }
 
+// A full region with free blocks of 640 bytes.
+void fill_all_pages(tree_session& s) {
+    for (u64 i = 1; i <= 9; ++i) s.put(key_of(i * 10), 550);
+    s.hold_all_pages();
+    for (u64 i = 2; i <= 7; ++i) s.remove(key_of(i * 10));
+    s.end_epoch();
+}
+void stand_in(tree_session& s) {
+    s.let_larger_stand_in();
+    s.put(key_of(22), 250);
+    s.put(key_of(32), 250);
+    s.end_epoch();
+    s.remove(key_of(22));
+    s.put(key_of(42), 250);
+    s.end_epoch();
+    s.put(key_of(23), 550);
+    s.put(key_of(32), 550);
+    crash_and_open(s);
+    s.remove(key_of(32));
+    s.end_epoch();
+    s.put(key_of(24), 550);
+    s.put(key_of(25), 550);
+}
+
 // ------------------------------------------------------------------------- region, checkpoint
 
 void add_roots(tree_session& s) {
@@ -485,6 +509,18 @@ const std::vector<tree_case>& rare_cases() {
          leave_slabs_behind,
          give_back_rest,
          {}},
+        {"alloc.larger",
+         "alloc",
+         "larger blocks stand in for smaller ones in a full region",
+         fill_all_pages,
+         stand_in,
+         {},
+         1,
+         false,
+         u64{16} << 20,
+         1,
+         {},
+         u64{16} << 20},
         {"region.roots",
          "region",
          "roots with long names",

@@ -208,6 +208,8 @@ class heap_audit {
         return state_of(runs_[p.run].first_state + p.block);
     }
     [[nodiscard]] const char* name_of(block_state s) const;
+    /// Larger blocks may be claimed for smaller payloads: may_stand_in().
+    void let_larger_stand_in() noexcept { larger_stand_in_ = true; }
     /// Neither free nor claimed before.
     void set_free(const place& p, block_state s) noexcept {
         set_state(runs_[p.run].first_state + p.block, s);
@@ -250,6 +252,7 @@ class heap_audit {
     std::vector<run> runs_;
     std::vector<u8> states_;
     u64 blocks_ = 0;  ///< in all slabs
+    bool larger_stand_in_ = false;
 };
 
 }  // namespace hf

@@ -67,9 +67,9 @@ struct map::impl {
 
     /// What finds no room may have it in the next epoch, where the log begins anew and what was
     /// freed can be used: so it is tried once more there; then slabs that have run empty are given
-    /// back, for the epoch after that. If all of it is in vain, nobody tries again in that epoch
-    /// unless something has been freed in it: most who write to a full store would end an epoch for
-    /// nothing.
+    /// back, for the epoch after that; then larger blocks may do. If all of it is in vain, nobody
+    /// tries again in that epoch unless something has been freed in it: most who write to a full
+    /// store would end an epoch for nothing.
     template <class Attempt>
     result<write_outcome> with_room(Attempt attempt) const {
         u64 epoch = epochs().current_epoch();
@@ -90,6 +90,9 @@ struct map::impl {
         };
         if (attempt_in_next()) return done;
         if (memory().give_back_slabs() != 0 && attempt_in_next()) return done;
+        memory().let_larger_stand_in();
+        done = attempt();
+        if (done || done.error().code != errc::no_space) return done;
         idle_when_full = memory().idle_bytes();
         full_in = epoch;
         return explained(std::move(done.error()));

@@ -218,6 +218,99 @@ TEST_F(heap_sweep_test, a_list_that_runs_wrong_changes_nothing) {
     expect_ok();
 }
 
+// ---------------------------------------------------------------------------------- larger blocks
+
+TEST_F(heap_sweep_test, larger_blocks_serve_smaller_payloads_where_it_is_allowed) {
+    open();
+    const u64 taken = fill(small);
+    release_where([](const owned& o) { return o.offset / 1024 % 2 == 0; });
+    end_epoch();
+    const u64 freed = taken - mine_.size();
+    ASSERT_EQ(heap_->give_back_slabs(), 0U);
+    ASSERT_FALSE(has_room(300));
+    heap_->let_larger_stand_in();
+    EXPECT_FALSE(has_room(small + 24)) << "of the next class";
+    EXPECT_EQ(fill(300), freed);
+    expect_ok();
+    EXPECT_EQ(look().heap.classes[small_class].handed_out, taken);
+    release_where([](const owned& o) { return o.payload == 300; });
+    expect_ok();
+    end_epoch();
+    EXPECT_EQ(fill(small), freed) << "they are what they were";
+    expect_ok();
+    release_all();
+    end_epoch();
+    EXPECT_EQ(heap_->give_back_slabs(), taken / in_slab);
+}
+
+TEST_F(heap_sweep_test, a_larger_block_goes_back_to_its_own_class_in_every_later_session) {
+    open();
+    const u64 taken = fill(small);
+    release_where([](const owned& o) { return o.offset / 1024 % 2 == 0; });
+    end_epoch();
+    const u64 freed = taken - mine_.size();
+    heap_->let_larger_stand_in();
+    ASSERT_EQ(fill(300), freed);
+    end_epoch();
+    open();  // after a crash, which undoes nothing of it
+    expect_ok();
+    release_where([](const owned& o) { return o.payload == 300; });
+    end_epoch();
+    expect_ok();
+    EXPECT_FALSE(has_room(300)) << "nobody has allowed it in this session";
+    EXPECT_EQ(fill(small), freed);
+    expect_ok();
+}
+
+TEST_F(heap_sweep_test, a_crash_takes_larger_blocks_back) {
+    open();
+    const u64 taken = fill(small);
+    release_where([](const owned& o) { return o.offset / 1024 % 2 == 0; });
+    end_epoch();
+    const std::vector<owned> durable = mine_;
+    heap_->let_larger_stand_in();
+    ASSERT_TRUE(has_room(300));
+    mine_ = durable;
+    open();
+    expect_ok();
+    EXPECT_EQ(fill(small), taken - durable.size());
+    expect_ok();
+}
+
+TEST_F(heap_sweep_test, larger_blocks_are_allowed_for_some_epochs) {
+    open();
+    fill(small);
+    release_where([](const owned& o) { return o.offset / 1024 % 2 == 0; });
+    end_epoch();
+    heap_->let_larger_stand_in();
+    for (int i = 0; i < 15; ++i) end_epoch();
+    EXPECT_TRUE(has_room(300));
+    end_epoch();
+    EXPECT_FALSE(has_room(300));
+}
+
+TEST_F(heap_sweep_test, a_payload_begins_in_a_line_where_it_would) {
+    open();
+    ASSERT_TRUE(has_room(48 * 1024));
+    fill(1264);  // blocks of 1,280 bytes
+    release_all();
+    end_epoch();
+    heap_->let_larger_stand_in();
+    while (has_room(304)) {
+    }
+    for (const owned& o : mine_) EXPECT_EQ(o.offset % line_size, block_header_size);
+    for (u32 wanted = 0; wanted < block_classes; ++wanted) {
+        for (u32 larger = 0; larger < block_classes; ++larger) {
+            if (!may_stand_in(larger, wanted)) continue;
+            EXPECT_GT(block_size(larger), block_size(wanted));
+            EXPECT_LE(block_size(larger), 4096U) << "a slab of one page";
+            EXPECT_TRUE(block_size(wanted) % 64 != 0 || block_size(larger) % 64 == 0);
+        }
+    }
+    EXPECT_FALSE(may_stand_in(class_of_block(144), class_of_block(128))) << "another line";
+    EXPECT_TRUE(may_stand_in(class_of_block(4096), 0));
+}
+
 TEST_F(heap_sweep_test, random_work_with_sweeps_and_crashes_keeps_the_books) {
     xoshiro256ss r(7);
     u64 given_back = 0;
@@ -235,6 +328,7 @@ TEST_F(heap_sweep_test, random_work_with_sweeps_and_crashes_keeps_the_books) {
             release_where([&](const owned& o) { return o.offset / unit % 5 >= kept; });
             end_epoch();
             given_back += heap_->give_back_slabs();
+            if (r.below(3) == 0) heap_->let_larger_stand_in();
             if (r.below(2) == 0) end_epoch();
             ASSERT_TRUE(look().ok()) << "life " << life << "\n" << look().to_string();
         }

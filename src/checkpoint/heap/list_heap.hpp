@@ -33,7 +33,12 @@
 // Concurrency. A lane's lists belong to the lane's owner; shared lists to the holder of their lock.
 //
 // Full region. allocate() and reserve_large() return the error of the growth that failed; nothing
-// has changed. give_back_slabs() then turns slabs that have run empty into pages for anything.
+// has changed. give_back_slabs() then turns slabs that have run empty into pages for anything; and
+// where that is in vain, too, let_larger_stand_in() has a smaller payload take a larger block.
+//  A5  A block goes back to the lists of the class that its slab has. That is its payload's, or,
+//      from the first larger block that stood in on, what the slab's descriptor says; the heap's
+//      root says so in the epoch in which one may first (its line is noted, so both are durable or
+//      neither is; it is not undone with the epoch, and need not be).
 //
 // How a change of the lists is logged is the parameter: list_logs.hpp. Without logs it is the
 // transient heap, with the same lists and the same grace period.
@@ -45,7 +50,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
+#include <utility>
 
 namespace hf {
 
@@ -81,6 +88,10 @@ class list_heap {
     /// Gives slabs of which no block is handed out back to the pages (slab_sweep.hpp). Outside of
     /// operations: it stops the world. Pages freed in this epoch, these and others: the next finds them.
     [[nodiscard]] u64 give_back_slabs();
+
+    /// For some epochs from now on larger blocks may be handed out where the region is full. Outside
+    /// of operations: it stops the world.
+    void let_larger_stand_in();
 
     /// Blocks handed out, by class, in bytes with headers; the last entry counts extents.
     [[nodiscard]] std::array<u64, accounted_classes> usage();
@@ -140,6 +151,9 @@ class list_heap {
     void set_next(operation& op, u64 block, u64 next);
     [[nodiscard]] u64 pop(operation& op, class_lists& g);
     [[nodiscard]] result<u64> refill(operation& op, u32 size_class, class_lists& g, remembered& m);
+    [[nodiscard]] u64 take_made(operation& op, u32 size_class, class_lists& g, remembered& m);
+    [[nodiscard]] result<u64> take_larger(operation& op, u32 wanted, result<u64> refused);
+    [[nodiscard]] u32 class_of(operation& op, u64 block, u64 payload) const noexcept;
     [[nodiscard]] u64 take_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
     [[nodiscard]] u64 take_batch(operation& op, class_lists& shared, class_lists& g, remembered& m);
     void give_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
@@ -151,7 +165,9 @@ class list_heap {
     page_heap pages_;
     std::array<std::unique_ptr<lane_memory>, max_lanes> memories_;  ///< a lane's is its owner's
     std::array<spin_lock, block_classes> shared_locks_;
-    // Both change while the world is stopped, and are read then.
+    std::atomic<bool> some_stand_in_{false};      ///< blocks may be larger than their payload's
+    std::atomic<u64> larger_stand_in_before_{0};  ///< this epoch
+    // These change while the world is stopped, and are read then.
     bool refreshing_ = false;
     u64 freed_at_sweep_ = 0;  ///< blocks that the session had freed before the last sweep
     u64 swept_ = 0;           ///< blocks that it looked at
@@ -229,12 +245,23 @@ inline result<u64> list_heap<Logs>::allocate(operation& op, u64 payload) {
     } else {
         auto refilled = refill(op, size_class, g, m);
         if (!refilled) [[unlikely]] {
-            return refilled;
+            return take_larger(op, size_class, std::move(refilled));
         }
         block = *refilled;
     }
     count(g, +1);
     return block + block_header_size;
+}
+
+/// A5.
+template <class Logs>
+inline u32 list_heap<Logs>::class_of(operation& op, u64 block, u64 payload) const noexcept {
+    const u32 size_class = class_of_block(payload + block_header_size);
+    if (!some_stand_in_.load(std::memory_order_relaxed) || slab_pages(size_class) != 1) {
+        return size_class;
+    }
+    const u32 of_slab = pages_.class_at(op.failed(), op.epoch(), block);
+    return of_slab < block_classes ? of_slab : size_class;
 }
 
 template <class Logs>
@@ -248,7 +275,7 @@ inline void list_heap<Logs>::deallocate(operation& op, u64 offset, u64 payload) 
         return;
     }
     lane& l = op.my_lane();
-    const u32 size_class = class_of_block(payload + block_header_size);
+    const u32 size_class = class_of(op, block, payload);
     class_lists& g = lists(l.index, size_class);
     remembered& m = memory(l)[size_class];
     begin(op, size_class, g, m);

@@ -29,6 +29,7 @@
 #include "checkpoint/operation.hpp"
 #include "persist/persist_point.hpp"
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -59,6 +60,9 @@ class page_heap {
     }
     /// The same with the world stopped, by the lane that is given then.
     void release(lane& l, const failed_set& failed, u64 offset) noexcept(!crashes_throw);
+    /// Of the slab of one page that a block lies in. Takes no lock.
+    [[nodiscard]] u32 class_at(const failed_set& failed, u64 epoch, u64 block) const noexcept;
+
     /// Pages that were freed in the epoch.
     [[nodiscard]] u64 pending_pages(u64 epoch);
 
@@ -103,6 +107,7 @@ class page_heap {
     [[nodiscard]] u64 take_free_run(operation& op, u64 pages);
     [[nodiscard]] u64 take_fresh(operation& op, u64 pages);
     [[nodiscard]] result<void> grow(u64 pages);
+    void add_span(const heap_span& s);
     void return_pending(u64 current);
     void build_index(const failed_set& failed, u64 current);
 
@@ -110,7 +115,9 @@ class page_heap {
     heap_root* root_ = nullptr;
     u64 root_offset_ = 0;
     std::mutex mutex_;
+    /// Never moves: what is there is read without the lock.
     std::vector<heap_span> spans_;
+    std::atomic<std::size_t> known_spans_{0};
     free_runs free_;
     std::vector<pending_run> pending_;
     bool indexed_ = false;
