@@ -66,8 +66,7 @@ void list_heap<Logs>::let_larger_stand_in() {
     checkpoint_.epochs().with_world_stopped([&](lane& l) {
         heap_root& root = pages_.root();
         if (root.magic != heap_root::magic_with_stand_ins) {
-            std::atomic_ref(root.magic)
-                .store(heap_root::magic_with_stand_ins, std::memory_order_release);
+            root.magic = heap_root::magic_with_stand_ins;  // A5
             l.note_sticky(&root, line_size);
             l.mark_written();
         }
