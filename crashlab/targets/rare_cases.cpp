@@ -192,6 +192,91 @@ void crash_pass_and_crash(tree_session& s) {
     update(s, 1, 3);
 }
 
+// Two slabs of sixteen blocks and a third with a rest that was never used. The first one runs empty;
+// on their list its blocks lie between some of the second, and at the tail.
+constexpr u64 large_block = 3900;
+void fill_slabs(tree_session& s) {
+    for (u64 i = 1; i <= 33; ++i) s.put(key_of(i * 10), large_block);
+    s.end_epoch();
+    for (u64 i = 1; i <= 16; ++i) {
+        s.remove(key_of(i * 10));
+        if (i % 5 == 1) s.remove(key_of((16 + i) * 10));
+    }
+    s.end_epoch();
+}
+// A group that this epoch has touched already, and lists that it has not.
+void give_back_slabs(tree_session& s) {
+    s.put(key_of(15), large_block);
+    s.remove(key_of(15));
+    s.end_epoch();
+    s.give_back_slabs();
+    s.put(key_of(25), 1900);
+    s.end_epoch();
+    s.put(key_of(35), 1900);  // where the slab was
+    s.put(key_of(45), large_block);
+    s.put(key_of(55), large_block);
+    s.remove(key_of(330));  // the third slab is empty but for what was never used of it
+    s.end_epoch();
+    s.give_back_slabs();
+    s.end_epoch();
+    s.put(key_of(65), 9000);
+}
+void give_back_slabs_again(tree_session& s) {
+    s.remove(key_of(300));
+    s.give_back_slabs();
+    s.put(key_of(25), large_block);
+    crash_and_open(s);
+    s.put(key_of(35), large_block);
+    s.remove(key_of(290));
+    s.give_back_slabs();
+    s.end_epoch();
+    s.put(key_of(45), 1900);
+    s.put(key_of(55), large_block);
+    s.end_epoch();
+    s.put(key_of(45), 1900);
+}
+// Lists of a lane whose thread has ended, and what others share.
+void leave_slabs_behind(tree_session& s) {
+    s.put(key_of(5), 200);
+    std::thread([&s] { fill_slabs(s); }).join();
+}
+
+// The rest of the third slab is one lane's, its free block another's.
+void give_back_rest(tree_session& s) {
+    s.remove(key_of(330));
+    s.end_epoch();
+    s.give_back_slabs();
+    s.end_epoch();
+    s.put(key_of(25), 1900);
+    s.put(key_of(35), large_block);
+    s.end_epoch();
+    s.put(key_of(45), 1900);
+}
+
+// A full region with free blocks of 640 bytes.
+void fill_all_pages(tree_session& s) {
+    for (u64 i = 1; i <= 9; ++i) s.put(key_of(i * 10), 550);
+    s.hold_all_pages();
+    for (u64 i = 2; i <= 7; ++i) s.remove(key_of(i * 10));
+    s.end_epoch();
+}
+void stand_in(tree_session& s) {
+    s.let_larger_stand_in();
+    s.put(key_of(22), 250);
+    s.put(key_of(32), 250);
+    s.end_epoch();
+    s.remove(key_of(22));
+    s.put(key_of(42), 250);
+    s.end_epoch();
+    s.put(key_of(23), 550);
+    s.put(key_of(32), 550);
+    crash_and_open(s);
+    s.remove(key_of(32));
+    s.end_epoch();
+    s.put(key_of(24), 550);
+    s.put(key_of(25), 550);
+}
+
 // ------------------------------------------------------------------------- region, checkpoint
 
 void add_roots(tree_session& s) {
@@ -406,6 +491,36 @@ const std::vector<tree_case>& rare_cases() {
          [](auto& s) { load(s, 12); },
          crash_pass_and_crash,
          {}},
+        {"alloc.empty",
+         "alloc",
+         "slabs that have run empty are given back and used",
+         fill_slabs,
+         give_back_slabs,
+         {}},
+        {"alloc.empty.again",
+         "alloc",
+         "the same, undone by a crash and done again",
+         fill_slabs,
+         give_back_slabs_again,
+         {}},
+        {"alloc.empty.idle",
+         "alloc",
+         "the same where the lists belong to no thread",
+         leave_slabs_behind,
+         give_back_rest,
+         {}},
+        {"alloc.larger",
+         "alloc",
+         "larger blocks stand in for smaller ones in a full region",
+         fill_all_pages,
+         stand_in,
+         {},
+         1,
+         false,
+         u64{16} << 20,
+         1,
+         {},
+         u64{16} << 20},
         {"region.roots",
          "region",
          "roots with long names",

@@ -177,6 +177,18 @@ void tree_session::reserve(std::size_t bytes) {
     require(try_to_reserve(bytes), "the region cannot grow");
 }
 
+void tree_session::hold_all_pages() {
+    operation op(machine_->checkpoint());
+    for (u64 pages = 256; pages != 0; pages /= 2) {
+        while (machine_->memory().reserve_large(op, pages * page_size - block_header_size)) {
+        }
+    }
+}
+
+void tree_session::give_back_slabs() {
+    require(machine_->memory().give_back_slabs() != 0, "no slab has run empty");
+}
+
 void tree_session::touch(const std::string& key) { static_cast<void>(get(key)); }
 
 void tree_session::end_epoch() {
@@ -376,7 +388,7 @@ class tree_target final : public target {
 engine_options options_of(const tree_case& c) {
     engine_options o;
     o.file.initial_size = c.initial_size;
-    o.file.max_size = u64{60} << 20;
+    o.file.max_size = c.max_size;
     o.file.first_epoch = c.first_epoch;
     o.file.flush = flush_policy::always;
     o.epochs.epoch = std::chrono::microseconds(0);

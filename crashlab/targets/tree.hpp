@@ -40,6 +40,11 @@ class tree_session {
     void reserve(std::size_t bytes);
     /// False: there was none.
     bool try_to_reserve(std::size_t bytes);
+    /// Reserves every page for as long as the session lasts; durably they are free.
+    void hold_all_pages();
+    void let_larger_stand_in() { machine_->memory().let_larger_stand_in(); }
+    /// Slabs that have run empty become pages; there must be some.
+    void give_back_slabs();
     void touch(const std::string& key);
     void end_epoch();
     void run_pass();
@@ -119,6 +124,7 @@ struct tree_case {
     /// Threads that run behind `run`, on fibers.
     unsigned threads = 1;
     std::function<void(tree_session&, unsigned)> run_thread = {};
+    u64 max_size = u64{60} << 20;
 };
 
 [[nodiscard]] const std::vector<tree_case>& tree_cases();

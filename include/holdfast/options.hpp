@@ -41,8 +41,9 @@ struct region_options {
     open_mode mode = open_mode::open_or_create;
     std::uint64_t initial_size = std::uint64_t{64}
                                  << 20;  ///< bytes, at creation; rounded up to 64 KiB
-    /// Bytes; 0: the whole window (1 TiB). A sixteenth of it is left to what is written to undo
-    /// changes: neither does a region begin with more than the rest, nor does its heap grow there.
+    /// Bytes; 0: the whole window (1 TiB). A 64th of it, or 1 MiB, if that is more and less than a
+    /// sixteenth, is left to what is written to undo changes: neither does a region begin with more
+    /// than the rest, nor does its heap grow there.
     std::uint64_t max_size = 0;
     std::uint64_t memory = 0;  ///< on the medium `file`: bytes that pages which were written to may
                                ///< take; 0: half of the machine's, or of the control group's limit

@@ -171,7 +171,8 @@ bool heap_audit::fits(const place& p, u64 payload, u64 header) const noexcept {
     if (what.use == page_use::system) return true;
     const u64 bytes = payload + header;
     if (p.extent) return bytes > largest_block && pages_of(bytes) == what.pages;
-    return class_of_block(bytes) == what.size_class;
+    const u32 wanted = class_of_block(bytes);
+    return wanted == what.size_class || (larger_stand_in_ && may_stand_in(what.size_class, wanted));
 }
 
 // ------------------------------------------------------------------------------------------ blocks

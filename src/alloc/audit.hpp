@@ -26,6 +26,7 @@
 
 #include "alloc/geometry.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -50,6 +51,9 @@ struct heap_figures {
         u64 pending = 0;     ///< freed, not yet to be handed out
         u64 fresh = 0;       ///< behind bump pointers
         u64 leaked = 0;      ///< nobody's
+
+        /// Blocks of its slabs that hold nothing, by the counters.
+        [[nodiscard]] u64 idle() const noexcept { return blocks - std::min(blocks, handed_out); }
     };
     std::array<of_class, block_classes> classes;
     u64 segments = 0;
@@ -68,6 +72,14 @@ struct heap_figures {
     [[nodiscard]] u64 handed_out_bytes() const noexcept;
     /// Bytes in slabs that no block handed out covers.
     [[nodiscard]] u64 idle_slab_bytes() const noexcept;
+    /// Bytes of slabs and extents: what the idle ones are a share of.
+    [[nodiscard]] u64 taken_bytes() const noexcept {
+        return (slab_pages + extent_pages) * page_size;
+    }
+    /// Pages that may become anything: used before, or not yet.
+    [[nodiscard]] u64 spare_bytes() const noexcept {
+        return (free_pages + untouched_pages) * page_size;
+    }
 };
 
 /// What a tree holds.
@@ -196,6 +208,8 @@ class heap_audit {
         return state_of(runs_[p.run].first_state + p.block);
     }
     [[nodiscard]] const char* name_of(block_state s) const;
+    /// Larger blocks may be claimed for smaller payloads: may_stand_in().
+    void let_larger_stand_in() noexcept { larger_stand_in_ = true; }
     /// Neither free nor claimed before.
     void set_free(const place& p, block_state s) noexcept {
         set_state(runs_[p.run].first_state + p.block, s);
@@ -238,6 +252,7 @@ class heap_audit {
     std::vector<run> runs_;
     std::vector<u8> states_;
     u64 blocks_ = 0;  ///< in all slabs
+    bool larger_stand_in_ = false;
 };
 
 }  // namespace hf

@@ -26,7 +26,7 @@ u64 heap_limit(const region& r) {
 
 u64 first_size(u64 bytes, u64 max_size) noexcept {
     if (max_size == 0 || bytes > max_size) return bytes;
-    return std::min(bytes, max_size - kept_from_heap(max_size));
+    return std::min(bytes, max_size - kept_from_heap(max_size / page_size) * page_size);
 }
 
 // Less and less of it: where there is little left, it should not be taken page by page. But each

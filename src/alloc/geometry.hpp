@@ -93,9 +93,13 @@ bool walk_runs(const R& reader, const heap_span& s, Visit&& visit) {
 inline constexpr u64 min_growth_pages = (u64{64} << 20) / page_size;
 inline constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
 
-/// Of a region that may become so large, the part that its heap leaves to what is written to undo
-/// changes: a heap that took every page could not be changed any more.
-[[nodiscard]] constexpr u64 kept_from_heap(u64 most) noexcept { return most / 16; }
+/// Of a region that may have so many pages, those that its heap leaves to what is written to undo
+/// changes: a heap that took every page could not be changed any more. A page is a log for a
+/// thread, if a short one: where it runs full an epoch ends early, and it begins anew.
+[[nodiscard]] constexpr u64 kept_from_heap(u64 most_pages) noexcept {
+    constexpr u64 for_many_threads = 16;
+    return std::min(most_pages / 16, std::max(most_pages / 64, for_many_threads));
+}
 
 /// What a region should begin with, for its first segment is all heap. `bytes`: what is wanted;
 /// `max_size`: as in region_options. More than that is left to be refused.

@@ -64,6 +64,14 @@ inline constexpr u32 accounted_classes = block_classes + 1;
     return pages_of(payload + block_header_size);
 }
 
+/// Whether a larger block may be handed out for want of one of a class. It must be found out later
+/// what it is: so both lie in slabs of one page, whose descriptor says it. And the payload must
+/// begin where it would in a line.
+[[nodiscard]] constexpr bool may_stand_in(u32 larger, u32 wanted) noexcept {
+    return larger > wanted && slab_pages(larger) == 1 &&
+           (block_size(wanted) % 64 != 0 || block_size(larger) % 64 == 0);
+}
+
 static_assert(block_size(block_classes - 1) == largest_block);
 static_assert(class_of_block(largest_block) == block_classes - 1);
 static_assert(class_of_block(129) == linear_classes && block_size(linear_classes) == 160);

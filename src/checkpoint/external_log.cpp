@@ -81,11 +81,21 @@ result<void> log_writer::make_room(std::span<const log_object> objects) {
     return {};
 }
 
-/// As much as can be had: what is left of a full region is for its log.
+/// What is left of a full region is for its logs. Half of it is for lanes that have none yet: one
+/// that has can begin anew with the next epoch, one that has not could never change anything.
 result<void> log_writer::add_segment() {
     static_assert(detail::log_entry_stride(max_log_object) <= layout::page_size);
+    const u64 left = region_->max_pages() - region_->size() / layout::page_size;
+    const u64 for_others = segments_.empty() ? 0 : kept_from_heap(region_->max_pages()) / 2;
+    if (left <= for_others) {
+        return failure({errc::no_space, "make the undo log longer", region_->path().string(),
+                        "of the pages that are left, " + std::to_string(left) +
+                            " are for the logs of other threads",
+                        "end the epoch, or allow a larger maximal size"});
+    }
     u64 pages = segments_.empty() ? first_segment_pages(*region_)
                                   : std::min(2 * segments_.back().pages, max_segment_pages);
+    pages = std::min(pages, left - for_others);
     for (;; pages = std::max<u64>(pages / 4, 1)) {
         auto grown = region_->grow(segment_kind::log, pages, owner_);
         if (grown) {

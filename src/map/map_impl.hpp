@@ -85,9 +85,10 @@ struct map::impl {
     result<write_outcome> change(std::string_view key, const modification& change) const;
 
     /// What finds no room may have it in the next epoch, where the log begins anew and what was
-    /// freed can be used: so it is tried once more there. If that is in vain, nobody tries again in
-    /// that epoch unless something has been freed in it: most who write to a full store would end
-    /// an epoch for nothing.
+    /// freed can be used: so it is tried once more there; then slabs that have run empty are given
+    /// back, for the epoch after that; then larger blocks may do. If all of it is in vain, nobody
+    /// tries again in that epoch unless something has been freed in it: most who write to a full
+    /// store would end an epoch for nothing.
     template <class Attempt>
     result<write_outcome> with_room(Attempt attempt) const {
         const auto checked = [&] { return meeting_damage("write to the map", attempt); };
@@ -99,14 +100,28 @@ struct map::impl {
             }
             return done;
         }
-        if (done.error().code != errc::no_space || full_in == epoch) return done;
-        epochs().end_epoch(epoch);
-        epoch = epochs().current_epoch();
+        if (done.error().code != errc::no_space) return done;
+        if (full_in == epoch) return explained(std::move(done.error()));
+        const auto attempt_in_next = [&] {
+            epochs().end_epoch(epoch);
+            epoch = epochs().current_epoch();
+            done = checked();
+            return done || done.error().code != errc::no_space;
+        };
+        if (attempt_in_next()) return done;
+        if (memory().give_back_slabs() != 0 && attempt_in_next()) return done;
+        memory().let_larger_stand_in();
         done = checked();
-        if (!done) full_in = epoch;
-        return done;
+        if (done || done.error().code != errc::no_space) return done;
+        idle_when_full = memory().idle_bytes();
+        full_in = epoch;
+        return explained(std::move(done.error()));
     }
+    /// What there is no room for in spite of many free blocks needs other advice.
+    tl::unexpected<error> explained(error why) const;
+
     mutable std::atomic<u64> full_in{0};
+    mutable std::atomic<u64> idle_when_full{0};
 };
 
 }  // namespace hf

@@ -30,6 +30,17 @@ result<void> check_sizes(std::string_view key, std::string_view value) {
 
 }  // namespace
 
+tl::unexpected<error> map::impl::explained(error why) const {
+    const u64 idle = idle_when_full.load(std::memory_order_relaxed);
+    if (idle >= live().file().size() / 16) {
+        why.why += "; " + std::to_string(idle >> 20) + " MiB are free in blocks of other sizes";
+        why.next =
+            "remove records of about this size, or so many that whole slabs of 64 KiB are free; "
+            "allow a larger maximal size; or dump the region and load it into a new one";
+    }
+    return failure(std::move(why));
+}
+
 result<write_outcome> map::impl::store_small(std::string_view key, std::string_view value,
                                              const condition* allowed) const {
     tree().prefetch_hint(key);

@@ -117,13 +117,13 @@ class read_batch {
     std::size_t count_ = 0;
     std::size_t used_ = 0;
     std::size_t capacity_ = without_heap;
+    // Set as they are filled; it would take as long to clear them.
+    std::array<char, without_heap> first_;
+    std::array<piece, most_records> pieces_;
     char* bytes_ = first_.data();
     std::unique_ptr<char[]> heap_;  // NOLINT: bytes
     std::optional<pin> pinned_;
     std::string_view large_;
-    // Set as they are filled; it would take as long to clear them.
-    std::array<char, without_heap> first_;
-    std::array<piece, most_records> pieces_;
 };
 
 }  // namespace hf

@@ -156,6 +156,16 @@ TEST(first_size, leaves_a_sixteenth_of_the_bound_and_passes_on_what_is_to_be_ref
     EXPECT_EQ(first_size(bound, 0), bound) << "no bound";
 }
 
+TEST(first_size, leaves_enough_for_many_threads_and_no_more_than_a_64th_of_a_large_region) {
+    EXPECT_EQ(kept_from_heap(64), 4U);
+    EXPECT_EQ(kept_from_heap(255), 15U);
+    EXPECT_EQ(kept_from_heap(256), 16U);
+    EXPECT_EQ(kept_from_heap(1024), 16U);
+    EXPECT_EQ(kept_from_heap(1088), 17U);
+    EXPECT_EQ(kept_from_heap(1 << 20), 1U << 14);
+    EXPECT_EQ(first_size(u64{64} << 20, u64{64} << 20), u64{63} << 20);
+}
+
 /// Pages of the region's segments of a kind.
 u64 pages_of_kind(const region& r, segment_kind kind) {
     u64 sum = 0;

@@ -367,7 +367,8 @@ TEST_F(an_external_log, grows_by_segments_that_double_up_to_a_limit) {
 TEST_F(an_external_log, takes_what_is_left_of_a_full_region_however_little) {
     region_options o;
     o.initial_size = u64{64} << 20;
-    o.max_size = o.initial_size + 2 * layout::page_size;
+    constexpr u64 for_others = 8;
+    o.max_size = o.initial_size + (2 + for_others) * layout::page_size;
     region_ = must(region::open(dir / "small.hf", o));
     log_.attach(*region_, owner);
     fill(0, 'a');
@@ -375,11 +376,22 @@ TEST_F(an_external_log, takes_what_is_left_of_a_full_region_however_little) {
     for (u64 i = 0; i < 2 * in_a_page; ++i) append(0, max_log_object, 7);
     std::vector<u64> pages;
     for (const segment& s : segments()) pages.push_back(s.pages);
-    EXPECT_EQ(pages, (std::vector<u64>{1, 1})) << "it has asked for more at first";
+    EXPECT_EQ(pages, (std::vector<u64>{1, 1})) << "it has wanted more";
     const std::array one{log_object{object_at(0), max_log_object}};
     const auto refused = log_.append(one, 7);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::no_space);
+    // Others come late. They have a log each, and none takes more than leaves one to the next.
+    for (u16 other = owner + 1; other <= owner + for_others; ++other) {
+        log_writer late;
+        late.attach(*region_, other);
+        u64 entries = 0;
+        while (late.append(one, 7)) ++entries;
+        EXPECT_EQ(entries, in_a_page) << other;
+    }
+    log_writer last;
+    last.attach(*region_, owner + for_others + 1);
+    EXPECT_FALSE(last.append(one, 7));
 }
 
 TEST_F(an_external_log, takes_no_segment_that_is_a_heaps) {

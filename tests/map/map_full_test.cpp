@@ -124,6 +124,20 @@ TEST_P(full_region, can_be_emptied_and_filled_again) {
     expect_all(m, 0, again, 0);
 }
 
+TEST_P(full_region, takes_values_of_another_size_once_it_was_emptied) {
+    map m = open();
+    const u64 stored = fill(m);
+    for (u64 i = 0; i < stored; ++i) must(m.remove(key_of(i)));
+    for (const std::size_t size : {3000U, 100'000U, 200U}) {
+        const std::string other(size, 'o');
+        u64 taken = 0;
+        while (m.put(key_of(taken), other)) ++taken;
+        EXPECT_GT(taken * size, stored * value_size * 4 / 5) << size;
+        for (u64 i = 0; i < taken; ++i) must(m.remove(key_of(i)));
+    }
+    EXPECT_GT(fill(m), stored - stored / 10) << "but for what layers stay, empty";
+}
+
 TEST_P(full_region, ends_an_epoch_for_want_of_room_once_and_again_when_something_was_freed) {
     map m = open();
     const u64 stored = fill(m);

@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <filesystem>
 
 namespace hf::test {
@@ -51,6 +52,36 @@ TEST_F(info, tells_everything_of_a_closed_region) {
     EXPECT_GT(j["heap"]["handed_out_bytes"], 5000 * 32);
     EXPECT_GT(j["heap"]["size_classes"].size(), 1U);
     EXPECT_EQ(j["heap"]["violations"], 0);
+}
+
+TEST_F(info, shows_what_removals_have_left_in_pieces) {
+    {
+        auto m = map::open(file, {});
+        ASSERT_TRUE(m);
+        for (int i = 0; i < 4000; ++i)
+            ASSERT_TRUE(m->put(std::to_string(i), std::string(500, 'v')));
+        for (int i = 0; i < 4000; i += 2) ASSERT_TRUE(m->remove(std::to_string(i)));
+        ASSERT_TRUE(m->close());
+    }
+    const outcome o = look(0);
+    const nlohmann::json heap = o.json()["heap"];
+    EXPECT_GT(heap["fragmentation"], 0.4);
+    EXPECT_LT(heap["fragmentation"], 0.6);
+    EXPECT_EQ(heap["taken_bytes"],
+              heap["slab_bytes"].get<std::uint64_t>() + heap["extent_bytes"].get<std::uint64_t>());
+    EXPECT_EQ(heap["spare_bytes"], heap["free_run_bytes"].get<std::uint64_t>() +
+                                       heap["untouched_bytes"].get<std::uint64_t>());
+    std::uint64_t idle = 0;
+    for (const auto& c : heap["size_classes"]) {
+        EXPECT_EQ(c["idle"],
+                  c["blocks"].get<std::uint64_t>() - c["handed_out"].get<std::uint64_t>());
+        EXPECT_EQ(c["idle_bytes"],
+                  c["idle"].get<std::uint64_t>() * c["block_bytes"].get<std::uint64_t>());
+        idle += c["idle_bytes"].get<std::uint64_t>();
+    }
+    EXPECT_GT(idle, std::uint64_t{2000} * 500);
+    EXPECT_LE(idle, heap["idle_slab_bytes"]) << "slabs have a rest behind their last block";
+    EXPECT_NE(o.err.find("serve blocks of one size alone"), std::string::npos) << o.err;
 }
 
 TEST_F(info, says_that_a_crashed_region_will_be_recovered) {

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hf::tool {
 
 result<heap_view> heap_view::read(const std::filesystem::path& path) {
@@ -37,6 +39,11 @@ void add_heap(sheet& s, const heap_figures& heap) {
     s.line("in slabs",
            fmt::format("{}, of which {} not handed out", human_size(heap.slab_pages * page_size),
                        human_share(heap.idle_slab_bytes(), heap.slab_pages * page_size)));
+    s.line("fragmentation",
+           fmt::format("{}: {} of {} serve blocks of one size alone",
+                       human_share(heap.idle_slab_bytes(), heap.taken_bytes()),
+                       human_size(heap.idle_slab_bytes()), human_size(heap.taken_bytes())));
+    s.line("for anything", human_size(heap.spare_bytes()));
     s.line("free runs", fmt::format("{} of {} in all, the largest {}", human_count(heap.free_runs),
                                     human_size(heap.free_pages * page_size),
                                     human_size(heap.largest_free_run * page_size)));
@@ -47,9 +54,10 @@ void add_heap(sheet& s, const heap_figures& heap) {
         const auto& one = heap.classes[c];
         if (one.slabs == 0) continue;
         s.line(human_count(block_size(c)) + " B",
-               fmt::format("{:>13} of {:>13} blocks handed out ({}), {} {}",
+               fmt::format("{:>13} of {:>13} blocks handed out ({}), {} idle, {} {}",
                            human_count(one.handed_out), human_count(one.blocks),
-                           human_share(one.handed_out, one.blocks), human_count(one.slabs),
+                           human_share(one.handed_out, one.blocks),
+                           human_size(one.idle() * block_size(c)), human_count(one.slabs),
                            one.slabs == 1 ? "slab" : "slabs"));
     }
 }
@@ -59,6 +67,10 @@ json heap_json(const heap_figures& heap) {
     j["handed_out_bytes"] = heap.handed_out_bytes();
     j["slab_bytes"] = heap.slab_pages * page_size;
     j["idle_slab_bytes"] = heap.idle_slab_bytes();
+    j["taken_bytes"] = heap.taken_bytes();
+    j["spare_bytes"] = heap.spare_bytes();
+    j["fragmentation"] = static_cast<double>(heap.idle_slab_bytes()) /
+                         static_cast<double>(std::max<u64>(heap.taken_bytes(), 1));
     j["extents"] = heap.extents;
     j["extent_bytes"] = heap.extent_pages * page_size;
     j["free_runs"] = heap.free_runs;
@@ -73,7 +85,9 @@ json heap_json(const heap_figures& heap) {
         j["size_classes"].push_back({{"block_bytes", block_size(c)},
                                      {"slabs", one.slabs},
                                      {"blocks", one.blocks},
-                                     {"handed_out", one.handed_out}});
+                                     {"handed_out", one.handed_out},
+                                     {"idle", one.idle()},
+                                     {"idle_bytes", one.idle() * block_size(c)}});
     }
     return j;
 }

@@ -61,8 +61,14 @@ struct lane_lists {
 
 struct heap_root {
     static constexpr u64 magic_value = 0x4846484541500001;  // "HFHEAP", version 1
+    /// The same, and there may be blocks that are handed out for smaller payloads. Programs that
+    /// know nothing of them refuse it.
+    static constexpr u64 magic_with_stand_ins = 0x4846484541505354;  // "HFHEAPST"
     u64 magic;
     u64 reserved[7];
+    [[nodiscard]] bool is_whole() const noexcept {
+        return magic == magic_value || magic == magic_with_stand_ins;
+    }
     /// Lane 0 holds the shared lists.
     std::array<lane_lists, max_lanes> lanes;
     /// Where the structure that lives in this heap lays what its root leads to, before the first

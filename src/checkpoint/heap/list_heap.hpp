@@ -17,9 +17,9 @@
 //  A2  A block freed in epoch e goes to `pending` and is not handed out before e has ended: its
 //      bytes, which a crash in e brings back, stay as they were; and no reader of e can meet a
 //      reused block (the boundary is a grace period, gate.hpp B1).
-//  A3  A block's header changes only when it is freed, or as the last of a list that is joined to
-//      another. Handing out leaves it alone: the list heads are logged, so a rollback finds the
-//      chain as it was.
+//  A3  A block's header changes only when it is freed, as the last of a list that is joined to
+//      another, or where the block behind it goes with its slab (slab_sweep.hpp). Handing out
+//      leaves it alone: the list heads are logged, so a rollback finds the chain as it was.
 //  A4  Blocks that are handed out in e need no log: a crash in e makes them free again, and free
 //      memory has no contents. All their lines are noted by whoever fills them.
 //
@@ -33,7 +33,12 @@
 // Concurrency. A lane's lists belong to the lane's owner; shared lists to the holder of their lock.
 //
 // Full region. allocate() and reserve_large() return the error of the growth that failed; nothing
-// has changed.
+// has changed. give_back_slabs() then turns slabs that have run empty into pages for anything; and
+// where that is in vain, too, let_larger_stand_in() has a smaller payload take a larger block.
+//  A5  A block goes back to the lists of the class that its slab has. That is its payload's, or,
+//      from the first larger block that stood in on, what the slab's descriptor says; the heap's
+//      root says so in the epoch in which one may first (its line is noted, so both are durable or
+//      neither is; it is not undone with the epoch, and need not be).
 //
 // How a change of the lists is logged is the parameter: list_logs.hpp. Without logs it is the
 // transient heap, with the same lists and the same grace period.
@@ -46,9 +51,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
+#include <utility>
 
 namespace hf {
+
+template <class Logs>
+class slab_sweep;
 
 template <class Logs>
 class list_heap {
@@ -76,8 +86,19 @@ class list_heap {
         pages_.cancel(offset - block_header_size, extent_pages(payload));
     }
 
+    /// Gives slabs of which no block is handed out back to the pages (slab_sweep.hpp). Outside of
+    /// operations: it stops the world. Pages freed in this epoch, these and others: the next finds them.
+    [[nodiscard]] u64 give_back_slabs();
+
+    /// For some epochs from now on larger blocks may be handed out where the region is full. Outside
+    /// of operations: it stops the world.
+    void let_larger_stand_in();
+
     /// Blocks handed out, by class, in bytes with headers; the last entry counts extents.
     [[nodiscard]] std::array<u64, accounted_classes> usage();
+
+    /// Bytes of slabs that no block handed out covers.
+    [[nodiscard]] u64 idle_bytes();
 
     /// Restamps headers and descriptors that carry a failed epoch, or one below `older_than`.
     /// Background pass: stops the world for a batch at a time.
@@ -98,6 +119,8 @@ class list_heap {
     }
 
    private:
+    friend class slab_sweep<Logs>;
+
     static constexpr u32 pool_batch = 64;
     static constexpr u64 surplus = 4096;
 
@@ -106,6 +129,7 @@ class list_heap {
         u64 pending_tail = 0;  ///< 0: unknown
         u64 free_count = 0;
         u64 pending_count = 0;
+        u64 freed = 0;  ///< in this session
     };
     using lane_memory = std::array<remembered, block_classes>;
 
@@ -123,7 +147,8 @@ class list_heap {
         return *mine;
     }
 
-    bool begin_group(operation& op, class_lists& g);
+    template <class Inside>
+    bool begin_group(Inside& op, class_lists& g);
     void begin(operation& op, u32 size_class, class_lists& g, remembered& m);
     void count(class_lists& g, std::int64_t difference) noexcept;
     void set_next(operation& op, u64 block, u64 next);
@@ -135,24 +160,35 @@ class list_heap {
         }
     }
     [[nodiscard]] u64 pop(operation& op, class_lists& g, u32 size_class);
-    [[nodiscard]] result<u64> take(operation& op, u32 size_class, class_lists& g, remembered& m);
+    [[nodiscard]] result<u64> take(operation& op, u32 size_class);
     [[nodiscard]] result<u64> refill(operation& op, u32 size_class, class_lists& g, remembered& m);
+    [[nodiscard]] u64 take_made(operation& op, u32 size_class, class_lists& g, remembered& m);
+    [[nodiscard]] result<u64> take_larger(operation& op, u32 wanted, result<u64> refused);
+    [[nodiscard]] u32 class_of(operation& op, u64 block, u64 payload) const noexcept;
     [[nodiscard]] u64 take_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
     [[nodiscard]] u64 take_batch(operation& op, u32 size_class, class_lists& g, remembered& m);
     void give_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
     [[nodiscard]] u64 take_bump(class_lists& g, u32 size_class);
     [[nodiscard]] u64 adopt_idle(operation& op, u32 size_class, class_lists& g);
+    void refresh_slabs(u64 older_than, const std::function<bool()>& cancelled);
 
     checkpoint_state& checkpoint_;
     page_heap pages_;
     std::array<std::unique_ptr<lane_memory>, max_lanes> memories_;  ///< a lane's is its owner's
     std::array<spin_lock, block_classes> shared_locks_;
+    std::atomic<bool> some_stand_in_{false};      ///< blocks may be larger than their payload's
+    std::atomic<u64> larger_stand_in_before_{0};  ///< this epoch
+    // These change while the world is stopped, and are read then.
+    bool refreshing_ = false;
+    u64 freed_at_sweep_ = 0;  ///< blocks that the session had freed before the last sweep
+    u64 swept_ = 0;           ///< blocks that it looked at
 };
 
 // -------------------------------------------------------------------------------------- fast path
 
 template <class Logs>
-inline bool list_heap<Logs>::begin_group(operation& op, class_lists& g) {
+template <class Inside>
+inline bool list_heap<Logs>::begin_group(Inside& op, class_lists& g) {
     if (g.lists.epoch.load(std::memory_order_relaxed) == op.epoch()) [[likely]] {
         return false;
     }
@@ -210,32 +246,43 @@ inline u64 list_heap<Logs>::pop(operation& op, class_lists& g, u32 size_class) {
 
 template <class Logs>
 inline result<u64> list_heap<Logs>::allocate(operation& op, u64 payload) {
-    lane& l = op.my_lane();
-    const u32 size_class = class_of_block(payload + block_header_size);
-    class_lists& g = lists(l.index, size_class);
-    remembered& m = memory(l)[size_class];
-    begin(op, size_class, g, m);
-    auto block = take(op, size_class, g, m);
-    if (!block) [[unlikely]] {
-        return block;
+    try {
+        return take(op, class_of_block(payload + block_header_size));
+    } catch (const damage& d) {
+        return failure(d.to_error("allocate memory", checkpoint_.file().path()));
     }
-    count(g, +1);
-    return *block + block_header_size;
 }
 
 /// Off the lane's list, or from where the lane gets more.
 template <class Logs>
-inline result<u64> list_heap<Logs>::take(operation& op, u32 size_class, class_lists& g,
-                                         remembered& m) {
-    try {
-        if (const u64 block = pop(op, g, size_class)) [[likely]] {
-            if (m.free_count != 0) --m.free_count;
-            return block;
+inline result<u64> list_heap<Logs>::take(operation& op, u32 size_class) {
+    lane& l = op.my_lane();
+    class_lists& g = lists(l.index, size_class);
+    remembered& m = memory(l)[size_class];
+    begin(op, size_class, g, m);
+    u64 block = pop(op, g, size_class);
+    if (block != 0) [[likely]] {
+        if (m.free_count != 0) --m.free_count;
+    } else {
+        auto refilled = refill(op, size_class, g, m);
+        if (!refilled) [[unlikely]] {
+            return take_larger(op, size_class, std::move(refilled));
         }
-        return refill(op, size_class, g, m);
-    } catch (const damage& d) {
-        return failure(d.to_error("allocate memory", checkpoint_.file().path()));
+        block = *refilled;
     }
+    count(g, +1);
+    return block + block_header_size;
+}
+
+/// A5.
+template <class Logs>
+inline u32 list_heap<Logs>::class_of(operation& op, u64 block, u64 payload) const noexcept {
+    const u32 size_class = class_of_block(payload + block_header_size);
+    if (!some_stand_in_.load(std::memory_order_relaxed) || slab_pages(size_class) != 1) {
+        return size_class;
+    }
+    const u32 of_slab = pages_.class_at(op.failed(), op.epoch(), block);
+    return of_slab < block_classes ? of_slab : size_class;
 }
 
 template <class Logs>
@@ -249,7 +296,7 @@ inline void list_heap<Logs>::deallocate(operation& op, u64 offset, u64 payload) 
         return;
     }
     lane& l = op.my_lane();
-    const u32 size_class = class_of_block(payload + block_header_size);
+    const u32 size_class = class_of(op, block, payload);
     class_lists& g = lists(l.index, size_class);
     remembered& m = memory(l)[size_class];
     begin(op, size_class, g, m);
@@ -258,9 +305,11 @@ inline void list_heap<Logs>::deallocate(operation& op, u64 offset, u64 payload) 
     g.lists.set(class_lists::pending, block);
     if (head == 0) m.pending_tail = block;
     ++m.pending_count;
+    ++m.freed;
     count(g, -1);
 }
 
 }  // namespace hf
 
 #include "checkpoint/heap/list_heap_slow.hpp"  // IWYU pragma: keep
+#include "checkpoint/heap/slab_sweep.hpp"      // IWYU pragma: keep

@@ -10,6 +10,7 @@ template <class Logs>
 result<void> list_heap<Logs>::recover() {
     if (auto pages = pages_.recover(); !pages) return pages;
     Logs::recover(pages_.root(), checkpoint_);
+    some_stand_in_ = pages_.root().magic == heap_root::magic_with_stand_ins;
     return {};
 }
 
@@ -17,15 +18,61 @@ result<void> list_heap<Logs>::recover() {
 /// this order.
 template <class Logs>
 result<u64> list_heap<Logs>::refill(operation& op, u32 size_class, class_lists& g, remembered& m) {
-    if (u64 b = take_shared(op, size_class, g, m)) return b;
-    if (u64 b = take_bump(g, size_class)) return b;
-    if (u64 b = adopt_idle(op, size_class, g)) return b;
+    if (u64 b = take_made(op, size_class, g, m)) return b;
     const u64 pages = slab_pages(size_class);
     auto slab = pages_.reserve(op, pages);
     if (!slab) return slab;
     pages_.commit(op, *slab, {page_use::slab, size_class, pages});
     g.lists.set(class_lists::bump, u64{slab_blocks(size_class)} << 48 | *slab);
     return take_bump(g, size_class);
+}
+
+template <class Logs>
+u64 list_heap<Logs>::take_made(operation& op, u32 size_class, class_lists& g, remembered& m) {
+    if (u64 b = take_shared(op, size_class, g, m)) return b;
+    if (u64 b = take_bump(g, size_class)) return b;
+    return adopt_idle(op, size_class, g);
+}
+
+/// The smallest that there is, in the epochs that allow it; `refused`: why there is no other.
+template <class Logs>
+result<u64> list_heap<Logs>::take_larger(operation& op, u32 wanted, result<u64> refused) {
+    if (op.epoch() >= larger_stand_in_before_.load(std::memory_order_relaxed) ||
+        refused.error().code != errc::no_space) {
+        return refused;
+    }
+    lane& l = op.my_lane();
+    for (u32 c = wanted + 1; c < block_classes; ++c) {
+        if (!may_stand_in(c, wanted)) continue;
+        class_lists& g = lists(l.index, c);
+        remembered& m = memory(l)[c];
+        begin(op, c, g, m);
+        u64 block = pop(op, g, c);
+        if (block != 0) {
+            if (m.free_count != 0) --m.free_count;
+        } else {
+            block = take_made(op, c, g, m);
+        }
+        if (block == 0) continue;
+        count(g, +1);
+        return block + block_header_size;
+    }
+    return refused;
+}
+
+template <class Logs>
+void list_heap<Logs>::let_larger_stand_in() {
+    constexpr u64 epochs = 16;  // then it is worth a look for slabs that have run empty
+    checkpoint_.epochs().with_world_stopped([&](lane& l) {
+        heap_root& root = pages_.root();
+        if (root.magic != heap_root::magic_with_stand_ins) {
+            root.magic = heap_root::magic_with_stand_ins;  // A5
+            l.note_sticky(&root, line_size);
+            l.mark_written();
+        }
+        some_stand_in_ = true;
+        larger_stand_in_before_ = l.epoch + epochs;
+    });
 }
 
 template <class Logs>
@@ -161,8 +208,35 @@ std::array<u64, accounted_classes> list_heap<Logs>::usage() {
 }
 
 template <class Logs>
+u64 list_heap<Logs>::idle_bytes() {
+    u64 bytes = 0;
+    try {
+        pages_.walk([&](u64, const page_run& run) {
+            bytes += run.use == page_use::slab ? run.pages * page_size : 0;
+            return true;
+        });
+    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): a figure, as far as it can be told
+    }
+    const auto used = usage();
+    for (u32 c = 0; c < block_classes; ++c) bytes -= std::min(bytes, used[c]);
+    return bytes;
+}
+
+template <class Logs>
 void list_heap<Logs>::refresh(u64 older_than, const std::function<bool()>& cancelled) {
     if constexpr (!Logs::are_kept) return;
+    // What is a slab now stays one until the end (on damage for good): it is written to by what it
+    // was.
+    const auto set_refreshing = [this](bool on) {
+        checkpoint_.epochs().with_world_stopped([&](lane&) { refreshing_ = on; });
+    };
+    set_refreshing(true);
+    refresh_slabs(older_than, cancelled);
+    set_refreshing(false);
+}
+
+template <class Logs>
+void list_heap<Logs>::refresh_slabs(u64 older_than, const std::function<bool()>& cancelled) {
     constexpr std::size_t batch_size = 512;
     std::vector<std::pair<u64, page_run>> slabs;
     pages_.walk([&](u64 offset, const page_run& run) {

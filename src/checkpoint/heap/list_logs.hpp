@@ -7,19 +7,35 @@
 
 namespace hf {
 
+/// Inside an epoch without an operation, alone: what epoch_manager::with_world_stopped() gives.
+class stopped_world {
+   public:
+    stopped_world(checkpoint_state& c, lane& system) noexcept : state_(c), lane_(system) {}
+
+    [[nodiscard]] u64 epoch() const noexcept { return lane_.epoch; }
+    [[nodiscard]] const failed_set& failed() const noexcept { return state_.failed(); }
+    [[nodiscard]] lane& my_lane() const noexcept { return lane_; }
+
+   private:
+    checkpoint_state& state_;
+    lane& lane_;
+};
+
 /// The lists roll back to an epoch's start: the policy of the disciplines `logged` and `incll`.
 struct rolled_back_lists {
     static constexpr bool are_kept = true;
 
-    /// The first change of a group in the operation's epoch.
-    static void begin(operation& op, class_lists& g) {
+    /// The first change of a group in the epoch of `op`: an operation, or a stopped_world.
+    template <class Inside>
+    static void begin(Inside& op, class_lists& g) {
         const u64 live = g.live.load(std::memory_order_relaxed) & 0xffffffff;
         g.live.store(live << 32 | live, std::memory_order_release);
         g.lists.begin(op.epoch());
         op.my_lane().note_sticky(&g, sizeof(g));
     }
 
-    static void set_next(operation& op, compact_cell& header, u64 next) {
+    template <class Inside>
+    static void set_next(Inside& op, compact_cell& header, u64 next) {
         header.write(next >> 4, op.failed(), op.epoch());
         op.my_lane().note_once(&header, sizeof(header));
     }
@@ -48,10 +64,12 @@ struct rolled_back_lists {
 struct unlogged_lists {
     static constexpr bool are_kept = false;
 
-    static void begin(operation& op, class_lists& g) noexcept {
+    template <class Inside>
+    static void begin(Inside& op, class_lists& g) noexcept {
         g.lists.epoch.store(op.epoch(), std::memory_order_relaxed);
     }
-    static void set_next(operation&, compact_cell& header, u64 next) noexcept {
+    template <class Inside>
+    static void set_next(Inside&, compact_cell& header, u64 next) noexcept {
         // As value << 4, which is how a cell keeps it: offsets have four low zeros.
         header.now.store(next, std::memory_order_relaxed);
     }

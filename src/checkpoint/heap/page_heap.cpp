@@ -5,6 +5,7 @@
 #include "persist/persist_point.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace hf {
 
@@ -49,6 +50,7 @@ result<u64> format_heap(region& r) {
 
 result<void> page_heap::recover() {
     region& r = checkpoint_.file();
+    spans_.reserve(layout::max_segments);
     bool flushed = false;
     for (const segment& s : r.segments()) {
         if (s.kind != segment_kind::heap) continue;
@@ -72,13 +74,13 @@ result<void> page_heap::recover() {
             return failure(
                 corrupt_heap(r, s.offset, "a heap segment's frontier lies outside of it"));
         }
-        spans_.push_back({s.offset, s.pages});
+        add_span({s.offset, s.pages});
     }
     if (flushed) r.med().fence();
     if (spans_.empty()) return failure(corrupt_heap(r, 0, "the region has no heap segment"));
     root_offset_ = spans_[0].offset + at(spans_[0]).first_usable * page_size;
     root_ = r.at<heap_root>(root_offset_);
-    if (root_->magic != heap_root::magic_value) {
+    if (!root_->is_whole()) {
         return failure(corrupt_heap(r, root_offset_, "the heap's root page is damaged"));
     }
     return {};
@@ -89,10 +91,21 @@ heap_segment& page_heap::at(const heap_span& s) const noexcept {
 }
 
 compact_cell& page_heap::descriptor(u64 offset) const noexcept {
-    const auto behind = std::ranges::upper_bound(spans_, offset, {}, &heap_span::offset);
-    HF_CHECK(behind != spans_.begin(), "offset before the first heap segment");
+    const std::span known(spans_.data(), known_spans_.load(std::memory_order_acquire));
+    const auto behind = std::ranges::upper_bound(known, offset, {}, &heap_span::offset);
+    HF_CHECK(behind != known.begin(), "offset before the first heap segment");
     const heap_span& s = *std::prev(behind);
     return at(s).descriptors()[s.page_of(offset)];
+}
+
+void page_heap::add_span(const heap_span& s) {
+    HF_ASSERT(spans_.size() < spans_.capacity(), "the heap has more segments than a region");
+    spans_.push_back(s);
+    known_spans_.store(spans_.size(), std::memory_order_release);
+}
+
+u32 page_heap::class_at(const failed_set& failed, u64 epoch, u64 block) const noexcept {
+    return page_run::unpack(descriptor(block).read(failed, epoch)).size_class;
 }
 
 void page_heap::write_descriptor(lane& l, const failed_set& failed, u64 offset,
@@ -163,7 +176,7 @@ result<void> page_heap::grow(u64 pages) {
     if (!grown) return tl::unexpected(grown.error());
     format_segment(r, grown->offset, grown->pages);
     r.med().fence();
-    spans_.push_back({grown->offset, grown->pages});
+    add_span({grown->offset, grown->pages});
     return {};
 }
 
@@ -177,10 +190,18 @@ void page_heap::cancel(u64 offset, u64 pages) noexcept(!crashes_throw) {
     free_.insert(offset, pages);
 }
 
-void page_heap::release(operation& op, u64 offset, u64 pages) noexcept(!crashes_throw) {
+void page_heap::release(lane& l, const failed_set& failed, u64 offset,
+                        u64 pages) noexcept(!crashes_throw) {
     const std::lock_guard guard(mutex_);
-    write_descriptor(op.my_lane(), op.failed(), offset, {page_use::free, 0, pages});
-    pending_.push_back({offset, pages, op.epoch()});
+    write_descriptor(l, failed, offset, {page_use::free, 0, pages});
+    pending_.push_back({offset, pages, l.epoch});
+}
+
+u64 page_heap::pending_pages(u64 epoch) {
+    const std::lock_guard guard(mutex_);
+    u64 pages = 0;
+    for (const pending_run& p : pending_) pages += p.freed_in == epoch ? p.pages : 0;
+    return pages;
 }
 
 // --------------------------------------------------------------------------------- the free index

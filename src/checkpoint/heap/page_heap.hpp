@@ -20,7 +20,7 @@
 //
 // Without ordinary memory for the index the process ends, as in a crash: callers hold nodes' locks.
 // Full region. reserve() grows the region by an eighth of its size (at least 64 MiB, at most 4 GiB,
-// or as much as can be had); of its bound a sixteenth is left to the logs (geometry.hpp). If it
+// or as much as can be had); of its bound some pages are left to the logs (geometry.hpp). If it
 // can't grow, the error is returned and nothing has changed.
 #pragma once
 
@@ -30,6 +30,7 @@
 #include "checkpoint/operation.hpp"
 #include "persist/persist_point.hpp"
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -55,7 +56,16 @@ class page_heap {
     /// Gives a reservation back.
     void cancel(u64 offset, u64 pages) noexcept(!crashes_throw);
     /// Frees a committed run of so many pages; they come back in a later epoch.
-    void release(operation& op, u64 offset, u64 pages) noexcept(!crashes_throw);
+    void release(operation& op, u64 offset, u64 pages) noexcept(!crashes_throw) {
+        release(op.my_lane(), op.failed(), offset, pages);
+    }
+    /// The same with the world stopped, by the lane that is given then.
+    void release(lane& l, const failed_set& failed, u64 offset, u64 pages) noexcept(!crashes_throw);
+    /// Of the slab of one page that a block lies in. Takes no lock.
+    [[nodiscard]] u32 class_at(const failed_set& failed, u64 epoch, u64 block) const noexcept;
+
+    /// Pages that were freed in the epoch.
+    [[nodiscard]] u64 pending_pages(u64 epoch);
 
     /// What a walk over a segment meets. Stops when `visit` returns false. Throws damage.
     void walk(const std::function<bool(u64 offset, const page_run&)>& visit);
@@ -102,6 +112,7 @@ class page_heap {
     [[nodiscard]] u64 take_free_run(operation& op, u64 pages);
     [[nodiscard]] u64 take_fresh(operation& op, u64 pages);
     [[nodiscard]] result<void> grow(u64 pages);
+    void add_span(const heap_span& s);
     void return_pending(u64 current);
     void build_index(const failed_set& failed, u64 current);
 
@@ -109,7 +120,9 @@ class page_heap {
     heap_root* root_ = nullptr;
     u64 root_offset_ = 0;
     std::mutex mutex_;
+    /// Never moves: what is there is read without the lock.
     std::vector<heap_span> spans_;
+    std::atomic<std::size_t> known_spans_{0};
     free_runs free_;
     std::vector<pending_run> pending_;
     bool indexed_ = false;

@@ -1,0 +1,246 @@
+// checkpoint/heap/slab_sweep.hpp: slabs that have run empty go back to the pages.
+//
+// Purpose. A slab belongs to its size class for as long as a block of it is handed out. Once all of
+// its blocks are free again its pages may serve another class, or an extent. Nobody counts a slab's
+// free blocks while there is room: only when the region is full one sweep over the free lists finds
+// such slabs, takes their blocks off the lists and gives their pages back.
+//
+// Invariants.
+//  W1  Only blocks that may be handed out count as free: those of the lists `free`, of a `pending`
+//      that was last touched in an earlier epoch (list_heap.hpp, A2), and behind a bump pointer. So
+//      no operation, and no rollback to the start of an epoch that may still fail, meets anything
+//      but a free block there.
+//  W2  A slab goes whole, its descriptor and its blocks' places in lists in one epoch E. All of it
+//      lies in logged groups and compact cells: a crash in E brings the slab back, and with it the
+//      lists, which run through headers inside of the slab. So
+//  W3  the pages are not used again before E has ended (page_heap.hpp, H2).
+//
+// Persist order: none beyond the in-line order of the building blocks; the boundary flushes the
+// rest (L1).
+//
+// Concurrency. The world is stopped. Not beside the background pass, which writes into what were
+// slabs when it began: then nothing is given back.
+//
+// On bad input. A list that leads out of its slabs, or in a circle, ends the sweep before anything
+// has changed.
+//
+// Cost. A look at each free block's header. Many of them have to be earned by releases: another
+// sweep comes when there was one for each `blocks_for_a_release` that the last one looked at, but
+// for the first few thousand.
+#pragma once
+
+#include "checkpoint/heap/list_heap.hpp"
+
+namespace hf {
+
+template <class Logs>
+class slab_sweep {
+   public:
+    slab_sweep(list_heap<Logs>& heap, stopped_world inside) : heap_(heap), inside_(inside) {}
+
+    /// Without ordinary memory the process ends, as in a crash: the gate is closed.
+    void run() noexcept(!crashes_throw) {
+        if (!find_slabs()) return;
+        if (!each_group([this](class_lists& g, u32 c, u32) { return count(g, c); })) return;
+        mark_classes();
+        each_group([this](class_lists& g, u32 c, u32 lane) {
+            if (runs_empty_[c]) unlink(g, c, lane);
+            return true;
+        });
+        for (const slab& s : slabs_) {
+            if (is_empty(s)) {
+                heap_.pages_.release(inside_.my_lane(), inside_.failed(), s.offset,
+                                     slab_pages(s.size_class));
+            }
+        }
+    }
+    /// Blocks that were met.
+    [[nodiscard]] u64 looked_at() const noexcept { return looked_at_; }
+
+   private:
+    struct slab {
+        u64 offset;
+        u32 size_class;
+        u32 free;         ///< blocks
+        u64 first_block;  ///< in met_
+    };
+
+    /// False: a descriptor is damaged.
+    [[nodiscard]] bool find_slabs() {
+        slab_of_page_.resize(heap_.checkpoint_.file().size() / page_size, no_slab);
+        u64 blocks = 0;
+        try {
+            heap_.pages_.walk([&](u64 offset, const page_run& run) {
+                if (run.use == page_use::slab) blocks += add_slab(offset, run, blocks);
+                return true;
+            });
+        } catch (const damage&) {
+            return false;
+        }
+        met_.resize(blocks);
+        return true;
+    }
+    /// Returns its blocks; `first_block`: in met_.
+    u64 add_slab(u64 offset, const page_run& run, u64 first_block) {
+        const u64 first = offset / page_size;
+        for (u64 page = first; page < first + run.pages; ++page) {
+            slab_of_page_[page] = static_cast<u32>(slabs_.size());
+        }
+        slabs_.push_back({offset, run.size_class, 0, first_block});
+        return slab_blocks(run.size_class);
+    }
+
+    /// visit(lists, class, lane) for each; false as soon as that is.
+    template <class Visit>
+    bool each_group(Visit&& visit) {
+        for (u32 lane = 0; lane < max_lanes; ++lane) {
+            for (u32 c = 0; c < block_classes; ++c) {
+                if (!visit(heap_.lists(lane, c), c, lane)) return false;
+            }
+        }
+        return true;
+    }
+
+    [[nodiscard]] static bool is_empty(const slab& s) noexcept {
+        return s.free == slab_blocks(s.size_class);
+    }
+    /// What may be handed out (W1).
+    [[nodiscard]] bool is_settled(const class_lists& g) const noexcept {
+        return g.lists.epoch.load(std::memory_order_relaxed) != inside_.epoch();
+    }
+    [[nodiscard]] u64 next(u64 block) const noexcept {
+        return heap_.next_block(block, inside_.failed(), inside_.epoch());
+    }
+    [[nodiscard]] static u64 bump_offset(u64 word) noexcept { return word & ((u64{1} << 48) - 1); }
+
+    /// The slab that a block of the class lies in; nullptr: in none, so something is damaged.
+    [[nodiscard]] slab* slab_of(u64 block, u32 size_class) noexcept {
+        const u64 page = block / page_size;
+        if (page >= slab_of_page_.size() || slab_of_page_[page] == no_slab) return nullptr;
+        slab& s = slabs_[slab_of_page_[page]];
+        return s.size_class == size_class ? &s : nullptr;
+    }
+    [[nodiscard]] bool goes(u64 block, u32 size_class) noexcept {
+        return is_empty(*slab_of(block, size_class));
+    }
+
+    /// False: here is no block of the class, or it was met before.
+    [[nodiscard]] bool add(u64 block, u32 size_class) {
+        slab* const s = slab_of(block, size_class);
+        if (s == nullptr) return false;
+        const u64 number = (block - s->offset) / block_size(size_class);
+        if ((block - s->offset) % block_size(size_class) != 0 ||
+            number >= slab_blocks(size_class) || met_[s->first_block + number]) {
+            return false;
+        }
+        met_[s->first_block + number] = true;
+        ++s->free;
+        ++looked_at_;
+        return true;
+    }
+    [[nodiscard]] bool count(class_lists& g, u32 size_class) {
+        const auto chain = [&](u64 block) {
+            for (; block != 0; block = next(block)) {
+                if (!add(block, size_class)) return false;
+            }
+            return true;
+        };
+        if (!chain(g.lists.get(class_lists::free))) return false;
+        if (is_settled(g) && !chain(g.lists.get(class_lists::pending))) return false;
+        const u64 bump = g.lists.get(class_lists::bump);
+        for (u64 i = 0; i < bump >> 48; ++i) {
+            if (!add(bump_offset(bump) + i * block_size(size_class), size_class)) return false;
+        }
+        return true;
+    }
+
+    void mark_classes() {
+        for (const slab& s : slabs_) {
+            if (is_empty(s)) runs_empty_[s.size_class] = true;
+        }
+    }
+
+    void unlink(class_lists& g, u32 size_class, u32 lane) {
+        // Once something of a group has changed its stamp is this epoch's.
+        const bool settled = is_settled(g);
+        const kept free = thin(g, class_lists::free, size_class);
+        kept pending{};
+        if (settled) pending = thin(g, class_lists::pending, size_class);
+        const u64 bump = g.lists.get(class_lists::bump);
+        if (bump != 0 && goes(bump_offset(bump), size_class)) {
+            heap_.begin_group(inside_, g);
+            g.lists.set(class_lists::bump, 0);
+        }
+        if (heap_.memories_[lane] == nullptr) return;
+        auto& remembered = (*heap_.memories_[lane])[size_class];
+        remembered.free_count = free.blocks;
+        if (!settled) return;
+        remembered.pending_count = pending.blocks;
+        remembered.pending_tail = pending.last;
+    }
+
+    struct kept {
+        u64 blocks = 0;
+        u64 last = 0;
+    };
+    /// Takes what goes out of a chain.
+    kept thin(class_lists& g, class_lists::list which, u32 size_class) {
+        kept k;
+        bool gap = false;  // between k.last and the block that is looked at
+        const auto close_gap = [&](u64 block) {
+            if (!gap) return;
+            gap = false;
+            if (k.last != 0) return Logs::set_next(inside_, heap_.cell_at(k.last), block);
+            heap_.begin_group(inside_, g);
+            g.lists.set(which, block);
+        };
+        for (u64 block = g.lists.get(which); block != 0;) {
+            const u64 after = next(block);
+            if (goes(block, size_class)) {
+                gap = true;
+            } else {
+                close_gap(block);
+                k = {k.blocks + 1, block};
+            }
+            block = after;
+        }
+        close_gap(0);
+        return k;
+    }
+
+    static constexpr u32 no_slab = ~u32{0};
+
+    list_heap<Logs>& heap_;
+    stopped_world inside_;
+    std::vector<slab> slabs_;
+    std::vector<u32> slab_of_page_;
+    std::vector<bool> met_;  ///< of each slab's blocks
+    std::array<bool, block_classes> runs_empty_{};
+    u64 looked_at_ = 0;
+};
+
+template <class Logs>
+u64 list_heap<Logs>::give_back_slabs() {
+    constexpr u64 blocks_for_a_release = 16;
+    constexpr u64 blocks_for_nothing = 8192;
+    u64 pages = 0;
+    checkpoint_.epochs().with_world_stopped([&](lane& l) {
+        u64 freed = 0;
+        for (const auto& of_lane : memories_) {
+            if (of_lane == nullptr) continue;
+            for (const remembered& m : *of_lane) freed += m.freed;
+        }
+        const u64 earned = (freed - freed_at_sweep_) * blocks_for_a_release + blocks_for_nothing;
+        if (!refreshing_ && earned >= swept_) {
+            slab_sweep<Logs> sweep(*this, stopped_world(checkpoint_, l));
+            sweep.run();
+            l.mark_written();
+            freed_at_sweep_ = freed;
+            swept_ = sweep.looked_at();
+        }
+        pages = pages_.pending_pages(l.epoch);
+    });
+    return pages;
+}
+
+}  // namespace hf

@@ -1,0 +1,168 @@
+// A store at its bound: how much it takes, and that what was removed can be used again, in whatever
+// sizes, however long it goes on.
+#include <holdfast/store.hpp>
+
+#include "base/random.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hf::test {
+namespace {
+
+constexpr u64 mib = u64{1} << 20;
+
+class store_space : public on_tmpfs {
+   protected:
+    store open(u64 bound, u64 first) {
+        store_options o;
+        o.map.region.initial_size = first;
+        o.map.region.max_size = bound;
+        return must(store::open(file, o));
+    }
+    /// Without a common prefix: a layer of keys that have one stays when they go.
+    static std::string key_of(u64 n) {
+        splitmix64 r(n);
+        return std::to_string(r());
+    }
+    static std::string data_of(u64 n, std::size_t size) {
+        return std::string(size, static_cast<char>('a' + n % 26));
+    }
+    static bool has_room(store& s, u64 n, std::size_t size) {
+        const auto done = s.set(key_of(n), data_of(n, size));
+        if (done) return true;
+        EXPECT_EQ(done.error().code, errc::no_space) << done.error().to_string();
+        return false;
+    }
+    /// Values of a size, from a number on, until there is no room.
+    static u64 fill(store& s, u64 from, std::size_t size) {
+        u64 taken = 0;
+        while (has_room(s, from + taken, size)) ++taken;
+        return taken;
+    }
+    static double share(u64 bytes, u64 of) {
+        return static_cast<double>(bytes) / static_cast<double>(of);
+    }
+};
+
+TEST_F(store_space, takes_values_of_500_bytes_up_to_most_of_its_bound) {
+    const std::vector<std::pair<u64, double>> bounds{{16 * mib, 0.63}, {64 * mib, 0.70}};
+    for (const auto& [bound, least] : bounds) {
+        for (const u64 first : {4 * mib, bound}) {
+            std::filesystem::remove(file);
+            store s = open(bound, first);
+            EXPECT_GT(share(fill(s, 0, 500) * 500, bound), least) << bound << " from " << first;
+            must(s.close());
+        }
+    }
+}
+
+// Neighbours of what is left keep their slabs, so other sizes have no room. Whoever is refused is
+// told so, and what helps.
+TEST_F(store_space, says_that_free_blocks_are_of_another_size) {
+    store s = open(16 * mib, 16 * mib);
+    const u64 stored = fill(s, 0, 500);
+    for (u64 i = 1; i <= stored; i += 2) must(s.remove(key_of(i)));
+    fill(s, stored, 2000);
+    const auto refused = s.set("another", data_of(0, 2000));
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().why.find("MiB are free in blocks of other sizes"), std::string::npos)
+        << refused.error().to_string();
+    EXPECT_NE(refused.error().next.find("load it into a new one"), std::string::npos);
+    EXPECT_GT(fill(s, 2 * stored, 500), stored / 2 * 9 / 10) << "of their own size they have";
+    must(s.close());
+    s = open(16 * mib, 16 * mib);
+    fill(s, 4 * stored, 500);
+    const auto full = s.set("another", data_of(0, 2000));
+    ASSERT_FALSE(full);
+    EXPECT_EQ(full.error().why.find("other sizes"), std::string::npos) << full.error().to_string();
+}
+
+TEST_F(store_space, has_room_for_what_is_smaller_than_what_was_removed) {
+    store s = open(16 * mib, 16 * mib);
+    const u64 stored = fill(s, 0, 500);
+    for (u64 i = 1; i <= stored; i += 2) must(s.remove(key_of(i)));
+    EXPECT_GT(fill(s, stored, 200), stored / 2 * 8 / 10);
+    for (u64 i = 0; i <= 2 * stored; ++i) must(s.remove(key_of(i)));
+    EXPECT_GT(fill(s, 4 * stored, 500), stored * 9 / 10) << "those blocks are what they were";
+}
+
+/// Values come and go at random, and so do their sizes, by ages in which some are usual.
+class store_churn : public store_space, public ::testing::WithParamInterface<u64> {
+   protected:
+    struct stored {
+        u64 number;
+        std::size_t size;
+    };
+
+    std::size_t any_size() {
+        const std::size_t doublings = r_.below(4);
+        return (usual_ >> 1) + r_.below(usual_) + r_.below((usual_ << doublings) >> 2);
+    }
+    void remove(store& s, std::size_t which) {
+        must(s.remove(key_of(there_[which].number)));
+        bytes_ -= there_[which].size;
+        there_[which] = there_.back();
+        there_.pop_back();
+    }
+    /// Here and there, or the oldest ones, or a large part of all.
+    void remove_some(store& s) {
+        const std::size_t all = there_.size();
+        const std::size_t some = r_.below(8) == 0 ? all * 3 / 4 : all / 12;
+        for (std::size_t i = 0; i < some; ++i) remove(s, r_.below(there_.size()));
+    }
+    void expect_all(store& s) {
+        store::record found;
+        for (const stored& one : there_) {
+            ASSERT_TRUE(must(s.get(key_of(one.number), found))) << one.number;
+            ASSERT_EQ(found.data(), data_of(one.number, one.size)) << one.number;
+        }
+    }
+
+    xoshiro256ss r_{GetParam()};
+    std::size_t usual_ = 400;
+    std::vector<stored> there_;
+    u64 bytes_ = 0;
+};
+
+TEST_P(store_churn, leaves_room_for_most_of_what_a_fresh_store_takes) {
+    constexpr u64 bound = 16 * mib;
+    store s = open(bound, 4 * mib);
+    const u64 fresh = fill(s, 1'000'000, 500);
+    for (u64 i = 0; i < fresh; ++i) must(s.remove(key_of(1'000'000 + i)));
+    u64 number = 0;
+    double least = 1;
+    double sum = 0;
+    constexpr unsigned turns = 160;
+    for (unsigned turn = 0; turn < turns; ++turn) {
+        if (turn % 20 == 19) usual_ = 60 + r_.below(1500);
+        for (;; ++number) {
+            const std::size_t size = any_size();
+            if (!has_room(s, number, size)) break;
+            there_.push_back({number, size});
+            bytes_ += size;
+        }
+        least = std::min(least, share(bytes_, bound));
+        sum += share(bytes_, bound);
+        remove_some(s);
+    }
+    RecordProperty("least", std::to_string(least));
+    RecordProperty("mean", std::to_string(sum / turns));
+    expect_all(s);
+    must(s.close());
+    s = open(bound, 4 * mib);
+    expect_all(s);
+    while (!there_.empty()) remove(s, there_.size() - 1);
+    EXPECT_GT(fill(s, 2'000'000, 500), fresh * 9 / 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(seeds, store_churn, ::testing::Values(1, 2, 3));
+
+}  // namespace
+}  // namespace hf::test
