@@ -1,6 +1,7 @@
 // map_impl.hpp: what is behind the public map (include/holdfast/map.hpp): engine<incll>.
 //
-// map.cpp opens and closes it and tells about it, map_read.cpp and map_write.cpp are its operations.
+// map.cpp opens and closes it and tells about it; map_read.cpp and map_write.cpp have its
+// operations.
 #pragma once
 
 #include <holdfast/map.hpp>
