@@ -192,8 +192,8 @@ void crash_pass_and_crash(tree_session& s) {
     update(s, 1, 3);
 }
 
-// Two slabs of sixteen blocks and a third with a rest that was never used. The first one runs empty;
-// on their list its blocks lie between some of the second, and at the tail.
+// Two slabs of sixteen blocks and a third with a rest that was never used. The first one runs
+// empty; on their list its blocks lie between some of the second, and at the tail.
 constexpr u64 large_block = 3900;
 void fill_slabs(tree_session& s) {
     for (u64 i = 1; i <= 33; ++i) s.put(key_of(i * 10), large_block);

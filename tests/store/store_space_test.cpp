@@ -93,7 +93,8 @@ TEST_F(store_space, has_room_for_what_is_smaller_than_what_was_removed) {
     EXPECT_GT(fill(s, 4 * stored, 500), stored * 9 / 10) << "those blocks are what they were";
 }
 
-/// Values come and go at random, and so do their sizes, by ages in which some are usual.
+/// Values come and go at random, and so do their sizes, by ages in which some are usual: the worst
+/// that can be done to slabs that nobody packs.
 class store_churn : public store_space, public ::testing::WithParamInterface<u64> {
    protected:
     struct stored {
@@ -154,6 +155,8 @@ TEST_P(store_churn, leaves_room_for_most_of_what_a_fresh_store_takes) {
     }
     RecordProperty("least", std::to_string(least));
     RecordProperty("mean", std::to_string(sum / turns));
+    // Small values here and there keep slabs from larger ones, until they go themselves.
+    EXPECT_GT(sum / turns, 0.25);
     expect_all(s);
     must(s.close());
     s = open(bound, 4 * mib);

@@ -87,11 +87,12 @@ class list_heap {
     }
 
     /// Gives slabs of which no block is handed out back to the pages (slab_sweep.hpp). Outside of
-    /// operations: it stops the world. Pages freed in this epoch, these and others: the next finds them.
+    /// operations: it stops the world. Pages freed in this epoch, these and others, which the next
+    /// one finds.
     [[nodiscard]] u64 give_back_slabs();
 
-    /// For some epochs from now on larger blocks may be handed out where the region is full. Outside
-    /// of operations: it stops the world.
+    /// For some epochs from now on larger blocks may be handed out where the region is full.
+    /// Outside of operations: it stops the world.
     void let_larger_stand_in();
 
     /// Blocks handed out, by class, in bytes with headers; the last entry counts extents.
