@@ -144,16 +144,19 @@ endif()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${label_file}")
 endfunction()
 
-# hf_fuzz(<name> SOURCES file... [USES room...] [LINKS target...] [SEEDS directory])
+# hf_fuzz(<name> SOURCES file... [USES room...] [LINKS target...] [SEEDS directory] [RUNS n])
 #
 # A libFuzzer program (LLVMFuzzerTestOneInput), built where clang compiles with AddressSanitizer.
-# ctest gives it a short run; `./dev fuzz` runs it as long as you like.
+# ctest gives it a short run, of so many inputs; `./dev fuzz` runs it as long as you like.
 function(hf_fuzz name)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR NOT HF_SANITIZE MATCHES "address")
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS" "SOURCES;USES;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SEEDS;RUNS" "SOURCES;USES;LINKS")
   list(TRANSFORM arg_USES PREPEND hf_)
+  if(NOT arg_RUNS)
+    set(arg_RUNS 20000)
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   # Where a room is compiled as one, its library holds what the fuzzer compiles itself: that counts.
@@ -169,7 +172,7 @@ function(hf_fuzz name)
   endif()
   file(APPEND "${PROJECT_BINARY_DIR}/fuzzers.txt"
     "${name} ${CMAKE_CURRENT_BINARY_DIR}/${name} ${corpus} ${seeds}\n")
-  add_test(NAME fuzz/${name} COMMAND ${name} -runs=20000 -seed=1 -max_len=4096 ${seeds})
+  add_test(NAME fuzz/${name} COMMAND ${name} -runs=${arg_RUNS} -seed=1 -max_len=4096 ${seeds})
   set_tests_properties(fuzz/${name} PROPERTIES LABELS "fuzz" TIMEOUT 300)
 endfunction()
 

@@ -59,8 +59,8 @@ class map {
     /// may open it, whatever this returns. No other call may be running, or follow but close().
     result<void> close();
 
-    /// Copies the value of `key` into `out`. False: no such key, `out` unchanged. errc::corrupt: what
-    /// is there is not what was written; `out` is then anything.
+    /// Copies the value of `key` into `out`. False: no such key, `out` unchanged. errc::corrupt:
+    /// what is there is not what was written; `out` is then anything.
     result<bool> get(std::string_view key, std::string& out) const;
 
     /// Called with the number of a key, in the order of the caller's, and its value. The view ends

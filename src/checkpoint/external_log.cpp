@@ -169,7 +169,8 @@ result<void> log_writer::append(std::span<const log_object> objects,
 
 namespace {
 
-/// The log of one lane, as recovery reads it: its segments, in the order in which they were written.
+/// The log of one lane, as recovery reads it: its segments, in the order in which they were
+/// written.
 class lane_entries {
    public:
     lane_entries(region& r, u64 epoch, u64 seed, std::span<const segment> segments)

@@ -18,11 +18,11 @@
 //      bytes, seeded by the region's id. So what the memory still holds of older epochs, or half an
 //      entry, is never applied.
 //
-//  X4  Entries have the number of their append, counted from 1 in an epoch; an append begins when the
-//      one before it is durable. So where an entry is not whole, and behind it is one of the append
-//      after the next, it was not torn by the crash: the log is damaged, and refused. Damage in the
-//      last append looks like a tear; what it should have undone tells by its own stamp of the epoch
-//      (check_undone() of masstree/checkpoint/external_adapter.hpp).
+//  X4  Entries have the number of their append, counted from 1 in an epoch; an append begins when
+//      the one before it is durable. So where an entry is not whole, and behind it is one of the
+//      append after the next, it was not torn by the crash: the log is damaged, and refused. Damage
+//      in the last append looks like a tear; what it should have undone tells by its own stamp of
+//      the epoch (check_undone() of masstree/checkpoint/external_adapter.hpp).
 //
 // Persist order. L1: entries durable before append() returns.
 //

@@ -415,8 +415,8 @@ void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u6
 
 // --------------------------------------------------------------------------------------- the whole
 
-/// Checks heap and tree of a region. `root` is the tree's, of this format, found at `from`; 0: there
-/// is no tree.
+/// Checks heap and tree of a region. `root` is the tree's, of this format, found at `from`; 0:
+/// there is no tree.
 template <any_discipline D>
 audit_report audit(region& r, checkpoint_state& checkpoint, u64 root, u64 from,
                    const audit_progress& progress = {}, u32 format = masstree_format.version) {

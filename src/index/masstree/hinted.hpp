@@ -36,7 +36,8 @@ inline auto masstree<D>::reach_hinted(operation& op, const key_cursor& key, u64&
     return slot >= 0 && is_order(*n, order) ? n : nullptr;
 }
 
-/// The key's value word, without its seal, if a hint leads to it; 0: it is to be looked for from the root.
+/// The key's value word, without its seal, if a hint leads to it; 0: it is to be looked for from
+/// the root.
 template <any_discipline D>
 inline u64 masstree<D>::find_hinted(operation& op, const key_cursor& key) const {
     u64 v = 0;

@@ -168,8 +168,8 @@ class masstree {
         bool changed = false;
     };
     /// Read-modify-write: decide(const record* old or nullptr) -> decision, under the lock of the
-    /// key's leaf. `old` is sound. On error, or when something is thrown, nothing has changed and the
-    /// decision's record is still the caller's. Throws damage.
+    /// key's leaf. `old` is sound. On error, or when something is thrown, nothing has changed and
+    /// the decision's record is still the caller's. Throws damage.
     template <class F>
     [[nodiscard]] result<outcome> update(operation& op, std::string_view key, F&& decide);
 

@@ -172,8 +172,8 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
     drop_node(op, &n);
 }
 
-/// Takes n out of its layer and unlocks it. True: the layer is now empty. Where there is no room for
-/// the log, others are at work, or what is around n is damaged, n stays, empty.
+/// Takes n out of its layer and unlocks it. True: the layer is now empty. Where there is no room
+/// for the log, others are at work, or what is around n is damaged, n stays, empty.
 template <any_discipline D>
 bool masstree<D>::unlink_leaf(operation& op, leaf& n, node* root, descent& path) {
     constexpr unsigned most_tries = 8;

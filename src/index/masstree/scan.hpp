@@ -102,7 +102,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
     u64 position = bound_slice;         // at_bound: entries from here on; else: entries beyond
     bool any_passed = false;
     masstree_detail::patience doubts(damage_is_known_);  // since the scan has got further
-    std::optional<u64> left;           // low key of the leaf from which a link led to n
+    std::optional<u64> left;  // low key of the leaf from which a link led to n
     u64 v = 0;
     last_visit last;
     leaf* n = nullptr;

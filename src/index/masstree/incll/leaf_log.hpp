@@ -41,8 +41,8 @@
 //   both new                      both restored, independently of one another
 // Key lines need no log: they change only in slots that the restored permutation does not name.
 //
-// Damage. All of these words are sealed (checkpoint/seal.hpp); settle() looks at the seals before it
-// believes them.
+// Damage. All of these words are sealed (checkpoint/seal.hpp); settle() looks at the seals before
+// it believes them.
 //
 // Recovery (R1). recover() in epoch c restores values, then clears their logs, line by line; then
 // permutation, permutation log, node epoch := c. Any prefix of this on the medium, under any
