@@ -97,7 +97,7 @@ class read_batch {
         used_ += more.size();
         constexpr std::size_t word = 8;  // most keys and many values have one or two: no call
         if (more.size() < word || more.size() > 2 * word) {
-            std::memcpy(to, more.data(), more.size());
+            if (!more.empty()) std::memcpy(to, more.data(), more.size());
             return;
         }
         std::memcpy(to, more.data(), word);
