@@ -259,7 +259,7 @@ TEST_F(small_tree, of_format_1_has_words_without_seals_and_records_without_check
                                    e.machine().file().super().generation, 1);
     {
         operation op(e.checkpoint());
-        EXPECT_THROW((void)e.tree().find(op, "key 10"), damage);
+        EXPECT_THROW((void)e.tree().find(op, "key 10"), hf::damage);
         for (const char* key : {"key 10", "key 25", "layered sledge"}) {
             const u64 at = old.find(op, key);
             ASSERT_NE(at, 0U) << key;
