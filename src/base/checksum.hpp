@@ -23,23 +23,21 @@ namespace hf {
 
 namespace detail {
 
+/// The bytes from `at` on as a word; they are there.
 template <class T>
-[[nodiscard]] inline u64 read_as(const char* p) noexcept {
+[[nodiscard]] inline u64 read_as(std::string_view s, std::size_t at) noexcept {
     T t;
-    std::memcpy(&t, p, sizeof t);
+    std::memcpy(&t, s.data() + at, sizeof t);
     return t;
 }
 
 /// Up to eight bytes as a word: with their number it is theirs alone.
-[[nodiscard]] inline u64 word_of(const char* p, std::size_t n) noexcept {
-    if (n >= 4) return read_as<u32>(p) | read_as<u32>(p + n - 4) << 32;
+[[nodiscard]] inline u64 word_of(std::string_view s) noexcept {
+    const std::size_t n = s.size();
+    if (n >= 4) return read_as<u32>(s, 0) | read_as<u32>(s, n - 4) << 32;
     if (n == 0) return 0;
-    return read_as<u8>(p) | read_as<u8>(p + n / 2) << 8 | read_as<u8>(p + n - 1) << 16;
+    return read_as<u8>(s, 0) | read_as<u8>(s, n / 2) << 8 | read_as<u8>(s, n - 1) << 16;
 }
-
-}  // namespace detail
-
-namespace detail {
 
 /// Both halves of a product: each bit of a factor reaches most bits of the result.
 [[nodiscard]] inline u64 folded_product(u64 a, u64 b) noexcept {
@@ -58,11 +56,10 @@ namespace detail {
         return checksum64(b.data(), b.size(), checksum64(a.data(), a.size(), number));
     }
     const bool is_long = b.size() > 8;
-    const u64 first = detail::word_of(a.data(), a.size());
-    const u64 second =
-        is_long ? detail::read_as<u64>(b.data()) : detail::word_of(b.data(), b.size());
-    const u64 third = is_long ? detail::read_as<u64>(b.data() + b.size() - 8) : 0;
-    const u64 sizes = u64{a.size()} << 56 ^ u64 { b.size() } << 48;
+    const u64 first = detail::word_of(a);
+    const u64 second = is_long ? detail::read_as<u64>(b, 0) : detail::word_of(b);
+    const u64 third = is_long ? detail::read_as<u64>(b, b.size() - 8) : 0;
+    const u64 sizes = (u64{a.size()} << 56) ^ (u64{b.size()} << 48);
     // Odd numbers without a pattern (of the digits of pi).
     const u64 both = detail::folded_product(first ^ 0x243f6a8885a308d3 ^ sizes,
                                             second ^ 0x13198a2e03707345 ^ number);
