@@ -11,6 +11,7 @@
 // is not found is, if the check says that something is damaged: reads can't notice that.
 #include <holdfast/map.hpp>
 
+#include "base/checksum.hpp"
 #include "base/random.hpp"
 #include "map/inspect.hpp"
 
@@ -394,9 +395,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size == 0) return 0;
     ++seen.inputs;
     const victim& v = victims[data[0] % 2];
+    // Short inputs are programs, too: what lacks of their last edit is drawn by what there is.
+    std::vector<std::uint8_t> program(data + 1, data + std::min<std::size_t>(size, 1 + 8 * 16));
+    hf::xoshiro256ss rest(hf::checksum64(data, size));
+    while (program.size() % 8 != 0) program.push_back(static_cast<std::uint8_t>(rest()));
     std::string image = v.image;
-    for (std::size_t at = 1; at + 8 <= size && at < 1 + 8 * 16; at += 8) {
-        apply(read_edit(data + at), image, v.used);
+    for (std::size_t at = 0; at < program.size(); at += 8) {
+        apply(read_edit(program.data() + at), image, v.used);
     }
     write_file(scratch_file(), image, std::min<u64>(v.used, image.size()));
     use(scratch_file(), v, size + data[0]);
