@@ -4,9 +4,9 @@
 // changes with every write, and the operations that memcached has over them. Every write returns
 // the ticket of its epoch.
 //
-// On the medium. A record is the map's value of its key: a header of 32 bytes and then the data;
-// the empty key holds the store's own record (docs/store.md has both layouts). So keys have 1 to
-// 4,096 bytes.
+// On the medium. A record is the map's value of its key: a header, mostly of 8 bytes, and then the
+// data; the empty key holds the store's own record (docs/store.md has both layouts). So keys have 1
+// to 4,096 bytes.
 //
 // Expiry. An expired or flushed record behaves as absent from that moment on. Its space is given
 // back when an operation meets it.
@@ -45,10 +45,11 @@ struct record_attributes {
 
 class store {
    public:
-    /// Bytes that a record takes beside its data.
-    static constexpr std::size_t record_header_size = 32;
+    /// Bytes that a record takes beside its data, at most: 8, and 4 for flags and 8 for an expiry
+    /// where it has them.
+    static constexpr std::size_t most_header_size = 32;
     /// Longest data of a record, in bytes.
-    static constexpr std::size_t max_data_size = max_value_size - record_header_size;
+    static constexpr std::size_t max_data_size = max_value_size - most_header_size;
     /// Longest data that incr and decr take for a number, trailing blanks included.
     static constexpr std::size_t max_number_size = 1024;
 
@@ -76,9 +77,11 @@ class store {
     class record {
        public:
         [[nodiscard]] std::string_view data() const noexcept {
-            return std::string_view(bytes_).substr(bytes_.empty() ? 0 : record_header_size);
+            return std::string_view(bytes_).substr(begin_ < bytes_.size() ? begin_ : bytes_.size());
         }
-        /// Gives the storage away; the data begins at record_header_size. The record is empty then.
+        /// Where in the storage that take() gives the data begins.
+        [[nodiscard]] std::size_t data_begin() const noexcept { return begin_; }
+        /// Gives the storage away. The record is empty then.
         [[nodiscard]] std::string take() noexcept;
 
         attributes about;
@@ -87,6 +90,7 @@ class store {
        private:
         friend class store;
         std::string bytes_;
+        std::size_t begin_ = 0;  ///< size of the header
     };
 
     /// Data on its way into the store: bytes are collected behind room for the header, so that a
@@ -97,14 +101,14 @@ class store {
         explicit draft(std::string_view data) { append(data); }
         void append(std::string_view data);
         /// Expects `size` bytes in total.
-        void reserve(std::size_t size) { bytes_.reserve(size + record_header_size); }
+        void reserve(std::size_t size) { bytes_.reserve(size + most_header_size); }
         /// Forgets the data; keeps the storage if it has at most `keep` bytes.
         void clear(std::size_t keep) noexcept;
         [[nodiscard]] std::size_t size() const noexcept {
-            return bytes_.empty() ? 0 : bytes_.size() - record_header_size;
+            return bytes_.empty() ? 0 : bytes_.size() - most_header_size;
         }
         [[nodiscard]] std::string_view data() const noexcept {
-            return std::string_view(bytes_).substr(bytes_.empty() ? 0 : record_header_size);
+            return std::string_view(bytes_).substr(bytes_.empty() ? 0 : most_header_size);
         }
 
        private:

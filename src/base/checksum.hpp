@@ -48,22 +48,34 @@ template <class T>
 
 }  // namespace detail
 
-/// Of two strings and a number. Short ones, up to 8 and 16 bytes, cost two multiplications and no
-/// call: records of a key and a value are mostly that, and are looked at whenever they are read.
-[[nodiscard]] inline u64 checksum64_of_two(std::string_view a, std::string_view b,
-                                           u64 number) noexcept {
-    if (a.size() > 8 || b.size() > 16) [[unlikely]] {
-        return checksum64(b.data(), b.size(), checksum64(a.data(), a.size(), number));
-    }
+namespace detail {
+
+/// Of a string of up to 8 bytes and one of up to 16.
+[[nodiscard, gnu::always_inline]] inline u64 checksum64_of_short(std::string_view a,
+                                                                 std::string_view b,
+                                                                 u64 number) noexcept {
     const bool is_long = b.size() > 8;
-    const u64 first = detail::word_of(a);
-    const u64 second = is_long ? detail::read_as<u64>(b, 0) : detail::word_of(b);
-    const u64 third = is_long ? detail::read_as<u64>(b, b.size() - 8) : 0;
+    const u64 first = word_of(a);
+    const u64 second = is_long ? read_as<u64>(b, 0) : word_of(b);
+    const u64 third = is_long ? read_as<u64>(b, b.size() - 8) : 0;
     const u64 sizes = (u64{a.size()} << 56) ^ (u64{b.size()} << 48);
     // Odd numbers without a pattern (of the digits of pi).
-    const u64 both = detail::folded_product(first ^ 0x243f6a8885a308d3 ^ sizes,
-                                            second ^ 0x13198a2e03707345 ^ number);
-    return detail::folded_product(both ^ third ^ 0xa4093822299f31d1, 0x082efa98ec4e6c89 + number);
+    const u64 both =
+        folded_product(first ^ 0x243f6a8885a308d3 ^ sizes, second ^ 0x13198a2e03707345 ^ number);
+    return folded_product(both ^ third ^ 0xa4093822299f31d1, 0x082efa98ec4e6c89 + number);
+}
+
+}  // namespace detail
+
+/// Of two strings and a number. Short ones, up to 8 and 16 bytes, cost two multiplications and no
+/// call: records of a key and a value are mostly that, and are looked at whenever they are read.
+[[nodiscard, gnu::always_inline]] inline u64 checksum64_of_two(std::string_view a,
+                                                               std::string_view b,
+                                                               u64 number) noexcept {
+    if (a.size() <= 8 && b.size() <= 16) [[likely]] {
+        return detail::checksum64_of_short(a, b, number);
+    }
+    return checksum64(b.data(), b.size(), checksum64(a.data(), a.size(), number));
 }
 
 /// As if the pieces lay one behind the other.

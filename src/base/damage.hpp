@@ -22,7 +22,7 @@ class damage : public std::runtime_error {
     damage(u64 offset, const char* why) : std::runtime_error(why), offset_(offset) {}
     [[nodiscard]] u64 offset() const noexcept { return offset_; }
 
-    /// `what` was attempted with the region `file`.
+    /// `doing`: what was attempted with the region `file`.
     [[nodiscard]] error to_error(const char* doing, const std::filesystem::path& file) const {
         return {errc::corrupt, doing, file.string() + " at offset " + std::to_string(offset_),
                 what(), "run `holdfast check`; restore the file from a copy"};

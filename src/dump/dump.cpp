@@ -57,19 +57,20 @@ result<dump_report> dump_store(const std::filesystem::path& region, std::uint64_
     const auto walked = m->scan({}, [&](std::string_view key, std::string_view bytes) {
         c.done += key.size() + bytes.size() + overhead;
         if (progress) progress(c.done, total);
-        const auto header = detail::decode_record(bytes);
-        if (!header || key.empty()) {
+        const auto decoded = detail::decode_record(bytes, master->short_headers);
+        if (!decoded || key.empty()) {
             if (key.empty() && detail::decode_master(bytes)) return true;
             c.written = writer.add({.is_record = false, .key = key, .data = bytes});
             return c.written.has_value();
         }
-        const bool expired = header->expires != 0 && header->expires <= now;
-        if (expired || all_flushed || header->unique <= master->flush_mark) {
+        const auto& [header, size] = *decoded;
+        const bool expired = header.expires != 0 && header.expires <= now;
+        if (expired || all_flushed || header.unique <= master->flush_mark) {
             ++c.report.absent;
             return true;
         }
-        c.written = writer.add({true, header->flags, header->expires, header->unique, key,
-                                bytes.substr(detail::record_header_bytes)});
+        c.written = writer.add(
+            {true, header.flags, header.expires, header.unique, key, bytes.substr(size)});
         return c.written.has_value();
     });
     if (!walked) return tl::unexpected(walked.error());

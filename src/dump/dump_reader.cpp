@@ -1,4 +1,5 @@
 #include <holdfast/map.hpp>
+#include <holdfast/store.hpp>
 
 #include "dump/dump_text.hpp"
 #include "store/store_record.hpp"
@@ -174,7 +175,7 @@ result<void> dump_reader::parse(std::string_view text, dump_line& line) {
 }
 
 result<void> dump_reader::check_limits(const dump_line& line) {
-    const std::size_t most = max_value_size - (line.is_record ? record_header_bytes : 0);
+    const std::size_t most = line.is_record ? store::max_data_size : max_value_size;
     if (line.key.size() > max_key_size || line.data.size() > most ||
         (line.is_record && line.key.empty())) {
         return wrong("its key or its data has a size that no store takes");

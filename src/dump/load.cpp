@@ -37,22 +37,24 @@ class loader {
             const u64 unique = new_uniques_ ? next_++ : line.cas;
             if (block_of(unique) >= least_blocks_left) return failure(too_high(line));
             greatest_ = std::max(greatest_, unique);
-            record_.assign(detail::record_header_bytes, '\0');
-            record_.append(line.data);
-            detail::encode({line.flags, line.expires, unique, static_cast<u32>(line.data.size())},
-                           record_.data());
+            encode({line.flags, line.expires, unique}, line.data);
             bytes = record_;
         }
+        has_empty_key_ = has_empty_key_ || line.key.empty();
         const auto done = to_.put(line.key, bytes);
         return done ? result<void>{} : failure(done.error());
     }
 
-    /// The store's own record: its next session's block of uniques lies above all that were loaded.
+    /// The store's own record, which cannot be where an empty key has a value of its own: its next
+    /// session's block of uniques lies above all that were loaded.
     result<void> finish(u64 flush_at) {
         const u64 mine = to_.generation();
         const u64 taken = block_of(greatest_);
-        const detail::master_record master{0, flush_at, taken - std::min(taken, mine)};
-        if (master.flush_at == 0 && master.spent_blocks == 0) return {};
+        const detail::master_record master{0, flush_at, taken - std::min(taken, mine),
+                                           short_headers_};
+        const bool says_something =
+            master.flush_at != 0 || master.spent_blocks != 0 || master.short_headers;
+        if (has_empty_key_ || !says_something) return {};
         char bytes[detail::master_record_bytes];
         detail::encode(master, bytes);
         const auto done = to_.put({}, {bytes, sizeof bytes});
@@ -60,8 +62,21 @@ class loader {
     }
 
    private:
+    /// Short only where the store's own record will be there to say so. The empty key comes first.
+    void encode(const detail::record_header& header, std::string_view data) {
+        if (has_empty_key_) {
+            record_ = detail::encode_version_1(header, data);
+            return;
+        }
+        record_.assign(detail::encode(header).view());
+        record_.append(data);
+        short_headers_ = true;
+    }
+
     map& to_;
     bool new_uniques_;
+    bool has_empty_key_ = false;
+    bool short_headers_ = false;
     u64 next_ = 0;
     u64 greatest_ = 0;
     std::string record_;
@@ -95,16 +110,9 @@ result<detail::dump_totals> load_new(const std::filesystem::path& region, detail
     auto m = map::open(place->path(), fresh);
     if (!m) return tl::unexpected(m.error());
     loader to(*m, options.new_uniques);
-    // An empty key with a value of its own and the store's own record cannot both be.
-    bool has_empty_key = false;
-    auto done = each_line(from, progress, [&](const dump_line& line) {
-        has_empty_key = has_empty_key || line.key.empty();
-        return to.put(line);
-    });
+    auto done = each_line(from, progress, [&](const dump_line& line) { return to.put(line); });
     if (!done) return done;
-    if (!has_empty_key) {
-        if (auto ok = to.finish(from.flush_at()); !ok) return tl::unexpected(ok.error());
-    }
+    if (auto ok = to.finish(from.flush_at()); !ok) return tl::unexpected(ok.error());
     if (auto ok = m->close(); !ok) return tl::unexpected(ok.error());
     if (auto ok = place->finish(); !ok) return tl::unexpected(ok.error());
     return done;

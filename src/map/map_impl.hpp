@@ -66,7 +66,7 @@ struct map::impl {
     }
 
     // --- map_read.cpp ---
-    result<bool> get(std::string_view key, std::string& out) const;
+    bool get(std::string_view key, std::string& out) const;
     result<std::size_t> get_many(std::span<const std::string_view> keys, const finder& found) const;
 
     // --- map_write.cpp ---

@@ -7,39 +7,55 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace hf {
 
 using map_detail::check_key;
 
-result<bool> map::get(std::string_view key, std::string& out) const {
-    if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    return impl_->meeting_damage("read from the map", [&] { return impl_->get(key, out); });
+/// Values of one length are read again and again: then their bytes are all that changes.
+inline void replace(std::string& out, std::string_view value) {
+    if (out.size() != value.size()) {
+        out.assign(value);
+    } else if (!value.empty()) {
+        std::memcpy(out.data(), value.data(), value.size());
+    }
 }
 
-result<bool> map::impl::get(std::string_view key, std::string& out) const {
-    tree().prefetch_hint(key);
-    lane& l = epochs().my_lane();
+/// Throws damage.
+inline bool map::impl::get(std::string_view key, std::string& out) const {
+    engine<incll_discipline>& e = live();
+    tree_type& t = e.tree();
+    t.prefetch_hint(key);
+    lane& l = e.epochs().my_lane();
     std::optional<pin> pinned;
     std::string_view value;
     masstree_detail::record_word head;
     u64 offset = 0;
     {
-        operation op(checkpoint(), l);
-        offset = tree().find(op, key);
+        operation op(e.checkpoint(), l);
+        offset = t.find(op, key);
         if (offset == 0) return false;
-        const record* r = tree().record_at(offset);
+        const record* r = t.record_at(offset);
         head = r->head;
         value = r->value();
-        if (is_large(r->payload())) {
+        if (is_large(r->payload())) [[unlikely]] {
             pinned.emplace(l, offset - block_header_size);
         } else {
-            out.assign(value);
+            replace(out, value);
         }
     }
-    if (pinned) out.assign(value);
-    tree().check_value(key, head, out, offset);
+    if (pinned) [[unlikely]] {
+        out.assign(value);
+    }
+    t.check_value(key, head, out, offset);
     return true;
+}
+
+result<bool> map::get(std::string_view key, std::string& out) const {
+    if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    return impl_->meeting_damage("read from the map",
+                                 [&]() -> result<bool> { return impl_->get(key, out); });
 }
 
 result<std::size_t> map::get_many(std::span<const std::string_view> keys,

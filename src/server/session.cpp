@@ -246,7 +246,8 @@ bool session::get_one(std::string_view key) {
     }
     answers_.append(line_end);
     if (found.data().size() >= large_data) {
-        answers_.append_block(found.take(), store::record_header_size);
+        const std::size_t begin = found.data_begin();
+        answers_.append_block(found.take(), begin);
     } else {
         answers_.append(found.data());
     }

@@ -43,19 +43,20 @@ std::string_view to_string(store::outcome o) noexcept {
 std::string store::record::take() noexcept {
     about = {};
     cas = 0;
+    begin_ = 0;
     return std::exchange(bytes_, {});
 }
 
 void store::draft::append(std::string_view data) {
     if (bytes_.empty()) {
-        bytes_.reserve(record_header_size + data.size());
-        bytes_.assign(record_header_size, '\0');
+        bytes_.reserve(most_header_size + data.size());
+        bytes_.assign(most_header_size, '\0');
     }
     bytes_.append(data);
 }
 
 void store::draft::clear(std::size_t keep) noexcept {
-    if (bytes_.capacity() > keep + record_header_size) {
+    if (bytes_.capacity() > keep + most_header_size) {
         bytes_ = std::string();
     } else {
         bytes_.clear();
@@ -110,14 +111,15 @@ detail::sighting store::impl::look(std::optional<std::string_view> bytes, u64 at
     if (!bytes) {
         return {};
     }
-    const auto header = detail::decode_record(*bytes);
-    if (!header) {
+    const auto decoded =
+        detail::decode_record(*bytes, short_headers.load(std::memory_order_acquire));
+    if (!decoded) {
         return {sighting_state::damaged, {}, {}};
     }
-    const bool dead = (header->expires != 0 && header->expires <= at) ||
-                      header->unique <= flush_mark.load(std::memory_order_acquire);
-    return {dead ? sighting_state::dead : sighting_state::live, *header,
-            bytes->substr(detail::record_header_bytes)};
+    const auto& [header, size] = *decoded;
+    const bool dead = (header.expires != 0 && header.expires <= at) ||
+                      header.unique <= flush_mark.load(std::memory_order_acquire);
+    return {dead ? sighting_state::dead : sighting_state::live, header, bytes->substr(size)};
 }
 
 void store::impl::sweep(std::string_view key, u64 at) {
@@ -133,6 +135,7 @@ void store::impl::sweep(std::string_view key, u64 at) {
 
 result<bool> store::impl::accept(std::string_view key, record& out, u64 at) {
     const auto found = look(out.bytes_, at);
+    out.begin_ = out.bytes_.size() - found.data.size();
     switch (found.state) {
         case detail::sighting_state::damaged:
             return failure(damaged("read a record", key));
@@ -190,10 +193,12 @@ result<store::reply> store::impl::write_if(std::string_view key, draft& value, a
             return failure(unique.error());
         }
         c.unique = *unique;
-        detail::encode({about.flags, about.expires, *unique, static_cast<u32>(value.size())},
-                       value.bytes_.data());
-        const auto put =
-            records.put_if(key, value.bytes_, [&c](std::optional<std::string_view> old) {
+        const auto header = detail::encode({about.flags, about.expires, *unique});
+        const std::size_t begin = most_header_size - header.size;
+        header.view().copy(value.bytes_.data() + begin, header.size);
+        const auto put = records.put_if(
+            key, std::string_view(value.bytes_).substr(begin),
+            [&c](std::optional<std::string_view> old) {
                 c.overtaken = c.unique <= c.self->flush_mark.load(std::memory_order_acquire);
                 c.found = c.self->look(old, c.at);
                 c.what = c.allowed(c.found, c.expected);

@@ -59,13 +59,11 @@ result<store::reply> store::impl::count(std::string_view key, u64 delta, bool up
             char digits[detail::max_digits];
             const auto printed = detail::print_decimal(number, digits);
             const std::size_t size = std::max(printed.size(), found.data.size());
-            fresh.assign(detail::record_header_bytes, '\0');
-            fresh.append(printed);
-            fresh.append(size - printed.size(), ' ');
             auto header = found.header;
             header.unique = unique;
-            header.data_size = static_cast<u32>(size);
-            detail::encode(header, fresh.data());
+            fresh.assign(detail::encode(header).view());
+            fresh.append(printed);
+            fresh.append(size - printed.size(), ' ');
             what = outcome::stored;
             return hf::map::edit::replace;
         }
@@ -94,6 +92,9 @@ result<store::reply> store::impl::touch(std::string_view key, u64 expires, recor
     if (auto begun = begin(key, "touch a record"); !begun) {
         return failure(std::move(begun.error()));
     }
+    if (auto said = say_short_headers(); !said) {
+        return failure(std::move(said.error()));
+    }
     struct context {
         const impl* self;
         u64 expires;
@@ -120,8 +121,11 @@ result<store::reply> store::impl::touch(std::string_view key, u64 expires, recor
             }
             auto header = found.header;
             header.expires = expires;
-            fresh.assign(*old);
-            detail::encode(header, fresh.data());
+            fresh.assign(detail::encode(header).view());
+            if (out != nullptr) {
+                out->begin_ = fresh.size();
+            }
+            fresh.append(found.data);
             if (out != nullptr) {
                 out->bytes_.assign(fresh);
                 out->about = {header.flags, header.expires};
@@ -169,8 +173,9 @@ result<store::reply> store::impl::touch_large(std::string_view key, u64 expires,
         }
         c.unique = out.cas;
         out.about.expires = expires;
-        detail::encode({out.about.flags, expires, out.cas, static_cast<u32>(out.data().size())},
-                       out.bytes_.data());
+        const auto header = detail::encode({out.about.flags, expires, out.cas});
+        out.bytes_.replace(0, out.begin_, header.view());
+        out.begin_ = header.size;
         const auto put = records.put_if(key, out.bytes_, [&c](std::optional<std::string_view> old) {
             const auto seen = c.self->look(old, c.at);
             return seen.state == sighting_state::live && seen.header.unique == c.unique;

@@ -32,6 +32,7 @@ result<void> store::impl::load() {
         }
         master = *decoded;
     }
+    short_headers.store(master.short_headers, std::memory_order_release);
     flush_mark.store(master.flush_mark, std::memory_order_release);
     flush_at.store(master.flush_at, std::memory_order_release);
     const u64 block = records.generation() + master.spent_blocks;
@@ -53,7 +54,25 @@ result<ticket> store::impl::write_master(const detail::master_record& next) {
     return put->written_in;
 }
 
+result<void> store::impl::say_short_headers() {
+    if (short_headers.load(std::memory_order_acquire)) [[likely]] {
+        return {};
+    }
+    const std::lock_guard lock(master_mutex);
+    if (master.short_headers) return {};
+    auto next = master;
+    next.short_headers = true;
+    if (const auto written = write_master(next); !written) {
+        return failure(written.error());
+    }
+    short_headers.store(true, std::memory_order_release);
+    return {};
+}
+
 result<u64> store::impl::draw_unique() {
+    if (auto said = say_short_headers(); !said) [[unlikely]] {
+        return failure(std::move(said.error()));
+    }
     if (const auto number = numbers.draw()) [[likely]] {
         return *number;
     }

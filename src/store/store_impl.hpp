@@ -11,6 +11,9 @@
 //  I2  No write puts a record in place that the flush mark in memory already covers.
 //  I3  The flush mark on the medium is at least the one in memory: flush_all writes first and
 //      publishes then.
+//  I4  No record with a short header is put before the store's own record says that there may be
+//      some (store_record.hpp, I3): in the same epoch or an earlier one, so that no crash leaves
+//      the record alone.
 // Why I2 and I3 make flush_all atomic: a write that checks before the mark is published lies before
 // the flush, and any later write of its key, which waits for the node's lock, lies behind both.
 //
@@ -32,7 +35,7 @@
 
 namespace hf {
 
-static_assert(store::record_header_size == detail::record_header_bytes);
+static_assert(store::most_header_size >= detail::encoded_header::most_bytes);
 
 namespace detail {
 
@@ -56,6 +59,7 @@ struct store::impl {
     detail::unique_numbers numbers;
     std::atomic<u64> flush_mark{0};
     std::atomic<u64> flush_at{0};
+    std::atomic<bool> short_headers{false};  ///< as in `master`
     std::mutex master_mutex;
     detail::master_record master;
     std::mutex purge_mutex;
@@ -74,6 +78,8 @@ struct store::impl {
     /// Writes `next` as the store's own record; needs master_mutex.
     result<ticket> write_master(const detail::master_record& next);
 
+    /// Before a record is encoded (I4).
+    result<void> say_short_headers();
     result<u64> draw_unique();
 
     [[nodiscard]] detail::sighting look(std::optional<std::string_view> bytes,

@@ -1,6 +1,15 @@
 // store/store_record.hpp: how a record of the store lies in the map.
 //
-// On the medium, little endian:
+// On the medium, little endian, as short as it can be, for it is paid for with every record:
+//
+//     tag | cas unique 7 or 8 | flags 4, if not 0 | expires 8, if not 0 | data
+//
+//     tag:  | 1 0 0 0 | 0 | unique has 8 bytes | expires is there | flags are there |
+//
+// A cas unique has 8 bytes only from the 65,536th session on (store_unique.hpp).
+//
+// Version 1 had all fields in every record, and a check of its own. Such records are read, and
+// gone when they have been changed:
 //
 //     offset  0      1        2     4      8        16          24             28     32
 //             magic  version  zero  flags  expires  cas unique  size of data   check  data
@@ -11,42 +20,62 @@
 //     0       1         2                       8            16           24            32
 //     +-------+---------+-----------------------+------------+------------+-------------+---------+
 //     | magic | version | zero                  | flush mark | flush time | spent       | check   |
-//     | 0xd6  | 1       |                       |            |            | blocks      |         |
+//     | 0xd6  | 1 or 2  |                       |            |            | blocks      |         |
 //     +-------+---------+-----------------------+------------+------------+-------------+---------+
 //
-// I1  `check` covers the bytes before it (the low half of their checksum in a record). Data has no
-//     checksum of its own: that its bytes are whole is the map's promise.
+// I1  That a record's bytes, header and data, are what was written is the map's promise: its
+//     checksum covers them. `check`, of version 1 and of the store's own record, covers the bytes
+//     before it (the low half of their checksum in a record).
 // I2  A record is absent if its cas unique is at most the flush mark.
+// I3  A short header looks like the beginning of many a value. So it is one only where the store's
+//     own record, of version 2, says that there are such; that is written before the first of them,
+//     and epochs keep this order (store_impl.hpp, I4). Programs that know nothing of them then
+//     refuse the store.
 // Bad input: anything else decodes to nothing, whatever its length and contents.
 #pragma once
 
 #include "base/bits.hpp"
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace hf::detail {
 
-inline constexpr std::size_t record_header_bytes = 32;
 inline constexpr std::size_t master_record_bytes = 40;
 
 struct record_header {
     u32 flags = 0;
     u64 expires = 0;
     u64 unique = 0;
-    u32 data_size = 0;
 };
 
-/// Writes record_header_bytes bytes.
-void encode(const record_header& header, char* to) noexcept;
-/// nullopt: damaged, or of a later version.
-[[nodiscard]] std::optional<record_header> decode_record(std::string_view bytes) noexcept;
+/// A header as it lies in front of the data.
+struct encoded_header {
+    static constexpr std::size_t most_bytes = 1 + 8 + 4 + 8;
+    char bytes[most_bytes];
+    std::size_t size = 0;
+    [[nodiscard]] std::string_view view() const noexcept { return {bytes, size}; }
+};
+[[nodiscard]] encoded_header encode(const record_header& header) noexcept;
+
+/// As programs of before wrote it.
+[[nodiscard]] std::string encode_version_1(const record_header& header, std::string_view data);
+
+struct decoded_header {
+    record_header header;
+    std::size_t size;  ///< in bytes: the data begins behind it
+};
+/// `may_be_short`: as the store's own record says (I3). nullopt: damaged, or of a later version.
+[[nodiscard]] std::optional<decoded_header> decode_record(std::string_view bytes,
+                                                          bool may_be_short) noexcept;
 
 /// What the store knows about itself.
 struct master_record {
-    u64 flush_mark = 0;    ///< records up to this cas unique are absent
-    u64 flush_at = 0;      ///< when to flush, seconds since 1970; 0: never
-    u64 spent_blocks = 0;  ///< blocks of unique numbers taken beyond one a session
+    u64 flush_mark = 0;          ///< records up to this cas unique are absent
+    u64 flush_at = 0;            ///< when to flush, seconds since 1970; 0: never
+    u64 spent_blocks = 0;        ///< blocks of unique numbers taken beyond one a session
+    bool short_headers = false;  ///< records may have them (I3): version 2
 };
 
 /// Writes master_record_bytes bytes.

@@ -13,17 +13,11 @@
 // Literature: membarrier(2); Dice, Huang, Yang, "Asymmetric Dekker Synchronization" (2001).
 #pragma once
 
+#include "base/tsan.hpp"
+
 #include <atomic>
 
 namespace hf {
-
-#if defined(__SANITIZE_THREAD__)
-#define HF_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HF_TSAN 1
-#endif
-#endif
 
 namespace detail {
 /// Whether membarrier(2) is registered for this process. Decided once, before main().

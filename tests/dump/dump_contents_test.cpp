@@ -120,15 +120,13 @@ void put_all(const std::filesystem::path& path, const detail::master_record& mas
     detail::encode(master, bytes.data());
     must(m.put("", bytes));
     for (const u64 unique : uniques) {
-        bytes.assign(detail::record_header_bytes, '\0');
-        detail::encode({0, 0, unique, 0}, bytes.data());
-        must(m.put(std::to_string(unique), bytes));
+        must(m.put(std::to_string(unique), detail::encode({0, 0, unique}).view()));
     }
     must(m.close());
 }
 
 TEST_F(dump, a_flush_counts_up_to_its_mark_and_from_its_second_on) {
-    put_all(file, {100, now + 1, 0}, {99, 100, 101});
+    put_all(file, {100, now + 1, 0, true}, {99, 100, 101});
     std::string text = dumped(file, now);
     EXPECT_NE(text.find("flush\t" + std::to_string(now + 1) + "\n"), text.npos);
     EXPECT_NE(text.find("\t101\t101\t"), text.npos);
@@ -144,9 +142,9 @@ TEST_F(dump, a_flush_counts_up_to_its_mark_and_from_its_second_on) {
 }
 
 TEST_F(dump, what_lies_under_the_empty_key_and_is_not_the_stores_own_is_a_value) {
-    std::string record(detail::record_header_bytes, '\0');
-    detail::encode({1, 2, 3, 0}, record.data());
-    for (const std::string& bytes : {record, std::string(), std::string(40, 'x')}) {
+    for (const std::string& bytes :
+         {std::string(detail::encode({1, 2, 3}).view()), detail::encode_version_1({1, 2, 3}, ""),
+          std::string(), std::string(40, 'x')}) {
         std::filesystem::remove(file);
         std::filesystem::remove(other);
         {
@@ -169,6 +167,29 @@ TEST_F(dump, what_lies_under_the_empty_key_and_is_not_the_stores_own_is_a_value)
     }
 }
 
+TEST_F(dump, a_plain_maps_values_are_values_whatever_they_begin_with) {
+    std::map<std::string, std::string> all;
+    for (int tag = 0; tag < 256; ++tag) {
+        for (const std::size_t size : {1U, 8U, 12U, 40U}) {
+            all["k" + std::to_string(tag) + "." + std::to_string(size)] =
+                std::string(size, static_cast<char>(tag));
+        }
+    }
+    {
+        map m = must(map::open(file));
+        for (const auto& [key, value] : all) must(m.put(key, value));
+        must(m.close());
+    }
+    must(load(dumped(file)));
+    EXPECT_EQ(report.text.values, all.size());
+    const map m = must(map::open(other));
+    for (const auto& [key, value] : all) {
+        std::string got;
+        ASSERT_TRUE(must(m.get(key, got))) << key;
+        EXPECT_EQ(got, value) << key;
+    }
+}
+
 TEST_F(dump, a_load_adds_a_record_of_the_stores_own_only_where_it_says_something) {
     constexpr u64 block = u64{1} << detail::unique_numbers::block_bits;
     const auto under_the_empty_key = [&](const std::string& text) -> std::optional<std::string> {
@@ -179,7 +200,11 @@ TEST_F(dump, a_load_adds_a_record_of_the_stores_own_only_where_it_says_something
         return must(m.get("", got)) ? std::optional(got) : std::nullopt;
     };
     EXPECT_EQ(under_the_empty_key(dump_with({})), std::nullopt);
-    EXPECT_EQ(under_the_empty_key(dump_with({{"a", 1}})), std::nullopt);
+    const auto plain = under_the_empty_key(dump_with({{"a", 1}}));
+    ASSERT_TRUE(plain);
+    EXPECT_TRUE(detail::decode_master(*plain)->short_headers);
+    EXPECT_EQ(detail::decode_master(*plain)->flush_at, 0U);
+    EXPECT_EQ(detail::decode_master(*plain)->spent_blocks, 0U);
     const auto flushed = under_the_empty_key(dump_with({{"a", 1}}, 77));
     ASSERT_TRUE(flushed);
     const auto master = detail::decode_master(*flushed);

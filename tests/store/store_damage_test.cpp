@@ -30,7 +30,7 @@ class store_damage : public ::testing::Test {
         s.open();
     }
     void flip(std::string_view key) {
-        damage(key, [](std::string& bytes) { bytes[9] = static_cast<char>(bytes[9] ^ 1); });
+        damage(key, [](std::string& bytes) { bytes[0] = static_cast<char>(bytes[0] ^ 0x40); });
     }
 };
 

@@ -82,11 +82,9 @@ TEST(store_restart, takes_records_up_to_the_flush_mark_for_flushed) {
     constexpr std::uint64_t mark = 1000;
     {
         auto records = s.as_map();
-        put_master(records, {mark, 0, 0});
+        put_master(records, {mark, 0, 0, true});
         for (const std::uint64_t unique : {mark - 1, mark, mark + 1}) {
-            std::string bytes(detail::record_header_bytes, '\0');
-            detail::encode({0, 0, unique, 0}, bytes.data());
-            must(records.put(std::to_string(unique), bytes));
+            must(records.put(std::to_string(unique), detail::encode({0, 0, unique}).view()));
         }
         must(records.close());
     }
@@ -95,6 +93,96 @@ TEST(store_restart, takes_records_up_to_the_flush_mark_for_flushed) {
     EXPECT_FALSE(must(s->get("999", found)));
     EXPECT_FALSE(must(s->get("1000", found)));
     EXPECT_TRUE(must(s->get("1001", found)));
+}
+
+/// What the map has under the key, behind the store's back.
+std::string raw(temporary_store& s, std::string_view key) {
+    auto records = s.as_map();
+    std::string bytes;
+    must(records.get(key, bytes));
+    must(records.close());
+    return bytes;
+}
+
+TEST(store_restart, goes_on_with_what_programs_of_before_wrote) {
+    temporary_store s;
+    const std::string large(10'000, 'l');
+    const detail::record_header header{7, 0, 55};
+    {
+        auto records = s.as_map();
+        for (const char* key : {"read", "touched", "counted", "written"}) {
+            must(records.put(key, detail::encode_version_1(header, "1")));
+        }
+        must(records.put("large", detail::encode_version_1(header, large)));
+        must(records.close());
+    }
+    s.open();
+    store::record found;
+    for (const char* key : {"read", "touched", "counted", "written"}) {
+        ASSERT_TRUE(must(s->get(key, found))) << key;
+        EXPECT_EQ(found.data(), "1");
+        EXPECT_EQ(found.about.flags, 7U);
+        EXPECT_EQ(found.cas, 55U);
+    }
+    const u64 later = s->now() + 1000;
+    must(s->touch("touched", later));
+    must(s->touch("large", later));
+    must(s->incr("counted", 8));
+    must(s->append("written", "2"));
+    s.reopen();
+    EXPECT_TRUE(must(s->get("touched", found)));
+    EXPECT_EQ(found.about.expires, later);
+    EXPECT_EQ(found.about.flags, 7U);
+    EXPECT_EQ(found.data(), "1");
+    EXPECT_EQ(found.cas, 55U);
+    EXPECT_TRUE(must(s->get("large", found)));
+    EXPECT_EQ(found.about.expires, later);
+    EXPECT_EQ(found.data(), large);
+    EXPECT_TRUE(must(s->get("counted", found)));
+    EXPECT_EQ(found.data(), "9");
+    EXPECT_TRUE(must(s->get("written", found)));
+    EXPECT_EQ(found.data(), "12");
+    must(s->close());
+    EXPECT_EQ(raw(s, "read").size(), 32U + 1) << "nobody has changed it";
+    EXPECT_EQ(raw(s, "touched").size(), 8U + 4 + 8 + 1);
+    EXPECT_EQ(raw(s, "counted").size(), 8U + 4 + 1);
+    EXPECT_EQ(raw(s, "large").size(), 8U + 4 + 8 + large.size());
+}
+
+// Whatever comes first: a short header must not be there without the store's own record.
+TEST(store_restart, says_that_headers_may_be_short_before_the_first_is_written) {
+    using operation = void (*)(temporary_store&);
+    const operation first_ones[] = {
+        [](temporary_store& s) { must(s->set("k", "x")); },
+        [](temporary_store& s) { must(s->add("l", "x")); },
+        [](temporary_store& s) { must(s->append("k", "x")); },
+        [](temporary_store& s) { must(s->incr("k", 1)); },
+        [](temporary_store& s) { must(s->touch("k", 0)); },
+        [](temporary_store& s) { must(s->touch("large", 0)); },
+    };
+    for (const operation first : first_ones) {
+        temporary_store s;
+        {
+            auto records = s.as_map();
+            must(records.put("k", detail::encode_version_1({0, 0, 55}, "1")));
+            must(
+                records.put("large", detail::encode_version_1({0, 0, 55}, std::string(9000, 'l'))));
+            must(records.close());
+        }
+        s.open();
+        store::record found;
+        EXPECT_TRUE(must(s->get("k", found)));
+        must(s->close());
+        EXPECT_EQ(raw(s, ""), "") << "who reads writes nothing";
+        s.open();
+        first(s);
+        must(s->close());
+        const auto own = detail::decode_master(raw(s, ""));
+        ASSERT_TRUE(own);
+        EXPECT_TRUE(own->short_headers);
+        EXPECT_EQ(own->flush_mark, 0U);
+        s.open();
+    }
 }
 
 TEST(store_restart, keeps_what_was_flushed_flushed) {

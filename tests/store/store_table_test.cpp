@@ -156,7 +156,7 @@ TEST_F(store_table, what_is_damaged_is_told_by_whoever_needs_it_and_else_replace
         std::string bytes;
         for (const trial& t : trials["damaged"]) {
             must(records.get(t.to.key, bytes));
-            bytes[9] = static_cast<char>(bytes[9] ^ 1);
+            bytes[0] = static_cast<char>(bytes[0] ^ 0x40);
             must(records.put(t.to.key, bytes));
         }
         must(records.close());

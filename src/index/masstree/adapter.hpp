@@ -32,7 +32,8 @@
 // them need be sound after a crash. A discipline without logs brings a shape of its own, in which
 // every store leaves a sound tree.
 //
-// Leaves may have any layout behind these names; keys[i] and values[i] may be views.
+// Leaves may have any layout behind these names; values[i] may be views. Keys lie one behind the
+// other (search.hpp).
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -85,7 +86,7 @@ concept leaf_layout = std::derived_from<L, node> && sizeof(L) <= node_payload &&
                           { n.next } -> std::convertible_to<word&>;
                           { n.lengths } -> std::same_as<word&>;
                           { n.low_key } -> std::same_as<word&>;
-                          { n.keys[i] } -> std::same_as<word&>;
+                          { n.keys.data() } -> std::same_as<word*>;
                           { n.values[i] } -> std::same_as<word&>;
                           { n.sealed_order(u64{}) } -> std::same_as<u64>;
                           { n.is_order(u64{}) } -> std::same_as<bool>;

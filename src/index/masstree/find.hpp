@@ -5,6 +5,10 @@
 // its version, and what has moved is found to its right. Nothing is followed before the node it was
 // read from has been validated, and what is followed lies where a node can lie. Searches that begin
 // anew do so a bounded number of times (patience.hpp): on a damaged region they end, too.
+//
+// Some of these functions are to be inlined in any case. A processor looks a few hundred
+// instructions ahead: where fewer than that lie between two reads' waits for memory, the second
+// begins to wait while the first does.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
@@ -76,19 +80,15 @@ inline bool masstree<D>::follow_right(leaf*& n, u64& version, u64 slice) const {
 }
 
 template <any_discipline D>
-inline int masstree<D>::find_slot(const leaf& n, perm p, u64 slice,
-                                  unsigned length_class) noexcept {
+[[gnu::always_inline]] inline int masstree<D>::find_slot(const leaf& n, perm p, u64 slice,
+                                                         unsigned length_class) noexcept {
     const u64 lengths = load(n.lengths);
-    unsigned equal = 0;
-    for (unsigned s = 0; s < leaf::width; ++s) {
-        equal |= static_cast<unsigned>(load(n.keys[s]) == slice) << s;
-    }
-    if (equal == 0) return -1;
-    equal &= p.used();
-    while (equal != 0) {
-        const auto s = static_cast<unsigned>(__builtin_ctz(equal));
-        if (masstree_detail::length_class(lengths, s) == length_class) return static_cast<int>(s);
-        equal &= equal - 1;
+    for (auto equal = masstree_detail::search::equal(n.keys, slice); equal != 0;
+         equal &= equal - 1) {
+        const auto s = static_cast<unsigned>(std::countr_zero(equal));
+        if (masstree_detail::length_class(lengths, s) == length_class && p.uses(s)) {
+            return static_cast<int>(s);
+        }
     }
     return -1;
 }
@@ -148,6 +148,15 @@ inline auto masstree<D>::below(u64 offset, key_cursor& key) const -> node* {
     return followed(offset);
 }
 
+/// The record at `offset`, which the key's value word names, unless it goes on as another key does.
+template <any_discipline D>
+[[gnu::always_inline]] inline u64 masstree<D>::if_same_rest(u64 offset,
+                                                            const key_cursor& key) const {
+    const record& found = sized_record(offset);
+    const bool other = key.length_class() == masstree_detail::longer && !found.rest_equals(key);
+    return other ? 0 : offset;
+}
+
 /// The key's record, or 0. `value`: its value word in layer 0 if that is known already, or 0.
 template <any_discipline D>
 inline u64 masstree<D>::find_from(operation& op, key_cursor key, u64 value) {
@@ -171,18 +180,18 @@ inline u64 masstree<D>::find_from(operation& op, key_cursor key, u64 value) {
             root = below(target, key);
             continue;
         }
-        const record& found = sized_record(target);
-        if (key.length_class() == masstree_detail::longer && !found.rest_equals(key)) {
-            return 0;
-        }
-        return target;
+        return if_same_rest(target, key);
     }
 }
 
 template <any_discipline D>
-inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
+[[gnu::always_inline]] inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
     const key_cursor key(key_bytes);
-    return find_from(op, key, hints_ != nullptr ? find_hinted(op, key) : 0);
+    const u64 value = hints_ != nullptr ? find_hinted(op, key) : 0;
+    if (value != 0 && !masstree_detail::value_word::is_layer(value)) [[likely]] {
+        return if_same_rest(masstree_detail::value_word::offset(value), key);
+    }
+    return find_from(op, key, value);
 }
 
 template <any_discipline D>

@@ -11,7 +11,7 @@ namespace hf {
 
 /// Starts loading the leaf and the record of the hint for `slice`. nullptr: there is none.
 template <any_discipline D>
-inline auto masstree<D>::hinted_leaf(u64 slice) const noexcept -> leaf* {
+[[gnu::always_inline]] inline auto masstree<D>::hinted_leaf(u64 slice) const noexcept -> leaf* {
     const auto hint = hints_->find(slice);
     if (hint.leaf == 0) return nullptr;
     leaf* n = at<leaf>(hint.leaf);
@@ -24,8 +24,9 @@ inline auto masstree<D>::hinted_leaf(u64 slice) const noexcept -> leaf* {
 
 /// The leaf that has the key, as reach_leaf() gives it, and the key's slot, if a hint leads there.
 template <any_discipline D>
-inline auto masstree<D>::reach_hinted(operation& op, const key_cursor& key, u64& version,
-                                      int& slot) const -> leaf* {
+[[gnu::always_inline]] inline auto masstree<D>::reach_hinted(operation& op, const key_cursor& key,
+                                                             u64& version, int& slot) const
+    -> leaf* {
     leaf* n = hinted_leaf(key.slice());
     if (n == nullptr) return nullptr;
     version = stable(n);
@@ -39,7 +40,8 @@ inline auto masstree<D>::reach_hinted(operation& op, const key_cursor& key, u64&
 /// The key's value word, without its seal, if a hint leads to it; 0: it is to be looked for from
 /// the root.
 template <any_discipline D>
-inline u64 masstree<D>::find_hinted(operation& op, const key_cursor& key) const {
+[[gnu::always_inline]] inline u64 masstree<D>::find_hinted(operation& op,
+                                                           const key_cursor& key) const {
     u64 v = 0;
     int slot = 0;
     leaf* n = reach_hinted(op, key, v, slot);

@@ -23,7 +23,7 @@ inline constexpr std::size_t most_key_bytes = 4096;
 /// Length class of a key that goes on behind its slice: in a record's tail, or in the next layer.
 inline constexpr unsigned longer = 9;
 
-[[nodiscard]] inline u64 slice_of(std::string_view bytes) noexcept {
+[[nodiscard, gnu::always_inline]] inline u64 slice_of(std::string_view bytes) noexcept {
     u64 raw = 0;
     if (bytes.size() >= slice_size) [[likely]] {
         std::memcpy(&raw, bytes.data(), slice_size);
@@ -44,7 +44,9 @@ inline void append_slice(std::string& out, u64 slice, unsigned n) {
 
 class key_cursor {
    public:
-    explicit key_cursor(std::string_view key) noexcept : key_(key) { load(); }
+    [[gnu::always_inline]] explicit key_cursor(std::string_view key) noexcept : key_(key) {
+        load();
+    }
 
     [[nodiscard]] u64 slice() const noexcept { return slice_; }
     [[nodiscard]] unsigned length_class() const noexcept { return length_class_; }
@@ -67,7 +69,7 @@ class key_cursor {
     }
 
    private:
-    void load() noexcept {
+    [[gnu::always_inline]] void load() noexcept {
         const std::string_view left = key_.substr(depth_ * slice_size);
         slice_ = slice_of(left);
         length_class_ = left.size() > slice_size ? longer : static_cast<unsigned>(left.size());

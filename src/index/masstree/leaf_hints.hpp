@@ -68,18 +68,23 @@ class leaf_hints {
         u64 leaf = 0;
         u64 record_line = 0;  ///< to be fetched and no more (H3)
     };
-    /// Inside of an operation.
+    /// Inside of an operation. Which of the hints it is decides no jump: nobody can foretell it,
+    /// and a processor that has guessed wrong has nothing else to do meanwhile.
     [[nodiscard]] hint find(u64 slice) const noexcept {
         const u64 h = hash(slice);
         const bucket& b = bucket_of(h);
-        for (unsigned i = 0; i < ways; ++i) {
-            const u64 packed = b.packed[i].load(std::memory_order_acquire);
-            if (tag_of(packed) != tag_of(h) || packed >> leaf_shift == 0) continue;
-            const u64 leaf = leaf_of(packed);
-            if (counted(packed) != count(leaf)) continue;
-            return {leaf, u64{b.records[i].load(std::memory_order_relaxed)} * unit};
+        unsigned place = ways;
+#pragma GCC unroll 8
+        for (unsigned i = ways; i-- > 0;) {
+            const u64 differs = b.packed[i].load(std::memory_order_relaxed) ^ h;
+            place = tag_of(differs) == 0 ? i : place;
         }
-        return {};
+        if (place == ways) return {};
+        // It may be another slice's by now, which is no worse than a hint that is wrong.
+        const u64 packed = b.packed[place].load(std::memory_order_acquire);
+        const u64 leaf = leaf_of(packed);
+        if (packed >> leaf_shift == 0 || counted(packed) != count(leaf)) return {};
+        return {leaf, u64{b.records[place].load(std::memory_order_relaxed)} * unit};
     }
 
     /// What note() wants to be told (H4).

@@ -50,6 +50,7 @@
 #include "region/region.hpp"
 
 #include <array>
+#include <bit>
 #include <memory>
 #include <optional>
 #include <span>
@@ -141,7 +142,7 @@ class masstree {
     }
     /// The record that a leaf names: all of it lies inside of the region, whatever it is. Throws
     /// damage.
-    [[nodiscard]] record& sized_record(u64 offset) const {
+    [[nodiscard, gnu::always_inline]] record& sized_record(u64 offset) const {
         const u64 end = heap_.end();
         if (offset < layout::page_size || offset + sizeof(record) > end ||
             offset + record_at(offset)->payload() > end) [[unlikely]] {
@@ -151,8 +152,8 @@ class masstree {
     }
     /// Throws damage unless `value`, which was read from a record with this head, is what was
     /// written under the key.
-    void check_value(std::string_view key, masstree_detail::record_word head,
-                     std::string_view value, u64 offset) const {
+    [[gnu::always_inline]] void check_value(std::string_view key, masstree_detail::record_word head,
+                                            std::string_view value, u64 offset) const {
         const u32 sum = head.checksum();
         if (sum == masstree_detail::record_word::checksum_of(key, value, offset)) [[likely]] {
             return;
@@ -326,6 +327,7 @@ class masstree {
     [[nodiscard]] std::optional<u64> find_in_leaf(operation& op, leaf* n, u64 version,
                                                   const key_cursor& key);
     [[nodiscard]] u64 find_from(operation& op, key_cursor key, u64 value);
+    [[nodiscard]] u64 if_same_rest(u64 offset, const key_cursor& key) const;
     [[nodiscard]] node* below(u64 offset, key_cursor& key) const;
     [[nodiscard]] bool follow_right(leaf*& n, u64& version, u64 slice) const;
     void arrive_locked(operation& op, leaf& n, bool taken_over) const {

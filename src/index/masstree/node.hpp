@@ -19,14 +19,14 @@
 
 #include "base/bits.hpp"
 #include "index/masstree/permutation.hpp"
+#include "index/masstree/search.hpp"
 #include "sync/version_lock.hpp"
 
 #include <array>
 #include <atomic>
+#include <bit>
 
 namespace hf::masstree_detail {
-
-using word = std::atomic<u64>;
 
 [[nodiscard]] inline u64 load(const word& w) noexcept { return w.load(std::memory_order_acquire); }
 inline void store(word& w, u64 v) noexcept { w.store(v, std::memory_order_release); }
@@ -74,12 +74,8 @@ struct interior : node {
     /// Index of the child to whose range `slice` belongs.
     [[nodiscard]] unsigned child_index(u64 slice) const noexcept {
         const u64 n = load(count);
-        unsigned i = 0;
-        unsigned k = 0;
-        for (const word& key : keys) {
-            i += static_cast<unsigned>(k++ < n) & static_cast<unsigned>(load(key) <= slice);
-        }
-        return i;
+        const search::mask used = n < width ? (1U << n) - 1 : (1U << width) - 1;
+        return static_cast<unsigned>(std::countr_one(search::not_above(keys, slice) & used));
     }
     /// What a way down does with a child before it looks at it.
     static void prefetch(const node* child) noexcept { prefetch_node(child); }

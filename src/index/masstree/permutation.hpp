@@ -54,6 +54,14 @@ class permutation {
         return mask;
     }
 
+    /// Whether `slot` is used: whether one of the nibbles of the ranks in use is equal to it.
+    [[nodiscard]] constexpr bool uses(unsigned slot) const noexcept {
+        constexpr u64 ones = 0x1111111111111111;
+        const u64 differences = (word_ >> 4) ^ (slot * ones);
+        const u64 in_use = differences | ~u64{0} << (4 * size());
+        return ((in_use - ones) & ~in_use & (ones << 3)) != 0;
+    }
+
     /// The permutation after `slot`, a free one, has been inserted at `rank`.
     [[nodiscard]] constexpr permutation inserted(unsigned rank, unsigned free_slot) const noexcept {
         unsigned at = size();

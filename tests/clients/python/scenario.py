@@ -24,6 +24,19 @@ def same(got, wanted, what):
         raise AssertionError(f"{what}: {str(got)[:80]!r} instead of {str(wanted)[:80]!r}")
 
 
+def borrow(adapter, client, *names):
+    """Gives the adapter what the library calls as here and answers as here."""
+    for name in names:
+        setattr(adapter, name, getattr(client, name))
+
+
+def same_types(client, same):
+    """Values of several types come back as they were."""
+    for value in (17, "text with ü", b"bytes", {"a": [1, None]}):
+        same(client.set("typed", value), True, "set")
+        same(client.get("typed"), value, "get")
+
+
 @step(needs=("version",))
 def version(c):
     text = c.version()

@@ -1,45 +1,20 @@
 """pylibmc: libmemcached behind Python's interface."""
 
 import pylibmc
-from scenario import main
+from scenario import borrow, main, same_types
 
 
 class Adapter:
     def __init__(self, host, port):
         self._client = pylibmc.Client([f"{host}:{port}"], behaviors={"cas": True})
+        borrow(self, self._client, "set", "get", "add", "replace", "append", "prepend", "gets",
+               "cas", "delete", "touch")
 
     def stats(self, name):
         return self._client.get_stats()[0][1][name].decode()
 
     def version(self):
         return self.stats("version")
-
-    def set(self, key, value, expire=0):
-        return self._client.set(key, value, expire)
-
-    def get(self, key):
-        return self._client.get(key)
-
-    def add(self, key, value):
-        return self._client.add(key, value)
-
-    def replace(self, key, value):
-        return self._client.replace(key, value)
-
-    def append(self, key, value):
-        return self._client.append(key, value)
-
-    def prepend(self, key, value):
-        return self._client.prepend(key, value)
-
-    def gets(self, key):
-        return self._client.gets(key)
-
-    def cas(self, key, value, token):
-        return self._client.cas(key, value, token)
-
-    def delete(self, key):
-        return self._client.delete(key)
 
     def incr(self, key, delta):
         return self._counted(self._client.incr, key, delta)
@@ -54,9 +29,6 @@ class Adapter:
         except pylibmc.NotFound:
             return None
 
-    def touch(self, key, expire):
-        return self._client.touch(key, expire)
-
     def get_many(self, keys):
         return self._client.get_multi(keys)
 
@@ -70,9 +42,7 @@ class Adapter:
         self._client.flush_all()
 
     def types(self, same):
-        for value in (17, "text with ü", b"bytes", {"a": [1, None]}):
-            same(self.set("typed", value), True, "set")
-            same(self._client.get("typed"), value, "get")
+        same_types(self._client, same)
 
 
 main(Adapter)

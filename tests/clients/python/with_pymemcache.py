@@ -2,16 +2,15 @@
 
 from pymemcache.client.base import Client
 from pymemcache.serde import pickle_serde
-from scenario import main
+from scenario import borrow, main, same_types
 
 
 class Adapter:
     def __init__(self, host, port):
         self._server = (host, port)
         self._client = Client(self._server, timeout=20, default_noreply=False)
-        for name in ("add", "replace", "append", "prepend", "delete", "incr", "decr", "touch",
-                     "get", "cas", "flush_all"):
-            setattr(self, name, getattr(self._client, name))
+        borrow(self, self._client, "add", "replace", "append", "prepend", "delete", "incr", "decr",
+               "touch", "get", "cas", "flush_all")
 
     def version(self):
         return self._client.version().decode()
@@ -33,9 +32,7 @@ class Adapter:
 
     def types(self, same):
         typed = Client(self._server, serde=pickle_serde, default_noreply=False)
-        for value in (17, "text with ü", b"bytes", {"a": [1, None]}):
-            same(typed.set("typed", value), True, "set")
-            same(typed.get("typed"), value, "get")
+        same_types(typed, same)
 
 
 main(Adapter)

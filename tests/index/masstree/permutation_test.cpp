@@ -38,6 +38,7 @@ class a_permutation : public ::testing::Test {
         EXPECT_EQ(all, each) << "every slot is named once";
         unsigned mask = 0;
         for (const unsigned s : used(p)) mask |= 1U << s;
+        for (unsigned s = 0; s < width; ++s) EXPECT_EQ(p.uses(s), (mask >> s & 1) != 0) << s;
         EXPECT_EQ(p.used(), mask);
         EXPECT_EQ(p.full(), p.size() == width);
         EXPECT_EQ(slots_in_order(p.word()).word(), p.word());

@@ -1,0 +1,199 @@
+// masstree/search.hpp: which of a node's keys are a slice, or not above it.
+//
+// Purpose. On its way down a search compares its slice with fifteen keys a node, and most of its
+// instructions were that. Processors compare four or eight words at once: which instructions there
+// are is asked where they are used, for a program is built once for all processors.
+//
+// Why words that others store may be loaded so. All of a node's words are atomics, and the language
+// knows no atomic load of several. But no more is needed here than a relaxed load of each:
+//  - What is found is believed only if the node's version says afterwards that nothing was being
+//    changed (version_lock.hpp), for keys change under a mark only. So it would not matter if a
+//    processor loaded a word in two parts; none does that to an aligned one.
+//  - The loads stay behind the version's load before them, which is an acquire, and the fence at
+//    the end keeps them in front of the one after them (a fence stands in for acquire loads: each
+//    relaxed load that reads a change makes its mark visible behind the fence).
+// ThreadSanitizer knows words only, so under it each is loaded by itself.
+#pragma once
+
+#include "base/bits.hpp"
+#include "base/tsan.hpp"
+
+#include <immintrin.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+
+namespace hf::masstree_detail {
+
+using word = std::atomic<u64>;
+static_assert(sizeof(word) == sizeof(u64) && word::is_always_lock_free);
+
+namespace search {
+
+/// A bit for each key, the lowest for the first.
+using mask = unsigned;
+
+/// Numbers with a sign are what is compared for order: with this bit turned theirs is that of
+/// numbers without.
+inline constexpr u64 sign = u64{1} << 63;
+
+/// One at a time. Each kind of instructions is a type, so that tests can try all of them.
+struct by_words {
+    template <std::size_t N>
+    [[nodiscard]] static mask equal(const std::array<word, N>& keys, u64 slice) noexcept {
+        mask found = 0;
+        for (std::size_t i = 0; i < N; ++i) found |= mask{load(keys[i]) == slice} << i;
+        return found;
+    }
+    template <std::size_t N>
+    [[nodiscard]] static mask not_above(const std::array<word, N>& keys, u64 slice) noexcept {
+        mask found = 0;
+        for (std::size_t i = 0; i < N; ++i) found |= mask{load(keys[i]) <= slice} << i;
+        return found;
+    }
+    static constexpr bool is_there() noexcept { return true; }
+
+   private:
+    [[nodiscard]] static u64 load(const word& w) noexcept {
+        return w.load(std::memory_order_acquire);
+    }
+};
+
+/// Two at once.
+struct by_sse4 {
+    template <std::size_t N>
+    [[nodiscard, gnu::target("sse4.2")]] static mask equal(const std::array<word, N>& keys,
+                                                           u64 slice) noexcept {
+        const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(slice));
+        mask found = 0;
+        for (std::size_t i = 0; i < N; i += 2) {
+            const std::size_t at = i + 2 <= N ? i : N - 2;
+            const __m128i two = _mm_loadu_si128(reinterpret_cast<const __m128i*>(&keys[at]));
+            const __m128i equal = _mm_cmpeq_epi64(two, wanted);
+            found |= static_cast<mask>(_mm_movemask_pd(_mm_castsi128_pd(equal))) << at;
+        }
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return found;
+    }
+    template <std::size_t N>
+    [[nodiscard, gnu::target("sse4.2")]] static mask not_above(const std::array<word, N>& keys,
+                                                               u64 slice) noexcept {
+        const __m128i turn = _mm_set1_epi64x(static_cast<long long>(sign));
+        const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(slice ^ sign));
+        mask above = 0;
+        for (std::size_t i = 0; i < N; i += 2) {
+            const std::size_t at = i + 2 <= N ? i : N - 2;
+            const __m128i two = _mm_loadu_si128(reinterpret_cast<const __m128i*>(&keys[at]));
+            const __m128i greater = _mm_cmpgt_epi64(_mm_xor_si128(two, turn), wanted);
+            above |= static_cast<mask>(_mm_movemask_pd(_mm_castsi128_pd(greater))) << at;
+        }
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return ~above & ((mask{1} << N) - 1);
+    }
+    static bool is_there() noexcept { return __builtin_cpu_supports("sse4.2") != 0; }
+};
+
+/// Four at once.
+struct by_avx2 {
+    template <std::size_t N>
+    [[nodiscard, gnu::target("avx2")]] static mask equal(const std::array<word, N>& keys,
+                                                         u64 slice) noexcept {
+        static_assert(N >= 4);
+        const __m256i wanted = _mm256_set1_epi64x(static_cast<long long>(slice));
+        mask found = 0;
+        for (std::size_t i = 0; i < N; i += 4) {
+            const std::size_t at = i + 4 <= N ? i : N - 4;
+            const __m256i four = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&keys[at]));
+            const __m256i equal = _mm256_cmpeq_epi64(four, wanted);
+            found |= static_cast<mask>(_mm256_movemask_pd(_mm256_castsi256_pd(equal))) << at;
+        }
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return found;
+    }
+    template <std::size_t N>
+    [[nodiscard, gnu::target("avx2")]] static mask not_above(const std::array<word, N>& keys,
+                                                             u64 slice) noexcept {
+        static_assert(N >= 4);
+        const __m256i turn = _mm256_set1_epi64x(static_cast<long long>(sign));
+        const __m256i wanted = _mm256_set1_epi64x(static_cast<long long>(slice ^ sign));
+        mask above = 0;
+        for (std::size_t i = 0; i < N; i += 4) {
+            const std::size_t at = i + 4 <= N ? i : N - 4;
+            const __m256i four = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(&keys[at]));
+            const __m256i greater = _mm256_cmpgt_epi64(_mm256_xor_si256(four, turn), wanted);
+            above |= static_cast<mask>(_mm256_movemask_pd(_mm256_castsi256_pd(greater))) << at;
+        }
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return ~above & ((mask{1} << N) - 1);
+    }
+    static bool is_there() noexcept { return __builtin_cpu_supports("avx2") != 0; }
+};
+
+/// Eight at once.
+struct by_avx512 {
+    template <std::size_t N>
+    [[nodiscard, gnu::target("avx512f")]] static mask equal(const std::array<word, N>& keys,
+                                                            u64 slice) noexcept {
+        const __m512i wanted = _mm512_set1_epi64(static_cast<long long>(slice));
+        const mask low = _mm512_cmpeq_epu64_mask(first_eight(keys), wanted);
+        const mask high = _mm512_mask_cmpeq_epu64_mask(rest<N>(), others(keys), wanted);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return low | high << 8;
+    }
+    template <std::size_t N>
+    [[nodiscard, gnu::target("avx512f")]] static mask not_above(const std::array<word, N>& keys,
+                                                                u64 slice) noexcept {
+        const __m512i wanted = _mm512_set1_epi64(static_cast<long long>(slice));
+        const mask low = _mm512_cmple_epu64_mask(first_eight(keys), wanted);
+        const mask high = _mm512_mask_cmple_epu64_mask(rest<N>(), others(keys), wanted);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return low | high << 8;
+    }
+    static bool is_there() noexcept { return __builtin_cpu_supports("avx512f") != 0; }
+
+   private:
+    /// Bits of the keys beyond the first eight.
+    template <std::size_t N>
+    [[nodiscard]] static constexpr __mmask8 rest() noexcept {
+        static_assert(N > 8 && N <= 16);
+        return static_cast<__mmask8>((1U << (N - 8)) - 1);
+    }
+    template <std::size_t N>
+    [[nodiscard, gnu::target("avx512f")]] static __m512i first_eight(
+        const std::array<word, N>& keys) noexcept {
+        return _mm512_loadu_si512(keys.data());
+    }
+    template <std::size_t N>
+    [[nodiscard, gnu::target("avx512f")]] static __m512i others(
+        const std::array<word, N>& keys) noexcept {
+        return _mm512_maskz_loadu_epi64(rest<N>(), keys.data() + 8);
+    }
+};
+
+/// The keys that are `slice`, of all places, used or not.
+template <std::size_t N>
+[[nodiscard]] inline mask equal(const std::array<word, N>& keys, u64 slice) noexcept {
+#if !defined(HF_TSAN)
+    if (by_avx512::is_there()) return by_avx512::equal(keys, slice);
+    if (by_avx2::is_there()) return by_avx2::equal(keys, slice);
+    if (by_sse4::is_there()) return by_sse4::equal(keys, slice);
+#endif
+    return by_words::equal(keys, slice);
+}
+
+/// The keys that are `slice` or less, of all places.
+template <std::size_t N>
+[[nodiscard]] inline mask not_above(const std::array<word, N>& keys, u64 slice) noexcept {
+#if !defined(HF_TSAN)
+    if (by_avx512::is_there()) return by_avx512::not_above(keys, slice);
+    if (by_avx2::is_there()) return by_avx2::not_above(keys, slice);
+    if (by_sse4::is_there()) return by_sse4::not_above(keys, slice);
+#endif
+    return by_words::not_above(keys, slice);
+}
+
+}  // namespace search
+
+}  // namespace hf::masstree_detail

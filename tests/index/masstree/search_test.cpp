@@ -1,0 +1,117 @@
+// Each kind of instructions against a loop that nobody can get wrong.
+#include "index/masstree/search.hpp"
+
+#include "base/random.hpp"
+#include "index/masstree/node.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace hf::test {
+namespace {
+
+namespace search = masstree_detail::search;
+using masstree_detail::word;
+
+/// Neighbours in each order that a comparison could take for the one of numbers without a sign.
+const std::vector<u64>& telling() {
+    static const std::vector<u64> all{0,
+                                      1,
+                                      0x7fffffff,
+                                      0x80000000,
+                                      0xffffffff,
+                                      0x100000000,
+                                      0x1'0000'0001,
+                                      0x7fff'ffff'ffff'ffff,
+                                      0x8000'0000'0000'0000,
+                                      0x8000'0000'0000'0001,
+                                      0xffff'ffff'0000'0000,
+                                      ~u64{0} - 1,
+                                      ~u64{0}};
+    return all;
+}
+
+/// N keys between words that must not be taken for keys.
+template <std::size_t N>
+struct keys_between {
+    std::array<word, 3> before;
+    std::array<word, N> keys;
+    std::array<word, 3> behind;
+
+    void fill(xoshiro256ss& random, u64 slice) {
+        for (auto* some : {&before, &behind}) {
+            for (word& w : *some) w = slice;
+        }
+        for (word& w : keys) {
+            w = random() % 4 == 0 ? slice : telling()[random() % telling().size()];
+        }
+    }
+    template <class Holds>
+    [[nodiscard]] search::mask expected(Holds holds) const {
+        search::mask m = 0;
+        for (std::size_t i = 0; i < N; ++i) m |= search::mask{holds(keys[i].load())} << i;
+        return m;
+    }
+};
+
+template <class Kind, std::size_t N>
+void try_kind() {
+    if (!Kind::is_there()) GTEST_SKIP() << "this processor has no such instructions";
+    xoshiro256ss random(N);
+    keys_between<N> k;
+    for (int i = 0; i < 3000; ++i) {
+        const u64 slice = telling()[random() % telling().size()];
+        k.fill(random, slice);
+        ASSERT_EQ(Kind::equal(k.keys, slice), k.expected([&](u64 w) { return w == slice; })) << i;
+        ASSERT_EQ(Kind::not_above(k.keys, slice), k.expected([&](u64 w) { return w <= slice; }))
+            << i;
+    }
+}
+
+/// What is used of them.
+struct chosen {
+    template <std::size_t N>
+    static search::mask equal(const std::array<word, N>& keys, u64 slice) {
+        return search::equal(keys, slice);
+    }
+    template <std::size_t N>
+    static search::mask not_above(const std::array<word, N>& keys, u64 slice) {
+        return search::not_above(keys, slice);
+    }
+    static bool is_there() { return true; }
+};
+
+template <class Kind>
+class masstree_search : public testing::Test {};
+using instructions =
+    testing::Types<search::by_words, search::by_sse4, search::by_avx2, search::by_avx512, chosen>;
+TYPED_TEST_SUITE(masstree_search, instructions);
+
+TYPED_TEST(masstree_search, finds_what_a_loop_finds_among_14_keys) { try_kind<TypeParam, 14>(); }
+TYPED_TEST(masstree_search, finds_what_a_loop_finds_among_15_keys) { try_kind<TypeParam, 15>(); }
+
+TEST(interior, sends_a_slice_to_the_child_behind_the_last_key_that_is_not_above_it) {
+    auto made = std::make_unique<masstree_detail::interior>();
+    masstree_detail::interior& n = *made;
+    for (u64 count = 0; count <= n.width; ++count) {
+        n.count = count;
+        // What lies behind the last key is of an earlier time, and may be less.
+        for (u64 i = 0; i < n.width; ++i) n.keys[i] = i < count ? 10 * (i + 1) : 0;
+        for (u64 slice = 0; slice < 10 * (n.width + 2); ++slice) {
+            ASSERT_EQ(n.child_index(slice), std::min(slice / 10, count)) << count << ' ' << slice;
+        }
+        ASSERT_EQ(n.child_index(~u64{0}), count);
+    }
+    for (u64 i = 0; i < n.width; ++i) n.keys[i] = 0;
+    for (const u64 nonsense : {u64{16}, u64{63}, u64{64}, u64{1} << 32, ~u64{0}}) {
+        n.count = nonsense;
+        EXPECT_LE(n.child_index(~u64{0}), n.width) << nonsense;
+    }
+}
+
+}  // namespace
+}  // namespace hf::test
