@@ -7,6 +7,9 @@
 //
 // One 8-byte word, so an insert or a removal becomes visible, and reaches the medium, in one store.
 // Ranks from `count` on list the free slots.
+//
+// Slots are filled by turns from both halves of a leaf, whose values lie in two lines: a free slot
+// serves its line as a log (incll/leaf_log.hpp), so each line shall keep some.
 #pragma once
 
 #include "base/bits.hpp"
@@ -21,12 +24,16 @@ class permutation {
     constexpr permutation() noexcept = default;
     constexpr explicit permutation(u64 word) noexcept : word_(word & bits) {}
 
-    /// No slot used; rank r names slot r.
-    [[nodiscard]] static constexpr permutation empty() noexcept { return sorted(0); }
-    /// Slots 0 .. n-1 used, in this order.
-    [[nodiscard]] static constexpr permutation sorted(unsigned n) noexcept {
+    /// The slot that is filled as number `i` of an empty leaf.
+    [[nodiscard]] static constexpr unsigned nth_slot(unsigned i) noexcept {
+        return i % 2 * ((Width + 1) / 2) + i / 2;
+    }
+    /// No slot used.
+    [[nodiscard]] static constexpr permutation empty() noexcept { return filled(0); }
+    /// The first n slots used, in the order in which they are filled.
+    [[nodiscard]] static constexpr permutation filled(unsigned n) noexcept {
         u64 w = n;
-        for (unsigned r = 0; r < Width; ++r) w |= static_cast<u64>(r) << (4 * r + 4);
+        for (unsigned r = 0; r < Width; ++r) w |= static_cast<u64>(nth_slot(r)) << (4 * r + 4);
         return permutation(w);
     }
 
@@ -96,7 +103,8 @@ class permutation {
 };
 
 static_assert(permutation<14>::empty().inserted(0, 3).slot(0) == 3);
-static_assert(permutation<14>::sorted(3).removed(1).slot(1) == 2);
-static_assert(permutation<14>::sorted(3).removed(1).slot(13) == 1);
+static_assert(permutation<14>::filled(3).removed(1).slot(1) == 1);
+static_assert(permutation<14>::filled(3).removed(1).slot(13) == 7);
+static_assert(permutation<14>::filled(14).is_valid() && permutation<15>::filled(15).is_valid());
 
 }  // namespace hf::masstree_detail

@@ -82,13 +82,14 @@ auto masstree<D>::new_interior(operation& op) -> result<interior*> {
 template <any_discipline D>
 void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexcept {
     u64 lengths = 0;
-    for (unsigned s = 0; s < count; ++s) {
-        store(n.keys[s], entries[s].slice);
-        store(n.values[s], n.sealed_value(entries[s].value));
-        lengths = masstree_detail::with_length_class(lengths, s, entries[s].length_class);
+    for (unsigned i = 0; i < count; ++i) {
+        const unsigned s = perm::nth_slot(i);
+        store(n.keys[s], entries[i].slice);
+        store(n.values[s], n.sealed_value(entries[i].value));
+        lengths = masstree_detail::with_length_class(lengths, s, entries[i].length_class);
     }
     store(n.lengths, lengths);
-    store(n.order, n.sealed_order(perm::sorted(count).word()));
+    store(n.order, n.sealed_order(perm::filled(count).word()));
     HF_ASSERT(masstree_detail::is_in_order(n), "M2: a leaf's entries ascend");
 }
 

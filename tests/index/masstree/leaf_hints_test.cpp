@@ -286,7 +286,7 @@ std::string mimic_of_leaf(std::string_view key, u64 record) {
     static_assert(class_of_block(block_header_size + sizeof(masstree_detail::record) + size) ==
                   class_of_block(masstree_detail::node_block));
     Leaf fake{};
-    masstree_detail::store(fake.order, masstree_detail::permutation<Leaf::width>::sorted(1).word());
+    masstree_detail::store(fake.order, masstree_detail::permutation<Leaf::width>::filled(1).word());
     masstree_detail::store(fake.lengths, key.size());
     masstree_detail::store(fake.keys[0], masstree_detail::slice_of(key));
     masstree_detail::store(fake.values[0], masstree_detail::value_word::of_record(record));

@@ -209,8 +209,10 @@ TEST_F(logged_leaf, finds_each_slots_old_value_wherever_its_log_lies) {
                 if (spare == s) continue;
                 const bool own = place == slots_per_line;
                 durable_leaf& n = *leaf_;
-                leaf_permutation p = leaf_permutation::sorted(width);
-                if (!own) p = p.removed(spare);
+                leaf_permutation p = leaf_permutation::filled(width);
+                for (unsigned r = 0; !own && p.uses(spare); ++r) {
+                    if (p.slot(r) == spare) p = p.removed(r);
+                }
                 store(n.order, p.word());
                 store(n.permutation_log, 0);
                 n.set_epoch(e & ~u64{0xffff});
@@ -256,7 +258,7 @@ TEST(new_leaf, of_blocks_that_were_leaves_has_none_of_their_logs) {
         for (int i = 0; i < 40; ++i) {
             blocks.push_back(must(memory.allocate(op, node_payload)));
             durable_leaf& n = leaf_at(blocks.back());
-            store(n.order, leaf_permutation::sorted(durable_leaf::width).word());
+            store(n.order, leaf_permutation::filled(durable_leaf::width).word());
             for (unsigned s = 0; s < durable_leaf::width; ++s) {
                 store(n.values[s], log_word::make(1, s % slots_per_line, 16, n.place()));
             }

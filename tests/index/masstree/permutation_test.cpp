@@ -50,22 +50,24 @@ using widths =
                      std::integral_constant<unsigned, 14>, std::integral_constant<unsigned, 15>>;
 TYPED_TEST_SUITE(a_permutation, widths);
 
-TYPED_TEST(a_permutation, sorted_names_the_first_slots_in_order) {
+TYPED_TEST(a_permutation, is_filled_by_turns_from_both_halves) {
     using perm = typename TestFixture::slots_in_order;
-    EXPECT_EQ(perm::empty().word(), perm::sorted(0).word());
+    constexpr unsigned half = (TestFixture::width + 1) / 2;
+    EXPECT_EQ(perm::empty().word(), perm::filled(0).word());
     for (unsigned n = 0; n <= TestFixture::width; ++n) {
-        const perm p = perm::sorted(n);
+        const perm p = perm::filled(n);
         TestFixture::expect_sound(p);
-        std::vector<unsigned> first(n);
-        std::iota(first.begin(), first.end(), 0U);
-        EXPECT_EQ(TestFixture::used(p), first);
+        std::vector<unsigned> wanted;
+        for (unsigned i = 0; i < n; ++i) wanted.push_back(i / 2 + (i % 2 == 0 ? 0 : half));
+        EXPECT_EQ(TestFixture::used(p), wanted);
+        EXPECT_EQ(p.word() & 15, n);
     }
 }
 
 TYPED_TEST(a_permutation, inserts_each_free_slot_at_each_rank) {
     using perm = typename TestFixture::slots_in_order;
     for (unsigned n = 0; n < TestFixture::width; ++n) {
-        const perm p = perm::sorted(n);
+        const perm p = perm::filled(n);
         for (unsigned rank = 0; rank <= n; ++rank) {
             for (unsigned free_at = n; free_at < TestFixture::width; ++free_at) {
                 const unsigned slot = p.slot(free_at);
@@ -82,7 +84,7 @@ TYPED_TEST(a_permutation, inserts_each_free_slot_at_each_rank) {
 TYPED_TEST(a_permutation, removes_at_each_rank_and_puts_the_slot_last) {
     using perm = typename TestFixture::slots_in_order;
     for (unsigned n = 1; n <= TestFixture::width; ++n) {
-        const perm p = perm::sorted(n);
+        const perm p = perm::filled(n);
         for (unsigned rank = 0; rank < n; ++rank) {
             const perm after = p.removed(rank);
             TestFixture::expect_sound(after);
@@ -128,7 +130,7 @@ TYPED_TEST(a_permutation, follows_a_list_through_random_changes) {
 
 TEST(a_word, that_is_no_permutation_is_told) {
     using perm = masstree_detail::permutation<14>;
-    const u64 good = perm::sorted(3).word();
+    const u64 good = perm::filled(3).word();
     EXPECT_TRUE(perm(good).is_valid());
     EXPECT_FALSE(perm(0).is_valid()) << "slot 0 throughout";
     EXPECT_FALSE(perm(~u64{0}).is_valid());

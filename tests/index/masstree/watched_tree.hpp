@@ -126,7 +126,7 @@ class watched_adapter {
     /// Who takes it for a leaf finds a full one, with keys of eight bytes.
     static void turned_interior(operation& /*op*/, interior& n) noexcept {
         masstree_detail::store(n.log_epoch,
-                               masstree_detail::permutation<leaf::width>::sorted(15).word());
+                               masstree_detail::permutation<leaf::width>::filled(15).word());
         masstree_detail::store(n.spare[0], 0x888888888888888);
     }
 
