@@ -86,7 +86,7 @@ result<std::size_t> map::impl::get_many(std::span<const std::string_view> keys,
         }
         batch.complete();
         for (const read_batch::piece& p : batch) {
-            tree().check_value(keys[p.number], p.head, batch.value(p), p.offset);
+            tree().check_value(keys[p.number], p.head(), batch.value(p), p.offset);
             found(p.number, batch.value(p));
         }
         count += batch.size();
@@ -114,7 +114,7 @@ result<std::size_t> deliver(const masstree<incll_discipline>& tree,
         const bool end = fill(start, exclusive, batch);
         batch.complete();
         for (const read_batch::piece& p : batch) {
-            tree.check_value(batch.key(p), p.head, batch.value(p), p.offset);
+            tree.check_value(batch.key(p), p.head(), batch.value(p), p.offset);
             ++visited;
             if (!visit(batch.key(p), batch.value(p))) return visited;
         }

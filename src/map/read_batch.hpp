@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 namespace hf {
 
@@ -52,22 +53,34 @@ class read_batch {
         std::size_t key_size;
         std::size_t value_size;
         std::size_t number;  ///< as the caller counts
-        u64 offset;          ///< of the record, which had this head
-        masstree_detail::record_word head;
+        u64 offset;          ///< of the record, which had this word
+        u64 word;
+        [[nodiscard]] masstree_detail::record_word head() const noexcept {
+            return masstree_detail::record_word(word);
+        }
     };
+    // A batch has room for many and mostly holds few.
+    static_assert(std::is_trivially_default_constructible_v<piece>);
 
     /// Inside of the operation; the record lies at `offset`. False: the batch is full.
     bool add(operation& op, std::size_t number, std::string_view key, const record& r, u64 offset) {
         HF_ASSERT(count_ < room_ && !pinned_, "the batch is full");
         const std::string_view value = r.value();
-        pieces_[count_++] = {used_, key.size(), value.size(), number, offset, r.head};
-        append(key);
-        if (is_large(r.payload())) {
+        pieces_[count_++] = {used_, key.size(), value.size(), number, offset, r.head.word()};
+        if (is_large(r.payload())) [[unlikely]] {
+            append(key);
             pinned_.emplace(op.my_lane(), offset - block_header_size);
             large_ = value;
             return false;
         }
-        append(value);
+        if (key.size() == word && value.size() == word && capacity_ - used_ >= 2 * word) {
+            std::memcpy(bytes_ + used_, key.data(), word);
+            std::memcpy(bytes_ + used_ + word, value.data(), word);
+            used_ += 2 * word;
+        } else {
+            append(key);
+            append(value);
+        }
         return count_ < room_ && used_ < most_bytes;
     }
 
@@ -95,7 +108,6 @@ class read_batch {
         }
         char* to = bytes_ + used_;
         used_ += more.size();
-        constexpr std::size_t word = 8;  // most keys and many values have one or two: no call
         if (more.size() < word || more.size() > 2 * word) {
             if (!more.empty()) std::memcpy(to, more.data(), more.size());
             return;
@@ -111,6 +123,7 @@ class read_batch {
         bytes_ = heap_.get();
     }
 
+    static constexpr std::size_t word = 8;  ///< most keys and many values have one or two: no call
     static constexpr std::size_t without_heap = 2048;  ///< bytes of a short scan's records
 
     std::size_t room_;

@@ -65,7 +65,7 @@ inline auto masstree<D>::layer_below(const entry& e, std::size_t prefix) const -
     return followed(offset);
 }
 
-/// False: the leaf has changed since `version`.
+/// False: the leaf has changed since `version`. Its values have their seals still.
 template <any_discipline D>
 inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const {
     adapter_.arrive(op, *n);
@@ -82,7 +82,6 @@ inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snap
     s.low_key = load(n->low_key);
     if (n->version.changed(version)) return false;
     check_order(*n, order);
-    for (unsigned r = 0; r < s.count; ++r) s.entries[r].value = opened(*n, s.entries[r].value);
     adapter_.observed(op, *n);
     return true;
 }
@@ -124,26 +123,27 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
             n = reach_leaf(root, position, v, nullptr);
             continue;
         }
-        if (snap.next != 0) masstree_detail::prefetch_node(at<node>(snap.next));
-        for (unsigned r = 0; r < snap.count; ++r) {
+        const auto comes_later = [&](const entry& e) {
+            if (!at_bound) return !any_passed || e.slice > position;
+            return e.slice > bound_slice ||
+                   (e.slice == bound_slice && e.length_class >= bound_class);
+        };
+        unsigned first = 0;
+        while (first < snap.count && !comes_later(snap.entries[first])) ++first;
+        for (unsigned r = first; r < snap.count; ++r) {
             const entry& e = snap.entries[r];
             if (value_word::is_layer(e.value)) continue;
             __builtin_prefetch(record_at(value_word::offset(e.value)));
         }
-        for (unsigned r = 0; r < snap.count; ++r) {
+        if (snap.next != 0) masstree_detail::prefetch_node(at<node>(snap.next));
+        for (unsigned r = first; r < snap.count; ++r) {
             const entry& e = snap.entries[r];
-            bool on_bound = false;
-            if (at_bound) {
-                if (e.slice < bound_slice ||
-                    (e.slice == bound_slice && e.length_class < bound_class)) {
-                    continue;
-                }
-                on_bound = e.slice == bound_slice && e.length_class == bound_class;
-            } else if (any_passed && e.slice <= position) {
-                continue;
-            }
-            const u64 target = value_word::offset(e.value);
-            if (value_word::is_layer(e.value)) {
+            if (!comes_later(e)) continue;  // the keys of a damaged leaf need not ascend
+            const bool on_bound =
+                at_bound && e.slice == bound_slice && e.length_class == bound_class;
+            const u64 value = opened(*n, e.value);
+            const u64 target = value_word::offset(value);
+            if (value_word::is_layer(value)) {
                 last.remember(s, prefix);
                 s.key.resize(prefix);
                 masstree_detail::append_slice(s.key, e.slice, e.length_class);
@@ -242,8 +242,9 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
                 }
                 on_bound = e.slice == bound_slice && e.length_class == bound_class;
             }
-            const u64 target = value_word::offset(e.value);
-            if (value_word::is_layer(e.value)) {
+            const u64 value = opened(*n, e.value);
+            const u64 target = value_word::offset(value);
+            if (value_word::is_layer(value)) {
                 last.remember(s, prefix);
                 s.key.resize(prefix);
                 masstree_detail::append_slice(s.key, e.slice, e.length_class);
