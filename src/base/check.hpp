@@ -26,11 +26,18 @@ namespace hf {
             ::hf::detail::check_failed(__FILE__, __LINE__, #condition, (message)); \
     } while (false)
 
+/// Whether HF_ASSERT runs: for what must be computed before it.
 #ifdef NDEBUG
+namespace hf {
+constexpr bool assertions_run = false;
+}
 #define HF_ASSERT(condition, message)              \
     do {                                           \
         if (false) HF_CHECK((condition), message); \
     } while (false)
 #else
+namespace hf {
+constexpr bool assertions_run = true;
+}
 #define HF_ASSERT(condition, message) HF_CHECK((condition), message)
 #endif

@@ -34,6 +34,9 @@ template <class T>
 /// Up to eight bytes as a word: with their number it is theirs alone.
 [[nodiscard]] inline u64 word_of(std::string_view s) noexcept {
     const std::size_t n = s.size();
+    if (n == 8) [[likely]] {
+        return read_as<u64>(s, 0);
+    }
     if (n >= 4) return read_as<u32>(s, 0) | read_as<u32>(s, n - 4) << 32;
     if (n == 0) return 0;
     return read_as<u8>(s, 0) | read_as<u8>(s, n / 2) << 8 | read_as<u8>(s, n - 1) << 16;
