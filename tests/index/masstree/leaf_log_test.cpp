@@ -305,6 +305,34 @@ void expect_epochs_of_updates_to_end() {
     }
 }
 
+/// In both lines there are free slots that may serve as logs: of an empty leaf that was filled, and
+/// of one that was divided.
+TEST(a_leaf, that_is_not_full_logs_several_values_of_either_line_in_line) {
+    scratch_file file;
+    test_engine<incll_discipline> e(file.path(), by_hand());
+    const auto key = [](u64 i) { return "k" + std::to_string(10 + i); };
+    const auto leaf_at = [&](u64 offset) -> durable_leaf& {
+        return *object_at<durable_leaf>(e.tree().base(), offset);
+    };
+    const auto expect_in_line = [&](u64 offset, u64 first, u64 count) {
+        e.epochs().end_epoch();
+        for (u64 i = first; i < first + count; ++i) e.put(key(i), "another");
+        const durable_leaf& n = leaf_at(offset);
+        operation op(e.checkpoint());
+        EXPECT_LT(load(n.log_epoch), op.epoch()) << count << " keys from " << first << " on";
+    };
+    for (u64 i = 0; i < 10; ++i) e.put(key(i), "one");
+    const u64 root = e.tree().root();
+    for (u64 first = 0; first < 5; ++first) expect_in_line(root, first, 6);
+    for (u64 i = 10; i < 20; ++i) e.put(key(i), "one");
+    const auto& parent = *object_at<interior>(e.tree().base(), root);
+    ASSERT_EQ(load(parent.count), 1U);
+    const u64 right = load(parent.children[1]);
+    const unsigned there = leaf_permutation(load(leaf_at(right).order)).size();
+    ASSERT_GE(there, 6U);
+    expect_in_line(right, 20 - there, 6);
+}
+
 TEST(updates, have_their_epoch_ended_by_the_clock_alone) {
     expect_epochs_of_updates_to_end<incll_discipline>();
     expect_epochs_of_updates_to_end<logged_discipline>();
