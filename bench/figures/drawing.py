@@ -11,6 +11,7 @@ class Series:
     low: list = field(default_factory=list)   # quartiles; empty: none
     high: list = field(default_factory=list)
     of_paper: bool = False                    # the paper's own numbers
+    like: str = ""                            # of these: the series that they are drawn like
 
 
 @dataclass
@@ -44,9 +45,10 @@ def series(name, points):
                   [one.low for _, one in points], [one.high for _, one in points])
 
 
-def of_paper(points):
-    """Of (x, y) pairs that the paper's text gives."""
-    return Series("the paper's text", [x for x, _ in points], [y for _, y in points], of_paper=True)
+def of_paper(name, points):
+    """What the paper's text gives of the series `name`, as (x, y) pairs."""
+    return Series(f"{name} (paper)", [x for x, _ in points], [y for _, y in points], of_paper=True,
+                  like=name)
 
 
 def as_data(figures):

@@ -15,11 +15,11 @@ import matplotlib
 matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402
-from matplotlib.ticker import EngFormatter  # noqa: E402
+from matplotlib.ticker import EngFormatter, LogLocator  # noqa: E402
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ as well.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7"]
-MARKERS = ["o", "s", "^", "v"]
+LOOKS = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "v"), ("#E69F00", "P"),
+         ("#56B4E9", "X"), ("#7F7F7F", "<")]
 STYLE = {
     "svg.hashsalt": "holdfast",  # the same data give the same file
     "svg.fonttype": "none",
@@ -30,7 +30,7 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-PANEL_INCHES = (4.6, 3.4)
+PANEL_INCHES = (4.6, 3.6)
 CAPTION_COLUMNS_AN_INCH = 18
 
 
@@ -42,25 +42,33 @@ def errors(series):
             [max(0.0, high - y) for y, high in zip(series["y"], series["high"])]]
 
 
-def draw_bars(axes, panel):
+def looks_of(figures):
+    """Colour and marker of each series' name: the same in all figures of a paper."""
+    names = dict.fromkeys(one["name"] for figure in figures for panel in figure["panels"]
+                          for one in panel["series"] if not one["of_paper"])
+    return {name: LOOKS[i % len(LOOKS)] for i, name in enumerate(names)}
+
+
+def draw_bars(axes, panel, looks):
     categories = panel["series"][0]["x"]
     width = 0.8 / len(panel["series"])
     for i, one in enumerate(panel["series"]):
         middle = i - (len(panel["series"]) - 1) / 2
         axes.bar([n + middle * width for n in range(len(categories))], one["y"], width,
-                 yerr=errors(one), capsize=2, label=one["name"], color=COLOURS[i])
+                 yerr=errors(one), capsize=2, label=one["name"], color=looks[one["name"]][0])
     axes.set_xticks(range(len(categories)), categories)
     axes.grid(False, axis="x")
 
 
-def draw_lines(axes, panel):
-    for i, one in enumerate(panel["series"]):
+def draw_lines(axes, panel, looks):
+    for one in panel["series"]:
         if one["of_paper"]:
-            axes.plot(one["x"], one["y"], linestyle="none", marker="D", markersize=7,
-                      markerfacecolor="none", color="black", label=one["name"])
+            axes.plot(one["x"], one["y"], linestyle="none", marker="D", markersize=8,
+                      markerfacecolor="none", color=looks[one["like"]][0], label=one["name"])
         else:
+            colour, marker = looks[one["name"]]
             axes.errorbar(one["x"], one["y"], yerr=errors(one), capsize=2, label=one["name"],
-                          color=COLOURS[i], marker=MARKERS[i], markersize=4)
+                          color=colour, marker=marker, markersize=4)
     if panel["x_log"]:
         axes.set_xscale("log")
     else:
@@ -72,19 +80,22 @@ def draw_lines(axes, panel):
                       textcoords="offset points", color="grey", fontsize=8)
 
 
-def draw_panel(axes, panel):
-    (draw_bars if panel["kind"] == "bars" else draw_lines)(axes, panel)
-    axes.set_title(panel["title"])
+def draw_panel(axes, panel, looks):
+    (draw_bars if panel["kind"] == "bars" else draw_lines)(axes, panel, looks)
+    axes.set_title(panel["title"], fontsize=9, pad=22)
     axes.set_xlabel(panel["x_label"])
     axes.set_ylabel(panel["y_label"])
     if panel["y_log"]:
         axes.set_yscale("log")
-    elif panel["from_zero"]:
-        axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.yaxis.set_minor_formatter("")
     if panel["x_log"]:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         axes.xaxis.set_minor_formatter("")
-    axes.legend(frameon=False, fontsize=8)
+    # Above the axes, where it covers nothing.
+    axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 0.99),
+                ncols=len(panel["series"]), columnspacing=1.2, handletextpad=0.5)
 
 
 def without_metadata(svg):
@@ -93,19 +104,25 @@ def without_metadata(svg):
     svg.write_text(text, encoding="utf-8")
 
 
-def draw(figure, place):
+def draw(figure, place, looks):
     """The two files of a figure."""
     panels = figure["panels"]
     width, height = PANEL_INCHES[0] * len(panels), PANEL_INCHES[1]
     caption = textwrap.fill(figure["caption"], int(width * CAPTION_COLUMNS_AN_INCH))
     foot = 0.16 * (caption.count("\n") + 2)
-    drawn = pyplot.figure(figsize=(width, height + foot))
+    drawn = pyplot.figure(figsize=(width, height + foot), layout="constrained")
     everything = drawn.subfigures(2, 1, height_ratios=[height, foot])
     everything[0].suptitle(f"Figure {figure['part']}. {figure['title']}", fontsize=10)
-    for axes, panel in zip(everything[0].subplots(1, len(panels), squeeze=False)[0], panels):
-        draw_panel(axes, panel)
-    everything[0].subplots_adjust(left=0.62 / width, right=1 - 0.15 / width, bottom=0.15, top=0.83,
-                                  wspace=0.25)
+    # What has the same unit is compared: on the same scale.
+    same = len({panel["y_label"] for panel in panels}) == 1
+    all_axes = everything[0].subplots(1, len(panels), squeeze=False, sharey=same)[0]
+    for axes, panel in zip(all_axes, panels):
+        draw_panel(axes, panel, looks)
+        axes.tick_params(labelleft=True)
+    # Only now: a limit that is set stops axes from growing with what the next panel shows.
+    for axes, panel in zip(all_axes, panels):
+        if panel["from_zero"] and not panel["y_log"]:
+            axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
     everything[1].text(0.01, 0.9, caption, fontsize=7, va="top", color="#444444")
     files = [place / f"{figure['name']}.{kind}" for kind in ("svg", "png")]
     drawn.savefig(files[0], metadata={"Date": None})
@@ -119,8 +136,10 @@ def main(arguments):
     source, place = Path(arguments[0]), Path(arguments[1])
     place.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context(STYLE):
-        for figure in json.loads(source.read_text(encoding="utf-8")):
-            draw(figure, place)
+        figures = json.loads(source.read_text(encoding="utf-8"))
+        looks = looks_of(figures)
+        for figure in figures:
+            draw(figure, place, looks)
     return 0
 
 

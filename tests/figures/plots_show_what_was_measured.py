@@ -53,6 +53,39 @@ class ThePlots(unittest.TestCase):
             self.assertIn("pretended", text)
             self.assertIn(one["title"], text)
 
+    def test_look_the_same_for_a_tree_in_every_figure_and_for_no_other_tree(self):
+        code = ("import json, plot, sys; figures = json.load(sys.stdin); "
+                "print(json.dumps(plot.looks_of(figures)))")
+        done = subprocess.run([PYTHON, "-B", "-c", code], input=json.dumps(self.figures()),
+                              cwd=FIGURES, text=True, check=True, capture_output=True)
+        looks = json.loads(done.stdout)
+        self.assertLessEqual({"MT", "MT+", "INCLL", "LOGGING"}, set(looks))
+        self.assertEqual(len({tuple(look) for look in looks.values()}), len(looks))
+        of_paper = [one for figure in self.figures() for panel in figure["panels"]
+                    for one in panel["series"] if one["of_paper"]]
+        self.assertEqual(len(of_paper), 6)
+        for one in of_paper:
+            self.assertIn(one["like"], looks)
+
+    def test_have_room_for_all_that_they_show(self):
+        """An axis that panels share ends beyond the greatest value of all of them."""
+        figure = self.figures()[0]
+        for series in figure["panels"][1]["series"]:
+            for key in ("y", "low", "high"):
+                series[key] = [1000 * value for value in series[key]]
+        code = ("import json, plot, sys; from pathlib import Path; shown = []\n"
+                "plot.pyplot.close = lambda drawn: shown.extend("
+                "float(one.get_ylim()[1]) for part in drawn.subfigs for one in part.axes)\n"
+                "figure = json.load(sys.stdin)\n"
+                "plot.draw(figure, Path(sys.argv[1]), plot.looks_of([figure])); print(shown)")
+        done = subprocess.run([PYTHON, "-B", "-c", code, self.harness.place], cwd=FIGURES,
+                              input=json.dumps(figure), text=True, check=True, capture_output=True)
+        greatest = max(value for one in figure["panels"][1]["series"] for value in one["high"])
+        limits = json.loads(done.stdout)
+        self.assertEqual(len(limits), 2)
+        for limit in limits:
+            self.assertGreater(limit, greatest)
+
     def test_are_pictures_of_a_useful_size(self):
         for one in self.figures():
             image = (self.images / f"{one['name']}.png").read_bytes()

@@ -37,19 +37,20 @@ def kept_speed(results, tree, spread):
 
 
 def latency(results):
-    lines = [series(f"INCLL, {spread}", kept_speed(results, INCLL, spread))
-             for spread in DISTRIBUTIONS]
-    lines.append(of_paper([(1000, 100 - 4.3), (1000, 100 - 6.0)]))
+    said = {"uniform": 4.3, "zipfian": 6.0}
+    lines = [series(spread, kept_speed(results, INCLL, spread)) for spread in DISTRIBUTIONS]
+    lines += [of_paper(spread, [(1000, 100 - lost)]) for spread, lost in said.items()]
     panel = Panel("YCSB-A", LATENCY_LABEL, "% of the speed without latency", lines)
     return Figure("3", PARTS["3"], [panel], caption(results, "latency"))
 
 
 def latency_of_logging(results):
-    said = {"uniform": (42.5, 4.1), "zipfian": (28.5, 5.7)}
+    said = {"uniform": {INCLL: 4.1, LOGGING: 42.5}, "zipfian": {INCLL: 5.7, LOGGING: 28.5}}
     panels = [Panel(
         f"YCSB-A, {spread}", LATENCY_LABEL, "% of the speed without latency",
         [series(LABELS[tree], kept_speed(results, tree, spread)) for tree in (INCLL, LOGGING)]
-        + [of_paper([(1000, 100 - lost) for lost in said[spread]])]) for spread in DISTRIBUTIONS]
+        + [of_paper(LABELS[tree], [(1000, 100 - lost)]) for tree, lost in said[spread].items()])
+        for spread in DISTRIBUTIONS]
     return Figure("8", PARTS["8"], panels, caption(results, "latency"))
 
 
