@@ -20,6 +20,8 @@ namespace {
 
 /// Part of a round that runs before it, unmeasured, to fill caches and begin background work.
 constexpr unsigned running_in_share = 5;
+/// And one that runs after the repetitions, to see how far behind the disk is.
+constexpr unsigned lag_share = 5;
 constexpr u64 fewest_steps = u64{1} << 16;
 constexpr u64 most_steps = u64{1} << 24;
 
@@ -46,6 +48,7 @@ class comparison {
         }
         end_progress();
         report_cells(results_, o_.value_size, out_, json_);
+        report_lags(results_, out_, json_);
         report_targets(targets_of(results_), out_, json_);
         return {};
     }
@@ -125,12 +128,42 @@ class comparison {
 
     result<void> measure(workload w, distribution d, acknowledge ack) {
         const std::vector<std::vector<sample>> none(all_.size());
-        results_.cells.push_back({w, d, ack, none, none});
+        results_.cells.push_back({w, d, ack, none, none, {}});
         cell& c = results_.cells.back();
         for (unsigned turn = 0; turn <= o_.repetitions && !interrupted(); ++turn) {
             if (auto done = take_turns(c, turn); !done) return done;
         }
+        return measure_lags(c);
+    }
+
+    /// In rounds of their own: the watch costs time.
+    result<void> measure_lags(cell& c) {
+        const stream steps = draw(c.work, c.spread, o_.repetitions + 1);
+        for (std::size_t i = 0; i < all_.size() && !interrupted() && watched_; ++i) {
+            progress(fmt::format("{} {} {}: durability, {}", to_string(c.work), to_string(c.spread),
+                                 to_string(c.ack), all_[i]->name));
+            auto measured = one_lag(*all_[i], plan_of(steps, c.ack, lag_share), c.ack);
+            if (!measured && measured.error().code == errc::incompatible) {
+                end_progress();
+                out_ << "# durability is not measured: " << measured.error().why << '\n';
+                watched_ = false;
+            } else if (!measured) {
+                return named(*all_[i], measured.error());
+            } else {
+                c.lags.push_back(std::move(*measured));
+            }
+        }
+        // Of all stores, or of none.
+        if (c.lags.size() != all_.size()) c.lags.clear();
         return {};
+    }
+
+    result<lag> one_lag(entrant& e, const round_plan& plan, acknowledge ack) {
+        auto measured = measure_lag(*e.store, e.notes, plan, o_.records);
+        if (auto done = e.store->rest(); !done) return tl::unexpected(done.error());
+        if (!measured) return measured;
+        if (auto kept = as_promised(*measured, ack); !kept) return tl::unexpected(kept.error());
+        return measured;
     }
 
     /// In another order each time, so that nobody always runs behind the same neighbour. Turn 0 is
@@ -160,17 +193,21 @@ class comparison {
         return std::move(drawn.front());
     }
 
-    result<sample> one_round(entrant& e, const stream& steps, acknowledge ack) {
+    /// Of a round, this part.
+    [[nodiscard]] round_plan plan_of(const stream& steps, acknowledge ack, unsigned share) const {
         round_plan plan;
         plan.steps = &steps;
         plan.value_size = o_.value_size;
         plan.clients = ack == acknowledge::behind ? o_.threads : o_.clients;
-        plan.operations = o_.operations;
-        plan.duration = o_.round;
-        round_plan warm = plan;
+        plan.operations = o_.operations / share;
+        plan.duration = std::chrono::milliseconds(o_.round) / share;
+        return plan;
+    }
+
+    result<sample> one_round(entrant& e, const stream& steps, acknowledge ack) {
+        const round_plan plan = plan_of(steps, ack, 1);
+        round_plan warm = plan_of(steps, ack, running_in_share);
         warm.first_step = steps.size() / (2 * plan.clients);
-        warm.operations /= running_in_share;
-        warm.duration /= running_in_share;
 
         const u64 written = written_to_storage();
         const auto before = e.store->counters();
@@ -199,6 +236,7 @@ class comparison {
     std::ostream& out_;
     nlohmann::json& json_;
     comparison_results results_;
+    bool watched_ = true;  ///< what reaches the disk can be seen
 };
 
 /// Everything is to fit into memory several times: ours, ours in tmpfs, what the peers keep, and

@@ -39,7 +39,7 @@ result<void> entrant::open(const compare_options& o, acknowledge ack) {
     wanted.window = o.window;
     wanted.records = o.records;
     wanted.value_size = o.value_size;
-    // One more for the verification.
+    // One more for the verification, or for the probes of durability.
     wanted.clients = std::max(o.threads, o.clients) + 1;
     wanted.memory = size_for(o.records, o.value_size);
     auto opened = make(wanted);

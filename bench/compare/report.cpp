@@ -110,6 +110,33 @@ void add_row(const cell& c, std::size_t which, const comparison_results& r, u32 
     results.push_back(std::move(j));
 }
 
+std::string milli(u64 ns) { return fixed(static_cast<double>(ns) / 1e6, 2); }
+
+nlohmann::json lag_json(const lag& l) {
+    nlohmann::json j = {{"first probe", l.first},
+                        {"probes", l.probes},
+                        {"landed", l.landed},
+                        {"early", l.early},
+                        {"at risk ns", latency_json(l.at_risk_ns)},
+                        {"to land ns", latency_json(l.to_land_ns)},
+                        {"acknowledged at ns", l.acknowledged_ns}};
+    for (const landing& one : l.landings) j["landings"].push_back({one.ns, one.probe});
+    return j;
+}
+
+void add_lag(const cell& c, const std::string& store, const lag& l, table& t) {
+    std::vector<std::string> row = {
+        std::string(to_string(c.work)), std::string(to_string(c.spread)),
+        std::string(to_string(c.ack)),  store,
+        fmt::format("{}", l.probes),    fmt::format("{}", l.early)};
+    for (const histogram* h : {&l.at_risk_ns, &l.to_land_ns}) {
+        for (const u64 ns : {h->percentile(50), h->percentile(99), h->max()}) {
+            row.push_back(l.landed != 0 ? milli(ns) : "-");
+        }
+    }
+    t.add(std::move(row));
+}
+
 }  // namespace
 
 void report_loads(const comparison_results& r, u32 value_size, std::ostream& out,
@@ -152,6 +179,30 @@ void report_cells(const comparison_results& r, u32 value_size, std::ostream& out
         "# written to storage for each byte of a value, by the kernel's count; own: by the\n"
         "# store's own; each: Mops/s of each repetition\n",
         ours);
+    out.flush();
+}
+
+void report_lags(const comparison_results& r, std::ostream& out, nlohmann::json& json) {
+    table t({"load", "keys", "ack", "store", "probes", "early", "risk p50 ms", "p99", "max",
+             "land p50 ms", "p99", "max"});
+    json["durability"] = nlohmann::json::array();
+    for (const cell& c : r.cells) {
+        for (std::size_t i = 0; i < c.lags.size(); ++i) {
+            add_lag(c, r.entrants[i], c.lags[i], t);
+            nlohmann::json j = lag_json(c.lags[i]);
+            j["workload"] = to_string(c.work);
+            j["distribution"] = to_string(c.spread);
+            j["ack"] = to_string(c.ack);
+            j["store"] = r.entrants[i];
+            json["durability"].push_back(std::move(j));
+        }
+    }
+    if (json["durability"].empty()) return;
+    out << "#\n";
+    t.print(out, 4);
+    out << "# risk: at a random instant, the age of the oldest write that a power cut would take;\n"
+           "# land: from a write's acknowledgement to the end of the sync that made it durable;\n"
+           "# early: writes acknowledged before that; -: no sync of this store was seen\n";
     out.flush();
 }
 

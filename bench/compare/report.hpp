@@ -1,6 +1,7 @@
 // bench/compare/report.hpp: what a comparison has measured, as tables and as JSON.
 #pragma once
 
+#include "bench/compare/lag.hpp"
 #include "bench/compare/options.hpp"
 #include "bench/compare/round.hpp"
 
@@ -26,6 +27,7 @@ struct cell {
     acknowledge ack;
     std::vector<std::vector<sample>> of_entrant;
     std::vector<std::vector<sample>> running_in;  ///< of each entrant one, which does not count
+    std::vector<lag> lags;                        ///< of each entrant; empty: not to be measured
 };
 
 struct loading {
@@ -55,5 +57,7 @@ void report_loads(const comparison_results& r, u32 value_size, std::ostream& out
                   nlohmann::json& json);
 void report_cells(const comparison_results& r, u32 value_size, std::ostream& out,
                   nlohmann::json& json);
+/// How far behind the disk is.
+void report_lags(const comparison_results& r, std::ostream& out, nlohmann::json& json);
 
 }  // namespace hf::bench

@@ -58,6 +58,9 @@ class compare : public ::testing::Test {
         EXPECT_EQ(json["results"].size(),
                   stores * o.compare.workloads.size() * o.compare.acks.size());
         for (const auto& r : json["results"]) check_result(r, o.compare);
+        const bool watched = text.find("durability is not measured") == std::string::npos;
+        EXPECT_EQ(json["durability"].size(), watched ? json["results"].size() : 0);
+        for (const auto& d : json["durability"]) check_durability(d);
         return json;
     }
 
@@ -72,6 +75,24 @@ class compare : public ::testing::Test {
             EXPECT_GT(s["ops/s"], 0);
         }
         EXPECT_GT(r["ratio"], 0);
+    }
+
+    /// What is written behind reaches the disk after it was acknowledged, what is durable before.
+    static void check_durability(const nlohmann::json& d) {
+        const u64 probes = d["probes"];
+        EXPECT_GT(probes, 0U);
+        EXPECT_EQ(d["acknowledged at ns"].size(), probes);
+        if (d["store"] == "holdfast/shm") {
+            EXPECT_EQ(d["landed"], 0) << "tmpfs is never synced";
+            return;
+        }
+        EXPECT_EQ(d["landed"], probes) << d["store"];
+        if (d["ack"] == "durable") {
+            EXPECT_EQ(d["early"], 0) << d["store"];
+        } else {
+            EXPECT_GT(d["early"], 0) << d["store"];
+            EXPECT_GT(d["to land ns"]["max"], 0) << d["store"];
+        }
     }
 
     test::scratch_directory directory;
