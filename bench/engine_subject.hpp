@@ -42,19 +42,54 @@ class engine_subject final : public subject {
     result<measurement> run(const std::vector<stream>& streams, unsigned sample_every) override;
     result<void> emulate(u32 fence_latency_ns) override;
 
-    [[nodiscard]] std::string_view name() const noexcept override { return Target::name(); }
-    [[nodiscard]] u64 region_bytes() const noexcept override { return machine().file().size(); }
-    [[nodiscard]] page_report pages() const override {
-        return pages_of(machine().file().base(), machine().file().size());
+    [[nodiscard]] std::string_view name() const noexcept override {
+        if constexpr (in_region) {
+            return Target::name();
+        } else {
+            return target_->called();
+        }
     }
-    [[nodiscard]] u64 hint_bytes() const noexcept override { return machine().tree().hint_bytes(); }
+    [[nodiscard]] bool scans() const noexcept override {
+        if constexpr (in_region) {
+            return true;
+        } else {
+            return target_->ordered();
+        }
+    }
+    [[nodiscard]] u64 region_bytes() const noexcept override {
+        if constexpr (in_region) {
+            return machine().file().size();
+        } else {
+            return 0;
+        }
+    }
+    [[nodiscard]] page_report pages() const override {
+        if constexpr (in_region) {
+            return pages_of(machine().file().base(), machine().file().size());
+        } else {
+            return {target_->store().bytes(), 0};
+        }
+    }
+    [[nodiscard]] u64 hint_bytes() const noexcept override {
+        if constexpr (in_region) {
+            return machine().tree().hint_bytes();
+        } else {
+            return 0;
+        }
+    }
     [[nodiscard]] std::string medium_name() const override {
-        const medium& m = machine().file().med();
-        return std::string(hf::to_string(m.kind())) + ", flush " +
-               std::string(hf::to_string(m.instruction()));
+        if constexpr (in_region) {
+            const medium& m = machine().file().med();
+            return std::string(hf::to_string(m.kind())) + ", flush " +
+                   std::string(hf::to_string(m.instruction()));
+        } else {
+            return "malloc";
+        }
     }
 
    private:
+    /// Others have made the rest.
+    static constexpr bool in_region = requires { Target::name(); };
     struct worker {
         u64 begin_ns = 0;
         u64 end_ns = 0;
@@ -146,7 +181,7 @@ void engine_subject<Target>::work(worker& w, const stream& steps, unsigned sampl
                                   unsigned threads, meeting& m) {
     pin_to_core(core);
     const double scale = ns_per_tick();
-    epoch_manager& epochs = machine().epochs();
+    auto& epochs = machine().epochs();
     (void)epochs.my_lane();
     u64 epoch = epochs.current_epoch();
     meet(m.ready, threads);
@@ -193,7 +228,7 @@ void engine_subject<Target>::work(worker& w, const stream& steps, unsigned sampl
 /// Notes the length of each pause, looking in far more often than epochs end.
 template <class Target>
 void engine_subject<Target>::watch_pauses(const meeting& m, unsigned threads, measurement& into) {
-    epoch_manager& epochs = machine().epochs();
+    auto& epochs = machine().epochs();
     const auto nap = std::clamp(options_.epoch / 8, std::chrono::microseconds(500),
                                 std::chrono::microseconds(8000));
     u64 seen = epochs.current_epoch();
@@ -225,9 +260,10 @@ result<void> engine_subject<Target>::emulate(u32 fence_latency_ns) {
 template <class Target>
 result<measurement> engine_subject<Target>::run(const std::vector<stream>& streams,
                                                 unsigned sample_every) {
-    epoch_manager& epochs = machine().epochs();
+    auto& epochs = machine().epochs();
     const auto cores = usable_cores();
     const auto threads = static_cast<unsigned>(streams.size());
+    if constexpr (!in_region) target_->store().work_with(threads);
     meeting m;
     std::vector<worker> workers(threads);
     measurement sum;
@@ -264,6 +300,8 @@ result<measurement> engine_subject<Target>::run(const std::vector<stream>& strea
         sum.stalls_us.insert(sum.stalls_us.end(), w.stalls_us.begin(), w.stalls_us.end());
     }
     sum.seconds = static_cast<double>(end - begin) / 1e9;
+    // All that is looked for was loaded, and nothing is ever removed.
+    if (sum.missing != 0) return lost_records(sum.missing);
     return sum;
 }
 

@@ -53,7 +53,7 @@ std::vector<std::string> disciplines(const std::string& option, const std::strin
             if (std::find(known.begin(), known.end(), name) == known.end()) return std::nullopt;
             return name;
         },
-        "transient, logged, incll, malloc, map, map-many");
+        "transient, logged, incll, malloc, map, map-many, absl-btree, absl-hash");
 }
 
 /// At least one value, each as `one` takes it; only `ycsb` can do with several.
@@ -154,10 +154,35 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     CLI::App app("Measures the durable tree against itself without durability, and its peers.",
                  "holdfast bench");
     app.require_subcommand(1);
+    app.footer(
+        "Examples:\n"
+        "  holdfast bench ycsb\n"
+        "  holdfast bench ycsb --records 20M --compare transient,incll,logged --json all.json\n"
+        "  holdfast bench ycsb --workloads C,E --compare transient,map,map-many,absl-btree\n"
+        "  holdfast bench recovery --records 1M,8M --log-entries 80000\n"
+        "  holdfast bench pause --records 20M --epoch 16,64\n"
+        "  holdfast bench compare --dir data --json compare.json\n\n"
+        "`holdfast bench VERB --help` lists a verb's options; docs/benchmarks.md explains all.");
     auto* ycsb = app.add_subcommand("ycsb", "Throughput and latency of the YCSB workloads");
     auto* recovery = app.add_subcommand("recovery", "From a crash to the first answer");
     auto* pause = app.add_subcommand("pause", "How long an epoch's end stops operations");
     CLI::App* compare = comparing.add_to(app);
+    ycsb->footer(
+        "Every value that is read is compared with what was written; a difference ends the run\n"
+        "with exit code 1. Ratios are to `transient`, of neighbouring repetitions.\n\n"
+        "Examples:\n"
+        "  holdfast bench ycsb --records 20M --compare transient,incll,logged --json all.json\n"
+        "  holdfast bench ycsb --workloads E --compare transient,incll,map\n"
+        "  holdfast bench ycsb --workloads C --compare transient,map,map-many --threads 1,2\n"
+        "  holdfast bench ycsb --compare transient,incll,absl-btree,absl-hash");
+    recovery->footer(
+        "Examples:\n"
+        "  holdfast bench recovery --log-entries 80000 --records 1M,8M\n"
+        "  holdfast bench recovery --discipline logged --json recovery.json");
+    pause->footer(
+        "Examples:\n"
+        "  holdfast bench pause --epoch 16,64,256\n"
+        "  holdfast bench pause --records 20M --compare incll,map --latency pcm");
     add_common(*ycsb, r);
     add_common(*recovery, r);
     add_common(*pause, r);
@@ -168,7 +193,8 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
         verb->add_option("--records", r.records, "Records in the tree (default 1M)");
         verb->add_option("--compare", r.compare,
                          "transient,logged,incll,malloc: trees; map,map-many: the public map, by "
-                         "get and by get_many (default transient,incll)");
+                         "get and by get_many; absl-btree,absl-hash: Abseil's, in ordinary memory "
+                         "(ycsb; default transient,incll)");
     }
     for (CLI::App* verb : {ycsb, recovery, pause}) {
         verb->add_option("--discipline", r.discipline, "Only this one");

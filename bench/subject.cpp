@@ -1,6 +1,9 @@
 #include "bench/subject.hpp"
 
+#include "bench/compare/peer_library.hpp"
 #include "bench/engine_subject.hpp"
+
+#include <dlfcn.h>
 
 namespace hf::bench {
 
@@ -61,11 +64,34 @@ result<std::unique_ptr<subject>> new_tree(const scratch_space& space,
     return new_subject<tree_target<D>>(open_tree<D>, space, options);
 }
 
+/// A structure of Abseil's.
+result<std::unique_ptr<subject>> new_yardstick(const std::string& name, bool ordered,
+                                               const scratch_space& space,
+                                               const subject_options& options) {
+    const std::string what = "measure " + name;
+    auto module = open_peer_module(what, "abseil", "libabsl-dev");
+    if (!module) return tl::unexpected(module.error());
+    auto* interface =
+        reinterpret_cast<unsigned (*)()>(::dlsym(*module, "hf_bench_yardstick_interface"));
+    auto* open = reinterpret_cast<yardstick_store* (*)(const char*, u32)>(
+        ::dlsym(*module, "hf_bench_yardstick_open"));
+    if (interface == nullptr || open == nullptr || interface() != yardstick_interface) {
+        return failure({errc::incompatible, what, "abseil",
+                        "it was built for another version of the interface",
+                        "build all of it again"});
+    }
+    std::unique_ptr<yardstick_store> store(open(name.c_str(), options.value_size));
+    return std::make_unique<engine_subject<yardstick_target>>(
+        yardstick_target(name, ordered, std::move(store)), nullptr, space, next_file(name, space),
+        options);
+}
+
 }  // namespace
 
 const std::vector<std::string>& subject_names() {
     static const std::vector<std::string> names = {
-        std::string(yardstick), "logged", "incll", "malloc", "map", "map-many"};
+        std::string(yardstick), "logged",   "incll", "malloc", "map", "map-many",
+        "absl-btree",           "absl-hash"};
     return names;
 }
 
@@ -81,8 +107,12 @@ result<std::unique_ptr<subject>> make_subject(std::string_view name, const scrat
     }
     if (name == "map") return new_subject<map_target<false>>(open_map<false>, space, options);
     if (name == "map-many") return new_subject<map_target<true>>(open_map<true>, space, options);
+    if (name == "absl-btree" || name == "absl-hash") {
+        return new_yardstick(std::string(name), name == "absl-btree", space, options);
+    }
     return failure({errc::usage, "make a tree", std::string(name), "no such discipline",
-                    "choose transient, logged, incll, malloc, map or map-many"});
+                    "choose transient, logged, incll, malloc, map, map-many, absl-btree or "
+                    "absl-hash"});
 }
 
 u64 size_for(u64 records, u32 value_size) noexcept {

@@ -30,7 +30,7 @@ struct subject_options {
 
 struct measurement {
     u64 operations = 0;
-    u64 missing = 0;  ///< gets that found nothing; scans that found no record
+    u64 missing = 0;  ///< gets that found nothing, scans that found no record: an error
     double seconds = 0;
     double cpu_seconds = 0;         ///< of the threads that worked
     u64 preemptions = 0;            ///< how often these lost their core
@@ -71,6 +71,8 @@ class subject {
     /// that survives nothing stays as it is; it has no fences. A map's hints are gone.
     [[nodiscard]] virtual result<void> emulate(u32 fence_latency_ns) = 0;
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+    /// Has an order, so that workload E can be run.
+    [[nodiscard]] virtual bool scans() const noexcept = 0;
     [[nodiscard]] virtual page_report pages() const = 0;
     [[nodiscard]] virtual u64 region_bytes() const noexcept = 0;
     /// Memory of the hints where keys were found; 0: none are kept.

@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "bench/operations.hpp"
+#include "bench/peers/yardstick.hpp"
 #include "map/engine.hpp"
 #include "map/inspect.hpp"
 
@@ -36,12 +37,19 @@ namespace hf::bench {
                     "its value is not what was written under its key", "report it: it is a bug"});
 }
 
+[[nodiscard]] inline tl::unexpected<error> lost_records(u64 count) {
+    return failure({errc::violation, "measure", "the records that were loaded",
+                    std::to_string(count) + " that were looked for are not there",
+                    "report it: it is a bug"});
+}
+
 /// What a scan does with its records. The first one that is not what was written ends it.
 struct scan_check {
+    std::string_view from;  ///< which is there, and so the first one
     unsigned met = 0;
     bool wrong = false;
     bool operator()(std::string_view key, std::string_view value) noexcept {
-        wrong = !belongs_to(key, value);
+        wrong = !belongs_to(key, value) || (met == 0 && key != from);
         return ++met < scan_length && !wrong;
     }
     [[nodiscard]] result<unsigned> outcome() const {
@@ -75,7 +83,7 @@ class tree_target {
     }
     [[nodiscard]] result<unsigned> scan(std::string_view key) {
         operation op(machine_->checkpoint());
-        scan_check check;
+        scan_check check{key};
         machine_->tree().scan(op, key, false, check);
         return check.outcome();
     }
@@ -140,7 +148,7 @@ class map_target {
         return found;
     }
     [[nodiscard]] result<unsigned> scan(std::string_view key) {
-        scan_check check;
+        scan_check check{key};
         auto done = map_.scan(key, std::ref(check));
         if (!done) return tl::unexpected(done.error());
         return check.outcome();
@@ -148,6 +156,73 @@ class map_target {
 
    private:
     map map_;
+};
+
+/// Stands where others have an engine: what is not durable has no epochs and no logs.
+struct no_engine {
+    struct no_epochs {
+        [[nodiscard]] int my_lane() const noexcept { return 0; }
+        [[nodiscard]] u64 current_epoch() const noexcept { return 0; }
+        [[nodiscard]] u64 last_pause_ns() const noexcept { return 0; }
+        [[nodiscard]] result<void> wait_durable(u64 /*epoch*/) const { return {}; }
+        void end_epoch() const noexcept {}
+    };
+    struct no_logs {
+        [[nodiscard]] u64 log_entries() const noexcept { return 0; }
+        [[nodiscard]] u64 log_bytes() const noexcept { return 0; }
+    };
+    [[nodiscard]] no_epochs& epochs() noexcept { return epochs_; }
+    [[nodiscard]] no_logs checkpoint() const noexcept { return {}; }
+
+   private:
+    no_epochs epochs_;
+};
+
+/// What others have made (bench/peers/yardstick.hpp).
+class yardstick_target {
+   public:
+    static constexpr bool many = false;
+    static constexpr bool survives = false;
+    yardstick_target(std::string name, bool ordered, std::unique_ptr<yardstick_store> store)
+        : name_(std::move(name)), ordered_(ordered), store_(std::move(store)) {}
+
+    [[nodiscard]] const std::string& called() const noexcept { return name_; }
+    [[nodiscard]] bool ordered() const noexcept { return ordered_; }
+    [[nodiscard]] yardstick_store& store() noexcept { return *store_; }
+    [[nodiscard]] no_engine& machine() noexcept { return none_; }
+    [[nodiscard]] result<void> close() const { return {}; }
+
+    [[nodiscard]] result<bool> put(std::string_view key, std::string_view value) {
+        store_->put(number(key), value);
+        return true;
+    }
+    [[nodiscard]] result<bool> get(std::string_view key, std::string& scratch) {
+        if (!store_->get(number(key), scratch)) return false;
+        if (!belongs_to(key, scratch)) return foreign_value();
+        return true;
+    }
+    [[nodiscard]] result<unsigned> scan(std::string_view key) {
+        scan_check check{key};
+        store_->scan(
+            number(key),
+            [](void* context, u64 met, std::string_view value) {
+                return (*static_cast<scan_check*>(context))(
+                    {reinterpret_cast<const char*>(&met), sizeof(met)}, value);
+            },
+            &check);
+        return check.outcome();
+    }
+
+   private:
+    static u64 number(std::string_view key) noexcept {
+        u64 n = 0;
+        std::memcpy(&n, key.data(), sizeof(n));
+        return n;
+    }
+    std::string name_;
+    bool ordered_;
+    std::unique_ptr<yardstick_store> store_;
+    no_engine none_;
 };
 
 }  // namespace hf::bench

@@ -138,6 +138,7 @@ class ycsb_run {
                 progress(fmt::format("{}: repetition {} of {}, {}", title, r + 1, o_.repetitions,
                                      label(cells[cell], which)));
                 if (interrupted()) return {};
+                if (cells[cell].work == workload::e && !subjects_[which]->scans()) continue;
                 if (result<void> done = one(r, cell, which); !done) return done;
             }
         }

@@ -217,6 +217,7 @@ class comparison {
         if (!measured) return named(e, measured.error());
         if (auto done = e.store->rest(); !done) return named(e, done.error());
         sample s;
+        s.memory_bytes = e.store->memory();
         s.storage_bytes = written_to_storage() - written;
         s.counted = e.store->counters();
         for (std::size_t i = 0; i < before.size(); ++i) s.counted[i].second -= before[i].second;
@@ -242,7 +243,7 @@ class comparison {
 /// Everything is to fit into memory several times: ours, ours in tmpfs, what the peers keep, and
 /// the page cache.
 result<void> check_memory(const compare_options& o) {
-    const u64 needed = size_for(o.records, o.value_size) * (2 + 2 * o.peers.size());
+    const u64 needed = memory_for(o) * (2 + 2 * o.peers.size());
     const u64 there = available_memory();
     if (needed <= there) return {};
     return failure(

@@ -32,6 +32,12 @@ own_directory::~own_directory() {
     fs::remove_all(path_, ignored);
 }
 
+u64 memory_for(const compare_options& o) noexcept {
+    constexpr u64 hints_share = 8;  // the most that they take of a region's size
+    const u64 region = size_for(o.records, o.value_size);
+    return region + region / hints_share;
+}
+
 result<void> entrant::open(const compare_options& o, acknowledge ack) {
     contender_options wanted;
     wanted.directory = directory->path();
@@ -41,7 +47,7 @@ result<void> entrant::open(const compare_options& o, acknowledge ack) {
     wanted.value_size = o.value_size;
     // One more for the verification, or for the probes of durability.
     wanted.clients = std::max(o.threads, o.clients) + 1;
-    wanted.memory = size_for(o.records, o.value_size);
+    wanted.memory = memory_for(o);
     auto opened = make(wanted);
     if (!opened) return tl::unexpected(opened.error());
     store = std::move(*opened);

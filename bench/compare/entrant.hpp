@@ -30,6 +30,9 @@ class own_directory {
     std::filesystem::path path_;
 };
 
+/// Bytes that Holdfast may take for the records: the region, and hints where keys are.
+[[nodiscard]] u64 memory_for(const compare_options& o) noexcept;
+
 struct entrant {
     std::string name;
     std::function<result<std::unique_ptr<contender>>(const contender_options&)> make;

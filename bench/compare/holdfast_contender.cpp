@@ -98,6 +98,11 @@ class holdfast_contender final : public contender {
                 {"journal late us", s.journal.late_ns / 1000}};
     }
 
+    u64 memory() const override {
+        const statistics s = map_->stats();
+        return s.region_bytes + s.hint_bytes;
+    }
+
    private:
     [[nodiscard]] u64 base_bytes() const { return map_->stats().journal.base_bytes; }
 

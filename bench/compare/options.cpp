@@ -74,6 +74,7 @@ CLI::App* compare_parser::add_to(CLI::App& bench) {
         "All stores are loaded with the same records on the same disk and take turns at the same\n"
         "operations. Every answer is checked; a store that answers wrongly ends the run. At the\n"
         "end stands a table of targets, met or not. All stores must fit into memory together.\n\n"
+        "Examples:\n"
         "  holdfast bench compare --dir data --json compare.json\n"
         "  holdfast bench compare --peers none --records 1M --seconds 2 --ack behind\n\n"
         "Settings of the stores, and why: docs/benchmarks.md.");

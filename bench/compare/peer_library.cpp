@@ -65,6 +65,26 @@ const std::vector<std::string>& peer_names() {
     return names;
 }
 
+result<void*> open_peer_module(const std::string& what, const std::string& module,
+                               const std::string& package) {
+    const std::string file = "hf_bench_peer_" + module + ".so";
+    const std::string next = "install " + package +
+                             " and build again; './dev bench' does both for what it is told to "
+                             "compare";
+    std::error_code unknown;
+    const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
+    const auto found = find_module(file, program);
+    if (!found) {
+        return failure({errc::not_found, what, file,
+                        "it is not there: this was built where " + package + " was not", next});
+    }
+    // Local and at once: nothing of a peer is seen by Holdfast or by the next peer. For good,
+    // because a peer may have threads of its own that run on (RocksDB's pool does).
+    void* handle = ::dlopen(found->c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (handle != nullptr) return handle;
+    return failure({errc::incompatible, what, found->string(), last_problem(), next});
+}
+
 result<std::unique_ptr<peer_library>> peer_library::load(std::string_view name) {
     const std::string what = "compare with " + std::string(name);
     const known_peer* peer = find_peer(name);
@@ -72,33 +92,17 @@ result<std::unique_ptr<peer_library>> peer_library::load(std::string_view name) 
         return failure({errc::usage, what, "--peers", "there is no such peer",
                         "holdfast bench compare --help lists them"});
     }
-    const std::string file = std::string("hf_bench_peer_") + peer->module + ".so";
-    const std::string next = std::string("install ") + peer->package +
-                             " and build again; './dev bench compare' does both";
-    std::error_code unknown;
-    const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
-    const auto found = find_module(file, program);
-    if (!found) {
-        return failure(
-            {errc::not_found, what, file,
-             std::string("it is not there: this was built where ") + peer->package + " was not",
-             next});
-    }
-    // Local and at once: nothing of a peer is seen by Holdfast or by the next peer. For good,
-    // because a peer may have threads of its own that run on (RocksDB's pool does).
-    void* handle = ::dlopen(found->c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (handle == nullptr) {
-        return failure({errc::incompatible, what, found->string(), last_problem(), next});
-    }
-    auto* interface = reinterpret_cast<unsigned (*)()>(::dlsym(handle, "hf_bench_peer_interface"));
-    auto* open = reinterpret_cast<open_function*>(::dlsym(handle, "hf_bench_peer_open"));
+    auto handle = open_peer_module(what, peer->module, peer->package);
+    if (!handle) return tl::unexpected(handle.error());
+    auto* interface = reinterpret_cast<unsigned (*)()>(::dlsym(*handle, "hf_bench_peer_interface"));
+    auto* open = reinterpret_cast<open_function*>(::dlsym(*handle, "hf_bench_peer_open"));
     if (interface == nullptr || open == nullptr || interface() != contender_interface) {
-        ::dlclose(handle);
-        return failure({errc::incompatible, what, found->string(),
+        ::dlclose(*handle);
+        return failure({errc::incompatible, what, peer->module,
                         "it was built for another version of the interface",
                         "build all of it again"});
     }
-    return std::unique_ptr<peer_library>(new peer_library(handle, open, peer->variant));
+    return std::unique_ptr<peer_library>(new peer_library(*handle, open, peer->variant));
 }
 
 peer_library::~peer_library() { ::dlclose(handle_); }

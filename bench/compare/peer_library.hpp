@@ -14,11 +14,15 @@ namespace hf::bench {
 /// one can be set up in more than one way.
 [[nodiscard]] const std::vector<std::string>& peer_names();
 
+/// Opens `hf_bench_peer_MODULE.so` for good. Looks beside the program, in ../lib/holdfast of an
+/// installation, in bench/peers of a build tree. errc::not_found says which package to install.
+[[nodiscard]] result<void*> open_peer_module(const std::string& what, const std::string& module,
+                                             const std::string& package);
+
 /// Stays in memory until it ends; after every contender that it has made.
 class peer_library {
    public:
-    /// Looks beside the program, in ../lib/holdfast of an installation, in bench/peers of a build
-    /// tree. errc::not_found says which package to install.
+    /// As open_peer_module() does.
     [[nodiscard]] static result<std::unique_ptr<peer_library>> load(std::string_view name);
     ~peer_library();
     peer_library(const peer_library&) = delete;

@@ -61,6 +61,7 @@ nlohmann::json sample_json(const sample& s) {
                         {"client cpu seconds", s.round.cpu_seconds},
                         {"ops/s", s.round.throughput()},
                         {"puts with warm-up", s.all_puts},
+                        {"memory bytes", s.memory_bytes},
                         {"storage bytes", s.storage_bytes},
                         {"get ns", latency_json(s.round.get_ns)},
                         {"put ns", latency_json(s.round.put_ns)}};
@@ -96,7 +97,8 @@ void add_row(const cell& c, std::size_t which, const comparison_results& r, u32 
            or_dash(ratios, 2), fixed(quantile(ratios, 0), 2), fixed(quantile(ratios, 1), 2),
            micro(ns.percentile(50), 2), micro(ns.percentile(99)), micro(ns.percentile(99.9)),
            micro(ns.max(), 0), or_dash(amplifications(samples, value_size), 2),
-           or_dash(own_amplifications(samples, value_size), 2), each_mops(speeds)});
+           or_dash(own_amplifications(samples, value_size), 2),
+           fmt::format("{}", samples.back().memory_bytes >> 20), each_mops(speeds)});
     nlohmann::json j = {{"workload", to_string(c.work)},
                         {"distribution", to_string(c.spread)},
                         {"ack", to_string(c.ack)},
@@ -164,7 +166,7 @@ void report_loads(const comparison_results& r, u32 value_size, std::ostream& out
 void report_cells(const comparison_results& r, u32 value_size, std::ostream& out,
                   nlohmann::json& json) {
     table t({"load", "keys", "ack", "store", "Mops/s", "ratio", "min", "max", "p50 us", "p99",
-             "p99.9", "max", "B/B", "own B/B", "each"});
+             "p99.9", "max", "B/B", "own B/B", "MiB", "each"});
     json["results"] = nlohmann::json::array();
     for (const cell& c : r.cells) {
         for (std::size_t i = 0; i < r.entrants.size(); ++i) {
@@ -177,7 +179,9 @@ void report_cells(const comparison_results& r, u32 value_size, std::ostream& out
     out << fmt::format(
         "# ratio: {} to this store, median (min, max) of the repetitions' ratios; B/B: bytes\n"
         "# written to storage for each byte of a value, by the kernel's count; own: by the\n"
-        "# store's own; each: Mops/s of each repetition\n",
+        "# store's own; MiB: memory that it holds its data in, as it says (with Holdfast's "
+        "hints);\n"
+        "# each: Mops/s of each repetition\n",
         ours);
     out.flush();
 }

@@ -17,6 +17,7 @@ namespace hf::bench {
 struct sample {
     round_result round;
     u64 all_puts = 0;           ///< the warm-up's, too
+    u64 memory_bytes = 0;       ///< that the store holds its data in, as it says
     u64 storage_bytes = 0;      ///< from the warm-up's begin until the store was at rest
     contender::counts counted;  ///< of the store itself, over the same time
 };

@@ -35,8 +35,9 @@ struct contender_options {
     std::chrono::microseconds window = std::chrono::milliseconds(64);  ///< behind by this at most
     std::uint64_t records = 0;                                         ///< that it will hold
     std::uint32_t value_size = 0;
-    unsigned clients = 1;      ///< connections at a time
-    std::uint64_t memory = 0;  ///< bytes that Holdfast needs for as much: cache to be had
+    unsigned clients = 1;  ///< connections at a time
+    /// Bytes that Holdfast may take for as much, its hints included: cache to be had.
+    std::uint64_t memory = 0;
 };
 
 /// One thread's way to the store.
@@ -78,10 +79,12 @@ class contender {
     /// Its own counters since it was opened; they never fall. "written bytes", where there is one,
     /// is what it believes to have written to storage.
     [[nodiscard]] virtual counts counters() const = 0;
+    /// Bytes of memory that it holds its data in now, as it counts them itself.
+    [[nodiscard]] virtual std::uint64_t memory() const = 0;
 };
 
 /// Goes up with every change of this header.
-inline constexpr unsigned contender_interface = 1;
+inline constexpr unsigned contender_interface = 2;
 
 }  // namespace hf::bench
 

@@ -156,6 +156,18 @@ class rocksdb_contender final : public contender {
         return {{"window syncs", syncs_.times()}, {"window syncs us", syncs_.busy_us()}};
     }
 
+    /// Write buffers, cached blocks, and indexes and filters, which lie outside of the cache.
+    std::uint64_t memory() const override {
+        std::uint64_t sum = 0;
+        for (const auto& what :
+             {rocksdb::DB::Properties::kSizeAllMemTables, rocksdb::DB::Properties::kBlockCacheUsage,
+              rocksdb::DB::Properties::kEstimateTableReadersMem}) {
+            std::uint64_t value = 0;
+            if (db_->GetIntProperty(what, &value)) sum += value;
+        }
+        return sum;
+    }
+
    private:
     result<void> sync() { return checked(db_->FlushWAL(true), "sync RocksDB", options_.directory); }
 

@@ -124,6 +124,7 @@ class liar final : public contender, public connection {
     result<void> close() override { return {}; }
     facts settings() const override { return {}; }
     counts counters() const override { return {}; }
+    std::uint64_t memory() const override { return 0; }
 
    private:
     struct handle final : connection {
@@ -188,7 +189,8 @@ sample at_speed(u64 operations, u64 ns) {
 comparison_results results_of(acknowledge ack, u64 mine, u64 theirs, u64 ns) {
     comparison_results r;
     r.entrants = {std::string(ours), "rocksdb"};
-    r.cells.push_back({workload::a, distribution::zipfian, ack, {{at_speed(mine, ns)}, {}}, {}});
+    r.cells.push_back(
+        {workload::a, distribution::zipfian, ack, {{at_speed(mine, ns)}, {}}, {}, {}});
     r.cells[0].of_entrant[1].push_back(at_speed(theirs, ns));
     return r;
 }

@@ -1,5 +1,6 @@
 // A comparison from end to end, with every peer that was built; how fast does not matter here.
 #include "bench/bench_command.hpp"
+#include "bench/compare/entrant.hpp"
 #include "bench/compare/peer_library.hpp"
 #include "bench/run.hpp"
 #include "scratch.hpp"
@@ -73,6 +74,10 @@ class compare : public ::testing::Test {
             EXPECT_EQ(s["gets"].get<u64>() + s["puts"].get<u64>(), o.operations * clients);
             EXPECT_GT(s["puts"], 0);
             EXPECT_GT(s["ops/s"], 0);
+            EXPECT_GT(s["memory bytes"], 0) << r["store"];
+            if (r["store"] == ours) {
+                EXPECT_LE(s["memory bytes"], memory_for(o)) << "more than the peers may have";
+            }
         }
         EXPECT_GT(r["ratio"], 0);
     }

@@ -172,6 +172,7 @@ class appender final : public contender {
     result<void> close() override { return {}; }
     facts settings() const override { return {}; }
     counts counters() const override { return {}; }
+    std::uint64_t memory() const override { return 0; }
 
    private:
     struct handle final : connection {

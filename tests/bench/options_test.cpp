@@ -219,6 +219,12 @@ TEST(options, help_is_no_error) {
     ASSERT_TRUE(o.has_value());
     EXPECT_FALSE(o->has_value());
     EXPECT_NE(help.find("--workloads"), std::string::npos) << help;
+    const std::vector<arguments> all = {
+        {"--help"}, {"ycsb", "--help"}, {"recovery", "-h"}, {"pause", "-h"}, {"compare", "-h"}};
+    for (const arguments& each : all) {
+        ASSERT_TRUE(parse_options(each, help).has_value());
+        EXPECT_NE(help.find("Examples:\n  holdfast bench "), std::string::npos) << help;
+    }
 }
 
 }  // namespace
