@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -100,7 +101,7 @@ class engine_subject final : public subject {
         std::optional<error> failed;
         histogram latency;
         std::vector<double> stalls_us;
-        std::string value;    ///< of puts: begins with the key
+        std::string value;    ///< of puts: begins with its mark
         std::string scratch;  ///< what a get has found
         std::thread thread;
     };
@@ -115,10 +116,12 @@ class engine_subject final : public subject {
               meeting& m);
     [[nodiscard]] result<std::size_t> execute(std::span<const step> steps, worker& w);
     [[nodiscard]] result<std::size_t> execute_many(std::span<const step> steps, worker& w);
-    [[nodiscard]] static std::string_view value_of(std::string_view key, worker& w) noexcept {
-        key.copy(w.value.data(), w.value.size());
+    [[nodiscard]] std::string_view value_of(std::string_view key, worker& w) const noexcept {
+        const u64 mark = mark_of(key, round_);
+        std::memcpy(w.value.data(), &mark, std::min(w.value.size(), sizeof(mark)));
         return w.value;
     }
+    [[nodiscard]] result<void> check_puts(const stream& steps, u64 done);
     [[nodiscard]] auto& machine() const noexcept { return target_->machine(); }
     void watch_pauses(const meeting& m, unsigned threads, measurement& into);
 
@@ -133,6 +136,7 @@ class engine_subject final : public subject {
     const scratch_space& space_;
     std::filesystem::path file_;
     subject_options options_;
+    u64 round_ = 0;
 };
 
 /// Carries out the steps from the first on that are one call, and says how many. `missing` grows by
@@ -245,6 +249,24 @@ void engine_subject<Target>::watch_pauses(const meeting& m, unsigned threads, me
     into.epochs = seen - first;
 }
 
+/// Whether the puts among the first `done` steps are there, of many some: whoever wrote such a
+/// record last, it was in this round.
+template <class Target>
+result<void> engine_subject<Target>::check_puts(const stream& steps, u64 done) {
+    constexpr u64 most_checked = 8192;
+    target_->allowed.oldest = round_;
+    std::string scratch;
+    for (u64 i = 0; i < done; i += 1 + done / most_checked) {
+        if (steps[i].what() != action::put) continue;
+        const u64 number = key_of(steps[i].record());
+        auto found =
+            target_->get({reinterpret_cast<const char*>(&number), sizeof(number)}, scratch);
+        if (!found) return tl::unexpected(found.error());
+        if (!*found) return lost_records(1);
+    }
+    return {};
+}
+
 template <class Target>
 result<void> engine_subject<Target>::emulate(u32 fence_latency_ns) {
     if (options_.fence_latency_ns == fence_latency_ns || !Target::survives) return {};
@@ -264,6 +286,7 @@ result<measurement> engine_subject<Target>::run(const std::vector<stream>& strea
     const auto cores = usable_cores();
     const auto threads = static_cast<unsigned>(streams.size());
     if constexpr (!in_region) target_->store().work_with(threads);
+    target_->allowed = {0, ++round_};
     meeting m;
     std::vector<worker> workers(threads);
     measurement sum;
@@ -302,6 +325,11 @@ result<measurement> engine_subject<Target>::run(const std::vector<stream>& strea
     sum.seconds = static_cast<double>(end - begin) / 1e9;
     // All that is looked for was loaded, and nothing is ever removed.
     if (sum.missing != 0) return lost_records(sum.missing);
+    for (unsigned t = 0; t < threads; ++t) {
+        if (auto there = check_puts(streams[t], workers[t].done); !there) {
+            return tl::unexpected(there.error());
+        }
+    }
     return sum;
 }
 

@@ -19,17 +19,30 @@
 
 namespace hf::bench {
 
-/// What was put under a key begins with the key, as far as it is long enough.
-[[nodiscard]] inline bool belongs_to(std::string_view key, std::string_view value) noexcept {
-    u64 expected = 0;
+/// The rounds that a value may be from; each run of a subject is one.
+struct rounds {
+    u64 oldest = 0;
+    u64 newest = 0;
+};
+
+/// The first eight bytes of a value, as far as it is long enough: its key, as a number, and the
+/// round that wrote it. So a lost put shows as well as another record's value.
+[[nodiscard]] inline u64 mark_of(std::string_view key, u64 round) noexcept {
+    u64 number = 0;
+    std::memcpy(&number, key.data(), std::min(key.size(), sizeof(number)));
+    return number + round;
+}
+[[nodiscard]] inline bool belongs_to(std::string_view key, std::string_view value,
+                                     const rounds& allowed) noexcept {
     u64 found = 0;
-    const std::size_t n = std::min({key.size(), value.size(), sizeof(u64)});
-    if (n == sizeof(u64)) [[likely]] {
-        std::memcpy(&expected, key.data(), sizeof(u64));
-        std::memcpy(&found, value.data(), sizeof(u64));
-        return expected == found;
+    u64 mask = ~u64{0};
+    if (value.size() >= sizeof(found)) [[likely]] {
+        std::memcpy(&found, value.data(), sizeof(found));
+    } else {
+        std::memcpy(&found, value.data(), value.size());
+        mask = (u64{1} << 8 * value.size()) - 1;
     }
-    return key.substr(0, n) == value.substr(0, n);
+    return ((found - mark_of(key, allowed.oldest)) & mask) <= allowed.newest - allowed.oldest;
 }
 
 [[nodiscard]] inline tl::unexpected<error> foreign_value() {
@@ -46,10 +59,11 @@ namespace hf::bench {
 /// What a scan does with its records. The first one that is not what was written ends it.
 struct scan_check {
     std::string_view from;  ///< which is there, and so the first one
+    const rounds& allowed;
     unsigned met = 0;
     bool wrong = false;
     bool operator()(std::string_view key, std::string_view value) noexcept {
-        wrong = !belongs_to(key, value) || (met == 0 && key != from);
+        wrong = !belongs_to(key, value, allowed) || (met == 0 && key != from);
         return ++met < scan_length && !wrong;
     }
     [[nodiscard]] result<unsigned> outcome() const {
@@ -62,6 +76,7 @@ struct scan_check {
 template <class D>
 class tree_target {
    public:
+    rounds allowed;
     static constexpr bool many = false;
     static constexpr bool survives = D::durable;  ///< may be closed and opened again
     explicit tree_target(std::unique_ptr<engine<D>> machine) : machine_(std::move(machine)) {}
@@ -75,7 +90,7 @@ class tree_target {
         operation op(machine_->checkpoint());
         bool right = true;
         const bool found = machine_->tree().get(
-            op, key, [&](std::string_view value) { right = belongs_to(key, value); });
+            op, key, [&](std::string_view value) { right = belongs_to(key, value, allowed); });
         if (!right) [[unlikely]] {
             return foreign_value();
         }
@@ -83,7 +98,7 @@ class tree_target {
     }
     [[nodiscard]] result<unsigned> scan(std::string_view key) {
         operation op(machine_->checkpoint());
-        scan_check check{key};
+        scan_check check{key, allowed};
         machine_->tree().scan(op, key, false, check);
         return check.outcome();
     }
@@ -114,6 +129,7 @@ result<bool> tree_target<D>::put(std::string_view key, std::string_view value) {
 template <bool Many>
 class map_target {
    public:
+    rounds allowed;
     static constexpr bool many = Many;
     static constexpr bool survives = true;
     explicit map_target(map opened) : map_(std::move(opened)) {}
@@ -133,7 +149,7 @@ class map_target {
     }
     [[nodiscard]] result<bool> get(std::string_view key, std::string& scratch) {
         auto found = map_.get(key, scratch);
-        if (found && *found && !belongs_to(key, scratch)) [[unlikely]] {
+        if (found && *found && !belongs_to(key, scratch, allowed)) [[unlikely]] {
             return foreign_value();
         }
         return found;
@@ -142,13 +158,13 @@ class map_target {
     [[nodiscard]] result<std::size_t> get_many(std::span<const std::string_view> keys) {
         bool right = true;
         auto found = map_.get_many(keys, [&](std::size_t number, std::string_view value) {
-            right = right && belongs_to(keys[number], value);
+            right = right && belongs_to(keys[number], value, allowed);
         });
         if (!right) return foreign_value();
         return found;
     }
     [[nodiscard]] result<unsigned> scan(std::string_view key) {
-        scan_check check{key};
+        scan_check check{key, allowed};
         auto done = map_.scan(key, std::ref(check));
         if (!done) return tl::unexpected(done.error());
         return check.outcome();
@@ -181,6 +197,7 @@ struct no_engine {
 /// What others have made (bench/peers/yardstick.hpp).
 class yardstick_target {
    public:
+    rounds allowed;
     static constexpr bool many = false;
     static constexpr bool survives = false;
     yardstick_target(std::string name, bool ordered, std::unique_ptr<yardstick_store> store)
@@ -198,11 +215,11 @@ class yardstick_target {
     }
     [[nodiscard]] result<bool> get(std::string_view key, std::string& scratch) {
         if (!store_->get(number(key), scratch)) return false;
-        if (!belongs_to(key, scratch)) return foreign_value();
+        if (!belongs_to(key, scratch, allowed)) return foreign_value();
         return true;
     }
     [[nodiscard]] result<unsigned> scan(std::string_view key) {
-        scan_check check{key};
+        scan_check check{key, allowed};
         store_->scan(
             number(key),
             [](void* context, u64 met, std::string_view value) {

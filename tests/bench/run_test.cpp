@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <optional>
@@ -172,6 +173,23 @@ TEST(ycsb, measures_what_others_have_made) {
             }
         }
     }
+}
+
+TEST(values_of_rounds, are_their_records_and_of_a_round_that_may_be) {
+    const std::string key = "key of 1";
+    const auto value = [&](u64 round, std::size_t size) {
+        const u64 mark = mark_of(key, round);
+        return std::string(reinterpret_cast<const char*>(&mark), std::min<std::size_t>(size, 8)) +
+               std::string(size > 8 ? size - 8 : 0, 'v');
+    };
+    for (const std::size_t size : {1U, 5U, 8U, 100U}) {
+        EXPECT_TRUE(belongs_to(key, value(3, size), {0, 3})) << size;
+        EXPECT_TRUE(belongs_to(key, value(3, size), {3, 3})) << size;
+        EXPECT_FALSE(belongs_to(key, value(2, size), {3, 3})) << "a lost put";
+        EXPECT_FALSE(belongs_to(key, value(4, size), {0, 3})) << size;
+    }
+    EXPECT_TRUE(belongs_to(key, "", {3, 3}));
+    EXPECT_FALSE(belongs_to("key of 2", value(3, 8), {0, 3}));
 }
 
 /// Each way of reading: `reads(target)` returns what one of them says.
