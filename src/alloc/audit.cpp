@@ -152,17 +152,34 @@ std::optional<heap_audit::place> heap_audit::locate(u64 payload_offset, u64 head
     const u64 in_run = payload_offset - header - r.offset;
     if (r.what.use == page_use::extent) {
         if (in_run != 0) return std::nullopt;
-        return place{payload_offset, r.what.pages * page_size - header, index, 0, true};
+        return place{payload_offset, r.what.pages * page_size - header, index, 0, 0, true};
     }
     if (r.what.use == page_use::system) {
         const auto founding = view_.founding();
         if (!founding || payload_offset != founding->offset + header) return std::nullopt;
-        return place{payload_offset, founding->bytes - header, index, 0, false};
+        return place{payload_offset, founding->bytes - header, index, 0, 0, false};
     }
     if (r.what.use != page_use::slab) return std::nullopt;
     const u32 size = block_size(r.what.size_class);
     if (in_run % size != 0 || in_run / size >= slab_blocks(r.what.size_class)) return std::nullopt;
-    return place{payload_offset, size - header, index, static_cast<u32>(in_run / size), false};
+    return place{payload_offset, size - header, index, static_cast<u32>(in_run / size), 0, false};
+}
+
+std::optional<heap_audit::place> heap_audit::locate_payload(u64 offset) const noexcept {
+    auto p = locate(offset);
+    if (p || !larger_stand_in_) return p;
+    const span* s = span_of(offset);
+    const u32 index = s == nullptr ? no_run : s->run_of_page[(offset - s->offset) / page_size];
+    if (index == no_run || runs_[index].what.use != page_use::slab) return std::nullopt;
+    const u64 in_run = offset - block_header_size - runs_[index].offset;
+    const u32 lead = static_cast<u32>(in_run % block_size(runs_[index].what.size_class));
+    if (lead >= line_size || (offset - block_header_size) % line_size != 0) return std::nullopt;
+    p = locate(offset - lead);
+    if (!p) return std::nullopt;
+    p->payload += lead;
+    p->room -= std::min<u64>(p->room, lead);
+    p->lead = lead;
+    return p;
 }
 
 bool heap_audit::fits(const place& p, u64 payload, u64 header) const noexcept {
@@ -171,8 +188,10 @@ bool heap_audit::fits(const place& p, u64 payload, u64 header) const noexcept {
     if (what.use == page_use::system) return true;
     const u64 bytes = payload + header;
     if (p.extent) return bytes > largest_block && pages_of(bytes) == what.pages;
-    const u32 wanted = class_of_block(bytes);
-    return wanted == what.size_class || (larger_stand_in_ && may_stand_in(what.size_class, wanted));
+    const u32 wanted = class_of_block(bytes, classes_);
+    if (wanted == what.size_class) return p.lead == 0;
+    return larger_stand_in_ && may_stand_in(what.size_class, wanted) &&
+           p.lead == lead_in(p.payload - header - p.lead, wanted);
 }
 
 // ------------------------------------------------------------------------------------------ blocks

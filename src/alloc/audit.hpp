@@ -182,11 +182,14 @@ class heap_audit {
         u64 room = 0;     ///< bytes that the payload may have
         u32 run = 0;      ///< index of its run
         u32 block = 0;    ///< index in the slab; 0 for extents
+        u32 lead = 0;     ///< bytes of the block before the header: lead_in()
         bool extent = false;
     };
     /// What has its payload at the offset, behind a header of so many bytes; nullopt: nothing does.
     [[nodiscard]] std::optional<place> locate(u64 payload_offset,
                                               u64 header = block_header_size) const noexcept;
+    /// The same; it may also begin later in a larger block that stands in for a smaller one.
+    [[nodiscard]] std::optional<place> locate_payload(u64 offset) const noexcept;
     /// Whether the offset lies where the walk over the runs did not get to.
     [[nodiscard]] bool is_unknown(u64 offset) const noexcept;
     /// Whether `payload` bytes would be given just such a place.
@@ -210,6 +213,8 @@ class heap_audit {
     [[nodiscard]] const char* name_of(block_state s) const;
     /// Larger blocks may be claimed for smaller payloads: may_stand_in().
     void let_larger_stand_in() noexcept { larger_stand_in_ = true; }
+    /// What payloads are given, if not the classes of today's format.
+    void set_classes(class_range c) noexcept { classes_ = c; }
     /// Neither free nor claimed before.
     void set_free(const place& p, block_state s) noexcept {
         set_state(runs_[p.run].first_state + p.block, s);
@@ -253,6 +258,7 @@ class heap_audit {
     std::vector<u8> states_;
     u64 blocks_ = 0;  ///< in all slabs
     bool larger_stand_in_ = false;
+    class_range classes_ = class_range::fine;
 };
 
 }  // namespace hf

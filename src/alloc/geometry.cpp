@@ -4,10 +4,10 @@
 
 namespace hf {
 
-bool is_possible(const page_run& run, u64 room) noexcept {
+bool is_possible(const page_run& run, u64 room, class_range classes) noexcept {
     if (run.pages > room) return false;
     if (run.use != page_use::slab) return run.use == page_use::free || run.use == page_use::extent;
-    return run.size_class < block_classes && run.pages == slab_pages(run.size_class);
+    return run.size_class < classes_in(classes) && run.pages == slab_pages(run.size_class);
 }
 
 namespace {

@@ -29,7 +29,9 @@
 
 namespace hf {
 
-inline constexpr layout::room_format alloc_format{"alloc", 1};
+///  1  few classes (size_class.hpp)
+///  2  all. A heap that is of format 1 stays one, in a region that says 2.
+inline constexpr layout::room_format alloc_format{"alloc", 2};
 
 enum class page_use : u8 {
     free = 0,    ///< `pages` pages from here are free; 0 pages means 1
@@ -88,17 +90,18 @@ bool walk_runs(const R& reader, const heap_span& s, Visit&& visit) {
 }
 
 /// Whether a run of slab, extent or free pages can begin where `room` pages are left.
-[[nodiscard]] bool is_possible(const page_run& run, u64 room) noexcept;
+[[nodiscard]] bool is_possible(const page_run& run, u64 room,
+                               class_range classes = class_range::fine) noexcept;
 
 inline constexpr u64 min_growth_pages = (u64{64} << 20) / page_size;
 inline constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
 
 /// Of a region that may have so many pages, those that its heap leaves to what is written to undo
-/// changes: a heap that took every page could not be changed any more. A page is a log for a
-/// thread, if a short one: where it runs full an epoch ends early, and it begins anew.
+/// changes: a heap that took every page could not be changed any more. A 256th, and at least
+/// a page for a thread and one for all others. A page is a log, if a short one: where it runs full
+/// an epoch ends early, and it begins anew.
 [[nodiscard]] constexpr u64 kept_from_heap(u64 most_pages) noexcept {
-    constexpr u64 for_many_threads = 16;
-    return std::min(most_pages / 16, std::max(most_pages / 64, for_many_threads));
+    return std::min(most_pages / 2, std::max<u64>(most_pages / 256, 2));
 }
 
 /// What a region should begin with, for its first segment is all heap. `bytes`: what is wanted;

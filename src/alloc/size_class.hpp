@@ -1,15 +1,24 @@
 // size_class.hpp: block sizes of the allocator.
 //
-// A block is a 16-byte header followed by the payload. Blocks are 32 to 128 bytes in steps of 16,
-// then four classes a doubling up to 64 KiB. A block whose size is a multiple of 64 starts on a
-// cache line, so its payload starts 16 bytes into one: what an in-cache-line log has to know.
-// Larger payloads get whole pages.
+// A block is a 16-byte header followed by the payload. A block whose size is a multiple of 64 starts
+// on a cache line, so its payload starts 16 bytes into one: what an in-cache-line log has to know.
+// Larger payloads than a block's get whole pages.
+//
+//   bytes up to   a class every
+//   512           16 bytes             the finest that a header can name
+//   2 KiB         16th of a doubling   the last size of which each class fills a page differently
+//   4 KiB         8th
+//   64 KiB        4th                  slabs of several pages: few, for each is mostly idle at first
+//
+// Numbers lie on the medium. Format 1 of a heap had the classes 0 to 42 alone: a class every 16
+// bytes up to 128, then four a doubling. They are a part of today's, and have kept their numbers;
+// the others were numbered behind them. So a number means the same in each heap, and what a heap of
+// format 1 must never do is to use one of the others.
 #pragma once
 
 #include "base/bits.hpp"
 #include "region/layout.hpp"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -18,28 +27,74 @@ namespace hf {
 using layout::page_size;
 
 inline constexpr u32 block_header_size = 16;
+inline constexpr u32 smallest_block = 32;
 inline constexpr u32 largest_block = 64 * 1024;
-inline constexpr u32 linear_classes = 7;  // 32, 48, ..., 128
-inline constexpr u32 block_classes = linear_classes + 4 * 9;
+/// Classes of a heap of format 1.
+inline constexpr u32 coarse_classes = 7 + 4 * 9;
+inline constexpr u32 block_classes = coarse_classes + 44;
 /// Pseudo class under which extents are accounted.
 inline constexpr u32 extent_class = block_classes;
 inline constexpr u32 accounted_classes = block_classes + 1;
 
+namespace detail {
+
+[[nodiscard]] constexpr u32 next_block_size(u32 size) noexcept {
+    const u32 doubling = std::bit_floor(size);
+    if (size < 512) return size + 16;
+    return size + doubling / (size < 2048 ? 16 : size < 4096 ? 8 : 4);
+}
+[[nodiscard]] constexpr bool is_coarse_size(u32 size) noexcept {
+    return size <= 128 || size % (std::bit_floor(size) / 4) == 0;
+}
+
+struct class_tables {
+    std::array<u16, block_classes> size_in_16ths{};  ///< by class; 64 KiB is 4096
+    std::array<u8, block_classes> by_size{};         ///< classes, the smallest first
+    /// By the size in 16ths, rounded up: the class in a heap of today's format, and of format 1.
+    std::array<u8, largest_block / 16 + 1> fine{};
+    std::array<u8, largest_block / 16 + 1> coarse{};
+
+    constexpr class_tables() {
+        u32 coarse_number = 0;
+        u32 other_number = coarse_classes;
+        u32 fine_from = 0;
+        u32 coarse_from = 0;
+        u32 rank = 0;
+        for (u32 size = smallest_block; size <= largest_block; size = next_block_size(size)) {
+            const bool is_coarse = is_coarse_size(size);
+            const auto number = static_cast<u8>(is_coarse ? coarse_number++ : other_number++);
+            size_in_16ths[number] = static_cast<u16>(size / 16);
+            by_size[rank++] = number;
+            while (fine_from <= size / 16) fine[fine_from++] = number;
+            while (is_coarse && coarse_from <= size / 16) coarse[coarse_from++] = number;
+        }
+    }
+};
+inline constexpr class_tables tables;
+
+}  // namespace detail
+
+/// Which classes a heap has: those of format 1, or all.
+enum class class_range : u8 { coarse, fine };
+
+[[nodiscard]] constexpr u32 classes_in(class_range of) noexcept {
+    return of == class_range::fine ? block_classes : coarse_classes;
+}
+
 /// Class of the smallest block with at least `block` bytes, header included; block <=
 /// largest_block.
-[[nodiscard]] constexpr u32 class_of_block(u64 block) noexcept {
-    if (block <= 128) return static_cast<u32>((std::max<u64>(block, 32) - 32 + 15) / 16);
-    const u64 last = block - 1;
-    const u32 doubling = static_cast<u32>(std::bit_width(last)) - 8;  // 128 < block <= 256: 0
-    const u32 quarter = static_cast<u32>((last >> (doubling + 5)) & 3);
-    return linear_classes + 4 * doubling + quarter;
+[[nodiscard]] constexpr u32 class_of_block(u64 block, class_range of = class_range::fine) noexcept {
+    const auto& classes = of == class_range::fine ? detail::tables.fine : detail::tables.coarse;
+    return classes[(block + 15) / 16];
 }
 
 [[nodiscard]] constexpr u32 block_size(u32 size_class) noexcept {
-    if (size_class < linear_classes) return 32 + 16 * size_class;
-    const u32 doubling = (size_class - linear_classes) / 4;
-    const u32 quarter = (size_class - linear_classes) % 4;
-    return (128U << doubling) + (quarter + 1) * (32U << doubling);
+    return u32{16} * detail::tables.size_in_16ths[size_class];
+}
+
+/// All classes, the smallest blocks first.
+[[nodiscard]] constexpr const std::array<u8, block_classes>& classes_by_size() noexcept {
+    return detail::tables.by_size;
 }
 
 /// Pages that so many bytes take.
@@ -65,15 +120,24 @@ inline constexpr u32 accounted_classes = block_classes + 1;
 }
 
 /// Whether a larger block may be handed out for want of one of a class. It must be found out later
-/// what it is: so both lie in slabs of one page, whose descriptor says it. And the payload must
-/// begin where it would in a line.
+/// what it is: so both lie in slabs of one page, whose descriptor says it. And there must be room
+/// for lead_in().
 [[nodiscard]] constexpr bool may_stand_in(u32 larger, u32 wanted) noexcept {
-    return larger > wanted && slab_pages(larger) == 1 &&
-           (block_size(wanted) % 64 != 0 || block_size(larger) % 64 == 0);
+    const bool may_move =
+        block_size(wanted) % line_size == 0 && block_size(larger) % line_size != 0;
+    const u64 most = may_move ? line_size - 16 : 0;
+    return block_size(larger) > block_size(wanted) &&
+           block_size(larger) >= block_size(wanted) + most && slab_pages(larger) == 1;
 }
 
-static_assert(block_size(block_classes - 1) == largest_block);
-static_assert(class_of_block(largest_block) == block_classes - 1);
-static_assert(class_of_block(129) == linear_classes && block_size(linear_classes) == 160);
+/// How far in a larger block one of class `wanted` begins, so that its payload lies in lines as it
+/// would.
+[[nodiscard]] constexpr u64 lead_in(u64 block, u32 wanted) noexcept {
+    return block_size(wanted) % line_size != 0 ? 0 : align_up(block, line_size) - block;
+}
+
+static_assert(classes_by_size().back() == coarse_classes - 1);
+static_assert(block_size(coarse_classes - 1) == largest_block);
+static_assert(block_size(block_classes - 1) == 3840);
 
 }  // namespace hf

@@ -79,11 +79,30 @@ bool checkpoint_state::restamp_due() const noexcept {
                (checkpoint_area_of(epochs_.file().super()).last_pass_epoch >> shift);
 }
 
-log_writer& checkpoint_state::log_of(const lane& l) {
+result<void> checkpoint_state::log(const lane& l, std::span<const log_object> objects,
+                                   u64 epoch) noexcept(!crashes_throw) {
+    result<void> done;
+    if (l.index != 0) {
+        log_writer& mine = log_of(l.index);
+        done = mine.append(objects, epoch);
+        if (done) [[likely]]
+            return done;
+        if (mine.has_segments()) {
+            (*logs_)[l.index].full_in = epoch;
+            return done;
+        }
+    }
+    const std::lock_guard guard(shared_log_);
+    done = log_of(0).append(objects, epoch);
+    if (!done) (*logs_)[l.index].full_in = epoch;
+    return done;
+}
+
+log_writer& checkpoint_state::log_of(u32 lane) {
     HF_ASSERT(epochs_.durable(), "an undo log where nothing is to survive");
-    lane_log& mine = (*logs_)[l.index];
+    lane_log& mine = (*logs_)[lane];
     if (!mine.attached) [[unlikely]] {
-        mine.writer.attach(file(), static_cast<u16>(l.index));
+        mine.writer.attach(file(), static_cast<u16>(lane));
         mine.attached = true;
     }
     return mine.writer;

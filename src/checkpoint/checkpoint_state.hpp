@@ -32,6 +32,8 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
+#include <span>
 
 namespace hf {
 
@@ -65,8 +67,14 @@ class checkpoint_state {
     [[nodiscard]] bool restamp_due() const noexcept;
 
     // --- the external log ---
-    /// Of a lane; by its owner.
-    [[nodiscard]] log_writer& log_of(const lane& l);
+    /// Into the log of the lane, by its owner: log_writer::append(). A lane that finds no room for a
+    /// log of its own shares the one of lane 0 with others of its kind.
+    [[nodiscard]] result<void> log(const lane& l, std::span<const log_object> objects,
+                                   u64 epoch) noexcept(!crashes_throw);
+    /// Whether the lane's changes were refused for want of room in the log, in this epoch or later.
+    [[nodiscard]] bool log_ran_full(const lane& l, u64 epoch) const noexcept {
+        return (*logs_)[l.index].full_in >= epoch;
+    }
     [[nodiscard]] u64 log_entries() const noexcept;
     [[nodiscard]] u64 log_bytes() const noexcept;
 
@@ -80,7 +88,9 @@ class checkpoint_state {
     struct alignas(64) lane_log {
         log_writer writer;
         bool attached = false;
+        u64 full_in = 0;  ///< epoch; 0: never
     };
+    [[nodiscard]] log_writer& log_of(u32 lane);
 
     epoch_manager& epochs_;
     failed_set failed_;
@@ -88,6 +98,7 @@ class checkpoint_state {
     u64 recovered_entries_ = 0;
     bool log_applied_ = false;
     std::unique_ptr<std::array<lane_log, max_lanes>> logs_;  ///< by the lane's index
+    std::mutex shared_log_;                                  ///< that of lane 0
 };
 
 }  // namespace hf

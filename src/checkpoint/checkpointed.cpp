@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "checkpoint/checkpoint_area.hpp"
 #include "checkpoint/heap/heap.hpp"
+#include "checkpoint/heap/upgrade.hpp"
 #include "checkpoint/inspect.hpp"
 #include "checkpoint/logged_cell.hpp"
 #include "checkpoint/opening.hpp"
@@ -31,6 +32,7 @@ constexpr u64 root_type = 0x5354;  // "ST"
 constexpr layout::room_format user_format{"structure", 1};
 constexpr layout::room_format all_rooms[] = {epoch_format, checkpoint_format, alloc_format,
                                              user_format};
+const upgrade_step upgrades[] = {heap_upgrade};
 constexpr u64 least_size = u64{16} << 20;  // holds the heap's own pages
 static_assert(line_size + checkpointed::root_bytes <= founding_bytes);
 
@@ -41,13 +43,13 @@ struct placement {
     u64 lead;
 };
 
-placement place(std::size_t bytes, std::size_t alignment) {
+placement place(const blocks& heap, std::size_t bytes, std::size_t alignment) {
     HF_CHECK(alignment <= line_size && is_power_of_two(alignment), "an alignment of 1 to 64 bytes");
     if (alignment <= block_header_size) return {bytes, 0};
     constexpr u64 lead = line_size - block_header_size;
     u64 payload = bytes + lead;
     while (!is_large(payload)) {
-        const u32 block = block_size(class_of_block(payload + block_header_size));
+        const u64 block = heap.block_for(payload);
         if (block % line_size == 0) break;
         payload = block - block_header_size + 1;  // of the next class
     }
@@ -134,6 +136,7 @@ result<checkpointed> checkpointed::open(const std::filesystem::path& path,
     all.file.initial_size =
         first_size(std::max<u64>(all.file.initial_size, least_size), all.file.max_size);
     all.rooms = all_rooms;
+    all.upgrades = upgrades;
     auto opened = open_region(path, all);
     if (!opened) return tl::unexpected(opened.error());
     auto p = std::make_unique<impl>();
@@ -195,7 +198,7 @@ checkpointed::operation::~operation() { inside(inside_).~operation(); }
 
 result<void*> checkpointed::operation::allocate(std::size_t bytes, std::size_t alignment) {
     hf::operation& op = inside(inside_);
-    const placement p = place(bytes, alignment);
+    const placement p = place(*file_->heap, bytes, alignment);
     op.my_lane().mark_written();
     if (!is_large(p.payload)) {
         const auto offset = file_->heap->allocate(op, p.payload);
@@ -211,7 +214,7 @@ result<void*> checkpointed::operation::allocate(std::size_t bytes, std::size_t a
 void checkpointed::operation::deallocate(void* memory, std::size_t bytes, std::size_t alignment) {
     hf::operation& op = inside(inside_);
     file_->check_inside(memory, bytes);
-    const placement p = place(bytes, alignment);
+    const placement p = place(*file_->heap, bytes, alignment);
     op.my_lane().mark_written();
     file_->heap->deallocate(op, file_->file().offset_of(memory) - p.lead, p.payload);
 }
@@ -238,7 +241,7 @@ result<void> checkpointed::operation::log(std::atomic<std::uint64_t>& stamp, con
     lane& mine = op.my_lane();
     mine.mark_written();
     const log_object object{file_->file().offset_of(p), static_cast<u32>(bytes)};
-    if (auto logged = op.log().append(std::span(&object, 1), epoch_); !logged) return logged;
+    if (auto logged = op.log(std::span(&object, 1)); !logged) return logged;
     HF_PERSIST_POINT("checkpoint W3: an object's image is durable before the object changes");
     stamp.store(epoch_, std::memory_order_release);
     mine.note_sticky(p, bytes);

@@ -32,6 +32,9 @@ namespace {
 constexpr u64 most_first_pages = 16;     // 1 MiB
 constexpr u64 max_segment_pages = 1024;  // 64 MiB
 
+/// Two that look at once what is left would take the last page both. Of all regions: it is rare.
+std::mutex adding;
+
 /// Of what the heap leaves to logs, a sixteenth: other threads come, too.
 u64 first_segment_pages(const region& r) {
     return std::clamp<u64>(kept_from_heap(r.max_pages()) / 16, 1, most_first_pages);
@@ -81,21 +84,35 @@ result<void> log_writer::make_room(std::span<const log_object> objects) {
     return {};
 }
 
-/// What is left of a full region is for its logs. Half of it is for lanes that have none yet: one
-/// that has can begin anew with the next epoch, one that has not could never change anything.
+/// Of what the heap leaves to logs. Half of it is for lanes that have none yet: one that has can
+/// begin anew with the next epoch. And the last page is for lane 0.
+u64 log_writer::pages_to_be_had() const {
+    const u64 kept = kept_from_heap(region_->max_pages());
+    u64 in_logs = 0;
+    bool zero_has_one = owner_ == 0;
+    for (const segment& s : region_->segments()) {
+        if (s.kind != segment_kind::log) continue;
+        in_logs += s.pages;
+        zero_has_one = zero_has_one || s.owner == 0;
+    }
+    const u64 for_others = std::max<u64>(segments_.empty() ? 0 : kept / 2, zero_has_one ? 0 : 1);
+    const u64 left = std::min(region_->max_pages() - region_->size() / layout::page_size,
+                              kept - std::min(kept, in_logs));
+    return left - std::min(left, for_others);
+}
+
 result<void> log_writer::add_segment() {
     static_assert(detail::log_entry_stride(max_log_object) <= layout::page_size);
-    const u64 left = region_->max_pages() - region_->size() / layout::page_size;
-    const u64 for_others = segments_.empty() ? 0 : kept_from_heap(region_->max_pages()) / 2;
-    if (left <= for_others) {
+    const std::lock_guard guard(adding);
+    const u64 most = pages_to_be_had();
+    if (most == 0) {
         return failure({errc::no_space, "make the undo log longer", region_->path().string(),
-                        "of the pages that are left, " + std::to_string(left) +
-                            " are for the logs of other threads",
+                        "the pages that are left are for the logs of other threads",
                         "end the epoch, or allow a larger maximal size"});
     }
     u64 pages = segments_.empty() ? first_segment_pages(*region_)
                                   : std::min(2 * segments_.back().pages, max_segment_pages);
-    pages = std::min(pages, left - for_others);
+    pages = std::min(pages, most);
     for (;; pages = std::max<u64>(pages / 4, 1)) {
         auto grown = region_->grow(segment_kind::log, pages, owner_);
         if (grown) {

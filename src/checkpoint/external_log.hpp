@@ -31,7 +31,9 @@
 //
 // Full region. append() makes room (growing the region by a segment, or by what is left) before it
 // writes anything; where that fails it returns the error and nothing has changed. The next epoch
-// begins the log anew.
+// begins the log anew. All logs together have what the heap leaves to them (kept_from_heap()), and
+// one page of that is for lane 0, whose log serves all lanes that came too late for one of their
+// own (checkpoint_state.hpp).
 #pragma once
 
 #include "base/bits.hpp"
@@ -84,6 +86,7 @@ class log_writer {
     [[nodiscard]] result<void> append(std::span<const log_object> objects,
                                       u64 epoch) noexcept(!crashes_throw);
 
+    [[nodiscard]] bool has_segments() const noexcept { return !segments_.empty(); }
     [[nodiscard]] u64 entries() const noexcept { return entries_.load(std::memory_order_relaxed); }
     [[nodiscard]] u64 bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
@@ -95,6 +98,7 @@ class log_writer {
 
     [[nodiscard]] result<void> make_room(std::span<const log_object> objects);
     [[nodiscard]] result<void> add_segment();
+    [[nodiscard]] u64 pages_to_be_had() const;
     [[nodiscard]] place next_place(place p, u64 stride) const noexcept;
     void write_entry(const log_object& object, u64 at) noexcept;
 

@@ -3,6 +3,8 @@
 
 #include "checkpoint/checkpoint_state.hpp"
 
+#include <span>
+
 namespace hf {
 
 namespace detail {
@@ -25,8 +27,11 @@ class operation {
         return horizon_ != 0 ? state_.failed_ : detail::no_failed_epochs;
     }
     [[nodiscard]] lane& my_lane() const noexcept { return inside_.my_lane(); }
-    /// The external log of the lane.
-    [[nodiscard]] log_writer& log() const { return state_.log_of(inside_.my_lane()); }
+    /// Brings objects into the external log before they change: log_writer::append().
+    [[nodiscard]] result<void> log(std::span<const log_object> objects) const
+        noexcept(!crashes_throw) {
+        return state_.log(inside_.my_lane(), objects, epoch());
+    }
 
    private:
     checkpoint_state& state_;

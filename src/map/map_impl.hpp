@@ -53,6 +53,9 @@ struct map::impl {
     [[nodiscard]] epoch_manager& epochs() const { return live().epochs(); }
     [[nodiscard]] checkpoint_state& checkpoint() const { return live().checkpoint(); }
     [[nodiscard]] tree_type& tree() const { return live().tree(); }
+    [[nodiscard]] bool log_ran_full(u64 epoch) const {
+        return checkpoint().log_ran_full(epochs().my_lane(), epoch);
+    }
     [[nodiscard]] heap<incll_discipline>& memory() const { return live().memory(); }
 
     /// What `act` returns, or that it met damage.
@@ -84,16 +87,27 @@ struct map::impl {
         std::function<edit(std::optional<std::string_view> old, std::string& fresh)>;
     result<write_outcome> change(std::string_view key, const modification& change) const;
 
-    /// What finds no room may have it in the next epoch, where the log begins anew and what was
-    /// freed can be used: so it is tried once more there; then slabs that have run empty are given
-    /// back, for the epoch after that; then larger blocks may do. If all of it is in vain, nobody
-    /// tries again in that epoch unless something has been freed in it: most who write to a full
-    /// store would end an epoch for nothing.
+    /// What finds no room in the log has it in the next epoch, unless others fill a log that is
+    /// shared. What finds none elsewhere may have it there, too, where what was freed can be used:
+    /// so it is tried once more; then slabs that have run empty are given back, for the epoch after
+    /// that; then larger blocks may do. If all of it is in vain, nobody tries again in that epoch
+    /// unless something has been freed in it: most who write to a full store would end an epoch for
+    /// nothing.
     template <class Attempt>
     result<write_outcome> with_room(Attempt attempt) const {
         const auto checked = [&] { return meeting_damage("write to the map", attempt); };
         u64 epoch = epochs().current_epoch();
         auto done = checked();
+        const auto attempt_in_next = [&] {
+            epochs().end_epoch(epoch);
+            epoch = epochs().current_epoch();
+            done = checked();
+            return done || done.error().code != errc::no_space;
+        };
+        constexpr unsigned most_logs = 100;
+        for (unsigned i = 0; i < most_logs && log_ran_full(epoch); ++i) {
+            if (attempt_in_next()) break;
+        }
         if (done) {
             if (full_in.load(std::memory_order_relaxed) != 0 && done->changed && done->existed) {
                 full_in.store(0, std::memory_order_relaxed);
@@ -102,12 +116,6 @@ struct map::impl {
         }
         if (done.error().code != errc::no_space) return done;
         if (full_in == epoch) return explained(std::move(done.error()));
-        const auto attempt_in_next = [&] {
-            epochs().end_epoch(epoch);
-            epoch = epochs().current_epoch();
-            done = checked();
-            return done || done.error().code != errc::no_space;
-        };
         if (attempt_in_next()) return done;
         if (memory().give_back_slabs() != 0 && attempt_in_next()) return done;
         memory().let_larger_stand_in();

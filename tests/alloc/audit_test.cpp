@@ -181,8 +181,8 @@ TEST_F(audit_test, refuses_runs_that_cannot_be_and_takes_those_that_just_can) {
         {3, {page_use::system, 0, 37}, ""},
         {3, {static_cast<page_use>(4), 0, 1}, "has the unknown use 4"},
         {3, {static_cast<page_use>(15), 0, 1}, "has the unknown use 15"},
-        {3, {page_use::slab, block_classes - 1, 16}, ""},
-        {3, {page_use::slab, unknown, slab_pages(unknown)}, "has the unknown size class 43"},
+        {3, {page_use::slab, class_of_block(largest_block), 16}, ""},
+        {3, {page_use::slab, unknown, 1}, "has the unknown size class 87"},
         {3, {page_use::slab, 0, 1}, ""},
         {3, {page_use::slab, 0, 2}, "says that a slab of 32-byte blocks has 2 pages"},
         {3, {page_use::extent, 60, 1}, ""},
@@ -237,11 +237,11 @@ TEST_F(audit_test, locates_the_beginnings_of_blocks_and_nothing_else) {
             const u64 size = is_slab ? block_size(run.size_class) : run.pages * page_size;
             for (u32 i = 0; i < (is_slab ? slab_blocks(run.size_class) : 1); ++i) {
                 const u64 payload = offset + i * size + header;
-                there[payload] = {payload, size - header, 0, i, !is_slab};
+                there[payload] = {payload, size - header, 0, i, 0, !is_slab};
             }
         }
-        there[books_.own->offset + header] = {books_.own->offset + header, 300 - header, 0, 0,
-                                              false};
+        there[books_.own->offset + header] = {
+            books_.own->offset + header, 300 - header, 0, 0, 0, false};
         for (u64 offset = 0; offset < region_->size() + page_size; offset += 8) {
             const auto found = audit.locate(offset, header);
             const auto expected = there.find(offset);
@@ -270,8 +270,7 @@ TEST_F(audit_test, a_payload_fits_where_the_heap_would_have_put_it) {
         for (u64 bytes = 16; bytes < 4 * page_size; ++bytes) {
             for (const u64 offset : slabs) {
                 const u32 c = books_.runs[offset].size_class;
-                const bool is_best =
-                    bytes <= block_size(c) && (c == 0 || bytes > block_size(c - 1));
+                const bool is_best = bytes <= largest_block && class_of_block(bytes) == c;
                 ASSERT_EQ(fits(offset, bytes), is_best) << bytes;
             }
             for (u64 i = 0; i < 3; ++i) {

@@ -141,7 +141,7 @@ TEST_F(committed_rules_test, bits_are_of_blocks) {
 TEST_F(committed_rules_test, nothing_is_said_of_pages_where_nothing_begins) {
     const u64 page = committed::own_pages(large_.pages);
     for (const page_use use : {page_use::free, page_use::extent, page_use::slab}) {
-        const u32 c = use == page_use::slab ? block_classes - 1 : 0;
+        const u32 c = use == page_use::slab ? class_of_block(largest_block) : 0;
         if (use != page_use::free) put(large_, page, {use, c, 16});
         put(large_, page + 16, {page_use::extent, 0, 1});  // what follows may begin
         EXPECT_TRUE(look().ok()) << look().to_string();
@@ -164,7 +164,7 @@ TEST_F(committed_rules_test, the_audit_counts_each_bit_once) {
     xoshiro256ss r(1);
     u64 page = committed::own_pages(large_.pages);
     std::array<u64, block_classes> expected{};
-    for (const u32 c : {0U, 0U, 3U, 7U, block_classes - 1, 1U}) {
+    for (const u32 c : {0U, 0U, 3U, 7U, class_of_block(largest_block), 1U}) {
         put(large_, page, {page_use::slab, c, slab_pages(c)});
         for (u32 block = 0; block < slab_blocks(c); ++block) {
             if (block != 0 && r.below(3) == 0) continue;
@@ -233,7 +233,7 @@ TEST_F(committed_rules_test, every_size_is_placed_logged_and_freed_as_what_it_is
 TEST_F(committed_rules_test, knows_the_slab_of_every_page) {
     const u64 page = committed::own_pages(large_.pages);
     put(large_, page + 2, {page_use::slab, 0, 1});
-    put(large_, page + 3, {page_use::slab, block_classes - 1, 16});
+    put(large_, page + 3, {page_use::slab, class_of_block(largest_block), 16});
     put(small_, small_.pages - 1, {page_use::slab, 1, 1});
     committed::page_space space(*region_);
     must(space.open());
@@ -274,7 +274,7 @@ TEST_F(committed_rules_test, a_slab_that_was_full_when_the_heap_was_opened_hands
         committed_heap heap(*region_);
         must(heap.open());
         heap_batch b(heap, 0);
-        for (u32 i = 0; i < slab_blocks(block_classes - 1); ++i) {
+        for (u32 i = 0; i < slab_blocks(class_of_block(largest_block)); ++i) {
             const u64 offset = must(b.reserve(largest_block));
             ASSERT_EQ(std::count(owned.begin(), owned.end(), offset), 0);
             owned.push_back(offset);

@@ -484,7 +484,7 @@ TEST_F(committed_test, the_audit_finds_words_that_belong_to_nothing) {
          "where there are none");
     with(committed::descriptor_of(span, s.pages - 1), page_run{page_use::system, 0, 1}.pack(),
          "where none belongs");
-    with(committed::descriptor_of(span, page), page_run{page_use::slab, 44, 1}.pack(),
+    with(committed::descriptor_of(span, page), page_run{page_use::slab, block_classes, 1}.pack(),
          "unknown size class");
     expect_owned({{block, 100}, {extent, 200'000}});
 }

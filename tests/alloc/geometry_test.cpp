@@ -11,20 +11,57 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
 
 namespace hf {
 namespace {
 
 TEST(size_class, every_size_gets_the_smallest_block_that_holds_it) {
-    for (u64 size = 1; size <= largest_block; ++size) {
-        const u32 c = class_of_block(size);
-        ASSERT_GE(block_size(c), size);
-        ASSERT_TRUE(c == 0 || block_size(c - 1) < size) << size;
-        ASSERT_EQ(block_size(c) % 16, 0U);
+    for (const class_range range : {class_range::coarse, class_range::fine}) {
+        for (u64 size = 1; size <= largest_block; ++size) {
+            const u32 c = class_of_block(size, range);
+            ASSERT_LT(c, classes_in(range));
+            ASSERT_GE(block_size(c), size);
+            for (u32 other = 0; other < classes_in(range); ++other) {
+                ASSERT_FALSE(block_size(other) >= size && block_size(other) < block_size(c))
+                    << size;
+            }
+            ASSERT_EQ(block_size(c) % 16, 0U);
+        }
     }
     for (u32 c = 0; c < block_classes; ++c) {
         EXPECT_LE(u64{slab_blocks(c)} * block_size(c), u64{slab_pages(c)} * layout::page_size);
         EXPECT_LT(slab_blocks(c), 1U << 16);
+    }
+}
+
+// They lie on the medium.
+TEST(size_class, of_format_1_has_the_number_that_it_had) {
+    for (u32 c = 0; c < coarse_classes; ++c) {
+        const u32 doubling = (c - 7) / 4;
+        const u32 size =
+            c < 7 ? 32 + 16 * c : (128U << doubling) + ((c - 7) % 4 + 1) * (32U << doubling);
+        EXPECT_EQ(block_size(c), size) << c;
+    }
+    const std::vector<u32> later{144,  176,  208,  240,  272,  288,  304,  336,  352,  368,  400,
+                                 416,  432,  464,  480,  496,  544,  576,  608,  672,  704,  736,
+                                 800,  832,  864,  928,  960,  992,  1088, 1152, 1216, 1344, 1408,
+                                 1472, 1600, 1664, 1728, 1856, 1920, 1984, 2304, 2816, 3328, 3840};
+    ASSERT_EQ(coarse_classes + later.size(), block_classes);
+    for (u32 i = 0; i < later.size(); ++i) EXPECT_EQ(block_size(coarse_classes + i), later[i]);
+}
+
+TEST(size_class, wastes_little_of_a_block_and_of_a_slab) {
+    for (u32 i = 1; i < block_classes; ++i) {
+        const u32 c = classes_by_size()[i];
+        const u32 before = block_size(classes_by_size()[i - 1]);
+        ASSERT_LT(before, block_size(c));
+        if (before >= 256 && before < 2048) {
+            EXPECT_LE(block_size(c) - before, before / 16);
+        }
+        if (slab_pages(c) > 1) continue;
+        EXPECT_NE(slab_blocks(c), slab_blocks(classes_by_size()[i - 1])) << "of no use";
+        EXPECT_GT(slab_blocks(c) * block_size(c), page_size * 96 / 100) << block_size(c);
     }
 }
 
@@ -147,23 +184,23 @@ TEST(free_runs, passes_over_what_may_not_be_taken) {
 
 using test::must;
 
-TEST(first_size, leaves_a_sixteenth_of_the_bound_and_passes_on_what_is_to_be_refused) {
+TEST(first_size, leaves_pages_to_logs_and_passes_on_what_is_to_be_refused) {
     const u64 bound = 160 * page_size;
     EXPECT_EQ(first_size(page_size, bound), page_size);
-    EXPECT_EQ(first_size(bound, bound), 150 * page_size);
-    EXPECT_EQ(first_size(151 * page_size, bound), 150 * page_size);
+    EXPECT_EQ(first_size(bound, bound), 158 * page_size);
+    EXPECT_EQ(first_size(159 * page_size, bound), 158 * page_size);
     EXPECT_EQ(first_size(bound + 1, bound), bound + 1) << "more than allowed";
     EXPECT_EQ(first_size(bound, 0), bound) << "no bound";
 }
 
-TEST(first_size, leaves_enough_for_many_threads_and_no_more_than_a_64th_of_a_large_region) {
-    EXPECT_EQ(kept_from_heap(64), 4U);
-    EXPECT_EQ(kept_from_heap(255), 15U);
-    EXPECT_EQ(kept_from_heap(256), 16U);
-    EXPECT_EQ(kept_from_heap(1024), 16U);
-    EXPECT_EQ(kept_from_heap(1088), 17U);
-    EXPECT_EQ(kept_from_heap(1 << 20), 1U << 14);
-    EXPECT_EQ(first_size(u64{64} << 20, u64{64} << 20), u64{63} << 20);
+TEST(first_size, leaves_two_logs_and_a_256th_of_a_large_region) {
+    EXPECT_EQ(kept_from_heap(2), 1U);
+    EXPECT_EQ(kept_from_heap(4), 2U);
+    EXPECT_EQ(kept_from_heap(256), 2U);
+    EXPECT_EQ(kept_from_heap(767), 2U);
+    EXPECT_EQ(kept_from_heap(768), 3U);
+    EXPECT_EQ(kept_from_heap(1 << 20), 1U << 12);
+    EXPECT_EQ(first_size(u64{64} << 20, u64{64} << 20), (u64{64} << 20) - 4 * page_size);
 }
 
 /// Pages of the region's segments of a kind.
@@ -183,8 +220,8 @@ class heap_growth : public test::on_tmpfs {
     }
 };
 
-TEST_F(heap_growth, leaves_a_sixteenth_to_segments_of_other_kinds) {
-    auto r = made(10, 160);
+TEST_F(heap_growth, leaves_a_256th_to_segments_of_other_kinds) {
+    auto r = made(10, 2560);
     ASSERT_TRUE(r->grow(segment_kind::log, 4, 0));
     while (true) {
         const u64 before = r->size();
@@ -198,7 +235,7 @@ TEST_F(heap_growth, leaves_a_sixteenth_to_segments_of_other_kinds) {
         EXPECT_EQ(grown->kind, segment_kind::heap);
         EXPECT_EQ(r->size(), before + grown->pages * page_size);
     }
-    EXPECT_EQ(pages_of_kind(*r, segment_kind::heap), 150U - 1) << "but the header";
+    EXPECT_EQ(pages_of_kind(*r, segment_kind::heap), 2550U - 1) << "but the header";
     EXPECT_TRUE(r->grow(segment_kind::log, 6, 0)) << "what was left";
     EXPECT_FALSE(r->grow(segment_kind::log, 1, 0));
 }
@@ -215,9 +252,9 @@ TEST_F(heap_growth, takes_an_eighth_of_the_region_or_64_MiB_if_that_is_more) {
 
 TEST_F(heap_growth, gives_what_is_needed_where_just_that_is_left) {
     auto r = made(10, 160);
-    EXPECT_FALSE(grow_heap(*r, 141));
+    EXPECT_FALSE(grow_heap(*r, 149));
     EXPECT_EQ(pages_of_kind(*r, segment_kind::heap), 10U - 1);
-    EXPECT_EQ(must(grow_heap(*r, 140)).pages, 140U);
+    EXPECT_EQ(must(grow_heap(*r, 148)).pages, 148U);
     EXPECT_FALSE(grow_heap(*r, 1));
 }
 

@@ -82,7 +82,7 @@ TEST_F(checkpoint_test, the_log_brings_objects_back_and_only_those_of_the_crashe
     const auto log = [&](u64 at) {
         operation op(up_.checkpoint());
         const log_object o{layout::page_size + at, 300};
-        must(op.log().append(std::span(&o, 1), op.epoch()));
+        must(op.log(std::span(&o, 1)));
     };
     log(0);
     std::memset(bytes(), 'b', 300);
@@ -103,7 +103,7 @@ TEST_F(checkpoint_test, a_torn_entry_ends_its_segment) {
     {
         operation op(up_.checkpoint());
         const log_object o[2] = {{layout::page_size, 300}, {layout::page_size + 512, 300}};
-        must(op.log().append(std::span(o, 2), op.epoch()));
+        must(op.log(std::span(o, 2)));
         for (const segment& s : up_.file().segments()) {
             if (s.kind == segment_kind::log) entry_at = s.offset;
         }
@@ -135,7 +135,7 @@ TEST_F(checkpoint_test, an_object_is_logged_while_others_try_the_lock_that_lies_
     {
         operation op(up_.checkpoint());
         const log_object o{layout::page_size, 300};
-        for (int i = 0; i < 1000; ++i) must(op.log().append(std::span(&o, 1), op.epoch()));
+        for (int i = 0; i < 1000; ++i) must(op.log(std::span(&o, 1)));
     }
     is_logged.store(true, std::memory_order_relaxed);
     other.join();
@@ -153,13 +153,13 @@ TEST_F(checkpoint_test, the_log_grows_and_all_of_it_is_applied) {
         operation op(up_.checkpoint());
         for (u64 i = 0; i < objects; ++i) {
             const log_object o{layout::page_size + i * 64, 64};
-            must(op.log().append(std::span(&o, 1), op.epoch()));
+            must(op.log(std::span(&o, 1)));
         }
         // Small objects fit into one segment; large ones make several.
         for (u64 i = 0; i < large_objects; ++i) {
             const log_object o{layout::page_size + objects * 64 + i * max_log_object,
                                max_log_object};
-            must(op.log().append(std::span(&o, 1), op.epoch()));
+            must(op.log(std::span(&o, 1)));
         }
     }
     std::memset(bytes(), 'b', objects * 64);
@@ -174,7 +174,7 @@ TEST_F(checkpoint_test, entries_of_all_lanes_are_counted) {
     const auto log = [&](u64 at, u32 size) {
         operation op(up_.checkpoint());
         const log_object o{layout::page_size + at, size};
-        must(op.log().append(std::span(&o, 1), op.epoch()));
+        must(op.log(std::span(&o, 1)));
     };
     log(0, 300);
     std::thread([&] {

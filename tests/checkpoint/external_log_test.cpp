@@ -367,8 +367,8 @@ TEST_F(an_external_log, grows_by_segments_that_double_up_to_a_limit) {
 TEST_F(an_external_log, takes_what_is_left_of_a_full_region_however_little) {
     region_options o;
     o.initial_size = u64{64} << 20;
-    constexpr u64 for_others = 8;
-    o.max_size = o.initial_size + (2 + for_others) * layout::page_size;
+    constexpr u64 for_others = 1;
+    o.max_size = o.initial_size + (2 + for_others + 1) * layout::page_size;
     region_ = must(region::open(dir / "small.hf", o));
     log_.attach(*region_, owner);
     fill(0, 'a');
@@ -381,7 +381,7 @@ TEST_F(an_external_log, takes_what_is_left_of_a_full_region_however_little) {
     const auto refused = log_.append(one, 7);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::no_space);
-    // Others come late. They have a log each, and none takes more than leaves one to the next.
+    // Others come late. They have a log each, and none takes more than leaves one to lane 0.
     for (u16 other = owner + 1; other <= owner + for_others; ++other) {
         log_writer late;
         late.attach(*region_, other);
@@ -392,6 +392,10 @@ TEST_F(an_external_log, takes_what_is_left_of_a_full_region_however_little) {
     log_writer last;
     last.attach(*region_, owner + for_others + 1);
     EXPECT_FALSE(last.append(one, 7));
+    log_writer of_zero;
+    of_zero.attach(*region_, 0);
+    must(of_zero.append(one, 7));
+    EXPECT_EQ(region_->size(), region_->max_pages() * layout::page_size);
 }
 
 TEST_F(an_external_log, takes_no_segment_that_is_a_heaps) {

@@ -147,10 +147,10 @@ TEST_F(heap_audit_test, finds_impossible_page_runs_and_goes_no_further) {
     open();
     allocate(100);
     auto* h = up_.file().at<heap_segment>(layout::page_size);
-    compact_cell& cell = h->descriptors()[h->first_usable + heap_root_pages];
+    compact_cell& cell = h->descriptors()[h->first_usable + most_root_pages];
     const u64 whole = cell.now.load();
     for (const page_run& wrong :
-         {page_run{page_use::slab, 60, 1}, page_run{page_use::slab, 20, 77},
+         {page_run{page_use::slab, block_classes, 1}, page_run{page_use::slab, 20, 77},
           page_run{page_use::extent, 0, 1 << 30}, page_run{static_cast<page_use>(9), 0, 1},
           page_run{page_use::system, 0, 1}}) {
         cell.now.store((whole & ~(((u64{1} << 44) - 1) << 4)) | wrong.pack() << 4);

@@ -55,7 +55,7 @@ TEST_F(damaged_heap_test, what_lies_at_the_root_is_found_by_the_first_segment) {
     operation op(up_.checkpoint());
     rolled_back_audit audit(up_.file(), op.failed(), op.epoch(), report);
     audit.read_runs();
-    const u64 founding = heap_->pages().root_offset() + offsetof(heap_root, founding);
+    const u64 founding = heap_->pages().root_offset() + heap_->pages().layout().founding;
     const auto p = audit.locate(founding, 0);
     ASSERT_TRUE(p);
     EXPECT_EQ(p->room, founding_bytes);
@@ -97,7 +97,7 @@ TEST_F(damaged_heap_test, a_frontier_lies_between_the_descriptors_and_the_segmen
 TEST_F(damaged_heap_test, the_first_frontier_lies_behind_the_pages_of_the_heaps_root) {
     open();
     heap_segment& h = segment_at();
-    const u64 least = h.first_usable + heap_root_pages;
+    const u64 least = h.first_usable + most_root_pages;
     ASSERT_EQ(h.frontier.get(0), least);
     for (const u64 frontier : {least, least - 1}) {
         SCOPED_TRACE(frontier);
@@ -126,14 +126,14 @@ TEST_F(damaged_heap_test, a_frontier_of_the_running_epoch_is_possible_and_none_o
 TEST_F(damaged_heap_test, the_heaps_own_pages_lie_at_the_root_and_are_as_many_as_it_takes) {
     open();
     const u64 root_page = segment_at().first_usable;
-    const page_run right{page_use::system, 0, heap_root_pages};
-    set_run(root_page, {page_use::system, 0, heap_root_pages - 1});
+    const page_run right{page_use::system, 0, most_root_pages};
+    set_run(root_page, {page_use::system, 0, most_root_pages - 1});
     expect("a run of the heap's own pages where none belongs", true);
-    set_run(root_page, {page_use::free, 0, heap_root_pages});
+    set_run(root_page, {page_use::free, 0, most_root_pages});
     expect("the pages of the heap's root are not marked as its own", true);
     set_run(root_page, right);
     expect_ok();
-    const u64 extent = allocate(heap_root_pages * page_size - block_header_size);
+    const u64 extent = allocate(most_root_pages * page_size - block_header_size);
     mine_.clear();
     set_run((extent - layout::page_size) / page_size, right);
     expect("a run of the heap's own pages where none belongs", true);
@@ -141,7 +141,7 @@ TEST_F(damaged_heap_test, the_heaps_own_pages_lie_at_the_root_and_are_as_many_as
 }
 
 TEST_F(damaged_heap_test, the_first_segment_has_room_for_the_root) {
-    constexpr u64 least = descriptor_pages(heap_root_pages + 1) + heap_root_pages;
+    constexpr u64 least = descriptor_pages(most_root_pages + 1) + most_root_pages;
     for (const u64 pages : {least - 1, least}) {
         SCOPED_TRACE(pages);
         region_options o;
@@ -151,10 +151,11 @@ TEST_F(damaged_heap_test, the_first_segment_has_room_for_the_root) {
         h.magic = heap_segment::magic_value;
         h.first_usable = descriptor_pages(pages);
         h.frontier.set(0, pages == least ? pages : h.first_usable);
-        h.descriptors()[h.first_usable].now = page_run{page_use::system, 0, heap_root_pages}.pack()
+        h.descriptors()[h.first_usable].now = page_run{page_use::system, 0, most_root_pages}.pack()
                                               << 4;
-        r->at<heap_root>(layout::page_size + h.first_usable * page_size)->magic =
-            heap_root::magic_value;
+        auto& root = *r->at<heap_root>(layout::page_size + h.first_usable * page_size);
+        root.magic = heap_root::magic_2;
+        root.set_count = heap_root::pack_sets(max_lanes);
         const audit_report report = look(*r, {}, 1);
         EXPECT_EQ(report.ok(), pages == least) << report.to_string();
         EXPECT_EQ(report.complete(), pages == least);
@@ -175,7 +176,9 @@ TEST_F(damaged_heap_test, lists_are_read_though_their_pages_magic_number_is_gone
 TEST_F(damaged_heap_test, what_the_structures_root_leads_to_is_no_list) {
     open();
     allocate(100);
-    std::fill_n(heap_->pages().root().founding, founding_bytes, std::byte{0xff});
+    page_heap& pages = heap_->pages();
+    std::fill_n(up_.file().at<std::byte>(pages.root_offset() + pages.layout().founding),
+                founding_bytes, std::byte{0xff});
     expect_ok();
 }
 

@@ -25,7 +25,7 @@ class heap_on_tmpfs : public on_tmpfs {
         opening up(up_, by_hand);
         up.add(recovery_phase::format, "format", [&]() -> result<void> {
             if (!up_.file().created()) return {};
-            auto formatted = format_heap(up_.file());
+            auto formatted = format_1_ ? format_heap_1(up_.file()) : format_heap(up_.file());
             return formatted ? result<void>{} : tl::unexpected(formatted.error());
         });
         up.add(recovery_phase::allocator, "heap", [&] {
@@ -55,6 +55,7 @@ class heap_on_tmpfs : public on_tmpfs {
 
     u64 initial_size_ = u64{16} << 20;
     u64 max_size_ = 0;
+    bool format_1_ = false;  ///< what is made new
     checkpointed_region up_;
     std::unique_ptr<heap<incll_discipline>> heap_;
 };

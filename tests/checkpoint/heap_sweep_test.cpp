@@ -304,11 +304,43 @@ TEST_F(heap_sweep_test, a_payload_begins_in_a_line_where_it_would) {
             if (!may_stand_in(larger, wanted)) continue;
             EXPECT_GT(block_size(larger), block_size(wanted));
             EXPECT_LE(block_size(larger), 4096U) << "a slab of one page";
-            EXPECT_TRUE(block_size(wanted) % 64 != 0 || block_size(larger) % 64 == 0);
         }
     }
-    EXPECT_FALSE(may_stand_in(class_of_block(144), class_of_block(128))) << "another line";
+    EXPECT_EQ(lead_in(544, class_of_block(320)), 32U) << "from the middle of a line";
+    EXPECT_EQ(lead_in(2 * 544, class_of_block(320)), 0U);
+    EXPECT_EQ(lead_in(544, class_of_block(304)), 0U);
+    EXPECT_TRUE(may_stand_in(class_of_block(368), class_of_block(320)));
+    EXPECT_FALSE(may_stand_in(class_of_block(352), class_of_block(320))) << "no room to move";
+    EXPECT_TRUE(may_stand_in(class_of_block(336), class_of_block(304)));
     EXPECT_TRUE(may_stand_in(class_of_block(4096), 0));
+}
+
+// Every second block of 544 bytes begins in the middle of a line.
+TEST_F(heap_sweep_test, a_payload_is_moved_to_where_a_line_begins_and_its_block_found_again) {
+    open();
+    ASSERT_TRUE(has_room(48 * 1024));
+    fill(528);
+    release_all();
+    end_epoch();
+    heap_->let_larger_stand_in();
+    while (has_room(304)) {
+    }
+    ASSERT_GT(mine_.size(), 100U);
+    bool moved = false;
+    for (const owned& o : mine_) {
+        ASSERT_EQ(o.offset % line_size, block_header_size);
+        moved = moved || (o.offset - block_header_size) % page_size % 544 != 0;
+    }
+    EXPECT_TRUE(moved);
+    EXPECT_TRUE(look().ok()) << look().to_string();
+    const std::size_t all = mine_.size();
+    release_all();
+    EXPECT_TRUE(look().ok()) << look().to_string();
+    end_epoch();
+    while (has_room(528)) {
+    }
+    EXPECT_GE(mine_.size(), all * 9 / 10);
+    EXPECT_TRUE(look().ok()) << look().to_string();
 }
 
 TEST_F(heap_sweep_test, random_work_with_sweeps_and_crashes_keeps_the_books) {

@@ -50,7 +50,7 @@ class owned_heap : public heap_on_tmpfs {
         audit.read_runs();
         audit.read_free();
         for (const owned& o : mine_) {
-            const auto p = audit.locate(o.offset);
+            const auto p = audit.locate_payload(o.offset);
             if (!p || !audit.fits(*p, o.payload)) {
                 report.add(o.offset, "no place for it");
                 report.mark_incomplete();
@@ -79,7 +79,8 @@ class owned_heap : public heap_on_tmpfs {
     }
     class_lists& lists_of(u64 payload) {
         operation op(up_.checkpoint());
-        return heap_->lists(op.my_lane().index, class_of_block(payload + block_header_size));
+        return heap_->lists(heap_->set_of_lane(op.my_lane().index),
+                            class_of_block(payload + block_header_size, heap_->classes()));
     }
 
     std::vector<owned> mine_;

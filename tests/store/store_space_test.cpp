@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace hf::test {
@@ -51,15 +50,29 @@ class store_space : public on_tmpfs {
     }
 };
 
+/// Keys of ten bytes, as they are counted up, or at random: then leaves are fuller, or less.
 TEST_F(store_space, takes_values_of_500_bytes_up_to_most_of_its_bound) {
-    const std::vector<std::pair<u64, double>> bounds{{16 * mib, 0.63}, {64 * mib, 0.70}};
-    for (const auto& [bound, least] : bounds) {
-        for (const u64 first : {4 * mib, bound}) {
-            std::filesystem::remove(file);
-            store s = open(bound, first);
-            EXPECT_GT(share(fill(s, 0, 500) * 500, bound), least) << bound << " from " << first;
-            must(s.close());
+    const std::string value(500, 'v');
+    const auto filled = [&](u64 bound, u64 first, bool ascending) {
+        std::filesystem::remove(file);
+        store s = open(bound, first);
+        u64 bytes = 0;
+        splitmix64 r(1);
+        for (u64 n = 1'000'000'000;; ++n) {
+            const u64 number = ascending ? n : 1'000'000'000 + r() % 9'000'000'000;
+            if (!s.set(std::to_string(number), value)) break;
+            bytes += value.size();
         }
+        must(s.close());
+        return share(bytes, bound);
+    };
+    for (const u64 first : {4 * mib, 16 * mib}) {  // header, descriptors, root, two logs: of 256
+        EXPECT_GT(filled(16 * mib, first, true), 0.84) << first;
+        EXPECT_GT(filled(16 * mib, first, false), 0.83) << first;
+    }
+    for (const u64 first : {4 * mib, 64 * mib}) {
+        EXPECT_GT(filled(64 * mib, first, true), 0.85) << first;
+        EXPECT_GT(filled(64 * mib, first, false), 0.85) << first;
     }
 }
 

@@ -50,7 +50,7 @@ void add_heap(sheet& s, const heap_figures& heap) {
     s.line("never used", human_size(heap.untouched_pages * page_size));
     s.line("own use", human_size(heap.system_pages * page_size));
     s.title("size classes (blocks with their headers)");
-    for (u32 c = 0; c < block_classes; ++c) {
+    for (const u32 c : classes_by_size()) {
         const auto& one = heap.classes[c];
         if (one.slabs == 0) continue;
         s.line(human_count(block_size(c)) + " B",
@@ -79,7 +79,7 @@ json heap_json(const heap_figures& heap) {
     j["untouched_bytes"] = heap.untouched_pages * page_size;
     j["own_bytes"] = heap.system_pages * page_size;
     j["size_classes"] = json::array();
-    for (u32 c = 0; c < block_classes; ++c) {
+    for (const u32 c : classes_by_size()) {
         const auto& one = heap.classes[c];
         if (one.slabs == 0) continue;
         j["size_classes"].push_back({{"block_bytes", block_size(c)},

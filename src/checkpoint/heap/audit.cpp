@@ -41,7 +41,11 @@ std::optional<audit_view::bounds> rolled_back_view::look_at(const segment& s, bo
     }
     const auto& word = failed_.contains(stamp) ? h.frontier.before[0] : h.frontier.now[0];
     const u64 frontier = word.load(std::memory_order_acquire);
-    if (frontier < usable + (first ? heap_root_pages : 0) || frontier > s.pages) {
+    if (first && usable < s.pages) {
+        layout_ = at<heap_root>(s.offset + usable * page_size).probable_layout();
+    }
+    const u64 of_root = first ? (layout_ ? layout_->pages() : 1) : 0;
+    if (frontier < usable + of_root || frontier > s.pages) {
         report.add(s.offset,
                    "the segment's frontier, page " + text_of(frontier) + ", lies outside of it");
         report.mark_incomplete();
@@ -66,7 +70,7 @@ void rolled_back_view::check_run(const segment& s, u64 page, const page_run& run
                                  audit_report& report) {
     const u64 offset = s.offset + page * page_size;
     const bool is_system = run.use == page_use::system;
-    if (is_system && (offset != root_offset_ || run.pages != heap_root_pages)) {
+    if (is_system && (offset != root_offset_ || (layout_ && run.pages != layout_->pages()))) {
         report.add(offset, "a run of the heap's own pages where none belongs");
     }
     if (!is_system && offset == root_offset_) {
@@ -78,13 +82,14 @@ void rolled_back_view::check_run(const segment& s, u64 page, const page_run& run
 // ------------------------------------------------------------------------------------------- lists
 
 std::optional<audit_view::own_room> rolled_back_view::founding() const {
-    if (root_offset_ == 0) return std::nullopt;
-    return own_room{root_offset_ + offsetof(heap_root, founding), founding_bytes};
+    if (root() == nullptr) return std::nullopt;
+    return own_room{root_offset_ + layout_->founding, founding_bytes};
 }
 
 const heap_root* rolled_back_view::root() const noexcept {
     // Where no first segment was found, it has no bytes.
-    const u64 behind = root_offset_ - first_.offset + heap_root_pages * page_size;
+    if (!layout_) return nullptr;
+    const u64 behind = root_offset_ - first_.offset + layout_->pages() * page_size;
     return behind <= first_.bytes() ? &at<heap_root>(root_offset_) : nullptr;
 }
 
@@ -100,10 +105,11 @@ void rolled_back_view::read_counters(heap_audit& audit) {
     audit_report& report = audit.report();
     const heap_root* heap = root();
     if (heap == nullptr) return;
-    for (u32 c = 0; c < accounted_classes; ++c) {
+    const u32 in_set = layout_->lists_in_set();
+    for (u32 c = 0; c < in_set; ++c) {
         std::int64_t sum = 0;
-        for (const lane_lists& lane : heap->lanes) {
-            const class_lists& g = lane.classes[c];
+        for (u64 set = 0; set < layout_->sets; ++set) {
+            const class_lists& g = heap->lists(*layout_)[set * in_set + c];
             const u64 word = g.live.load(std::memory_order_acquire) >> (was_undone(g) ? 32 : 0);
             sum += static_cast<std::int32_t>(static_cast<u32>(word));
         }
@@ -113,36 +119,37 @@ void rolled_back_view::read_counters(heap_audit& audit) {
             sum = 0;
         }
         const u64 count = static_cast<u64>(sum);
-        (c == extent_class ? report.heap.extent_pages_handed_out
-                           : report.heap.classes[c].handed_out) = count;
+        (c + 1 == in_set ? report.heap.extent_pages_handed_out
+                         : report.heap.classes[c].handed_out) = count;
     }
 }
 
 void rolled_back_view::read_free(heap_audit& audit) {
     audit_report& report = audit.report();
     const heap_root* heap = root();
-    if (heap != nullptr && heap->magic == heap_root::magic_with_stand_ins) {
-        audit.let_larger_stand_in();
-    }
-    if (heap == nullptr || !heap->is_whole()) {
+    if (heap == nullptr || !heap->layout()) {
         report.add(root_offset_, "the page with the heap's lists is damaged");
         report.mark_incomplete();
         if (heap == nullptr) return;
     }
+    audit.set_classes(layout_->classes);
+    if (heap->has_stand_ins()) audit.let_larger_stand_in();
     read_counters(audit);
-    for (u32 lane = 0; lane < max_lanes; ++lane) {
-        for (u32 c = 0; c < accounted_classes; ++c) {
-            read_group(audit, heap->lanes[lane].classes[c], lane, c);
+    const u32 in_set = layout_->lists_in_set();
+    for (u32 set = 0; set < layout_->sets; ++set) {
+        for (u32 c = 0; c < in_set; ++c) {
+            read_group(audit, heap->lists(*layout_)[u64{set} * in_set + c], set,
+                       c + 1 == in_set ? extent_class : c);
         }
     }
 }
 
-void rolled_back_view::read_group(heap_audit& audit, const class_lists& g, u32 lane,
+void rolled_back_view::read_group(heap_audit& audit, const class_lists& g, u32 set,
                                   u32 size_class) {
     const u64 from = region_.offset_of(&g);
     const u64 stamp = g.lists.epoch.load(std::memory_order_acquire);
     if (stamp > current_) {
-        audit.report().add(from, "the lists of lane " + text_of(lane) + ", class " +
+        audit.report().add(from, "the lists of set " + text_of(set) + ", class " +
                                      text_of(size_class) + " are stamped with epoch " +
                                      text_of(stamp) + ", but it is only " + text_of(current_));
     }

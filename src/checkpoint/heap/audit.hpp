@@ -31,7 +31,7 @@ class rolled_back_view : public audit_view {
     [[nodiscard]] const T& at(u64 offset) const noexcept {
         return *reinterpret_cast<const T*>(region_.base() + offset);
     }
-    void read_group(heap_audit& audit, const class_lists& g, u32 lane, u32 size_class);
+    void read_group(heap_audit& audit, const class_lists& g, u32 set, u32 size_class);
     void read_chain(heap_audit& audit, u64 head, u32 size_class, u64 from, bool pending);
     void read_bump(heap_audit& audit, u64 word, u32 size_class, u64 from);
     [[nodiscard]] bool was_undone(const class_lists& g) const noexcept;
@@ -43,6 +43,7 @@ class rolled_back_view : public audit_view {
     u64 current_;
     segment first_;
     u64 root_offset_ = 0;
+    std::optional<root_layout> layout_;  ///< of the heap's root, if it says
 };
 
 namespace detail {

@@ -2,7 +2,7 @@
 //
 //   heap segment:  | heap_segment 64 | page_descriptor x pages ... | page | page | ...
 //                    the header and the descriptors fill the first pages; the rest is handed out
-//   first segment: the pages behind its descriptors hold heap_root: the lists of all lanes
+//   first segment: the pages behind its descriptors hold heap_root: the lists of all sets
 //
 // Everything that changes here is a compact_cell or a logged_group, so all of it rolls back to an
 // epoch's start by itself.
@@ -13,7 +13,8 @@
 #include "checkpoint/logged_cell.hpp"
 #include "epoch/lane.hpp"
 
-#include <array>
+#include <algorithm>
+#include <optional>
 
 namespace hf {
 
@@ -43,41 +44,104 @@ static_assert(sizeof(heap_segment) == 64);
     return pages + descriptor_pages(pages) + 1;
 }
 
-/// The free lists of one lane and one class, in one line.
+/// The free lists of one set and one class, in one line.
 struct alignas(64) class_lists {
     enum list : unsigned { free = 0, pending = 1, bump = 2 };
     /// free: blocks that may be handed out; pending: freed in the epoch of the group's stamp (and
     /// perhaps before); bump: | blocks left 16 | offset of the next never used block 48 |.
     logged_group<3> lists;
-    /// | blocks handed out less blocks taken back, by this lane, now 32 | the same at the epoch's
+    /// | blocks handed out less blocks taken back, by this set, now 32 | the same at the epoch's
     /// start 32 |
     std::atomic<u64> live{0};
 };
 static_assert(sizeof(class_lists) == 64);
 
-struct lane_lists {
-    std::array<class_lists, accounted_classes> classes;
-};
+/// What a heap's root says of the bytes behind it.
+struct root_layout {
+    u64 sets = 0;  ///< of lists; the first is shared
+    class_range classes = class_range::fine;
+    u64 lists = 0;     ///< offset in the root: sets x (classes + 1 for extents) x class_lists
+    u64 founding = 0;  ///< offset in the root
 
-struct heap_root {
-    static constexpr u64 magic_value = 0x4846484541500001;  // "HFHEAP", version 1
-    /// The same, and there may be blocks that are handed out for smaller payloads. Programs that
-    /// know nothing of them refuse it.
-    static constexpr u64 magic_with_stand_ins = 0x4846484541505354;  // "HFHEAPST"
-    u64 magic;
-    u64 reserved[7];
-    [[nodiscard]] bool is_whole() const noexcept {
-        return magic == magic_value || magic == magic_with_stand_ins;
+    /// Lists of a set: the last counts extents.
+    [[nodiscard]] constexpr u32 lists_in_set() const noexcept { return classes_in(classes) + 1; }
+    [[nodiscard]] constexpr u64 count() const noexcept { return sets * lists_in_set(); }
+    [[nodiscard]] constexpr u64 pages() const noexcept {
+        return pages_of(std::max(lists + count() * sizeof(class_lists), founding + founding_bytes));
     }
-    /// Lane 0 holds the shared lists.
-    std::array<lane_lists, max_lanes> lanes;
-    /// Where the structure that lives in this heap lays what its root leads to, before the first
-    /// epoch: on no list, never freed, and so never rolled back by the heap.
-    alignas(64) std::byte founding[founding_bytes];
 };
-static_assert(offsetof(heap_root, lanes) == 64);
-static_assert(offsetof(heap_root, founding) == 64 + sizeof(lane_lists) * max_lanes);
 
-inline constexpr u64 heap_root_pages = (sizeof(heap_root) + page_size - 1) / page_size;
+/// A root, the lists of its sets, and `founding`: where the structure that lives in this heap lays
+/// what its root leads to, before the first epoch: on no list, never freed, and so never rolled
+/// back by the heap.
+///
+///   format 1   magic | lists of 256 sets, of the coarse classes | founding
+///   format 2   magic, sets | founding | lists of so many sets, of all classes
+///
+/// There are fewer sets than lanes where all of them would take much of the region; lanes then
+/// share one (list_heap.hpp).
+struct alignas(64) heap_root {
+    static constexpr u64 magic_1 = 0x4846484541500001;  // "HFHEAP", format 1
+    static constexpr u64 magic_2 = 0x4846484541500002;
+    /// The same, and there may be blocks that are handed out for smaller payloads.
+    static constexpr u64 magic_1_with_stand_ins = 0x4846484541505354;  // "HFHEAPST"
+    static constexpr u64 magic_2_with_stand_ins = 0x4846484541505355;
+
+    u64 magic;
+    u64 set_count;  ///< format 2: sets in bits 31-0, their complement above
+    u64 reserved[6];
+
+    /// For a heap of so many sets, in today's format.
+    [[nodiscard]] static constexpr root_layout layout_2(u64 sets) noexcept {
+        return {sets, class_range::fine, sizeof(heap_root) + founding_bytes, sizeof(heap_root)};
+    }
+    [[nodiscard]] static constexpr root_layout layout_1() noexcept {
+        constexpr u64 list_bytes = max_lanes * (coarse_classes + 1) * sizeof(class_lists);
+        return {max_lanes, class_range::coarse, sizeof(heap_root), sizeof(heap_root) + list_bytes};
+    }
+    [[nodiscard]] bool is_format_1() const noexcept {
+        return magic == magic_1 || magic == magic_1_with_stand_ins;
+    }
+    [[nodiscard]] bool has_stand_ins() const noexcept {
+        return magic == magic_1_with_stand_ins || magic == magic_2_with_stand_ins;
+    }
+    /// As the second word has it, whatever the magic number says; nullopt: damaged.
+    [[nodiscard]] std::optional<root_layout> probable_layout() const noexcept {
+        if (set_count == 0) return layout_1();
+        const u64 sets = set_count & 0xffffffff;
+        if (set_count != pack_sets(sets) || sets < 2 || sets > max_lanes) return std::nullopt;
+        return layout_2(sets);
+    }
+    /// nullopt: damaged.
+    [[nodiscard]] std::optional<root_layout> layout() const noexcept {
+        const bool is_format_2 = magic == magic_2 || magic == magic_2_with_stand_ins;
+        const bool is_whole = set_count == 0 ? is_format_1() : is_format_2;
+        return is_whole ? probable_layout() : std::nullopt;
+    }
+    [[nodiscard]] static constexpr u64 pack_sets(u64 sets) noexcept { return ~sets << 32 | sets; }
+    [[nodiscard]] class_lists* lists(const root_layout& of) noexcept {
+        return reinterpret_cast<class_lists*>(reinterpret_cast<std::byte*>(this) + of.lists);
+    }
+    [[nodiscard]] const class_lists* lists(const root_layout& of) const noexcept {
+        return reinterpret_cast<const class_lists*>(reinterpret_cast<const std::byte*>(this) +
+                                                    of.lists);
+    }
+};
+static_assert(sizeof(heap_root) == 64);
+static_assert(heap_root::layout_1().pages() == 12);
+
+/// Pages of a root with a set for each lane.
+inline constexpr u64 most_root_pages = heap_root::layout_2(max_lanes).pages();
+
+/// For a new heap: of a 1024th of the pages that the region may have, and an eighth of its first
+/// segment.
+[[nodiscard]] constexpr root_layout layout_for(u64 most_pages, u64 segment_pages) noexcept {
+    const u64 pages =
+        std::clamp<u64>(std::min(most_pages / 1024, segment_pages / 8), 1, most_root_pages);
+    const root_layout one = heap_root::layout_2(1);
+    const u64 sets = (pages * page_size - one.lists) / (one.lists_in_set() * sizeof(class_lists));
+    return heap_root::layout_2(std::min<u64>(sets, max_lanes));
+}
+static_assert(layout_for(1, 1).sets > 8 && layout_for(1, 1).pages() == 1);
 
 }  // namespace hf

@@ -3,13 +3,16 @@
 //
 // Purpose. Blocks for nodes and values whose allocation and release roll back to an epoch's start
 // by themselves, with nothing flushed or fenced on the way: free lists linked through 16-byte block
-// headers (compact_cell), list heads per lane and class in one cache line (logged_group).
+// headers (compact_cell), list heads per set and class in one cache line (logged_group).
 //
-//   lane i, class c:   free ──> B ──> B ──> B        handed out from here
+//   set i, class c:    free ──> B ──> B ──> B        handed out from here
 //                      pending ──> B ──> B           freed in this epoch: not before the next one
 //                      bump ──> never used rest of a slab
-//   lane 0, class c:   the same, shared, under a lock: surplus of lanes that free more than they
+//   set 0, class c:    the same, shared, under a lock: surplus of sets that free more than they
 //                      allocate
+//
+// A lane has a set of its own. In a small region, where so many would take too much of it, lanes
+// share sets.
 //
 // Invariants.
 //  A1  A block is handed out, or in exactly one list, or behind a bump pointer, at the end of every
@@ -30,7 +33,8 @@
 // Headers are read through their logs for as long as a failed epoch is remembered; the background
 // pass restamps them.
 //
-// Concurrency. A lane's lists belong to the lane's owner; shared lists to the holder of their lock.
+// Concurrency. A set belongs to the owner of its lane; where several lanes share it, to the holder
+// of its lock. The lists of set 0 belong to the holders of their locks, which are taken last.
 //
 // Full region. allocate() and reserve_large() return the error of the growth that failed; nothing
 // has changed. give_back_slabs() then turns slabs that have run empty into pages for anything; and
@@ -38,7 +42,8 @@
 //  A5  A block goes back to the lists of the class that its slab has. That is its payload's, or,
 //      from the first larger block that stood in on, what the slab's descriptor says; the heap's
 //      root says so in the epoch in which one may first (its line is noted, so both are durable or
-//      neither is; it is not undone with the epoch, and need not be).
+//      neither is; it is not undone with the epoch, and need not be). In a larger block the payload
+//      may begin later, so that it begins 16 bytes into a line: the block is found by its slab.
 //
 // How a change of the lists is logged is the parameter: list_logs.hpp. Without logs it is the
 // transient heap, with the same lists and the same grace period.
@@ -53,6 +58,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 namespace hf {
@@ -109,10 +115,22 @@ class list_heap {
     [[nodiscard]] checkpoint_state& checkpoint() noexcept { return checkpoint_; }
     /// What offsets of payloads are relative to.
     [[nodiscard]] std::byte* base() const noexcept { return checkpoint_.file().base(); }
+    /// Bytes of the block that a payload gets, header included. Not large.
+    [[nodiscard]] u64 block_for(u64 payload) const noexcept {
+        return block_size(class_for(payload));
+    }
     /// No block lies beyond it: the region's size.
     [[nodiscard]] u64 end() const noexcept { return checkpoint_.file().size(); }
-    [[nodiscard]] class_lists& lists(u32 lane_index, u32 size_class) noexcept {
-        return pages_.root().lanes[lane_index].classes[size_class];
+    /// Sets of lists; set 0 is shared by all.
+    [[nodiscard]] u32 set_count() const noexcept { return static_cast<u32>(pages_.layout().sets); }
+    [[nodiscard]] class_range classes() const noexcept { return pages_.layout().classes; }
+    [[nodiscard]] u32 set_of_lane(u32 lane) const noexcept {
+        if (lane == 0 || !sets_are_shared_) return lane;
+        return 1 + (lane - 1) % (set_count() - 1);
+    }
+    [[nodiscard]] class_lists& lists(u32 set, u32 size_class) noexcept {
+        const u32 in_set = size_class == extent_class ? classes_in(classes()) : size_class;
+        return pages_.all_lists()[u64{set} * pages_.layout().lists_in_set() + in_set];
     }
     /// The block after `block` in its list; both are offsets of headers.
     [[nodiscard]] u64 next_block(u64 block, const failed_set& failed, u64 current) const noexcept {
@@ -125,14 +143,18 @@ class list_heap {
     static constexpr u32 pool_batch = 64;
     static constexpr u64 surplus = 4096;
 
-    /// What a lane remembers of its lists; lost with the process.
+    /// What is remembered of a set's lists; lost with the process.
     struct remembered {
         u64 pending_tail = 0;  ///< 0: unknown
         u64 free_count = 0;
         u64 pending_count = 0;
         u64 freed = 0;  ///< in this session
     };
-    using lane_memory = std::array<remembered, block_classes>;
+    struct list_set {
+        class_lists* lists = nullptr;  ///< by class
+        spin_lock lock;                ///< where it is shared
+        std::array<remembered, block_classes> of_class{};
+    };
 
     [[nodiscard]] compact_cell& cell_at(u64 block) const noexcept {
         return *object_at<compact_cell>(base(), block);
@@ -140,12 +162,21 @@ class list_heap {
     [[nodiscard]] const void* header_of(u64 payload_offset) const noexcept {
         return object_at<const void>(base(), payload_offset - block_header_size);
     }
-    [[nodiscard]] lane_memory& memory(lane& l) noexcept {
-        std::unique_ptr<lane_memory>& mine = memories_[l.index];
-        if (mine == nullptr) [[unlikely]] {
-            mine = std::make_unique<lane_memory>();
-        }
-        return *mine;
+    [[nodiscard]] list_set& set_of(const lane& l) noexcept {
+        list_set* const mine = set_of_lane_[l.index];
+        return mine != nullptr ? *mine : bind(l);
+    }
+    /// Without memory for it the process ends, as in a crash: callers hold nodes' locks.
+    [[gnu::noinline]] list_set& bind(const lane& l) noexcept {
+        return *(set_of_lane_[l.index] = &made(set_of_lane(l.index)));
+    }
+    [[nodiscard]] list_set& made(u32 set) noexcept;
+    /// For as long as the set is used.
+    [[nodiscard]] std::unique_lock<spin_lock> use(list_set& s) const {
+        return sets_are_shared_ ? std::unique_lock(s.lock) : std::unique_lock<spin_lock>();
+    }
+    [[nodiscard]] u32 class_for(u64 payload) const noexcept {
+        return class_of_block(payload + block_header_size, classes());
     }
 
     template <class Inside>
@@ -162,20 +193,25 @@ class list_heap {
     }
     [[nodiscard]] u64 pop(operation& op, class_lists& g, u32 size_class);
     [[nodiscard]] result<u64> take(operation& op, u32 size_class);
-    [[nodiscard]] result<u64> refill(operation& op, u32 size_class, class_lists& g, remembered& m);
-    [[nodiscard]] u64 take_made(operation& op, u32 size_class, class_lists& g, remembered& m);
-    [[nodiscard]] result<u64> take_larger(operation& op, u32 wanted, result<u64> refused);
-    [[nodiscard]] u32 class_of(operation& op, u64 block, u64 payload) const noexcept;
+    [[nodiscard]] result<u64> refill(operation& op, u32 size_class, list_set& set);
+    [[nodiscard]] u64 take_made(operation& op, u32 size_class, list_set& set);
+    [[nodiscard, gnu::noinline]] u64 take_larger(operation& op, u32 wanted, list_set& set);
+    [[nodiscard]] u32 class_of(operation& op, u64& block, u64 payload) const noexcept;
     [[nodiscard]] u64 take_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
     [[nodiscard]] u64 take_batch(operation& op, u32 size_class, class_lists& g, remembered& m);
     void give_shared(operation& op, u32 size_class, class_lists& g, remembered& m);
     [[nodiscard]] u64 take_bump(class_lists& g, u32 size_class);
     [[nodiscard]] u64 adopt_idle(operation& op, u32 size_class, class_lists& g);
+    [[nodiscard]] u64 adopt(operation& op, u32 set, u32 size_class, class_lists& g);
+    void count_extent(operation& op, std::int64_t pages);
     void refresh_slabs(u64 older_than, const std::function<bool()>& cancelled);
 
     checkpoint_state& checkpoint_;
     page_heap pages_;
-    std::array<std::unique_ptr<lane_memory>, max_lanes> memories_;  ///< a lane's is its owner's
+    std::array<list_set*, max_lanes> set_of_lane_{};  ///< each known to its owner alone
+    std::mutex making_;
+    std::array<std::unique_ptr<list_set>, max_lanes> sets_;
+    bool sets_are_shared_ = false;
     std::array<spin_lock, block_classes> shared_locks_;
     std::atomic<bool> some_stand_in_{false};      ///< blocks may be larger than their payload's
     std::atomic<u64> larger_stand_in_before_{0};  ///< this epoch
@@ -197,7 +233,7 @@ inline bool list_heap<Logs>::begin_group(Inside& op, class_lists& g) {
     return true;
 }
 
-/// First use of a lane's list in an epoch: what was freed in earlier epochs may be handed out now.
+/// First use of a set's list in an epoch: what was freed in earlier epochs may be handed out now.
 template <class Logs>
 inline void list_heap<Logs>::begin(operation& op, u32 size_class, class_lists& g, remembered& m) {
     if (!begin_group(op, g)) [[likely]] {
@@ -248,26 +284,29 @@ inline u64 list_heap<Logs>::pop(operation& op, class_lists& g, u32 size_class) {
 template <class Logs>
 inline result<u64> list_heap<Logs>::allocate(operation& op, u64 payload) {
     try {
-        return take(op, class_of_block(payload + block_header_size));
+        return take(op, class_for(payload));
     } catch (const damage& d) {
         return failure(d.to_error("allocate memory", checkpoint_.file().path()));
     }
 }
 
-/// Off the lane's list, or from where the lane gets more.
+/// Off the set's list, or from where the set gets more.
 template <class Logs>
 inline result<u64> list_heap<Logs>::take(operation& op, u32 size_class) {
-    lane& l = op.my_lane();
-    class_lists& g = lists(l.index, size_class);
-    remembered& m = memory(l)[size_class];
+    list_set& set = set_of(op.my_lane());
+    const auto mine = use(set);
+    class_lists& g = set.lists[size_class];
+    remembered& m = set.of_class[size_class];
     begin(op, size_class, g, m);
     u64 block = pop(op, g, size_class);
     if (block != 0) [[likely]] {
         if (m.free_count != 0) --m.free_count;
     } else {
-        auto refilled = refill(op, size_class, g, m);
+        auto refilled = refill(op, size_class, set);
         if (!refilled) [[unlikely]] {
-            return take_larger(op, size_class, std::move(refilled));
+            if (refilled.error().code == errc::no_space) block = take_larger(op, size_class, set);
+            if (block == 0) return refilled;
+            return block + block_header_size;
         }
         block = *refilled;
     }
@@ -275,31 +314,32 @@ inline result<u64> list_heap<Logs>::take(operation& op, u32 size_class) {
     return block + block_header_size;
 }
 
-/// A5.
+/// A5. `block`: where one of the payload's class would begin, and then where this one does.
 template <class Logs>
-inline u32 list_heap<Logs>::class_of(operation& op, u64 block, u64 payload) const noexcept {
-    const u32 size_class = class_of_block(payload + block_header_size);
+inline u32 list_heap<Logs>::class_of(operation& op, u64& block, u64 payload) const noexcept {
+    const u32 size_class = class_for(payload);
     if (!some_stand_in_.load(std::memory_order_relaxed) || slab_pages(size_class) != 1) {
         return size_class;
     }
     const u32 of_slab = pages_.class_at(op.failed(), op.epoch(), block);
-    return of_slab < block_classes ? of_slab : size_class;
+    if (of_slab >= classes_in(classes()) || slab_pages(of_slab) != 1) return size_class;
+    block -= block % page_size % block_size(of_slab);
+    return of_slab;
 }
 
 template <class Logs>
 inline void list_heap<Logs>::deallocate(operation& op, u64 offset, u64 payload) {
-    const u64 block = offset - block_header_size;
+    u64 block = offset - block_header_size;
     if (is_large(payload)) [[unlikely]] {
-        class_lists& g = lists(op.my_lane().index, extent_class);
-        begin_group(op, g);
-        count(g, -static_cast<std::int64_t>(extent_pages(payload)));
+        count_extent(op, -static_cast<std::int64_t>(extent_pages(payload)));
         pages_.release(op, block, extent_pages(payload));
         return;
     }
-    lane& l = op.my_lane();
     const u32 size_class = class_of(op, block, payload);
-    class_lists& g = lists(l.index, size_class);
-    remembered& m = memory(l)[size_class];
+    list_set& set = set_of(op.my_lane());
+    const auto mine = use(set);
+    class_lists& g = set.lists[size_class];
+    remembered& m = set.of_class[size_class];
     begin(op, size_class, g, m);
     const u64 head = g.lists.get(class_lists::pending);
     set_next(op, block, head);

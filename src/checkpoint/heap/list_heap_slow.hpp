@@ -9,16 +9,28 @@ namespace hf {
 template <class Logs>
 result<void> list_heap<Logs>::recover() {
     if (auto pages = pages_.recover(); !pages) return pages;
-    Logs::recover(pages_.root(), checkpoint_);
-    some_stand_in_ = pages_.root().magic == heap_root::magic_with_stand_ins;
+    Logs::recover(pages_.all_lists(), checkpoint_);
+    some_stand_in_ = pages_.root().has_stand_ins();
+    sets_are_shared_ = set_count() < max_lanes;
     return {};
+}
+
+template <class Logs>
+auto list_heap<Logs>::made(u32 set) noexcept -> list_set& {
+    const std::lock_guard guard(making_);
+    if (sets_[set] == nullptr) {
+        sets_[set] = std::make_unique<list_set>();
+        sets_[set]->lists = &lists(set, 0);
+    }
+    return *sets_[set];
 }
 
 /// `free` has run out: shared surplus, never used blocks, lists of ended threads, a new slab; in
 /// this order.
 template <class Logs>
-result<u64> list_heap<Logs>::refill(operation& op, u32 size_class, class_lists& g, remembered& m) {
-    if (u64 b = take_made(op, size_class, g, m)) return b;
+result<u64> list_heap<Logs>::refill(operation& op, u32 size_class, list_set& set) {
+    if (u64 b = take_made(op, size_class, set)) return b;
+    class_lists& g = set.lists[size_class];
     const u64 pages = slab_pages(size_class);
     auto slab = pages_.reserve(op, pages);
     if (!slab) return slab;
@@ -28,36 +40,34 @@ result<u64> list_heap<Logs>::refill(operation& op, u32 size_class, class_lists& 
 }
 
 template <class Logs>
-u64 list_heap<Logs>::take_made(operation& op, u32 size_class, class_lists& g, remembered& m) {
-    if (u64 b = take_shared(op, size_class, g, m)) return b;
+u64 list_heap<Logs>::take_made(operation& op, u32 size_class, list_set& set) {
+    class_lists& g = set.lists[size_class];
+    if (u64 b = take_shared(op, size_class, g, set.of_class[size_class])) return b;
     if (u64 b = take_bump(g, size_class)) return b;
     return adopt_idle(op, size_class, g);
 }
 
-/// The smallest that there is, in the epochs that allow it; `refused`: why there is no other.
+/// The smallest that there is, in the epochs that allow it; it has been counted. Returned is where a
+/// block of class `wanted` would begin in it.
 template <class Logs>
-result<u64> list_heap<Logs>::take_larger(operation& op, u32 wanted, result<u64> refused) {
-    if (op.epoch() >= larger_stand_in_before_.load(std::memory_order_relaxed) ||
-        refused.error().code != errc::no_space) {
-        return refused;
-    }
-    lane& l = op.my_lane();
-    for (u32 c = wanted + 1; c < block_classes; ++c) {
-        if (!may_stand_in(c, wanted)) continue;
-        class_lists& g = lists(l.index, c);
-        remembered& m = memory(l)[c];
+u64 list_heap<Logs>::take_larger(operation& op, u32 wanted, list_set& set) {
+    if (op.epoch() >= larger_stand_in_before_.load(std::memory_order_relaxed)) return 0;
+    for (const u32 c : classes_by_size()) {
+        if (c >= classes_in(classes()) || !may_stand_in(c, wanted)) continue;
+        class_lists& g = set.lists[c];
+        remembered& m = set.of_class[c];
         begin(op, c, g, m);
         u64 block = pop(op, g, c);
         if (block != 0) {
             if (m.free_count != 0) --m.free_count;
         } else {
-            block = take_made(op, c, g, m);
+            block = take_made(op, c, set);
         }
         if (block == 0) continue;
         count(g, +1);
-        return block + block_header_size;
+        return block + lead_in(block, wanted);
     }
-    return refused;
+    return 0;
 }
 
 template <class Logs>
@@ -65,8 +75,9 @@ void list_heap<Logs>::let_larger_stand_in() {
     constexpr u64 epochs = 16;  // then it is worth a look for slabs that have run empty
     checkpoint_.epochs().with_world_stopped([&](lane& l) {
         heap_root& root = pages_.root();
-        if (root.magic != heap_root::magic_with_stand_ins) {
-            root.magic = heap_root::magic_with_stand_ins;  // A5
+        if (!root.has_stand_ins()) {  // A5
+            root.magic = root.is_format_1() ? heap_root::magic_1_with_stand_ins
+                                            : heap_root::magic_2_with_stand_ins;
             l.note_sticky(&root, line_size);
             l.mark_written();
         }
@@ -136,39 +147,54 @@ void list_heap<Logs>::give_shared(operation& op, u32 size_class, class_lists& g,
 /// of them.
 template <class Logs>
 u64 list_heap<Logs>::adopt_idle(operation& op, u32 size_class, class_lists& g) {
+    for (u32 i = 1; i < set_count(); ++i) {
+        class_lists& theirs = lists(i, size_class);
+        if (&theirs == &g || (theirs.lists.get(class_lists::free) == 0 &&
+                              theirs.lists.get(class_lists::pending) == 0 &&
+                              theirs.lists.get(class_lists::bump) == 0)) {
+            continue;
+        }
+        u64 block = 0;
+        checkpoint_.epochs().with_idle_lane(i, [&] {
+            // Others that share it may be at work, hold it, and want ours.
+            std::unique_lock<spin_lock> held;
+            if (sets_are_shared_) {
+                held = std::unique_lock(made(i).lock, std::try_to_lock);
+                if (!held.owns_lock()) return;
+            }
+            block = adopt(op, i, size_class, g);
+        });
+        if (block != 0) return block;
+    }
+    return 0;
+}
+
+template <class Logs>
+u64 list_heap<Logs>::adopt(operation& op, u32 set, u32 size_class, class_lists& g) {
+    class_lists& theirs = lists(set, size_class);
     const auto taken = [](class_lists& from, class_lists::list which) {
         const u64 all = from.lists.get(which);
         from.lists.set(which, 0);
         return all;
     };
-    for (u32 i = 1; i < max_lanes; ++i) {
-        class_lists& theirs = lists(i, size_class);
-        if (theirs.lists.get(class_lists::free) == 0 &&
-            theirs.lists.get(class_lists::pending) == 0 &&
-            theirs.lists.get(class_lists::bump) == 0) {
-            continue;
-        }
-        u64 block = 0;
-        checkpoint_.epochs().with_idle_lane(i, [&] {  // so not one's own
-            // A pending list may be taken whole if it was last touched in an earlier epoch.
-            const bool settled = theirs.lists.epoch.load(std::memory_order_relaxed) != op.epoch();
-            begin_group(op, theirs);
-            if (theirs.lists.get(class_lists::free) != 0) {
-                g.lists.set(class_lists::free, taken(theirs, class_lists::free));
-            } else if (settled && theirs.lists.get(class_lists::pending) != 0) {
-                g.lists.set(class_lists::free, taken(theirs, class_lists::pending));
-            } else if (theirs.lists.get(class_lists::bump) != 0) {
-                g.lists.set(class_lists::bump, taken(theirs, class_lists::bump));
-            } else {
-                return;
-            }
-            if (memories_[i]) (*memories_[i])[size_class] = {};
-            block = pop(op, g, size_class);
-            if (block == 0) block = take_bump(g, size_class);
-        });
-        if (block != 0) return block;
+    // A pending list may be taken whole if it was last touched in an earlier epoch.
+    const bool settled = theirs.lists.epoch.load(std::memory_order_relaxed) != op.epoch();
+    begin_group(op, theirs);
+    if (theirs.lists.get(class_lists::free) != 0) {
+        g.lists.set(class_lists::free, taken(theirs, class_lists::free));
+    } else if (settled && theirs.lists.get(class_lists::pending) != 0) {
+        g.lists.set(class_lists::free, taken(theirs, class_lists::pending));
+    } else if (theirs.lists.get(class_lists::bump) != 0) {
+        g.lists.set(class_lists::bump, taken(theirs, class_lists::bump));
+    } else {
+        return 0;
     }
-    return 0;
+    if (sets_[set] != nullptr) {
+        remembered& m = sets_[set]->of_class[size_class];
+        m = {.freed = m.freed};
+    }
+    const u64 block = pop(op, g, size_class);
+    return block != 0 ? block : take_bump(g, size_class);
 }
 
 // --------------------------------------------------------------------------------- large payloads
@@ -184,9 +210,16 @@ template <class Logs>
 void list_heap<Logs>::commit_large(operation& op, u64 offset, u64 payload) {
     const u64 pages = extent_pages(payload);
     pages_.commit(op, offset - block_header_size, {page_use::extent, 0, pages});
-    class_lists& g = lists(op.my_lane().index, extent_class);
+    count_extent(op, static_cast<std::int64_t>(pages));
+}
+
+template <class Logs>
+void list_heap<Logs>::count_extent(operation& op, std::int64_t pages) {
+    list_set& set = set_of(op.my_lane());
+    const auto mine = use(set);
+    class_lists& g = set.lists[classes_in(classes())];
     begin_group(op, g);
-    count(g, static_cast<std::int64_t>(pages));
+    count(g, pages);
 }
 
 // ------------------------------------------------------------------------------- reports, refresh
@@ -194,15 +227,15 @@ void list_heap<Logs>::commit_large(operation& op, u64 offset, u64 payload) {
 template <class Logs>
 std::array<u64, accounted_classes> list_heap<Logs>::usage() {
     std::array<u64, accounted_classes> bytes{};
-    for (u32 c = 0; u64 & of_class : bytes) {
+    for (u32 c = 0; c < accounted_classes; ++c) {
+        if (c >= classes_in(classes()) && c != extent_class) continue;
         std::int64_t blocks = 0;
-        for (const lane_lists& of_lane : pages_.root().lanes) {
-            const u64 word = of_lane.classes[c].live.load(std::memory_order_relaxed);
+        for (u32 set = 0; set < set_count(); ++set) {
+            const u64 word = lists(set, c).live.load(std::memory_order_relaxed);
             blocks += static_cast<std::int32_t>(word & 0xffffffff);
         }
         const u64 size = c == extent_class ? page_size : block_size(c);
-        of_class = static_cast<u64>(std::max<std::int64_t>(blocks, 0)) * size;
-        ++c;
+        bytes[c] = static_cast<u64>(std::max<std::int64_t>(blocks, 0)) * size;
     }
     return bytes;
 }

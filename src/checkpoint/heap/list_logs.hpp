@@ -5,6 +5,8 @@
 #include "checkpoint/heap/layout.hpp"
 #include "checkpoint/operation.hpp"
 
+#include <span>
+
 namespace hf {
 
 /// Inside an epoch without an operation, alone: what epoch_manager::with_world_stopped() gives.
@@ -41,20 +43,17 @@ struct rolled_back_lists {
     }
 
     /// Rolls all list heads back.
-    static void recover(heap_root& root, checkpoint_state& c) {
+    static void recover(std::span<class_lists> all, checkpoint_state& c) {
         const failed_set& failed = c.failed();
         const medium& med = c.file().med();
         if (failed.empty()) return;
-        for (lane_lists& of_lane : root.lanes) {
-            for (class_lists& g : of_lane.classes) {
-                if (!failed.contains(g.lists.epoch.load(std::memory_order_relaxed))) continue;
-                const u64 before = g.live.load(std::memory_order_relaxed) >> 32;
-                g.live.store(before << 32 | before, std::memory_order_release);
-                // Stamp 0, not the running epoch: the first change in this session must note the
-                // line.
-                g.lists.recover(failed, 0);
-                med.flush(&g, sizeof(g));
-            }
+        for (class_lists& g : all) {
+            if (!failed.contains(g.lists.epoch.load(std::memory_order_relaxed))) continue;
+            const u64 before = g.live.load(std::memory_order_relaxed) >> 32;
+            g.live.store(before << 32 | before, std::memory_order_release);
+            // Stamp 0, not the running epoch: the first change in this session must note the line.
+            g.lists.recover(failed, 0);
+            med.flush(&g, sizeof(g));
         }
         med.fence();
     }
@@ -73,7 +72,7 @@ struct unlogged_lists {
         // As value << 4, which is how a cell keeps it: offsets have four low zeros.
         header.now.store(next, std::memory_order_relaxed);
     }
-    static void recover(heap_root&, checkpoint_state&) noexcept {}
+    static void recover(std::span<class_lists>, checkpoint_state&) noexcept {}
 };
 
 }  // namespace hf

@@ -20,30 +20,44 @@ void format_segment(region& r, u64 offset, u64 pages) {
     r.med().flush(s, sizeof(*s));
 }
 
-}  // namespace
-
-result<u64> format_heap(region& r) {
-    const auto segments = r.segments();
-    const auto first = std::find_if(segments.begin(), segments.end(),
-                                    [](const segment& s) { return s.kind == segment_kind::heap; });
-    if (first == segments.end() ||
-        first->pages < descriptor_pages(first->pages) + heap_root_pages) {
+result<u64> lay_heap(region& r, const segment& first, const root_layout& layout) {
+    if (first.pages < descriptor_pages(first.pages) + layout.pages()) {
         return failure(corrupt_heap(r, 0, "the region is too small for the heap's root"));
     }
-    format_segment(r, first->offset, first->pages);
-    auto* s = r.at<heap_segment>(first->offset);
-    const u64 root_offset = first->offset + s->first_usable * page_size;
+    format_segment(r, first.offset, first.pages);
+    auto* s = r.at<heap_segment>(first.offset);
+    const u64 root_offset = first.offset + s->first_usable * page_size;
     s->descriptors()[s->first_usable].now.store(
-        page_run{page_use::system, 0, heap_root_pages}.pack() << 4, std::memory_order_release);
+        page_run{page_use::system, 0, layout.pages()}.pack() << 4, std::memory_order_release);
     r.med().flush(&s->descriptors()[s->first_usable], sizeof(compact_cell));
-    s->frontier.set(0, s->first_usable + heap_root_pages);
+    s->frontier.set(0, s->first_usable + layout.pages());
     auto* root = r.at<heap_root>(root_offset);
-    root->magic = heap_root::magic_value;
+    const bool fine = layout.classes == class_range::fine;
+    root->magic = fine ? heap_root::magic_2 : heap_root::magic_1;
+    root->set_count = fine ? heap_root::pack_sets(layout.sets) : 0;
     r.med().flush(root, line_size);
     r.med().flush(s, sizeof(*s));
     r.med().fence();
     HF_PERSIST_POINT("alloc F1: heap formatted before the root directory names it");
-    return root_offset + offsetof(heap_root, founding);
+    return root_offset + layout.founding;
+}
+
+segment first_heap_segment(const region& r) {
+    for (const segment& s : r.segments()) {
+        if (s.kind == segment_kind::heap) return s;
+    }
+    return {};
+}
+
+}  // namespace
+
+result<u64> format_heap(region& r) {
+    const segment first = first_heap_segment(r);
+    return lay_heap(r, first, layout_for(r.max_pages(), first.pages));
+}
+
+result<u64> format_heap_1(region& r) {
+    return lay_heap(r, first_heap_segment(r), heap_root::layout_1());
 }
 
 // --------------------------------------------------------------------------------------- recovery
@@ -69,7 +83,7 @@ result<void> page_heap::recover() {
             flushed = true;
         }
         // The heap's own root lies behind the descriptors of the first one.
-        const u64 least = h->first_usable + (spans_.empty() ? heap_root_pages : 0);
+        const u64 least = h->first_usable + (spans_.empty() ? 1 : 0);
         if (h->frontier.get(0) < least || h->frontier.get(0) > s.pages) {
             return failure(
                 corrupt_heap(r, s.offset, "a heap segment's frontier lies outside of it"));
@@ -78,10 +92,20 @@ result<void> page_heap::recover() {
     }
     if (flushed) r.med().fence();
     if (spans_.empty()) return failure(corrupt_heap(r, 0, "the region has no heap segment"));
-    root_offset_ = spans_[0].offset + at(spans_[0]).first_usable * page_size;
+    return find_root();
+}
+
+result<void> page_heap::find_root() {
+    region& r = checkpoint_.file();
+    const heap_segment& first = at(spans_[0]);
+    root_offset_ = spans_[0].offset + first.first_usable * page_size;
     root_ = r.at<heap_root>(root_offset_);
-    if (!root_->is_whole()) {
-        return failure(corrupt_heap(r, root_offset_, "the heap's root page is damaged"));
+    const auto layout = root_->layout();
+    if (!layout) return failure(corrupt_heap(r, root_offset_, "the heap's root page is damaged"));
+    layout_ = *layout;
+    if (first.frontier.get(0) < first.first_usable + layout_.pages()) {
+        return failure(corrupt_heap(r, spans_[0].offset,
+                                    "a heap segment's frontier lies inside of the heap's root"));
     }
     return {};
 }
@@ -211,7 +235,8 @@ bool page_heap::walk_span(const reader& words, const heap_span& s, Visit&& visit
     const u64 end = words.end_page(s);
     return walk_runs(words, s, [&](u64 page, const page_run& run) {
         const bool is_root = run.use == page_use::system && s.offset_of(page) == root_offset_;
-        if (is_root ? run.pages != heap_root_pages : !is_possible(run, end - page)) {
+        if (is_root ? run.pages != layout_.pages()
+                    : !is_possible(run, end - page, layout_.classes)) {
             throw damage(offset_from(checkpoint_.file().base(), &at(s).descriptors()[page]),
                          "a page's descriptor tells of a run that can't be there");
         }

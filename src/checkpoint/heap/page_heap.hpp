@@ -33,13 +33,16 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace hf {
 
 /// Lays a fresh heap into the first heap segment of a just created region. Durable on return: the
-/// offset of heap_root::founding, zeroed. errc::corrupt: the region has no room for it.
+/// offset of what is founding in its root, zeroed. errc::corrupt: the region has no room for it.
 [[nodiscard]] result<u64> format_heap(region& r);
+/// The same as programs did that knew format 1 only: for tests.
+[[nodiscard]] result<u64> format_heap_1(region& r);
 
 class page_heap {
    public:
@@ -76,6 +79,11 @@ class page_heap {
 
     [[nodiscard]] heap_root& root() noexcept { return *root_; }
     [[nodiscard]] u64 root_offset() const noexcept { return root_offset_; }
+    [[nodiscard]] const root_layout& layout() const noexcept { return layout_; }
+    /// All sets, one after the other.
+    [[nodiscard]] std::span<class_lists> all_lists() noexcept {
+        return {root_->lists(layout_), layout_.count()};
+    }
     /// Pages that were never used or lie behind no frontier yet.
     [[nodiscard]] u64 untouched_pages();
 
@@ -113,12 +121,14 @@ class page_heap {
     [[nodiscard]] u64 take_fresh(operation& op, u64 pages);
     [[nodiscard]] result<void> grow(u64 pages);
     void add_span(const heap_span& s);
+    [[nodiscard]] result<void> find_root();
     void return_pending(u64 current);
     void build_index(const failed_set& failed, u64 current);
 
     checkpoint_state& checkpoint_;
     heap_root* root_ = nullptr;
     u64 root_offset_ = 0;
+    root_layout layout_;
     std::mutex mutex_;
     /// Never moves: what is there is read without the lock.
     std::vector<heap_span> spans_;

@@ -43,8 +43,8 @@ class slab_sweep {
         if (!find_slabs()) return;
         if (!each_group([this](class_lists& g, u32 c, u32) { return count(g, c); })) return;
         mark_classes();
-        each_group([this](class_lists& g, u32 c, u32 lane) {
-            if (runs_empty_[c]) unlink(g, c, lane);
+        each_group([this](class_lists& g, u32 c, u32 set) {
+            if (runs_empty_[c]) unlink(g, c, set);
             return true;
         });
         for (const slab& s : slabs_) {
@@ -90,12 +90,12 @@ class slab_sweep {
         return slab_blocks(run.size_class);
     }
 
-    /// visit(lists, class, lane) for each; false as soon as that is.
+    /// visit(lists, class, set) for each; false as soon as that is.
     template <class Visit>
     bool each_group(Visit&& visit) {
-        for (u32 lane = 0; lane < max_lanes; ++lane) {
-            for (u32 c = 0; c < block_classes; ++c) {
-                if (!visit(heap_.lists(lane, c), c, lane)) return false;
+        for (u32 set = 0; set < heap_.set_count(); ++set) {
+            for (u32 c = 0; c < classes_in(heap_.classes()); ++c) {
+                if (!visit(heap_.lists(set, c), c, set)) return false;
             }
         }
         return true;
@@ -160,7 +160,7 @@ class slab_sweep {
         }
     }
 
-    void unlink(class_lists& g, u32 size_class, u32 lane) {
+    void unlink(class_lists& g, u32 size_class, u32 set) {
         // Once something of a group has changed its stamp is this epoch's.
         const bool settled = is_settled(g);
         const kept free = thin(g, class_lists::free, size_class);
@@ -171,8 +171,8 @@ class slab_sweep {
             heap_.begin_group(inside_, g);
             g.lists.set(class_lists::bump, 0);
         }
-        if (heap_.memories_[lane] == nullptr) return;
-        auto& remembered = (*heap_.memories_[lane])[size_class];
+        if (heap_.sets_[set] == nullptr) return;
+        auto& remembered = heap_.sets_[set]->of_class[size_class];
         remembered.free_count = free.blocks;
         if (!settled) return;
         remembered.pending_count = pending.blocks;
@@ -226,9 +226,9 @@ u64 list_heap<Logs>::give_back_slabs() {
     u64 pages = 0;
     checkpoint_.epochs().with_world_stopped([&](lane& l) {
         u64 freed = 0;
-        for (const auto& of_lane : memories_) {
-            if (of_lane == nullptr) continue;
-            for (const remembered& m : *of_lane) freed += m.freed;
+        for (const auto& set : sets_) {
+            if (set == nullptr) continue;
+            for (const remembered& m : set->of_class) freed += m.freed;
         }
         const u64 earned = (freed - freed_at_sweep_) * blocks_for_a_release + blocks_for_nothing;
         if (!refreshing_ && earned >= swept_) {

@@ -201,7 +201,7 @@ void masstree_audit<D>::lose(u64 from, const std::string& why) {
 
 template <any_discipline D>
 bool masstree_audit<D>::enter_node(const branch& b) {
-    const auto p = memory_.locate(b.offset);
+    const auto p = memory_.locate_payload(b.offset);
     if (!p || !memory_.fits(*p, masstree_detail::node_payload)) {
         lose(b.from, memory_.is_unknown(b.offset)
                          ? "the node at offset " + std::to_string(b.offset) +
@@ -373,7 +373,7 @@ template <any_discipline D>
 void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u64 offset) {
     using masstree_detail::longer;
     using masstree_detail::slice_size;
-    const auto p = memory_.locate(offset);
+    const auto p = memory_.locate_payload(offset);
     if (!p) {
         lose(s.at, memory_.is_unknown(offset)
                        ? "the record at offset " + std::to_string(offset) +

@@ -3,6 +3,7 @@
 
 #include "alloc/geometry.hpp"
 #include "checkpoint/checkpoint_area.hpp"
+#include "checkpoint/heap/upgrade.hpp"
 #include "epoch/epoch_area.hpp"
 #include "recovery/upgrade.hpp"
 
@@ -21,7 +22,7 @@ inline constexpr layout::room_format masstree_format{"masstree", 2};
 
 /// A record without a checksum is one whose checksum is 0: nothing changes but what may follow.
 inline const upgrade_step masstree_upgrades[] = {
-    {masstree_format.name, 1, 2, [](region&) { return result<void>{}; }}};
+    {masstree_format.name, 1, 2, [](region&) { return result<void>{}; }}, heap_upgrade};
 
 /// What a region of the map's has, a store's records included: each program that reads one may find
 /// the other's.

@@ -49,8 +49,7 @@ void inspection::recover(const root_name& tree) {
     const auto segments = file().segments();
     const auto first = std::find_if(segments.begin(), segments.end(),
                                     [](const segment& s) { return s.kind == segment_kind::heap; });
-    if (first == segments.end() ||
-        first->pages < descriptor_pages(first->pages) + heap_root_pages) {
+    if (first == segments.end() || first->pages < descriptor_pages(first->pages) + 1) {
         refuse({errc::corrupt, "open the heap", file().path().string(),
                 "its first heap segment is missing, or too small", "restore the file from a copy"});
     } else {

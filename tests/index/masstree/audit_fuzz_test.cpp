@@ -63,7 +63,8 @@ u64 some_offset(xoshiro256ss& r, const std::string& image, u64 used) {
         case 1:
             return layout::page_size + r.below(4096);  // segment header, descriptors
         case 2:
-            return 2 * layout::page_size + r.below(6 * sizeof(lane_lists));  // list heads
+            return 2 * layout::page_size +
+                   r.below(6 * accounted_classes * sizeof(class_lists));  // list heads
         default:
             break;
     }

@@ -79,7 +79,7 @@ class external_adapter {
             fresh[n++] = one;
         }
         if (n == 0) return {};
-        if (auto logged = op.log().append(std::span(objects.data(), n), op.epoch()); !logged) {
+        if (auto logged = op.log(std::span(objects.data(), n)); !logged) {
             return logged;
         }
         for (std::size_t i = 0; i < n; ++i) {
