@@ -151,6 +151,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     options o;
     raw r;
     compare_parser comparing;
+    server_bench_parser serving;
     CLI::App app("Measures the durable tree against itself without durability, and its peers.",
                  "holdfast bench");
     app.require_subcommand(1);
@@ -167,6 +168,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     auto* recovery = app.add_subcommand("recovery", "From a crash to the first answer");
     auto* pause = app.add_subcommand("pause", "How long an epoch's end stops operations");
     CLI::App* compare = comparing.add_to(app);
+    CLI::App* server = serving.add_to(app);
     ycsb->footer(
         "Every value that is read is compared with what was written; a difference ends the run\n"
         "with exit code 1. Ratios are to `transient`, of neighbouring repetitions.\n\n"
@@ -224,6 +226,12 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
             o.what = measurement_kind::compare;
             o.compare = comparing.translate();
             o.json = comparing.json();
+            return o;
+        }
+        if (server->parsed()) {
+            o.what = measurement_kind::server;
+            o.server = serving.translate();
+            o.json = serving.json();
             return o;
         }
         translate(r, o);
