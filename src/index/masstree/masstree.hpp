@@ -120,6 +120,10 @@ class masstree {
         if (hints_ != nullptr) (void)hinted_leaf(masstree_detail::slice_of(key));
     }
 
+    /// Starts loading the leaves of up to most_finds keys, and the records that hints name: for
+    /// operations of any kind that follow at once. Throws damage.
+    void prefetch(const operation& op, std::span<const std::string_view> keys) const;
+
     /// Calls found(value) if the key is there; the view ends with the operation. Writes nothing.
     template <class F>
     bool get(operation& op, std::string_view key, F&& found);
