@@ -72,6 +72,10 @@ class map {
     /// Returns their number.
     result<std::size_t> get_many(std::span<const std::string_view> keys, const finder& found) const;
 
+    /// Starts loading where these keys' records are, or would be: their waits for memory overlap,
+    /// and operations of any kind that follow at once find it loaded. Changes nothing else.
+    void prefetch(std::span<const std::string_view> keys) const;
+
     /// Stores `value` under `key`, replacing an older value.
     result<write_outcome> put(std::string_view key, std::string_view value);
 

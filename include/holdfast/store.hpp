@@ -26,6 +26,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -136,6 +137,9 @@ class store {
 
     /// As map::close().
     result<void> close();
+
+    /// As map::prefetch().
+    void prefetch(std::span<const std::string_view> keys) const;
 
     /// Reads a record. False: no such record, `out` is undefined then.
     result<bool> get(std::string_view key, record& out);

@@ -52,6 +52,18 @@ inline bool map::impl::get(std::string_view key, std::string& out) const {
     return true;
 }
 
+void map::prefetch(std::span<const std::string_view> keys) const {
+    try {
+        while (!keys.empty()) {
+            const auto group = keys.first(std::min(keys.size(), impl::tree_type::most_finds));
+            keys = keys.subspan(group.size());
+            const operation op(impl_->checkpoint());
+            impl_->tree().prefetch(op, group);
+        }
+    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): who needs it meets it
+    }
+}
+
 result<bool> map::get(std::string_view key, std::string& out) const {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
     return impl_->meeting_damage("read from the map",

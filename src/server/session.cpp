@@ -27,6 +27,7 @@ constexpr std::int64_t longest_relative_exptime = 60 * 60 * 24 * 30;
 std::size_t session::consume(std::string_view input) {
     std::size_t taken = 0;
     turns_left_ = requests_a_turn;
+    shared_.upcoming.forget();
     while (!finished_ && !blocked() && !paused()) {
         const auto rest = input.substr(taken);
         if (now_.line_size != 0) {
@@ -39,7 +40,7 @@ std::size_t session::consume(std::string_view input) {
         }
         const auto piece = framer_.next(rest);
         if (piece.what == framer::part::line) {
-            const auto r = parse_request(piece.bytes);
+            const request& r = shared_.upcoming.take(input, piece.bytes, shared_.records);
             quiet_ = r.quiet;
             if (r.what <= verb::gats) {
                 now_.what = r.what;

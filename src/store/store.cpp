@@ -299,6 +299,9 @@ result<store::reply> store::remove(std::string_view key) {
     return reply{was_there ? outcome::removed : outcome::not_found, gone->written_in, 0};
 }
 
+void store::prefetch(std::span<const std::string_view> keys) const {
+    impl_->records.prefetch(keys);
+}
 result<void> store::wait_durable(ticket t) { return impl_->records.wait_durable(t); }
 result<void> store::sync() { return impl_->records.sync(); }
 ticket store::durable_epoch() const noexcept { return impl_->records.durable_epoch(); }

@@ -289,6 +289,7 @@ class many_gets : public map_model {
             }
         }
         const std::vector<std::string_view> views(keys.begin(), keys.end());
+        m.prefetch(views);
         found_values got;
         const auto count = must(m.get_many(views, [&](std::size_t number, std::string_view value) {
             got.emplace_back(number, value);
