@@ -1,5 +1,7 @@
 #include "bench/server/served.hpp"
 
+#include "base/os_error.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -46,7 +48,7 @@ std::uint16_t free_port() {
     const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address = local(0);
     socklen_t size = sizeof address;
-    ::bind(probe, reinterpret_cast<const sockaddr*>(&address), size);
+    (void)::bind(probe, reinterpret_cast<const sockaddr*>(&address), size);
     ::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size);
     ::close(probe);
     return ntohs(address.sin_port);
