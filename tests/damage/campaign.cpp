@@ -108,9 +108,12 @@ class campaign {
     [[nodiscard]] seen try_image(u64 number, worker_slot& mine, image_file& file) {
         const damaged_image d = draw(targets_, options_.seed, number);
         file.write(d.bytes(), d.v->used);
-        return try_out(file.path(), *d.v, d.seed, [&mine](const char* what) {
+        const u64 begun = now_ns();
+        return try_out(file.path(), *d.v, d.seed, [&](const char* what) {
+            const u64 now = now_ns();
             mine.doing.store(what, std::memory_order_relaxed);
-            mine.alive_at.store(now_ns(), std::memory_order_relaxed);
+            mine.alive_at.store(now, std::memory_order_relaxed);
+            return options_.only || now - begun < longest_trial_ns;
         });
     }
     [[noreturn]] void work(unsigned w) {
@@ -247,6 +250,8 @@ class campaign {
     }
 
     static constexpr u64 most_bad = 50;
+    /// Where each operation waits for what is damaged, not all of them are tried.
+    static constexpr u64 longest_trial_ns = 3'000'000'000;
 
     campaign_options options_;
     fs::path directory_;

@@ -39,16 +39,25 @@ part choose_part(const places& where, xoshiro256ss& r) {
     }
 }
 
-u64 choose_place(const places& where, part p, xoshiro256ss& r) {
+const place& choose_object(const places& where, part p, xoshiro256ss& r) {
     const auto& all = where[static_cast<unsigned>(p)];
-    const place& one = all[r.below(all.size())];
+    return all[r.below(all.size())];
+}
+
+u64 choose_place(const places& where, part p, xoshiro256ss& r) {
+    const place& one = choose_object(where, p, r);
     return one.offset + r.below(one.size);
 }
 
-edit_kind choose_kind(xoshiro256ss& r) {
+bool is_node(part p) { return p >= part::root_leaf && p <= part::interior; }
+
+/// Those that take the library long to notice, or little to do, are rare.
+edit_kind choose_kind(part p, xoshiro256ss& r) {
     if (r.below(3) != 0) return edit_kind::bit;
     const auto kind = static_cast<edit_kind>(r.below(edit_kinds));
-    return kind == edit_kind::end && r.below(4) != 0 ? edit_kind::any_word : kind;
+    const bool is_rare = kind == edit_kind::end || (kind == edit_kind::held && is_node(p));
+    const bool is_none = kind == edit_kind::held && !is_node(p);
+    return is_none || (is_rare && r.below(4) != 0) ? edit_kind::any_word : kind;
 }
 
 }  // namespace
@@ -62,12 +71,14 @@ damaged_image draw(const std::vector<target>& targets, u64 seed, u64 number) {
     const u64 edits = r.below(3) != 0 ? 1 : 1 + r.below(4);
     for (u64 i = 0; i < edits; ++i) {
         const part p = i == 0 || r.below(2) != 0 ? made.hit : choose_part(t.where, r);
-        const edit_kind kind = choose_kind(r);
+        const edit_kind kind = choose_kind(p, r);
         const bool needs_other = kind == edit_kind::other_line || kind == edit_kind::other_block ||
                                  kind == edit_kind::swapped_page;
         // Another of the same kind is what is believed most easily.
         const u64 value = needs_other ? choose_place(t.where, p, r) : r();
-        made.edits.push_back({choose_place(t.where, p, r), kind, static_cast<u32>(value)});
+        const u64 at = kind == edit_kind::held ? choose_object(t.where, p, r).offset
+                                               : choose_place(t.where, p, r);
+        made.edits.push_back({at, kind, static_cast<u32>(value)});
     }
     made.seed = r();
     return made;

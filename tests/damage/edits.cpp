@@ -1,7 +1,11 @@
 #include "damage/edits.hpp"
 
+#include "region/layout.hpp"
+#include "sync/version_lock.hpp"
+
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 
 namespace hf::damage_test {
@@ -44,6 +48,20 @@ void swap(std::string& image, u64 a, u64 b, u64 size) {
     std::swap_ranges(at(first), at(first + size), at(second));
 }
 
+void hold(std::string& image, u64 node, u32 marks) {
+    constexpr u64 generation_at = offsetof(layout::superblock, generation);
+    constexpr u64 bits = version_lock::locked | version_lock::marks;
+    u64 generation = 0;
+    u64 word = 0;
+    const u64 where = down(node, sizeof word);
+    if (where + sizeof word > image.size() || image.size() < layout::page_size) return;
+    std::memcpy(&generation, image.data() + generation_at, sizeof generation);
+    std::memcpy(&word, image.data() + where, sizeof word);
+    word = (word & ~version_lock::generation_field) |
+           version_lock::generation_bits(generation + 1) | (marks & bits) | version_lock::locked;
+    std::memcpy(image.data() + where, &word, sizeof word);
+}
+
 }  // namespace
 
 void apply(const edit& e, std::string& image, u64 used) {
@@ -84,6 +102,9 @@ void apply(const edit& e, std::string& image, u64 used) {
         case edit_kind::swapped_segment:
             swap(image, at, other, large_page);
             break;
+        case edit_kind::held:
+            hold(image, at, e.value);
+            break;
         case edit_kind::end:
             image.resize(at);
             break;
@@ -94,7 +115,8 @@ std::string describe(const edit& e, u64 used) {
     static constexpr std::array<const char*, edit_kinds> names{
         "a flipped bit", "another byte",  "a word that is more", "another word",
         "a zero word",   "a zero line",   "another's line",      "another's block",
-        "a zero page",   "swapped pages", "swapped segments",    "the file's end"};
+        "a zero page",   "swapped pages", "swapped segments",    "a held lock",
+        "the file's end"};
     return std::string(names[static_cast<unsigned>(e.kind)]) + " at offset " +
            std::to_string(e.place % used) + " (" + std::to_string(e.value) + ")";
 }

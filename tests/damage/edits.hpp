@@ -21,6 +21,7 @@ enum class edit_kind : u8 {
     zero_page,        ///< of 4 KiB
     swapped_page,     ///< two of them
     swapped_segment,  ///< two pieces of 64 KiB
+    held,             ///< a node's version: locked, or being changed, in the opening to come
     end,              ///< the file ends here
 };
 inline constexpr unsigned edit_kinds = static_cast<unsigned>(edit_kind::end) + 1;

@@ -22,7 +22,7 @@ std::string named(const std::string& what, std::string_view key) {
 
 class trial {
    public:
-    trial(const victim& v, u64 seed, const std::function<void(const char*)>& alive)
+    trial(const victim& v, u64 seed, const sign_of_life& alive)
         : first_(v.content),
           content_(v.content),
           gone_(v.gone),
@@ -31,14 +31,26 @@ class trial {
           alive_(alive) {}
 
     seen run(const fs::path& file) {
-        look(file);
+        try {
+            look(file);
+            live(file);
+        } catch (const enough&) {
+            return seen_;
+        }
+        return seen_;
+    }
+
+   private:
+    struct enough {};
+
+    void live(const fs::path& file) {
         for (int life = 0; life < 2; ++life) {
             doing("open");
             auto m = map::open(file, by_hand());
             if (!m) {
                 seen_.refused = true;
                 failed(m.error());
-                return seen_;
+                return;
             }
             read_all(*m);
             if (life == 0) write_some(*m);
@@ -46,13 +58,11 @@ class trial {
             doing("close");
             (void)m->close();
         }
-        return seen_;
     }
 
-   private:
     void doing(const char* what) {
         doing_ = what;
-        if (alive_) alive_(what);
+        if (alive_ && !alive_(what)) throw enough();
     }
     void look(const fs::path& file) {
         doing("check");
@@ -179,15 +189,14 @@ class trial {
     std::set<std::string> gone_;
     u64 names_;
     xoshiro256ss random_;
-    const std::function<void(const char*)>& alive_;
+    const sign_of_life& alive_;
     const char* doing_ = "";
     seen seen_;
 };
 
 }  // namespace
 
-seen try_out(const fs::path& file, const victim& v, u64 seed,
-             const std::function<void(const char*)>& alive) {
+seen try_out(const fs::path& file, const victim& v, u64 seed, const sign_of_life& alive) {
     return trial(v, seed, alive).run(file);
 }
 

@@ -20,8 +20,11 @@ struct seen {
     u64 missing = 0;  ///< keys that were not found, of a region that the check calls damaged
 };
 
-/// `alive` is called with what is about to be done. Throws `wrong`.
+/// Called with what is about to be done; false: it has seen enough.
+using sign_of_life = std::function<bool(const char* doing)>;
+
+/// Throws `wrong`.
 [[nodiscard]] seen try_out(const std::filesystem::path& file, const victim& v, u64 seed,
-                           const std::function<void(const char*)>& alive = {});
+                           const sign_of_life& alive = {});
 
 }  // namespace hf::damage_test

@@ -42,7 +42,7 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
     -> interior* {
     for (masstree_detail::patience left(damage_is_known_);;) {
         while (interior* p = path.pop()) {
-            p->version.lock(generation_);
+            lock(p);
             const u64 v = p->version.load();
             if (!is_deleted(v) && !is_leaf(v) &&
                 load(p->children[p->child_index(slice)]) == offset_of(child)) {

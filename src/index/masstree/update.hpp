@@ -95,6 +95,16 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
 
 // ---------------------------------------------------------------------------------------- changes
 
+/// Throws damage if the slice, which is not below those of n, a locked leaf, belongs to the right
+/// of it: the key may be there, with a value that would be found again one day.
+template <any_discipline D>
+inline void masstree<D>::check_before_insert(const leaf& n, u64 slice) const {
+    const u64 next = load(n.next);
+    if (next != 0 && slice >= load(followed<leaf>(next)->low_key)) [[unlikely]] {
+        broken(offset_of(&n), "a leaf lies where another belongs");
+    }
+}
+
 template <any_discipline D>
 inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, descent& path,
                                         const entry& e) {
@@ -207,6 +217,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             }
             const decision d = decide(static_cast<const record*>(nullptr));
             if (d.what != decision::action::store) return outcome{false, false};
+            check_before_insert(*n, key.slice());
             auto done = insert(op, *n, root, path,
                                {key.slice(), key.length_class(),
                                 masstree_detail::value_word::of_record(d.record)});
