@@ -256,6 +256,9 @@ void masstree_audit<D>::read_interior(layer& in, const branch& b) {
     ++figures_.interiors;
     word_check words{*this, b.offset};
     adapter::audit_interior(n, words);
+    if (n.is_of_another_place(b.offset)) {
+        bad(b.offset, "an interior node lies where another belongs");
+    }
     const u64 count = load(n.count);
     if (count > interior::width) {
         in.gap = true;

@@ -19,7 +19,7 @@ class time_waited {
    public:
     /// So far, from the first call on.
     [[nodiscard]] u64 look() noexcept {
-        constexpr u64 most_between_ns = 10'000'000;
+        constexpr u64 most_between_ns = 100'000'000;
         const u64 now = now_ns();
         if (last_ != 0) sum_ += std::min(now - last_, most_between_ns);
         last_ = now;
@@ -31,6 +31,8 @@ class time_waited {
     u64 sum_ = 0;
 };
 
+/// Behind some hundred pauses, most of which give the processor away: on a busy machine these alone
+/// may take a second.
 inline void sleep_a_little() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 /// Counts how often an operation has begun anew because of what another was changing. That other
@@ -61,7 +63,7 @@ class patience {
     }
 
    private:
-    static constexpr unsigned spins = 4096;
+    static constexpr unsigned spins = 256;
     static constexpr unsigned spins_if_known = 64;
     static constexpr u64 longest_ns = 2'000'000'000;
     std::atomic<bool>& known_;  ///< orders nothing
@@ -102,7 +104,7 @@ class vigil {
         return stuck_.load(std::memory_order_relaxed) == node_;
     }
 
-    static constexpr unsigned spins = 4096;
+    static constexpr unsigned spins = 256;
     static constexpr u64 longest_ns = 5'000'000'000;
     static constexpr u64 longest_if_known_ns = 10'000'000;
     std::atomic<u64>& stuck_;  ///< orders nothing

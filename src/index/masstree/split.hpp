@@ -271,6 +271,7 @@ void masstree<D>::become_parent(operation& op, node& root, u64 separator, node* 
     root.version.clear_leaf();
     auto& in = static_cast<interior&>(root);
     adapter_.turned_interior(op, in);
+    in.settle_at(offset_of(&in));
     const std::array children{offset_of(left), offset_of(right)};
     set_interior(in, std::span(&separator, 1), children);
 }
