@@ -98,7 +98,7 @@ class version_lock {
     }
     /// The same; where it has to wait, it calls wait() of what `waiter` makes, which may throw.
     template <class Waiter>
-    [[nodiscard]] u64 stable(u64 generation, Waiter waiter) {
+    [[nodiscard, gnu::always_inline]] u64 stable(u64 generation, Waiter waiter) {
         const u64 v = word_.load(std::memory_order_acquire);  // (1) synchronises with (5)
         if ((v & marks) == 0) [[likely]] {
             return v;
@@ -140,7 +140,7 @@ class version_lock {
     }
     /// As stable() with a waiter.
     template <class Waiter>
-    bool lock(u64 generation, Waiter waiter) {
+    [[gnu::always_inline]] bool lock(u64 generation, Waiter waiter) {
         u64 v = load();
         if ((v & locked) == 0 && take(v, generation)) [[likely]] {
             return false;

@@ -229,12 +229,12 @@ class masstree {
     static u64 load(const masstree_detail::word& w) noexcept { return masstree_detail::load(w); }
     static void store(masstree_detail::word& w, u64 v) noexcept { masstree_detail::store(w, v); }
     /// The version of a node once nobody is changing it. Throws damage where that never comes.
-    [[nodiscard]] u64 stable(node* n) const {
+    [[nodiscard, gnu::always_inline]] u64 stable(node* n) const {
         return n->version.stable(
             generation_, [this, n] { return masstree_detail::vigil(stuck_, offset_of(n)); });
     }
     /// As version_lock::lock(). Throws damage where nobody gives it back.
-    bool lock(node* n) const {
+    [[gnu::always_inline]] bool lock(node* n) const {
         return n->version.lock(generation_,
                                [this, n] { return masstree_detail::vigil(stuck_, offset_of(n)); });
     }

@@ -112,7 +112,8 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
     u64 position = bound_slice;         // at_bound: entries from here on; else: entries beyond
     bool any_passed = false;
     masstree_detail::patience doubts(damage_is_known_);  // since the scan has got further
-    std::optional<u64> left;  // low key of the leaf from which a link led to n
+    bool by_link = false;
+    u64 left = 0;  // by_link: low key of the leaf from which a link led to n
     u64 v = 0;
     last_visit last;
     leaf* n = nullptr;
@@ -128,9 +129,9 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         }
         snapshot snap;
         if (is_deleted(v) || !is_leaf(v) || !take_snapshot(op, n, v, snap) ||
-            (left && snap.low_key <= *left)) {
+            (by_link && snap.low_key <= left)) {
             doubts.again(offset_of(n));
-            left.reset();
+            by_link = false;
             n = reach_leaf(root, position, v, nullptr);
             continue;
         }
@@ -188,6 +189,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
             last.remember(s, prefix);
             return walk::done;
         }
+        by_link = true;
         left = snap.low_key;
         n = followed<leaf>(snap.next);
         v = stable(n);
