@@ -84,6 +84,7 @@ class campaign {
 
     bool run() {
         begin_ = now_ns();
+        if (!options_.save_to.empty()) return save();
         if (options_.only) return try_alone(*options_.only);
         for (unsigned w = 0; w < options_.workers; ++w) start(w);
         while (running_ != 0) {
@@ -198,6 +199,18 @@ class campaign {
                     static_cast<unsigned long long>(options_.seed),
                     static_cast<unsigned long long>(number));
         std::fflush(stdout);
+    }
+
+    [[nodiscard]] bool save() const {
+        const u64 first = options_.only.value_or(0);
+        const u64 behind = options_.only ? first + 1 : options_.images;
+        for (u64 number = first; number < behind; ++number) {
+            const damaged_image d = draw(targets_, options_.seed, number);
+            image_file file(options_.save_to / ("image-" + std::to_string(number) + ".hf"));
+            file.write(d.bytes(), d.v->used);
+            file.keep();
+        }
+        return true;
     }
 
     bool try_alone(u64 number) {

@@ -24,6 +24,8 @@ struct campaign_options {
     unsigned workers = 2;
     double patience = 10;     ///< seconds without a sign of life: it hangs
     std::optional<u64> only;  ///< this image, in this process
+    std::filesystem::path
+        save_to;  ///< not empty: the images are only written there, to be looked at
     std::filesystem::path directory = "/dev/shm";
 };
 

@@ -23,6 +23,9 @@ int main(int argc, char** argv) {
     app.add_option("--images", options.images, "Stop after so many, whatever the time");
     app.add_option("--seed", options.seed, "Of all that is random");
     app.add_option("--image", options.only, "Try only this one, in this process, to replay");
+    app.add_option("--save", options.save_to,
+                   "Write the image, or so many images, to this directory, and try none")
+        ->check(CLI::ExistingDirectory);
     app.add_option("--workers", options.workers, "Processes at once")
         ->capture_default_str()
         ->check(CLI::Range(1, 64));

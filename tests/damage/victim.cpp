@@ -61,7 +61,7 @@ image_file::~image_file() {
     ::munmap(bytes_, most_region_bytes);
     ::close(fd_);
     std::error_code ignored;
-    fs::remove(path_, ignored);
+    if (!keeps_) fs::remove(path_, ignored);
 }
 
 void image_file::write(const std::string& image, u64 used) {

@@ -64,11 +64,14 @@ class image_file {
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
     /// What lies behind `used` is zero.
     void write(const std::string& image, u64 used);
+    /// It is not removed at the end.
+    void keep() noexcept { keeps_ = true; }
 
    private:
     std::filesystem::path path_;
     int fd_ = -1;
     char* bytes_ = nullptr;
+    bool keeps_ = false;
 };
 
 /// Makes it in `file`, which holds it then, changed by an opening.

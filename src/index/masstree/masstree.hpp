@@ -365,7 +365,7 @@ class masstree {
     void walk_down(std::span<walker> all) const;
 
     // --- update.hpp: changes inside of a leaf ---
-    void check_before_insert(const leaf& n, u64 slice, const descent& path) const;
+    void check_before_insert(leaf& n, u64 slice, const descent& path) const;
     [[nodiscard]] result<void> insert(operation& op, leaf& n, node* root, descent& path,
                                       const entry& e);
     [[nodiscard]] result<void> make_layer(operation& op, leaf& n, unsigned slot, u64 old_value,

@@ -100,7 +100,7 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
 /// of it, or the way there led through a node from elsewhere: the key may be where it belongs, with
 /// a value that would be found again one day.
 template <any_discipline D>
-inline void masstree<D>::check_before_insert(const leaf& n, u64 slice, const descent& path) const {
+inline void masstree<D>::check_before_insert(leaf& n, u64 slice, const descent& path) const {
     for (unsigned i = 0; memory::is_in_region && i < path.depth; ++i) {
         const u64 offset = offset_of(path.nodes[i]);
         if (path.nodes[i]->is_of_another_place(offset)) [[unlikely]] {

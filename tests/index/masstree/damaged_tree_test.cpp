@@ -64,8 +64,8 @@ TEST_F(tree_with_damage, any_bit_of_an_interior_node_that_is_used_is_found_by_th
 TEST_F(tree_with_damage, a_key_is_not_inserted_where_another_leafs_keys_belong) {
     const u64 before = root().keys[0];
     root().keys[0] = tree::slice_of("key 99");
-    EXPECT_THROW(e.put("key 25", "another"), damage);
-    EXPECT_THROW(e.put("key 26", "new"), damage);
+    EXPECT_THROW(e.put("key 25", "another"), hf::damage);
+    EXPECT_THROW(e.put("key 26", "new"), hf::damage);
     EXPECT_EQ(scanned(), keys);
     root().keys[0] = before;
     EXPECT_NO_THROW(e.put("key 26", "new"));
@@ -77,7 +77,7 @@ TEST_F(tree_with_damage, a_key_is_not_inserted_below_an_interior_node_from_elsew
     EXPECT_EQ(home, inner_node::home_word(e.tree().root()));
     root().settle_at(e.tree().root() + 320);
     EXPECT_FALSE(is_sound());
-    EXPECT_THROW(e.put("key 26", "new"), damage);
+    EXPECT_THROW(e.put("key 26", "new"), hf::damage);
     EXPECT_EQ(e.get("key 25"), "value");
     root().home = 0x1234567890;  // as a version without left it
     EXPECT_TRUE(is_sound());
@@ -99,12 +99,15 @@ TEST_F(tree_with_damage, a_scan_shows_no_key_that_another_slice_could_have_given
     const u64 lengths = n.lengths;
     EXPECT_EQ(scanned(), keys);
     n.keys[slot] = slice | 1;  // behind the key's end
-    EXPECT_THROW((void)scanned(), damage);
+    EXPECT_THROW((void)scanned(), hf::damage);
     n.keys[slot] = slice;
     for (const unsigned length : {7U, tree::longer, tree::longer + 1}) {
         n.lengths = tree::with_length_class(lengths, slot, length);
-        const bool is_shown = length == 7;  // another key: its record contradicts it (map.cpp)
-        is_shown ? EXPECT_EQ(scanned(), keys) : EXPECT_THROW((void)scanned(), damage) << length;
+        if (length == 7) {  // another key: its record contradicts it (src/map/map_read.cpp)
+            EXPECT_EQ(scanned(), keys);
+        } else {
+            EXPECT_THROW((void)scanned(), hf::damage) << length;
+        }
     }
     n.lengths = lengths;
     EXPECT_EQ(scanned(), keys);
@@ -117,10 +120,10 @@ TEST_F(tree_with_damage, a_lock_that_nobody_holds_is_not_waited_for_for_ever) {
     constexpr u64 marked = version_lock::locked | version_lock::inserting;
     const auto set = [&n](u64 w) { reinterpret_cast<tree::word*>(&n.version)->store(w); };
     set((word & ~version_lock::generation_field) | generation | marked);
-    EXPECT_THROW((void)e.get("key 10"), damage);
-    EXPECT_THROW((void)e.get("key 10"), damage) << "and the second time at once";
-    EXPECT_THROW((void)scanned(), damage);
-    EXPECT_THROW(e.put("key 10", "another"), damage);
+    EXPECT_THROW((void)e.get("key 10"), hf::damage);
+    EXPECT_THROW((void)e.get("key 10"), hf::damage) << "and the second time at once";
+    EXPECT_THROW((void)scanned(), hf::damage);
+    EXPECT_THROW(e.put("key 10", "another"), hf::damage);
     EXPECT_EQ(e.get("key 25"), "value");
     set(word);
     EXPECT_EQ(e.get("key 10"), "value");
