@@ -77,8 +77,7 @@ struct interior : node {
     std::array<word, width + 1> children;
 
     /// Tells a node that was copied to another's place: it says where it was. Only what changes a
-    /// leaf asks, for reads know a wrong leaf by what they find there. What a leaf has in this place
-    /// is never one.
+    /// leaf asks: reads know a wrong leaf by what they find there. What a leaf has here is none.
     [[nodiscard]] static constexpr u64 home_word(u64 offset) noexcept {
         const u64 sum = offset * 0x9e3779b97f4a7c15 >> (home_bits + 1);
         return offset | sum << home_bits | u64{1} << 63;
