@@ -56,7 +56,7 @@ TEST_F(dump_verb, a_dump_that_is_damaged_is_refused_with_code_6) {
     EXPECT_EQ(holdfast({"load", other, text, "--json"}).json()["error"]["class"], "corrupt");
 }
 
-// A record in the middle of a layer, found by its value.
+// A record's value, found by the key behind it.
 TEST_F(dump_verb, goes_round_what_is_damaged_and_names_it_if_told_to) {
     ASSERT_EQ(holdfast({"dump", file, text}).code, 0);
     EXPECT_EQ(holdfast({"dump", file, other, "--salvage"}).code, 0);
@@ -64,7 +64,7 @@ TEST_F(dump_verb, goes_round_what_is_damaged_and_names_it_if_told_to) {
     const std::string key = "a longer key, which shares its beginning, 1500";
     const std::size_t at = read_file(file).find(key.substr(8));  // as its record's tail
     ASSERT_NE(at, std::string::npos);
-    flip(file, at + key.size() - 8 - 1);
+    flip(file, at - 1);  // the value lies before it
     const outcome whole = holdfast({"dump", file, dir / "whole.dump"});
     EXPECT_EQ(whole.code, 6);
     expect_one_clear_error(whole);
