@@ -53,7 +53,7 @@ std::vector<std::string> disciplines(const std::string& option, const std::strin
             if (std::find(known.begin(), known.end(), name) == known.end()) return std::nullopt;
             return name;
         },
-        "transient, logged, incll, malloc, map, map-many, absl-btree, absl-hash");
+        "transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree, absl-hash");
 }
 
 /// At least one value, each as `one` takes it; only `ycsb` can do with several.
@@ -194,8 +194,9 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
         verb->add_option("--operations", r.operations, "Operations of a thread (default 1M)");
         verb->add_option("--records", r.records, "Records in the tree (default 1M)");
         verb->add_option("--compare", r.compare,
-                         "transient,logged,incll,malloc: trees; map,map-many: the public map, by "
-                         "get and by get_many; absl-btree,absl-hash: Abseil's, in ordinary memory "
+                         "transient,logged,incll,malloc: trees; map,map-many,map-trusting: the "
+                         "public map, by get, by get_many, by unverified get; "
+                         "absl-btree,absl-hash: Abseil's, in ordinary memory "
                          "(ycsb; default transient,incll)");
     }
     for (CLI::App* verb : {ycsb, recovery, pause}) {

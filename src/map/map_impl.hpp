@@ -45,6 +45,7 @@ struct map::impl {
     using record = tree_type::record;
 
     std::unique_ptr<engine<incll_discipline>> machine;
+    bool verifies_reads = true;  ///< map_options::verify_reads
 
     [[nodiscard]] engine<incll_discipline>& live() const {
         HF_ASSERT(machine != nullptr, "the map was closed");

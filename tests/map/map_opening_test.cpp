@@ -404,5 +404,43 @@ TEST_F(map_opening, errors_tell_the_sizes_that_they_are_about) {
     EXPECT_EQ(value.why, "67108865 bytes where 67108864 are the most");
 }
 
+TEST_F(map_opening, reads_verify_what_they_find_unless_they_are_told_not_to) {
+    const std::string value = "a value that is found in the file";
+    const std::string damaged = "A value that is found in the file";
+    {
+        map m = open();
+        must(m.put("k", value));
+        must(m.close());
+    }
+    std::ifstream in(file, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    test::patch(file, bytes.find(value), damaged.data(), 1);
+    for (const bool verify : {true, false}) {
+        map_options o = options();
+        o.verify_reads = verify;
+        map m = must(map::open(file, o));
+        std::string found;
+        const auto take = [&found](const auto&, std::string_view v) {
+            found = v;
+            return true;
+        };
+        const std::string_view key = "k";
+        const auto expect = [&](const auto& done) {
+            EXPECT_EQ(done.has_value(), !verify);
+            if (done) {
+                EXPECT_EQ(found, damaged);
+            } else {
+                EXPECT_EQ(done.error().code, errc::corrupt);
+            }
+            found.clear();
+        };
+        expect(m.get(key, found));
+        expect(m.get_many(std::span(&key, 1), [&](std::size_t n, auto v) { take(n, v); }));
+        expect(m.scan("", take));
+        expect(m.scan_backward(std::nullopt, take));
+        EXPECT_FALSE(m.put("k", "another").has_value()) << "it looks at what it replaces";
+    }
+}
+
 }  // namespace
 }  // namespace hf

@@ -23,8 +23,15 @@ struct masstree<D>::scan_state {
     bool exclusive = false;    ///< whether the start itself is left out
     u64 bytes = 0;             ///< of a short key, during its visit
 
-    /// The key of an entry in a layer with so long a prefix; valid until the next call.
+    /// The key of an entry in a layer with so long a prefix; valid until the next call. Throws
+    /// damage where another slice, or length, would give the same: then what was put under that key
+    /// since lies elsewhere.
     [[nodiscard]] std::string_view key_of(std::size_t prefix, const entry& e, const record& r) {
+        if (e.length_class < masstree_detail::slice_size ? e.slice << 8 * e.length_class != 0
+                                                         : e.length_class > masstree_detail::longer)
+            [[unlikely]] {
+            broken(masstree_detail::value_word::offset(e.value), "a key's slice is none");
+        }
         if (prefix == 0 && e.length_class != masstree_detail::longer) [[likely]] {
             bytes = masstree_detail::bytes_of(e.slice);
             return {reinterpret_cast<const char*>(&bytes), e.length_class};
@@ -32,7 +39,11 @@ struct masstree<D>::scan_state {
         key.resize(prefix);
         masstree_detail::append_slice(key, e.slice, e.length_class);
         if (e.length_class == masstree_detail::longer) {
-            key.append(r.rest(prefix / masstree_detail::slice_size));
+            const std::string_view rest = r.rest(prefix / masstree_detail::slice_size);
+            if (rest.empty()) [[unlikely]] {
+                broken(masstree_detail::value_word::offset(e.value), "a key does not go on");
+            }
+            key.append(rest);
         }
         return key;
     }
@@ -101,7 +112,8 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
     u64 position = bound_slice;         // at_bound: entries from here on; else: entries beyond
     bool any_passed = false;
     masstree_detail::patience doubts(damage_is_known_);  // since the scan has got further
-    std::optional<u64> left;  // low key of the leaf from which a link led to n
+    bool by_link = false;
+    u64 left = 0;  // by_link: low key of the leaf from which a link led to n
     u64 v = 0;
     last_visit last;
     leaf* n = nullptr;
@@ -117,9 +129,9 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         }
         snapshot snap;
         if (is_deleted(v) || !is_leaf(v) || !take_snapshot(op, n, v, snap) ||
-            (left && snap.low_key <= *left)) {
+            (by_link && snap.low_key <= left)) {
             doubts.again(offset_of(n));
-            left.reset();
+            by_link = false;
             n = reach_leaf(root, position, v, nullptr);
             continue;
         }
@@ -177,6 +189,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
             last.remember(s, prefix);
             return walk::done;
         }
+        by_link = true;
         left = snap.low_key;
         n = followed<leaf>(snap.next);
         v = stable(n);
