@@ -97,6 +97,7 @@ statistics map::stats() const {
     for (const u64 bytes : impl_->memory().usage()) s.allocated_bytes += bytes;
     s.free_bytes = s.region_bytes - std::min(s.region_bytes, s.allocated_bytes);
     s.hint_bytes = impl_->tree().hint_bytes();
+    if (impl_->memory().counts_objects()) s.records = impl_->memory().objects();
     s.medium = to_string(file.med().kind());
     s.flush_instruction = to_string(file.med().instruction());
     s.path = file.path().string();

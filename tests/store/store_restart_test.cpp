@@ -32,6 +32,23 @@ TEST(store_restart, lets_time_pass_while_the_store_is_closed) {
     EXPECT_FALSE(must(s->get("k", found)));
 }
 
+TEST(store_restart, counts_records_but_not_its_own) {
+    temporary_store s;
+    EXPECT_EQ(s->stats().records, 0U);
+    must(s->flush_all());
+    EXPECT_EQ(s->stats().records, 0U) << "only its own is there";
+    must(s->set("k", "a", {.expires = s.now() + 5}));
+    must(s->set("l", "a"));
+    must(s->set("l", "b"));
+    s.reopen();
+    EXPECT_EQ(s->stats().records, 2U);
+    s.advance(5);
+    EXPECT_EQ(s->stats().records, 2U) << "dead, and still there";
+    store::record found;
+    EXPECT_FALSE(must(s->get("k", found)));
+    EXPECT_EQ(s->stats().records, 1U);
+}
+
 TEST(store_restart, never_gives_a_cas_unique_out_twice) {
     temporary_store s;
     std::set<std::uint64_t> seen;
