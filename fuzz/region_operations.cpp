@@ -300,7 +300,7 @@ struct tally {
 tally seen;
 
 template <class T>
-bool happened(const hf::result<T>& r, const expectation& e) {
+bool happened(const tl::expected<T, hf::error>& r, const expectation& e) {
     ++seen.operations;
     if (r) return true;
     ++seen.errors;

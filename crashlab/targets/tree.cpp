@@ -13,7 +13,7 @@ namespace hf::lab {
 namespace {
 
 template <class T>
-T must(result<T> r) {
+T must(tl::expected<T, error> r) {
     if (!r) throw violation(r.error().to_string());
     if constexpr (!std::is_void_v<T>) return std::move(*r);
 }

@@ -152,13 +152,14 @@ auto taker(operation& op, const masstree<incll_discipline>& tree, read_batch& ba
 
 result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool exclusive) const {
     if (auto ok = check_key(from); !ok) return tl::unexpected(ok.error());
-    impl_->tree().prefetch_hint(from);
     const auto fill = [&](const auto& start, bool without, read_batch& batch) {
         operation op(impl_->checkpoint());
         return impl_->tree().scan(op, *start, without, taker(op, impl_->tree(), batch));
     };
-    return impl_->meeting_damage(
-        "read from the map", [&] { return deliver(impl_->tree(), from, exclusive, visit, fill); });
+    return impl_->meeting_damage("read from the map", [&] {
+        impl_->tree().prefetch_hint(from);
+        return deliver(impl_->tree(), from, exclusive, visit, fill);
+    });
 }
 
 result<std::size_t> map::scan_backward(std::optional<std::string_view> from, const visitor& visit,
