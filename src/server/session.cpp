@@ -229,9 +229,9 @@ bool session::get_one(std::string_view key) {
             return false;
         }
         hit = *read;
+        shared_.count.add(tally::cmd_get);
+        shared_.count.add(hit ? tally::get_hits : tally::get_misses);
     }
-    shared_.count.add(tally::cmd_get);
-    shared_.count.add(hit ? tally::get_hits : tally::get_misses);
     if (!hit) {
         using end = store::record::end;
         if (found.ended == end::expired) shared_.count.add(tally::get_expired);

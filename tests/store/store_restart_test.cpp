@@ -52,8 +52,9 @@ TEST(store_restart, counts_records_but_not_its_own) {
 TEST(store_restart, may_follow_while_the_closed_store_is_there_which_refuses) {
     temporary_store s;
     must(s->set("k", "a"));
+    const std::string path = s->stats().path;
     must(s->close());
-    auto other = must(store::open(s.file()));
+    auto other = must(store::open(path));
     store::record found;
     EXPECT_EQ(s->get("k", found).error().code, errc::usage);
     EXPECT_EQ(s->get_and_touch("k", 0, found).error().code, errc::usage);
