@@ -53,6 +53,7 @@ inline bool map::impl::get(std::string_view key, std::string& out) const {
 }
 
 void map::prefetch(std::span<const std::string_view> keys) const {
+    if (impl_->machine == nullptr) return;
     try {
         while (!keys.empty()) {
             const auto group = keys.first(std::min(keys.size(), impl::tree_type::most_finds));

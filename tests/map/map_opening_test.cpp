@@ -404,6 +404,7 @@ TEST_F(map_opening, one_that_was_closed_leaves_its_file_and_refuses) {
     std::string got;
     EXPECT_EQ(m.get("k", got).error().code, errc::usage);
     const std::string_view key = "k";
+    m.prefetch({&key, 1});
     EXPECT_EQ(m.get_many({&key, 1}, [](auto, auto) {}).error().code, errc::usage);
     EXPECT_EQ(m.put("k", "v").error().code, errc::usage);
     EXPECT_EQ(m.put("k", std::string(300'000, 'v')).error().code, errc::usage);
