@@ -56,7 +56,8 @@ class map {
     ~map();
 
     /// Ends the running epoch, makes it durable, marks the region clean and leaves the file: others
-    /// may open it, whatever this returns. No other call may be running, or follow but close().
+    /// may open it, whatever this returns. No other call may be running. Those that follow are
+    /// errc::usage, and numbers are 0; a further close() does nothing.
     result<void> close();
 
     /// Copies the value of `key` into `out`. False: no such key, `out` unchanged. errc::corrupt:

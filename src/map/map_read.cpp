@@ -53,6 +53,7 @@ inline bool map::impl::get(std::string_view key, std::string& out) const {
 }
 
 void map::prefetch(std::span<const std::string_view> keys) const {
+    if (impl_->machine == nullptr) return;
     try {
         while (!keys.empty()) {
             const auto group = keys.first(std::min(keys.size(), impl::tree_type::most_finds));
@@ -154,12 +155,12 @@ auto taker(operation& op, const masstree<incll_discipline>& tree, read_batch& ba
 
 result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool exclusive) const {
     if (auto ok = check_key(from); !ok) return tl::unexpected(ok.error());
-    impl_->tree().prefetch_hint(from);
     const auto fill = [&](const auto& start, bool without, read_batch& batch) {
         operation op(impl_->checkpoint());
         return impl_->tree().scan(op, *start, without, taker(op, impl_->tree(), batch));
     };
     return impl_->meeting_damage("read from the map", [&] {
+        impl_->tree().prefetch_hint(from);
         return deliver(impl_->tree(), impl_->verifies_reads, from, exclusive, visit, fill);
     });
 }

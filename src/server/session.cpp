@@ -67,6 +67,7 @@ std::size_t session::consume(std::string_view input) {
             break;
         }
     }
+    if (paused() && taken < input.size()) shared_.count.add(tally::conn_yields);
     return taken;
 }
 
@@ -228,10 +229,13 @@ bool session::get_one(std::string_view key) {
             return false;
         }
         hit = *read;
+        shared_.count.add(tally::cmd_get);
+        shared_.count.add(hit ? tally::get_hits : tally::get_misses);
     }
-    shared_.count.add(tally::cmd_get);
-    shared_.count.add(hit ? tally::get_hits : tally::get_misses);
     if (!hit) {
+        using end = store::record::end;
+        if (found.ended == end::expired) shared_.count.add(tally::get_expired);
+        if (found.ended == end::flushed) shared_.count.add(tally::get_flushed);
         return true;
     }
     char digits[max_digits];

@@ -93,7 +93,7 @@ class trial {
         }
     }
     template <class T>
-    bool happened(const result<T>& r) {
+    bool happened(const tl::expected<T, error>& r) {
         ++seen_.operations;
         if (r) return true;
         ++seen_.errors;

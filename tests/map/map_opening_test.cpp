@@ -396,6 +396,34 @@ TEST_F(map_opening, one_that_is_moved_away_from_is_closed_by_its_heir) {
     EXPECT_EQ(got, "b");
 }
 
+TEST_F(map_opening, one_that_was_closed_leaves_its_file_and_refuses) {
+    map m = open();
+    must(m.put("k", "v"));
+    must(m.close());
+    map other = open();  // though the first is there still
+    std::string got;
+    EXPECT_EQ(m.get("k", got).error().code, errc::usage);
+    const std::string_view key = "k";
+    m.prefetch({&key, 1});
+    EXPECT_EQ(m.get_many({&key, 1}, [](auto, auto) {}).error().code, errc::usage);
+    EXPECT_EQ(m.put("k", "v").error().code, errc::usage);
+    EXPECT_EQ(m.put("k", std::string(300'000, 'v')).error().code, errc::usage);
+    EXPECT_EQ(m.put_if("k", "v", [](auto) { return true; }).error().code, errc::usage);
+    EXPECT_EQ(m.remove("k").error().code, errc::usage);
+    EXPECT_EQ(m.remove_if("k", [](auto) { return true; }).error().code, errc::usage);
+    EXPECT_EQ(m.modify("k", [](auto, auto&) { return map::edit::remove; }).error().code,
+              errc::usage);
+    const auto any = [](auto, auto) { return true; };
+    EXPECT_EQ(m.scan("", any).error().code, errc::usage);
+    EXPECT_EQ(m.scan_backward({}, any).error().code, errc::usage);
+    EXPECT_EQ(m.wait_durable(0).error().code, errc::usage);
+    EXPECT_EQ(m.sync().error().code, errc::usage);
+    EXPECT_EQ(m.durable_epoch() + m.current_epoch() + m.generation(), 0U);
+    EXPECT_EQ(m.stats().path, "");
+    EXPECT_TRUE(m.close());
+    EXPECT_TRUE(must(other.get("k", got)));
+}
+
 TEST_F(map_opening, errors_tell_the_sizes_that_they_are_about) {
     map m = open();
     const auto key = m.put(std::string(max_key_size + 1, 'k'), "v").error();

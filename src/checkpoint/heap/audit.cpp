@@ -116,6 +116,16 @@ void rolled_back_view::read_counters(heap_audit& audit) {
         (c == extent_class ? report.heap.extent_pages_handed_out
                            : report.heap.classes[c].handed_out) = count;
     }
+    if (heap->counts_objects > 1) {
+        report.add(region_.offset_of(&heap->counts_objects),
+                   "whether objects are counted is neither yes nor no");
+    }
+    if (heap->counts_objects != 1) return;
+    u64 objects = 0;
+    for (const lane_lists& lane : heap->lanes) {
+        objects += list_value(lane.classes[extent_class], class_lists::objects);
+    }
+    report.heap.objects = objects;
 }
 
 void rolled_back_view::read_free(heap_audit& audit) {
@@ -150,7 +160,8 @@ void rolled_back_view::read_group(heap_audit& audit, const class_lists& g, u32 l
     const u64 pending = list_value(g, class_lists::pending);
     const u64 bump = list_value(g, class_lists::bump);
     if (size_class == extent_class) {
-        if ((free | pending | bump) != 0) audit.report().add(from, "extents have a list");
+        static_assert(class_lists::objects == class_lists::free);
+        if ((pending | bump) != 0) audit.report().add(from, "extents have a list");
         return;
     }
     for (const bool waiting : {false, true}) {

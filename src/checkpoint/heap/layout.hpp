@@ -46,6 +46,9 @@ static_assert(sizeof(heap_segment) == 64);
 /// The free lists of one lane and one class, in one line.
 struct alignas(64) class_lists {
     enum list : unsigned { free = 0, pending = 1, bump = 2 };
+    /// Of the extents, which have no lists: objects that the lane has put into the structure that
+    /// lives in this heap, less those that it took out; modulo 2^64.
+    static constexpr unsigned objects = 0;
     /// free: blocks that may be handed out; pending: freed in the epoch of the group's stamp (and
     /// perhaps before); bump: | blocks left 16 | offset of the next never used block 48 |.
     logged_group<3> lists;
@@ -65,7 +68,8 @@ struct heap_root {
     /// know nothing of them refuse it.
     static constexpr u64 magic_with_stand_ins = 0x4846484541505354;  // "HFHEAPST"
     u64 magic;
-    u64 reserved[7];
+    u64 counts_objects;  ///< 1: the lanes' counts of objects are right; 0: they begin somewhere
+    u64 reserved[6];
     [[nodiscard]] bool is_whole() const noexcept {
         return magic == magic_value || magic == magic_with_stand_ins;
     }

@@ -38,6 +38,7 @@ result<u64> format_heap(region& r) {
     r.med().flush(&s->descriptors()[s->first_usable], sizeof(compact_cell));
     s->frontier.set(0, s->first_usable + heap_root_pages);
     auto* root = r.at<heap_root>(root_offset);
+    root->counts_objects = 1;
     root->magic = heap_root::magic_value;
     r.med().flush(root, line_size);
     r.med().flush(s, sizeof(*s));

@@ -61,7 +61,7 @@ class masstree_audit {
           memory_(memory),
           report_(report),
           figures_(report.tree),
-          may_lack_checksums_(format < masstree_format.version) {}
+          may_lack_checksums_(format < masstree_root_format) {}
 
     /// Walks the tree whose root is at `root`, an offset that was found at `from`.
     void walk(u64 root, u64 from, const audit_progress& progress = {},
@@ -441,7 +441,7 @@ void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u6
 /// there is no tree.
 template <any_discipline D>
 audit_report audit(region& r, checkpoint_state& checkpoint, u64 root, u64 from,
-                   const audit_progress& progress = {}, u32 format = masstree_format.version,
+                   const audit_progress& progress = {}, u32 format = masstree_root_format,
                    const record_visitor& visit = {}) {
     audit_report report;
     operation op(checkpoint);
@@ -451,6 +451,10 @@ audit_report audit(region& r, checkpoint_state& checkpoint, u64 root, u64 from,
     if (root != 0)
         masstree_audit<D>(r, op, memory, report, format).walk(root, from, progress, visit);
     memory.finish();
+    if (report.heap.objects && *report.heap.objects != report.tree.records) {
+        report.add(from, "the heap counts " + std::to_string(*report.heap.objects) +
+                             " records, found were " + std::to_string(report.tree.records));
+    }
     return report;
 }
 
@@ -458,7 +462,7 @@ namespace detail {
 template <any_discipline D, class Engine>
 audit_report audit_engine(Engine& e, masstree<D>& tree) {
     return audit<D>(e.file(), e.checkpoint(), tree.root(), 0, {},
-                    tree.may_lack_checksums() ? 1 : masstree_format.version);
+                    tree.may_lack_checksums() ? 1 : masstree_root_format);
 }
 }  // namespace detail
 

@@ -91,10 +91,9 @@ class masstree {
 
     /// The tree whose root is at `root`; `generation` as of this opening of the region, `format` as
     /// its root says.
-    masstree(memory& blocks, u64 root, u64 generation,
-             u32 format = masstree_format.version) noexcept
+    masstree(memory& blocks, u64 root, u64 generation, u32 format = masstree_root_format) noexcept
         : heap_(blocks),
-          adapter_(blocks, format >= masstree_format.version),
+          adapter_(blocks, format >= masstree_root_format),
           base_(blocks.base()),
           root_(root),
           generation_(masstree_detail::version_word::generation_bits(generation)) {}

@@ -27,7 +27,7 @@ result<void> masstree<D>::found(region& r, u64 place, std::string_view name, u64
     adapter::founded_leaf(n, *first - 1);  // as of an epoch that is over, and never fails
     r.med().persist(&n, masstree_detail::node_payload);
     HF_PERSIST_POINT("masstree F1: empty root leaf durable before the root leads to it");
-    auto root = r.publish_root(name, type, masstree_format.version, offset);
+    auto root = r.publish_root(name, type, masstree_root_format, offset);
     return root ? result<void>{} : tl::unexpected(root.error());
 }
 
@@ -230,6 +230,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
                                {key.slice(), key.length_class(),
                                 masstree_detail::value_word::of_record(d.record)});
             if (!done) return tl::unexpected(done.error());
+            heap_.count_objects(op, +1);
             if (p.full()) {
                 mine.let_go();  // a split has unlocked n itself
             } else {
@@ -252,6 +253,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             if (d.what != decision::action::store) return outcome{false, false};
             auto done = make_layer(op, *n, slot, value, key, d.record);
             if (!done) return tl::unexpected(done.error());
+            heap_.count_objects(op, +1);
             return outcome{false, true};
         }
         heap_.prefetch_header(target);
@@ -278,6 +280,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             const perm left_over = whole.removed(rank);
             HF_ASSERT(left_over.is_valid(), "a permutation is one");
             adapter_.publish(op, n->order, n->sealed_order(left_over.word()));
+            heap_.count_objects(op, -1);
             mine.let_go();
             if (left_over.size() == 0) {
                 adapter::shape::remove_empty(*this, op, key, n, root, path);
