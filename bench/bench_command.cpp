@@ -43,6 +43,8 @@ result<void> run(const options& o, nlohmann::json& json) {
             return run_pause(o, out, json);
         case measurement_kind::compare:
             return run_compare(o, out, json);
+        case measurement_kind::server:
+            return run_server(o, out, json);
     }
     return {};
 }

@@ -53,7 +53,7 @@ std::vector<std::string> disciplines(const std::string& option, const std::strin
             if (std::find(known.begin(), known.end(), name) == known.end()) return std::nullopt;
             return name;
         },
-        "transient, logged, incll, malloc, map, map-many, absl-btree, absl-hash");
+        "transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree, absl-hash");
 }
 
 /// At least one value, each as `one` takes it; only `ycsb` can do with several.
@@ -151,6 +151,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     options o;
     raw r;
     compare_parser comparing;
+    server_bench_parser serving;
     CLI::App app("Measures the durable tree against itself without durability, and its peers.",
                  "holdfast bench");
     app.require_subcommand(1);
@@ -167,6 +168,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     auto* recovery = app.add_subcommand("recovery", "From a crash to the first answer");
     auto* pause = app.add_subcommand("pause", "How long an epoch's end stops operations");
     CLI::App* compare = comparing.add_to(app);
+    CLI::App* server = serving.add_to(app);
     ycsb->footer(
         "Every value that is read is compared with what was written; a difference ends the run\n"
         "with exit code 1. Ratios are to `transient`, of neighbouring repetitions.\n\n"
@@ -192,8 +194,9 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
         verb->add_option("--operations", r.operations, "Operations of a thread (default 1M)");
         verb->add_option("--records", r.records, "Records in the tree (default 1M)");
         verb->add_option("--compare", r.compare,
-                         "transient,logged,incll,malloc: trees; map,map-many: the public map, by "
-                         "get and by get_many; absl-btree,absl-hash: Abseil's, in ordinary memory "
+                         "transient,logged,incll,malloc: trees; map,map-many,map-trusting: the "
+                         "public map, by get, by get_many, by unverified get; "
+                         "absl-btree,absl-hash: Abseil's, in ordinary memory "
                          "(ycsb; default transient,incll)");
     }
     for (CLI::App* verb : {ycsb, recovery, pause}) {
@@ -224,6 +227,12 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
             o.what = measurement_kind::compare;
             o.compare = comparing.translate();
             o.json = comparing.json();
+            return o;
+        }
+        if (server->parsed()) {
+            o.what = measurement_kind::server;
+            o.server = serving.translate();
+            o.json = serving.json();
             return o;
         }
         translate(r, o);

@@ -6,6 +6,7 @@
 #include "bench/compare/options.hpp"
 #include "bench/operations.hpp"
 #include "bench/scratch_space.hpp"
+#include "bench/server/options.hpp"
 
 #include <chrono>
 #include <optional>
@@ -14,7 +15,7 @@
 
 namespace hf::bench {
 
-enum class measurement_kind : u8 { ycsb, recovery, pause, compare };
+enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server };
 
 struct options {
     measurement_kind what = measurement_kind::ycsb;
@@ -34,6 +35,7 @@ struct options {
     huge_pages huge = huge_pages::automatic;
     std::optional<std::string> json;  ///< file, or "-" for standard output
     compare_options compare;          ///< `compare`, which uses nothing of the above but json
+    server_bench_options server;      ///< `server`, likewise
 };
 
 /// `arguments` after the verb: "ycsb", "--records", ... The error is of class usage; for --help it

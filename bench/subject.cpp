@@ -34,15 +34,16 @@ result<tree_target<D>> open_tree(const std::filesystem::path& file, const subjec
     return tree_target<D>(std::move(*opened));
 }
 
-template <bool Many>
-result<map_target<Many>> open_map(const std::filesystem::path& file, const subject_options& options,
-                                  open_mode mode) {
+template <map_use Use>
+result<map_target<Use>> open_map(const std::filesystem::path& file, const subject_options& options,
+                                 open_mode mode) {
     map_options all;
+    all.verify_reads = Use != map_use::trusting;
     all.region = region_of(options, mode);
     all.epoch = options.epoch;
     auto opened = map::open(file, all);
     if (!opened) return tl::unexpected(opened.error());
-    return map_target<Many>(std::move(*opened));
+    return map_target<Use>(std::move(*opened));
 }
 
 template <class Target>
@@ -56,6 +57,12 @@ result<std::unique_ptr<subject>> new_subject(typename engine_subject<Target>::op
         return tl::unexpected(opened.error());
     }
     return std::make_unique<engine_subject<Target>>(std::move(*opened), open, space, file, options);
+}
+
+template <map_use Use>
+result<std::unique_ptr<subject>> new_map(const scratch_space& space,
+                                         const subject_options& options) {
+    return new_subject<map_target<Use>>(open_map<Use>, space, options);
 }
 
 template <class D>
@@ -90,8 +97,8 @@ result<std::unique_ptr<subject>> new_yardstick(const std::string& name, bool ord
 
 const std::vector<std::string>& subject_names() {
     static const std::vector<std::string> names = {
-        std::string(yardstick), "logged",   "incll", "malloc", "map", "map-many",
-        "absl-btree",           "absl-hash"};
+        std::string(yardstick), "logged",     "incll",    "malloc", "map", "map-many",
+        "map-trusting",         "absl-btree", "absl-hash"};
     return names;
 }
 
@@ -105,14 +112,16 @@ result<std::unique_ptr<subject>> make_subject(std::string_view name, const scrat
         heap_pages_only.initial_size = engine<malloc_discipline>::least_size;
         return new_tree<malloc_discipline>(space, heap_pages_only);
     }
-    if (name == "map") return new_subject<map_target<false>>(open_map<false>, space, options);
-    if (name == "map-many") return new_subject<map_target<true>>(open_map<true>, space, options);
+    if (name == "map") return new_map<map_use::plain>(space, options);
+    if (name == "map-many") return new_map<map_use::many>(space, options);
+    if (name == "map-trusting") return new_map<map_use::trusting>(space, options);
     if (name == "absl-btree" || name == "absl-hash") {
         return new_yardstick(std::string(name), name == "absl-btree", space, options);
     }
-    return failure({errc::usage, "make a tree", std::string(name), "no such discipline",
-                    "choose transient, logged, incll, malloc, map, map-many, absl-btree or "
-                    "absl-hash"});
+    return failure(
+        {errc::usage, "make a tree", std::string(name), "no such discipline",
+         "choose transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree or "
+         "absl-hash"});
 }
 
 u64 size_for(u64 records, u32 value_size) noexcept {

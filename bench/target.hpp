@@ -125,16 +125,21 @@ result<bool> tree_target<D>::put(std::string_view key, std::string_view value) {
     return true;
 }
 
-/// The public map, as a user calls it. `Many`: neighbouring gets of the stream are one get_many().
-template <bool Many>
+/// `many`: neighbouring gets of the stream are one get_many(). `trusting`: reads are not verified.
+enum class map_use { plain, many, trusting };
+
+/// The public map, as a user calls it.
+template <map_use Use>
 class map_target {
    public:
     rounds allowed;
-    static constexpr bool many = Many;
+    static constexpr bool many = Use == map_use::many;
     static constexpr bool survives = true;
     explicit map_target(map opened) : map_(std::move(opened)) {}
 
-    [[nodiscard]] static std::string_view name() noexcept { return Many ? "map-many" : "map"; }
+    [[nodiscard]] static std::string_view name() noexcept {
+        return many ? "map-many" : Use == map_use::trusting ? "map-trusting" : "map";
+    }
     [[nodiscard]] engine<incll_discipline>& machine() noexcept {
         return map_inspection::machine_of(map_);
     }

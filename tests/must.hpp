@@ -13,7 +13,7 @@ namespace hf::test {
 
 /// The value. Where there is none the test program fails and ends, with the error's text.
 template <class T>
-T must(result<T> r) {
+T must(tl::expected<T, error> r) {
     if (!r) {
         ADD_FAILURE() << r.error().to_string();
         std::abort();

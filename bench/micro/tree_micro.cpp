@@ -50,7 +50,7 @@ class small_engine {
 
    private:
     template <class T>
-    static T must(result<T> r) {
+    static T must(tl::expected<T, error> r) {
         HF_CHECK(r.has_value(), "the region cannot be had");
         return std::move(*r);
     }

@@ -14,7 +14,7 @@ namespace {
 using std::to_string;
 
 template <class T>
-T must(result<T> r) {
+T must(tl::expected<T, error> r) {
     if (!r) throw violation(r.error().to_string());
     if constexpr (!std::is_void_v<T>) return std::move(*r);
 }

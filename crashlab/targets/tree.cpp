@@ -13,7 +13,7 @@ namespace hf::lab {
 namespace {
 
 template <class T>
-T must(result<T> r) {
+T must(tl::expected<T, error> r) {
     if (!r) throw violation(r.error().to_string());
     if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
@@ -239,9 +239,11 @@ std::optional<std::string> tree_session::get(const std::string& key) {
 }
 
 void tree_session::adopt(u64 announced) {
-    // A crashed epoch counts as over, but what it did is undone.
-    const u64 durable = machine_->epochs().durable_epoch();
-    const u64 end = durable - (machine_->checkpoint().needs_recovery() ? 1 : 0);
+    // A crashed epoch counts as over, but what it did is undone. The opening may have ended some of
+    // its own.
+    const auto interrupted = machine_->epochs().interrupted_epoch();
+    const u64 begun = epoch_area_of(machine_->file().super()).first_epoch_of_session;
+    const u64 end = interrupted.value_or(begun) - 1;
     came_back_to_ = end;
     if (end < announced) {
         throw violation("epoch " + std::to_string(announced) +
@@ -302,6 +304,14 @@ void tree_session::inspect() {
         hf::audit<incll_discipline>(machine_->file(), machine_->checkpoint(), root->value.load(),
                                     machine_->file().offset_of(&root->value), {});
     if (!report.ok()) throw violation("the audit says: " + report.to_string());
+}
+
+void tree_session::forget_count() {
+    auto& memory = machine_->memory();
+    memory.pages().root().counts_objects = 0;
+    for (u32 set = 0; set < memory.set_count(); ++set) {
+        memory.lists(set, extent_class).lists.now[class_lists::objects] = 0;
+    }
 }
 
 void tree_session::forget_dirty_lines() { machine_->epochs().my_lane().reset_lists(); }

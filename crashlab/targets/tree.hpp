@@ -70,6 +70,8 @@ class tree_session {
     /// A value that nobody else writes.
     [[nodiscard]] std::string fresh_value(std::size_t size);
 
+    /// The region is one of a program that does not count its records.
+    void forget_count();
     /// After an opening on an image: which epoch is it the end of? Throws when it is too old.
     void adopt(u64 announced);
     /// Every root that had been published is there.

@@ -282,6 +282,23 @@ const std::vector<tree_case>& tree_cases() {
              s.put(any_key(s, 12));
          },
          {"store B1: everything visited is durable before the failed set is emptied"}},
+        {"count.begin",
+         "checkpoint",
+         "records are counted that nobody has counted before",
+         [](auto& s) {
+             load(s, 12);
+             s.forget_count();
+             s.model().epoch_ended(s.machine().epochs().current_epoch());
+             s.close();
+         },
+         [](auto& s) {
+             s.open();
+             s.put(key_of(15));
+             s.remove(key_of(20));
+             s.end_epoch();
+             s.put(key_of(25));
+         },
+         {"store B2: the count is durable before the heap says that there is one"}},
         {"log.fill",
          "checkpoint",
          "many objects in the external log",

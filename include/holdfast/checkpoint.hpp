@@ -97,7 +97,8 @@ class checkpointed {
     checkpointed& operator=(const checkpointed&) = delete;
     /// Closes where close() was not called; errors are then lost.
     ~checkpointed();
-    /// Ends the last epoch and leaves the file. No operation may be running or follow.
+    /// Ends the last epoch and leaves the file. No operation may be running. An operation or root()
+    /// behind it ends the process with a message; other calls are errc::usage, 0 or false.
     result<void> close();
 
     /// What everything else is reached from. Zeros at first, aligned to a cache line. A type whose

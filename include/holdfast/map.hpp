@@ -56,7 +56,8 @@ class map {
     ~map();
 
     /// Ends the running epoch, makes it durable, marks the region clean and leaves the file: others
-    /// may open it, whatever this returns. No other call may be running, or follow but close().
+    /// may open it, whatever this returns. No other call may be running. Those that follow are
+    /// errc::usage, and numbers are 0; a further close() does nothing.
     result<void> close();
 
     /// Copies the value of `key` into `out`. False: no such key, `out` unchanged. errc::corrupt:
@@ -71,6 +72,10 @@ class map {
     /// for those that are there, in their order; each is as it was at some moment during the call.
     /// Returns their number.
     result<std::size_t> get_many(std::span<const std::string_view> keys, const finder& found) const;
+
+    /// Starts loading where these keys' records are, or would be: their waits for memory overlap,
+    /// and operations of any kind that follow at once find it loaded. Changes nothing else.
+    void prefetch(std::span<const std::string_view> keys) const;
 
     /// Stores `value` under `key`, replacing an older value.
     result<write_outcome> put(std::string_view key, std::string_view value);

@@ -63,6 +63,10 @@ struct map_options {
     /// tree and are lost with the process. They need a sixteenth to an eighth of the region's size.
     /// 0: none; nullopt: an eighth of region.memory, or of what that stands for.
     std::optional<std::uint64_t> hint_memory;
+    /// Whether reads compare the checksum of what they find with what they were asked for. Without
+    /// it a value that was damaged is given as it is. Writes look at what they replace, and
+    /// `holdfast check` at everything, in any case.
+    bool verify_reads = true;
 };
 
 }  // namespace hf

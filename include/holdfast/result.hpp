@@ -7,6 +7,7 @@
 #include <tl/expected.hpp>
 
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace hf {
@@ -41,8 +42,32 @@ struct error {
     [[nodiscard]] int exit_code() const noexcept { return static_cast<int>(code); }
 };
 
+namespace detail {
+
+/// With the value() that not every version of tl::expected has where there is none.
+class done : public tl::expected<void, hf::error> {
+   public:
+    done() = default;
+    // NOLINTNEXTLINE(google-explicit-constructor): it is one
+    done(tl::expected<void, hf::error> e) : expected(std::move(e)) {}
+    using tl::expected<void, hf::error>::expected;
+
+    void value() const {
+        if (!has_value()) throw tl::bad_expected_access<hf::error>(error());
+    }
+};
+
+}  // namespace detail
+}  // namespace hf
+
+/// So that and_then() takes functions that return it.
+template <>
+struct tl::detail::is_expected_impl<hf::detail::done> : std::true_type {};
+
+namespace hf {
+
 template <class T>
-using result = tl::expected<T, error>;
+using result = std::conditional_t<std::is_void_v<T>, detail::done, tl::expected<T, error>>;
 
 /// failure({errc::io, "open the region", path, "..."}): an error as any result<T>.
 inline tl::unexpected<error> failure(error e) { return tl::unexpected<error>(std::move(e)); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace hf {
@@ -57,6 +58,9 @@ struct statistics {
     std::uint64_t allocated_bytes = 0;  ///< in blocks handed out, headers included
     std::uint64_t free_bytes = 0;       ///< in free blocks and never used space
     std::uint64_t hint_bytes = 0;       ///< memory of the hints where keys were found
+    /// Exact when nobody writes; a store's expired ones count until they are removed. nullopt: a
+    /// region from before they were counted, opened for inspection, or too damaged to count them.
+    std::optional<std::uint64_t> records;
     std::string medium;
     std::string flush_instruction;
     std::string path;

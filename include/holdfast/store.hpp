@@ -26,6 +26,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -84,8 +85,12 @@ class store {
         /// Gives the storage away. The record is empty then.
         [[nodiscard]] std::string take() noexcept;
 
+        /// Why there is none, though there was one.
+        enum class end : std::uint8_t { none, expired, flushed };
+
         attributes about;
         std::uint64_t cas = 0;
+        end ended = end::none;
 
        private:
         friend class store;
@@ -137,9 +142,12 @@ class store {
     /// As map::close().
     result<void> close();
 
-    /// Reads a record. False: no such record, `out` is undefined then.
+    /// As map::prefetch().
+    void prefetch(std::span<const std::string_view> keys) const;
+
+    /// Reads a record. False: no such record; of `out`, `ended` alone is defined then.
     result<bool> get(std::string_view key, record& out);
-    /// Reads a record and sets its expiry: touched or not_found.
+    /// Reads a record and sets its expiry: touched or not_found, where `ended` alone is defined.
     result<reply> get_and_touch(std::string_view key, std::uint64_t expires, record& out);
 
     /// Stores: always.
@@ -197,6 +205,7 @@ class store {
     result<void> sync();
     [[nodiscard]] ticket durable_epoch() const noexcept;
 
+    /// As map::stats(); the store's own record is not one of `records`.
     [[nodiscard]] statistics stats() const;
     /// Seconds since 1970 by the store's clock.
     [[nodiscard]] std::uint64_t now() const;

@@ -68,6 +68,8 @@ struct heap_figures {
     u64 free_pages = 0;        ///< used before, free now
     u64 largest_free_run = 0;  ///< pages
     u64 untouched_pages = 0;   ///< never used
+    /// Of the structure that lives in the heap, by the counters; nullopt: they have not been kept.
+    std::optional<u64> objects;
 
     [[nodiscard]] u64 handed_out_bytes() const noexcept;
     /// Bytes in slabs that no block handed out covers.

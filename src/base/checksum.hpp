@@ -32,7 +32,7 @@ template <class T>
 }
 
 /// Up to eight bytes as a word: with their number it is theirs alone.
-[[nodiscard]] inline u64 word_of(std::string_view s) noexcept {
+[[nodiscard, gnu::always_inline]] inline u64 word_of(std::string_view s) noexcept {
     const std::size_t n = s.size();
     if (n == 8) [[likely]] {
         return read_as<u64>(s, 0);
@@ -43,7 +43,7 @@ template <class T>
 }
 
 /// Both halves of a product: each bit of a factor reaches most bits of the result.
-[[nodiscard]] inline u64 folded_product(u64 a, u64 b) noexcept {
+[[nodiscard, gnu::always_inline]] inline u64 folded_product(u64 a, u64 b) noexcept {
     __extension__ using wide = unsigned __int128;
     const wide product = static_cast<wide>(a) * b;
     return static_cast<u64>(product) ^ static_cast<u64>(product >> 64);
@@ -68,6 +68,12 @@ namespace detail {
     return folded_product(both ^ third ^ 0xa4093822299f31d1, 0x082efa98ec4e6c89 + number);
 }
 
+/// Out of line: callers are small.
+[[nodiscard, gnu::noinline]] inline u64 checksum64_of_long(std::string_view a, std::string_view b,
+                                                           u64 number) noexcept {
+    return checksum64(b.data(), b.size(), checksum64(a.data(), a.size(), number));
+}
+
 }  // namespace detail
 
 /// Of two strings and a number. Short ones, up to 8 and 16 bytes, cost two multiplications and no
@@ -78,7 +84,7 @@ namespace detail {
     if (a.size() <= 8 && b.size() <= 16) [[likely]] {
         return detail::checksum64_of_short(a, b, number);
     }
-    return checksum64(b.data(), b.size(), checksum64(a.data(), a.size(), number));
+    return detail::checksum64_of_long(a, b, number);
 }
 
 /// As if the pieces lay one behind the other.

@@ -293,31 +293,43 @@ std::uint64_t checkpointed::operation::old_word(const std::atomic<std::uint64_t>
 
 // -------------------------------------------------------------------------------------- durability
 
+namespace {
+
+tl::unexpected<error> closed(const char* what) {
+    return failure({errc::usage, what, "the file", "it was closed", "open it anew"});
+}
+
+}  // namespace
+
 void checkpointed::end_epoch() {
-    impl::of(*this).check_outside();
-    impl::of(*this).epochs().end_epoch();
+    if (!impl_) return;
+    impl_->check_outside();
+    impl_->epochs().end_epoch();
 }
 result<void> checkpointed::wait_durable(ticket t) {
-    impl::of(*this).check_outside();
-    return impl::of(*this).epochs().wait_durable(t);
+    if (!impl_) return closed("wait for an epoch");
+    impl_->check_outside();
+    return impl_->epochs().wait_durable(t);
 }
 result<void> checkpointed::sync() { return wait_durable(current_epoch()); }
 ticket checkpointed::current_epoch() const noexcept {
-    return impl::of(*this).epochs().current_epoch();
+    return impl_ ? impl_->epochs().current_epoch() : 0;
 }
 ticket checkpointed::durable_epoch() const noexcept {
-    return impl::of(*this).epochs().durable_epoch();
+    return impl_ ? impl_->epochs().durable_epoch() : 0;
 }
-bool checkpointed::created() const noexcept { return impl::of(*this).file().created(); }
-bool checkpointed::recovered() const noexcept { return !impl::of(*this).file().was_clean(); }
+bool checkpointed::created() const noexcept { return impl_ && impl_->file().created(); }
+bool checkpointed::recovered() const noexcept { return impl_ && !impl_->file().was_clean(); }
 
 std::size_t checkpointed::failed_epochs() const {
+    if (!impl_) return 0;
     impl::of(*this).check_outside();
     const hf::operation op(impl::of(*this).up.checkpoint());  // the set changes only between them
     return op.failed().count();
 }
 
 bool checkpointed::must_mend() const {
+    if (!impl_) return false;
     impl::of(*this).check_outside();
     checkpoint_state& state = impl::of(*this).up.checkpoint();
     const hf::operation op(state);  // as above
@@ -325,7 +337,8 @@ bool checkpointed::must_mend() const {
 }
 
 result<void> checkpointed::mend(const std::function<bool(operation&)>& visit) {
-    impl& p = impl::of(*this);
+    if (!impl_) return closed("mend the file");
+    impl& p = *impl_;
     const std::lock_guard alone(p.mending);
     for (bool more = true; more;) {
         operation op(*this);

@@ -4,6 +4,11 @@
 
 #include "store/store_record.hpp"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace hf {
 namespace {
 
@@ -32,6 +37,48 @@ result<detail::master_record> master_of(const map& m) {
                   : detail::master_record{};
 }
 
+/// Writes what a client could read.
+class dumper {
+   public:
+    dumper(const detail::master_record& master, u64 now, detail::dump_writer::sink to)
+        : master_(master),
+          now_(now),
+          all_flushed_(master.flush_at != 0 && master.flush_at <= now),
+          writer_(std::move(to)) {}
+
+    [[nodiscard]] result<void> begin() {
+        return writer_.begin(all_flushed_ ? 0 : master_.flush_at);
+    }
+    [[nodiscard]] result<void> add(std::string_view key, std::string_view bytes) {
+        const auto decoded = detail::decode_record(bytes, master_.short_headers);
+        if (!decoded || key.empty()) {
+            if (key.empty() && detail::decode_master(bytes)) return {};
+            return writer_.add({.is_record = false, .key = key, .data = bytes});
+        }
+        const auto& [header, size] = *decoded;
+        const bool expired = header.expires != 0 && header.expires <= now_;
+        if (expired || all_flushed_ || header.unique <= master_.flush_mark) {
+            ++report_.absent;
+            return {};
+        }
+        return writer_.add(
+            {true, header.flags, header.expires, header.unique, key, bytes.substr(size)});
+    }
+    [[nodiscard]] result<dump_report> end() {
+        const auto totals = writer_.end();
+        if (!totals) return tl::unexpected(totals.error());
+        report_.text = *totals;
+        return report_;
+    }
+
+   private:
+    detail::master_record master_;
+    u64 now_;
+    bool all_flushed_;
+    detail::dump_writer writer_;
+    dump_report report_;
+};
+
 /// A record as the map holds it, about as large as there.
 constexpr u64 overhead = 64;
 
@@ -43,42 +90,52 @@ result<dump_report> dump_store(const std::filesystem::path& region, std::uint64_
     if (!m) return tl::unexpected(m.error());
     const auto master = master_of(*m);
     if (!master) return tl::unexpected(master.error());
-    const bool all_flushed = master->flush_at != 0 && master->flush_at <= now;
-    detail::dump_writer writer(std::move(to));
-    if (auto ok = writer.begin(all_flushed ? 0 : master->flush_at); !ok) {
-        return tl::unexpected(ok.error());
-    }
-    struct {
-        result<void> written = {};
-        dump_report report = {};
-        u64 done = 0;
-    } c;
+    dumper out(*master, now, std::move(to));
+    if (auto ok = out.begin(); !ok) return tl::unexpected(ok.error());
+    result<void> written;
+    u64 done = 0;
     const u64 total = m->stats().allocated_bytes;
     const auto walked = m->scan({}, [&](std::string_view key, std::string_view bytes) {
-        c.done += key.size() + bytes.size() + overhead;
-        if (progress) progress(c.done, total);
-        const auto decoded = detail::decode_record(bytes, master->short_headers);
-        if (!decoded || key.empty()) {
-            if (key.empty() && detail::decode_master(bytes)) return true;
-            c.written = writer.add({.is_record = false, .key = key, .data = bytes});
-            return c.written.has_value();
-        }
-        const auto& [header, size] = *decoded;
-        const bool expired = header.expires != 0 && header.expires <= now;
-        if (expired || all_flushed || header.unique <= master->flush_mark) {
-            ++c.report.absent;
-            return true;
-        }
-        c.written = writer.add(
-            {true, header.flags, header.expires, header.unique, key, bytes.substr(size)});
-        return c.written.has_value();
+        done += key.size() + bytes.size() + overhead;
+        if (progress) progress(done, total);
+        written = out.add(key, bytes);
+        return written.has_value();
     });
     if (!walked) return tl::unexpected(walked.error());
-    if (!c.written) return tl::unexpected(c.written.error());
-    const auto totals = writer.end();
-    if (!totals) return tl::unexpected(totals.error());
-    c.report.text = *totals;
-    return c.report;
+    if (!written) return tl::unexpected(written.error());
+    return out.end();
+}
+
+result<salvage_report> salvage_store(const std::filesystem::path& region, std::uint64_t now,
+                                     detail::dump_writer::sink to, const audit_progress& progress) {
+    const inspection looked = inspect_map(region);
+    if (looked.refusal()) return tl::unexpected(*looked.refusal());
+    salvage_report report;
+    std::vector<std::pair<std::string, std::string_view>> records;
+    report.found = looked.audit(progress, [&](std::string_view key, std::string_view value) {
+        records.emplace_back(key, value);
+    });
+    std::ranges::sort(records);  // T2
+    const bool has_master = !records.empty() && records.front().first.empty();
+    const auto master =
+        has_master ? detail::decode_master(records.front().second).value_or(detail::master_record{})
+                   : detail::master_record{};
+    dumper out(master, now, std::move(to));
+    if (auto ok = out.begin(); !ok) return tl::unexpected(ok.error());
+    for (auto at = records.begin(); at != records.end();) {
+        const auto behind = std::find_if(
+            at, records.end(), [at](const auto& other) { return other.first != at->first; });
+        if (behind - at == 1) {
+            if (auto ok = out.add(at->first, at->second); !ok) return tl::unexpected(ok.error());
+        } else {
+            report.ambiguous += static_cast<u64>(behind - at);
+        }
+        at = behind;
+    }
+    auto dumped = out.end();
+    if (!dumped) return tl::unexpected(dumped.error());
+    report.dumped = *dumped;
+    return report;
 }
 
 }  // namespace hf

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "dump/dump_text.hpp"
+#include "map/inspect.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -26,10 +27,24 @@ struct dump_report {
     std::uint64_t absent = 0;  ///< expired or flushed
 };
 
-/// `now`: seconds since 1970; what has expired by then is left out.
+/// `now`: seconds since 1970; what has expired by then is left out. errc::corrupt: something is
+/// damaged, and the dump ends there.
 [[nodiscard]] result<dump_report> dump_store(const std::filesystem::path& region, std::uint64_t now,
                                              detail::dump_writer::sink to,
                                              const transfer_progress& progress = {});
+
+struct salvage_report {
+    dump_report dumped;
+    audit_report found;
+    std::uint64_t ambiguous = 0;  ///< records left out, for others had the same key
+};
+
+/// The same of a region that may be damaged: checks all of it, and writes what is sound. What is
+/// not is named by the check's report; how many records were there nobody knows. It keeps all keys
+/// in memory. errc::corrupt: it can't be opened, or what it is like can't be told.
+[[nodiscard]] result<salvage_report> salvage_store(const std::filesystem::path& region,
+                                                   std::uint64_t now, detail::dump_writer::sink to,
+                                                   const audit_progress& progress = {});
 
 struct load_options {
     bool new_uniques = false;  ///< records get new cas uniques, also in a new region

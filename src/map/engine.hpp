@@ -87,6 +87,7 @@ class engine {
     [[nodiscard]] result<void> bring_up(const engine_options& options);
     [[nodiscard]] result<void> find_root();
     [[nodiscard]] result<void> open_tree();
+    [[nodiscard]] result<void> count_records();
     [[nodiscard]] bool visit_all(const std::function<bool()>& stopped);
     void stop_pass();
 
@@ -94,7 +95,7 @@ class engine {
     std::unique_ptr<typename D::memory> heap_;
     std::unique_ptr<masstree<D>> tree_;
     u64 root_ = 0;
-    u32 root_format_ = masstree_format.version;
+    u32 root_format_ = masstree_root_format;
     u64 generation_ = 0;
     u64 recovery_ns_ = 0;
     std::vector<step_time> steps_;
@@ -174,6 +175,10 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         if (!swept) return tl::unexpected(swept.error());
         return {};
     });
+    up.add(recovery_phase::verification, "count", [&]() -> result<void> {
+        if (!D::memory::is_in_region || file().read_only() || heap_->counts_objects()) return {};
+        return count_records();
+    });
     auto done = up.run();
     steps_ = up.report();
     return done;
@@ -213,6 +218,33 @@ result<void> engine<D>::open_tree() {
         root_ = *made;
     }
     tree_ = std::make_unique<masstree<D>>(*heap_, root_, generation_, root_format_);
+    return {};
+}
+
+/// Once, where a program that did not count them made the region. Damage is no reason not to open
+/// it: then they stay uncounted.
+template <any_discipline D>
+result<void> engine<D>::count_records() {
+    if constexpr (D::memory::is_in_region) {
+        u64 epoch = 0;
+        try {
+            operation op(checkpoint());
+            epoch = op.epoch();
+            u64 found = 0;
+            (void)tree_->scan(op, "", false, [&](std::string_view, std::string_view) {
+                ++found;
+                return true;
+            });
+            op.my_lane().mark_written();
+            heap_->count_objects(op, static_cast<std::int64_t>(found - heap_->objects()));
+        } catch (const damage&) {
+            return {};
+        }
+        if (auto ok = epochs().wait_durable(epoch); !ok) return ok;
+        HF_PERSIST_POINT("store B2: the count is durable before the heap says that there is one");
+        heap_->objects_are_counted();
+        return epochs().wait_durable(epochs().current_epoch());
+    }
     return {};
 }
 

@@ -49,6 +49,7 @@ result<map> map::open(const std::filesystem::path& path, const map_options& opti
     if (!machine) return tl::unexpected(machine.error());
     auto p = std::make_unique<impl>();
     p->machine = std::move(*machine);
+    p->verifies_reads = options.verify_reads;
     return map(std::move(p));
 }
 
@@ -60,16 +61,26 @@ result<void> map::close() {
 
 // ------------------------------------------------------------------------------------- durability
 
-result<void> map::wait_durable(ticket t) { return impl_->epochs().wait_durable(t); }
+result<void> map::wait_durable(ticket t) {
+    if (!impl_->machine) return failure(map_detail::closed("wait for an epoch"));
+    return impl_->epochs().wait_durable(t);
+}
 
-result<void> map::sync() { return impl_->epochs().wait_durable(impl_->epochs().current_epoch()); }
+result<void> map::sync() { return wait_durable(current_epoch()); }
 
-ticket map::durable_epoch() const noexcept { return impl_->epochs().durable_epoch(); }
-ticket map::current_epoch() const noexcept { return impl_->epochs().current_epoch(); }
-std::uint64_t map::generation() const noexcept { return impl_->machine->generation(); }
+ticket map::durable_epoch() const noexcept {
+    return impl_->machine ? impl_->epochs().durable_epoch() : 0;
+}
+ticket map::current_epoch() const noexcept {
+    return impl_->machine ? impl_->epochs().current_epoch() : 0;
+}
+std::uint64_t map::generation() const noexcept {
+    return impl_->machine ? impl_->machine->generation() : 0;
+}
 
 statistics map::stats() const {
     statistics s;
+    if (!impl_->machine) return s;
     const epoch_manager& epochs = impl_->epochs();
     const checkpoint_state& undo = impl_->checkpoint();
     const region& file = impl_->machine->file();
@@ -97,6 +108,7 @@ statistics map::stats() const {
     for (const u64 bytes : impl_->memory().usage()) s.allocated_bytes += bytes;
     s.free_bytes = s.region_bytes - std::min(s.region_bytes, s.allocated_bytes);
     s.hint_bytes = impl_->tree().hint_bytes();
+    if (impl_->memory().counts_objects()) s.records = impl_->memory().objects();
     s.medium = to_string(file.med().kind());
     s.flush_instruction = to_string(file.med().instruction());
     s.path = file.path().string();

@@ -34,6 +34,10 @@ namespace hf::map_detail {
     return {};
 }
 
+[[nodiscard]] inline error closed(const char* what) {
+    return {errc::usage, what, "the map", "it was closed", "open it anew"};
+}
+
 }  // namespace hf::map_detail
 
 namespace hf {
@@ -44,7 +48,8 @@ struct map::impl {
     using tree_type = masstree<incll_discipline>;
     using record = tree_type::record;
 
-    std::unique_ptr<engine<incll_discipline>> machine;
+    std::unique_ptr<engine<incll_discipline>> machine;  ///< nullptr: the map was closed
+    bool verifies_reads = true;                         ///< map_options::verify_reads
 
     [[nodiscard]] engine<incll_discipline>& live() const {
         HF_ASSERT(machine != nullptr, "the map was closed");
@@ -58,9 +63,12 @@ struct map::impl {
     }
     [[nodiscard]] heap<incll_discipline>& memory() const { return live().memory(); }
 
-    /// What `act` returns, or that it met damage.
+    /// What `act` returns, or that it met damage, or that the map was closed.
     template <class F>
     auto meeting_damage(const char* doing, F act) const -> decltype(act()) {
+        if (machine == nullptr) [[unlikely]] {
+            return failure(map_detail::closed(doing));
+        }
         try {
             return act();
         } catch (const damage& d) {

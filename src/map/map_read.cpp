@@ -48,8 +48,21 @@ inline bool map::impl::get(std::string_view key, std::string& out) const {
     if (pinned) [[unlikely]] {
         out.assign(value);
     }
-    t.check_value(key, head, out, offset);
+    if (verifies_reads) t.check_value(key, head, out, offset);
     return true;
+}
+
+void map::prefetch(std::span<const std::string_view> keys) const {
+    if (impl_->machine == nullptr) return;
+    try {
+        while (!keys.empty()) {
+            const auto group = keys.first(std::min(keys.size(), impl::tree_type::most_finds));
+            keys = keys.subspan(group.size());
+            const operation op(impl_->checkpoint());
+            impl_->tree().prefetch(op, group);
+        }
+    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): who needs it meets it
+    }
 }
 
 result<bool> map::get(std::string_view key, std::string& out) const {
@@ -86,7 +99,9 @@ result<std::size_t> map::impl::get_many(std::span<const std::string_view> keys,
         }
         batch.complete();
         for (const read_batch::piece& p : batch) {
-            tree().check_value(keys[p.number], p.head(), batch.value(p), p.offset);
+            if (verifies_reads) {
+                tree().check_value(keys[p.number], p.head(), batch.value(p), p.offset);
+            }
             found(p.number, batch.value(p));
         }
         count += batch.size();
@@ -104,7 +119,7 @@ constexpr std::size_t growth = 4;
 /// Delivers batch after batch; `fill(start, exclusive, batch)` visits the tree inside of an
 /// operation and returns whether its end was reached.
 template <class Fill>
-result<std::size_t> deliver(const masstree<incll_discipline>& tree,
+result<std::size_t> deliver(const masstree<incll_discipline>& tree, bool verifies,
                             std::optional<std::string_view> start, bool exclusive,
                             const map::visitor& visit, Fill fill) {
     std::size_t visited = 0;
@@ -115,7 +130,7 @@ result<std::size_t> deliver(const masstree<incll_discipline>& tree,
         const bool end = fill(start, exclusive, batch);
         batch.complete();
         for (const read_batch::piece& p : batch) {
-            tree.check_value(batch.key(p), p.head(), batch.value(p), p.offset);
+            if (verifies) tree.check_value(batch.key(p), p.head(), batch.value(p), p.offset);
             ++visited;
             if (!visit(batch.key(p), batch.value(p))) return visited;
         }
@@ -140,13 +155,14 @@ auto taker(operation& op, const masstree<incll_discipline>& tree, read_batch& ba
 
 result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool exclusive) const {
     if (auto ok = check_key(from); !ok) return tl::unexpected(ok.error());
-    impl_->tree().prefetch_hint(from);
     const auto fill = [&](const auto& start, bool without, read_batch& batch) {
         operation op(impl_->checkpoint());
         return impl_->tree().scan(op, *start, without, taker(op, impl_->tree(), batch));
     };
-    return impl_->meeting_damage(
-        "read from the map", [&] { return deliver(impl_->tree(), from, exclusive, visit, fill); });
+    return impl_->meeting_damage("read from the map", [&] {
+        impl_->tree().prefetch_hint(from);
+        return deliver(impl_->tree(), impl_->verifies_reads, from, exclusive, visit, fill);
+    });
 }
 
 result<std::size_t> map::scan_backward(std::optional<std::string_view> from, const visitor& visit,
@@ -158,8 +174,9 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
         operation op(impl_->checkpoint());
         return impl_->tree().scan_backward(op, start, without, taker(op, impl_->tree(), batch));
     };
-    return impl_->meeting_damage(
-        "read from the map", [&] { return deliver(impl_->tree(), from, exclusive, visit, fill); });
+    return impl_->meeting_damage("read from the map", [&] {
+        return deliver(impl_->tree(), impl_->verifies_reads, from, exclusive, visit, fill);
+    });
 }
 
 }  // namespace hf

@@ -11,14 +11,17 @@ using map_detail::too_large;
 
 namespace {
 
-result<void> check_writable(engine<incll_discipline>& machine) {
-    const region& r = machine.file();
+result<void> check_writable(engine<incll_discipline>* machine) {
+    if (machine == nullptr) [[unlikely]] {
+        return failure(map_detail::closed("write to the map"));
+    }
+    const region& r = machine->file();
     if (r.read_only()) {
         return failure({errc::denied, "write to the map", r.path().string(),
                         "it was opened for inspection", "open it for writing"});
     }
-    machine.epochs().slow_writer();
-    return machine.epochs().accepts_writes();
+    machine->epochs().slow_writer();
+    return machine->epochs().accepts_writes();
 }
 
 result<void> check_sizes(std::string_view key, std::string_view value) {
@@ -62,7 +65,7 @@ result<write_outcome> map::impl::store_small(std::string_view key, std::string_v
 result<write_outcome> map::impl::store(std::string_view key, std::string_view value,
                                        const condition* allowed) const {
     if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
-    if (auto ok = check_writable(*machine); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_writable(machine.get()); !ok) return tl::unexpected(ok.error());
     return with_room([&] {
         return is_large(masstree_detail::record_payload(key, value.size()))
                    ? store_large_value(*machine, key, value, allowed)
@@ -85,7 +88,7 @@ result<write_outcome> map::remove(std::string_view key) { return remove_if(key, 
 result<write_outcome> map::remove_if(std::string_view key,
                                      const std::function<bool(std::string_view)>& condition) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    if (auto ok = check_writable(*impl_->machine); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_writable(impl_->machine.get()); !ok) return tl::unexpected(ok.error());
     return impl_->with_room([&] { return impl_->erase(key, condition); });
 }
 
@@ -105,7 +108,7 @@ result<write_outcome> map::modify(
     std::string_view key,
     const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    if (auto ok = check_writable(*impl_->machine); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_writable(impl_->machine.get()); !ok) return tl::unexpected(ok.error());
     return impl_->with_room([&] { return impl_->change(key, change); });
 }
 

@@ -18,6 +18,7 @@ constexpr std::size_t kept_size = 1024;
 void answer_queue::append(std::string_view bytes) {
     if (chunks_.empty() || chunks_.back().bytes.size() + bytes.size() > chunk_size) {
         chunks_.emplace_back();
+        chunks_.back().bytes.reserve(kept_size);
     }
     chunks_.back().bytes.append(bytes);
     appended_ += bytes.size();

@@ -107,7 +107,10 @@ bool connection::write() {
         std::ranges::transform(std::span(pieces).first(count), buffers.begin(),
                                [](std::string_view one) { return asio::buffer(one); });
         asio::error_code status;
-        const std::size_t size = socket_.write_some(buffers, status);
+        // Mostly there is one: a send costs less than a sendmsg.
+        const std::size_t size = count == 1
+                                     ? socket_.write_some(buffers.front(), status)
+                                     : socket_.write_some(std::span(buffers).first(count), status);
         if (would_block(status)) {
             wait_writable();
             break;

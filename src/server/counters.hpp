@@ -20,6 +20,8 @@ enum class tally : u8 {
     cmd_touch,
     get_hits,
     get_misses,
+    get_expired,
+    get_flushed,
     delete_misses,
     delete_hits,
     incr_misses,
@@ -36,14 +38,17 @@ enum class tally : u8 {
     total_items,
     bytes_read,
     bytes_written,
+    conn_yields,
+    crawler_reclaimed,
 };
 
-inline constexpr std::array<std::string_view, 22> tally_names{
-    "cmd_get",     "cmd_set",       "cmd_flush",       "cmd_touch",       "get_hits",
-    "get_misses",  "delete_misses", "delete_hits",     "incr_misses",     "incr_hits",
-    "decr_misses", "decr_hits",     "cas_misses",      "cas_hits",        "cas_badval",
-    "touch_hits",  "touch_misses",  "store_too_large", "store_no_memory", "total_items",
-    "bytes_read",  "bytes_written"};
+inline constexpr std::array<std::string_view, 26> tally_names{
+    "cmd_get",          "cmd_set",     "cmd_flush",   "cmd_touch",     "get_hits",
+    "get_misses",       "get_expired", "get_flushed", "delete_misses", "delete_hits",
+    "incr_misses",      "incr_hits",   "decr_misses", "decr_hits",     "cas_misses",
+    "cas_hits",         "cas_badval",  "touch_hits",  "touch_misses",  "store_too_large",
+    "store_no_memory",  "total_items", "bytes_read",  "bytes_written", "conn_yields",
+    "crawler_reclaimed"};
 
 using tallies = std::array<u64, tally_names.size()>;
 

@@ -234,7 +234,9 @@ void server::impl::purge(std::size_t left) {
     }
     const std::size_t step = std::min(left, purge_step);
     // A failure is met, and told to somebody, by the operation that meets it.
-    static_cast<void>(records.purge(step));
+    if (const auto purged = records.purge(step)) {
+        workers.front()->context().count.add(detail::tally::crawler_reclaimed, *purged);
+    }
     if (left == step) {
         return purge_later();
     }

@@ -27,6 +27,7 @@ constexpr std::int64_t longest_relative_exptime = 60 * 60 * 24 * 30;
 std::size_t session::consume(std::string_view input) {
     std::size_t taken = 0;
     turns_left_ = requests_a_turn;
+    shared_.upcoming.forget();
     while (!finished_ && !blocked() && !paused()) {
         const auto rest = input.substr(taken);
         if (now_.line_size != 0) {
@@ -39,7 +40,7 @@ std::size_t session::consume(std::string_view input) {
         }
         const auto piece = framer_.next(rest);
         if (piece.what == framer::part::line) {
-            const auto r = parse_request(piece.bytes);
+            const request& r = shared_.upcoming.take(input, piece.bytes, shared_.records);
             quiet_ = r.quiet;
             if (r.what <= verb::gats) {
                 now_.what = r.what;
@@ -66,6 +67,7 @@ std::size_t session::consume(std::string_view input) {
             break;
         }
     }
+    if (paused() && taken < input.size()) shared_.count.add(tally::conn_yields);
     return taken;
 }
 
@@ -227,10 +229,13 @@ bool session::get_one(std::string_view key) {
             return false;
         }
         hit = *read;
+        shared_.count.add(tally::cmd_get);
+        shared_.count.add(hit ? tally::get_hits : tally::get_misses);
     }
-    shared_.count.add(tally::cmd_get);
-    shared_.count.add(hit ? tally::get_hits : tally::get_misses);
     if (!hit) {
+        using end = store::record::end;
+        if (found.ended == end::expired) shared_.count.add(tally::get_expired);
+        if (found.ended == end::flushed) shared_.count.add(tally::get_flushed);
         return true;
     }
     char digits[max_digits];

@@ -25,6 +25,7 @@
 #include "server/counters.hpp"
 #include "server/framing.hpp"
 #include "server/protocol.hpp"
+#include "server/upcoming.hpp"
 
 #include <functional>
 #include <string>
@@ -45,6 +46,7 @@ struct session_context {
     std::function<std::optional<std::string>(std::string_view argument)> stats;
     counters count;
     store::record scratch;
+    upcoming_requests upcoming;
 };
 
 class session {

@@ -109,9 +109,12 @@ std::string general_report(const server_facts& facts, const server_options& opti
         r.line(tally_names[i], counted[i]);
     }
     // What dashboards of memcached look for.
+    if (s.records) r.line("curr_items", *s.records);
     r.line("bytes", s.allocated_bytes);
     r.line("limit_maxbytes", s.most_bytes);
     r.line("evictions", 0);  // a store that is full refuses
+    r.line("accepting_conns", 1);
+    r.line("listen_disabled_num", 0);  // those beyond the limit are accepted, told, and closed
     r.line("threads", options.threads);
     r.line("ack", name_of(options.ack));
     checkpoint_lines(r, s);

@@ -86,17 +86,28 @@ std::span<std::byte> snapshot::memory() const noexcept {
     return impl_->machine ? impl_->machine->memory() : std::span<std::byte>{};
 }
 
+namespace {
+
+tl::unexpected<error> closed(const char* what) {
+    return failure({errc::usage, what, "the snapshot", "it was closed", "open it anew"});
+}
+
+}  // namespace
+
 result<void> snapshot::grow(std::uint64_t bytes) {
+    if (!impl_->machine) return closed("grow the snapshot");
     impl_->check_outside();
     return impl_->in_use().grow(bytes);
 }
 
 result<ticket> snapshot::checkpoint() {
+    if (!impl_->machine) return closed("take a checkpoint");
     impl_->check_outside();
     return impl_->in_use().checkpoint();
 }
 
 result<void> snapshot::wait_durable(ticket t) {
+    if (!impl_->machine) return closed("wait for a checkpoint");
     impl_->check_outside();
     return impl_->epochs().wait_durable(t);
 }
@@ -106,13 +117,20 @@ result<void> snapshot::checkpoint_durably() {
     return taken ? wait_durable(*taken) : tl::unexpected(taken.error());
 }
 
-ticket snapshot::durable() const noexcept { return impl_->epochs().durable_epoch(); }
-bool snapshot::created() const noexcept { return impl_->in_use().file().created(); }
-bool snapshot::recovered() const noexcept { return !impl_->in_use().file().was_clean(); }
+ticket snapshot::durable() const noexcept {
+    return impl_->machine ? impl_->epochs().durable_epoch() : 0;
+}
+bool snapshot::created() const noexcept {
+    return impl_->machine && impl_->machine->file().created();
+}
+bool snapshot::recovered() const noexcept {
+    return impl_->machine && !impl_->machine->file().was_clean();
+}
 
 snapshot_statistics snapshot::stats() const {
-    const epoch_manager& d = impl_->epochs();
     snapshot_statistics s;
+    if (!impl_->machine) return s;
+    const epoch_manager& d = impl_->epochs();
     s.epoch = d.current_epoch();
     s.durable = d.durable_epoch();
     s.created = created();

@@ -43,6 +43,7 @@ std::string_view to_string(store::outcome o) noexcept {
 std::string store::record::take() noexcept {
     about = {};
     cas = 0;
+    ended = end::none;
     begin_ = 0;
     return std::exchange(bytes_, {});
 }
@@ -122,6 +123,12 @@ detail::sighting store::impl::look(std::optional<std::string_view> bytes, u64 at
     return {dead ? sighting_state::dead : sighting_state::live, header, bytes->substr(size)};
 }
 
+store::record::end store::impl::end_of(const detail::sighting& found) const noexcept {
+    if (found.state != detail::sighting_state::dead) return record::end::none;
+    const bool flushed = found.header.unique <= flush_mark.load(std::memory_order_acquire);
+    return flushed ? record::end::flushed : record::end::expired;
+}
+
 void store::impl::sweep(std::string_view key, u64 at) {
     struct {
         const impl* self;
@@ -147,6 +154,7 @@ result<bool> store::impl::accept(std::string_view key, record& out, u64 at) {
         case detail::sighting_state::dead:
             break;
     }
+    out.ended = end_of(found);
     sweep(key, at);
     return false;
 }
@@ -156,6 +164,7 @@ result<bool> store::get(std::string_view key, record& out) {
         return failure(std::move(begun.error()));
     }
     const u64 at = impl_->now();
+    out.ended = record::end::none;
     auto found = impl_->records.get(key, out.bytes_);
     if (!found || !*found) {
         return found;
@@ -299,10 +308,21 @@ result<store::reply> store::remove(std::string_view key) {
     return reply{was_there ? outcome::removed : outcome::not_found, gone->written_in, 0};
 }
 
+void store::prefetch(std::span<const std::string_view> keys) const {
+    impl_->records.prefetch(keys);
+}
 result<void> store::wait_durable(ticket t) { return impl_->records.wait_durable(t); }
 result<void> store::sync() { return impl_->records.sync(); }
 ticket store::durable_epoch() const noexcept { return impl_->records.durable_epoch(); }
-statistics store::stats() const { return impl_->records.stats(); }
+
+statistics store::stats() const {
+    statistics s = impl_->records.stats();
+    std::string own;
+    const auto has_own = impl_->records.get(impl::master_key, own);
+    if (s.records && has_own && *has_own) *s.records -= std::min<std::uint64_t>(*s.records, 1);
+    return s;
+}
+
 std::uint64_t store::now() const { return impl_->now(); }
 
 }  // namespace hf

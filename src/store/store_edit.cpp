@@ -109,6 +109,9 @@ result<store::reply> store::impl::touch(std::string_view key, u64 expires, recor
             large = false;
             damaged = found.state == sighting_state::damaged;
             what = outcome::not_found;
+            if (out != nullptr) {
+                out->ended = self->end_of(found);
+            }
             if (found.state == sighting_state::dead) {
                 return hf::map::edit::remove;
             }

@@ -8,8 +8,6 @@ namespace hf {
 
 namespace {
 
-constexpr std::string_view master_key;
-
 error numbers_spent() {
     return {errc::no_space, "write a record", "the store's unique numbers",
             "all of them have been given out", "copy the records into a new store"};

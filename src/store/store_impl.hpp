@@ -54,6 +54,9 @@ struct store::impl {
     impl(hf::map m, std::function<std::uint64_t()> c)
         : records(std::move(m)), clock(std::move(c)) {}
 
+    /// Of the store's own record.
+    static constexpr std::string_view master_key{};
+
     hf::map records;
     std::function<std::uint64_t()> clock;
     detail::unique_numbers numbers;
@@ -84,6 +87,7 @@ struct store::impl {
 
     [[nodiscard]] detail::sighting look(std::optional<std::string_view> bytes,
                                         u64 at) const noexcept;
+    [[nodiscard]] record::end end_of(const detail::sighting& found) const noexcept;
     /// Gives a dead record's space back. Failing to is no error: the record is absent all the same.
     void sweep(std::string_view key, u64 at);
 

@@ -94,11 +94,16 @@ class version_lock {
 
     /// The word once no change is under way.
     [[nodiscard]] u64 stable(u64 generation) noexcept {
+        return stable(generation, [] { return backoff(); });
+    }
+    /// The same; where it has to wait, it calls wait() of what `waiter` makes, which may throw.
+    template <class Waiter>
+    [[nodiscard, gnu::always_inline]] u64 stable(u64 generation, Waiter waiter) {
         const u64 v = word_.load(std::memory_order_acquire);  // (1) synchronises with (5)
         if ((v & marks) == 0) [[likely]] {
             return v;
         }
-        return wait_stable(generation);
+        return wait_stable(generation, waiter);
     }
 
     /// Whether what was read since `seen` may be a mixture.
@@ -111,6 +116,12 @@ class version_lock {
     }
     [[nodiscard]] static constexpr bool is_held(u64 word, u64 generation) noexcept {
         return (word & locked) != 0 && (word & generation_field) == generation;
+    }
+    /// Whether a lock or mark is of a generation behind the given one, which can't be.
+    [[nodiscard]] static constexpr bool is_of_future(u64 word, u64 generation) noexcept {
+        constexpr u64 half = u64{1} << 63;
+        return (word & (locked | marks)) != 0 &&
+               ((generation - (word & generation_field)) & generation_field) >= half;
     }
     /// For the holder's assertions: it orders nothing (presence_flag::is_up_here()).
     [[nodiscard]] bool is_held(u64 generation) const noexcept {
@@ -125,11 +136,16 @@ class version_lock {
 
     /// True: taken over from a holder that died with an earlier generation.
     bool lock(u64 generation) noexcept {
+        return lock(generation, [] { return backoff(); });
+    }
+    /// As stable() with a waiter.
+    template <class Waiter>
+    [[gnu::always_inline]] bool lock(u64 generation, Waiter waiter) {
         u64 v = load();
         if ((v & locked) == 0 && take(v, generation)) [[likely]] {
             return false;
         }
-        return wait_lock(generation);
+        return wait_lock(generation, waiter);
     }
 
     // --- the holder of the lock only ---
@@ -162,8 +178,9 @@ class version_lock {
         // (3) Synchronises with (5) of the last holder; one of a dead one is in the memory anyway.
         return word_.compare_exchange_strong(v, mine, std::memory_order_acquire);
     }
-    [[gnu::noinline]] bool wait_lock(u64 generation) noexcept {
-        backoff pause;
+    template <class Waiter>
+    [[gnu::noinline]] bool wait_lock(u64 generation, Waiter waiter) {
+        auto pause = waiter();
         for (;;) {
             u64 v = load();
             const bool dead = (v & locked) != 0;  // if nobody of this generation holds it
@@ -172,8 +189,9 @@ class version_lock {
         }
     }
 
-    [[gnu::noinline]] u64 wait_stable(u64 generation) noexcept {
-        backoff pause;
+    template <class Waiter>
+    [[gnu::noinline]] u64 wait_stable(u64 generation, Waiter waiter) {
+        auto pause = waiter();
         for (;;) {
             u64 v = word_.load(std::memory_order_acquire);  // (1)
             if ((v & marks) == 0) return v;

@@ -33,6 +33,25 @@ TEST(bits, alignment_rounds_to_the_nearest_multiple) {
     EXPECT_FALSE(is_power_of_two(96));
 }
 
+TEST(result, of_nothing_has_a_value_that_throws_where_there_is_none) {
+    const result<void> fine;
+    EXPECT_NO_THROW(fine.value());
+    const result<void> bad = failure({errc::io, "sync", "", "I/O error", ""});
+    EXPECT_THROW(bad.value(), tl::bad_expected_access<error>);
+    EXPECT_THROW(result<int>(failure(bad.error())).value(), tl::bad_expected_access<error>);
+    try {
+        bad.value();
+    } catch (const tl::bad_expected_access<error>& e) {
+        EXPECT_EQ(e.error().why, "I/O error");
+    }
+    result<void> other = fine;
+    other = bad;
+    EXPECT_EQ(other.error().code, errc::io);
+    EXPECT_FALSE(fine.and_then([&]() -> result<void> { return bad; }));
+    EXPECT_FALSE(result<int>(1).and_then([&](int) -> result<void> { return bad; }));
+    EXPECT_EQ(fine.map([] { return 2; }).value(), 2);
+}
+
 TEST(check_death, a_failed_check_says_where_and_what) {
     EXPECT_DEATH(HF_CHECK(1 == 2, "one is not two"),
                  "base_test.cpp:[0-9]+: .*one is not two.*1 == 2");

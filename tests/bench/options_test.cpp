@@ -213,6 +213,38 @@ TEST(options, say_what_was_wrong_and_what_may_be_chosen) {
     EXPECT_NE(text.find("A, B, C, E, load"), std::string::npos) << text;
 }
 
+TEST(options, of_the_server_are_its_own) {
+    const options o =
+        good({"server",     "--program",    "p",  "--peer",        "q",   "--errands",
+              "mix,change", "--depths",     "4",  "--connections", "6,3", "--clients",
+              "3",          "--threads",    "5",  "--records",     "2K",  "--value-size",
+              "7-9",        "--operations", "1K", "--repetitions", "2",   "--seed",
+              "3",          "--dir",        "/d", "--json",        "j"});
+    EXPECT_EQ(o.what, measurement_kind::server);
+    EXPECT_EQ(o.server.program, "p");
+    EXPECT_EQ(o.server.peer, "q");
+    EXPECT_EQ(o.server.errands, (std::vector<errand>{errand::mix, errand::change}));
+    EXPECT_EQ(o.server.depths, std::vector<unsigned>{4});
+    EXPECT_EQ(o.server.connections, (std::vector<unsigned>{6, 3}));
+    EXPECT_EQ(o.server.clients, 3U);
+    EXPECT_EQ(o.server.threads, 5U);
+    EXPECT_EQ(o.server.records, 2'000U);
+    EXPECT_EQ(o.server.least_value, 7U);
+    EXPECT_EQ(o.server.most_value, 9U);
+    EXPECT_EQ(o.server.operations, 1'000U);
+    EXPECT_EQ(o.server.repetitions, 2U);
+    EXPECT_EQ(o.server.seed, 3U);
+    EXPECT_EQ(o.server.directory, "/d");
+    EXPECT_EQ(o.json, "j");
+    EXPECT_EQ(good({"server", "--value-size", "12"}).server.most_value, 12U);
+    refused({"server", "--errands", "scan"});
+    refused({"server", "--depths", "0"});
+    refused({"server", "--connections", "3"});  // of 2 clients
+    refused({"server", "--value-size", "9-8"});
+    refused({"server", "--value-size", "9-"});
+    refused({"server", "--operations", "1K", "--round", "100"});
+}
+
 TEST(options, help_is_no_error) {
     std::string help;
     auto o = parse_options({"ycsb", "--help"}, help);

@@ -41,7 +41,7 @@ std::size_t files_left() {
 TEST(ycsb, measures_every_workload_of_every_discipline) {
     options o = small();
     o.workloads = {workload::a, workload::b, workload::c, workload::e, workload::load};
-    o.disciplines = {"transient", "logged", "incll", "malloc", "map", "map-many"};
+    o.disciplines = {"transient", "logged", "incll", "malloc", "map", "map-many", "map-trusting"};
     std::ostringstream out;
     nlohmann::json json;
     const auto done = run_ycsb(o, out, json);
@@ -224,10 +224,10 @@ TEST(ycsb, notices_a_value_that_is_another_records) {
     expect_foreign_values_noticed(tree_target<incll_discipline>(std::move(*machine)), reads);
     auto first = map::open(space->file("map"));
     ASSERT_TRUE(first.has_value());
-    expect_foreign_values_noticed(map_target<false>(std::move(*first)), reads);
+    expect_foreign_values_noticed(map_target<map_use::plain>(std::move(*first)), reads);
     auto second = map::open(space->file("many"));
     ASSERT_TRUE(second.has_value());
-    expect_foreign_values_noticed(map_target<true>(std::move(*second)),
+    expect_foreign_values_noticed(map_target<map_use::many>(std::move(*second)),
                                   [](auto& target, const std::string& key) {
                                       const std::array<std::string_view, 2> keys{"key of 2", key};
                                       return std::vector{code_of(target.get_many(keys))};

@@ -191,6 +191,20 @@ TEST_F(a_file_of_structures, is_moved_and_closes_what_it_was_before) {
     EXPECT_EQ(root().number.get(op), 5U);
 }
 
+TEST_F(a_file_of_structures, that_was_closed_is_free_and_refuses) {
+    ASSERT_NO_FATAL_FAILURE(open());
+    EXPECT_TRUE(one_->close());
+    checkpointed closed = std::move(*one_);
+    ASSERT_NO_FATAL_FAILURE(open());
+    EXPECT_EQ(closed.sync().error().code, errc::usage);
+    EXPECT_EQ(closed.wait_durable(0).error().code, errc::usage);
+    EXPECT_EQ(closed.mend([](auto&) { return false; }).error().code, errc::usage);
+    closed.end_epoch();
+    EXPECT_EQ(closed.current_epoch() + closed.durable_epoch() + closed.failed_epochs(), 0U);
+    EXPECT_FALSE(closed.created() || closed.recovered() || closed.must_mend());
+    EXPECT_TRUE(closed.close());
+}
+
 TEST_F(a_file_of_structures, logs_no_object_where_no_part_of_an_epoch_outlives_a_crash) {
     checkpointed_options options;
     options.epoch = std::chrono::microseconds(0);

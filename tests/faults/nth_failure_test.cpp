@@ -93,7 +93,7 @@ unsigned open_files() {
 
 /// Every error says what, where, why and what next.
 template <class T>
-bool is_fine(const result<T>& r, told& t) {
+bool is_fine(const tl::expected<T, error>& r, told& t) {
     if (r) return true;
     const error& e = r.error();
     if (e.what.empty() || e.where.empty() || e.why.empty() || e.next.empty()) {

@@ -44,7 +44,7 @@ struct world {
 };
 
 template <class T>
-result<void> without_value(const result<T>& r) {
+result<void> without_value(const tl::expected<T, error>& r) {
     if (!r) return tl::unexpected(r.error());
     return {};
 }

@@ -396,12 +396,78 @@ TEST_F(map_opening, one_that_is_moved_away_from_is_closed_by_its_heir) {
     EXPECT_EQ(got, "b");
 }
 
+TEST_F(map_opening, one_that_was_closed_leaves_its_file_and_refuses) {
+    map m = open();
+    must(m.put("k", "v"));
+    must(m.close());
+    map other = open();  // though the first is there still
+    std::string got;
+    EXPECT_EQ(m.get("k", got).error().code, errc::usage);
+    const std::string_view key = "k";
+    m.prefetch({&key, 1});
+    EXPECT_EQ(m.get_many({&key, 1}, [](auto, auto) {}).error().code, errc::usage);
+    EXPECT_EQ(m.put("k", "v").error().code, errc::usage);
+    EXPECT_EQ(m.put("k", std::string(300'000, 'v')).error().code, errc::usage);
+    EXPECT_EQ(m.put_if("k", "v", [](auto) { return true; }).error().code, errc::usage);
+    EXPECT_EQ(m.remove("k").error().code, errc::usage);
+    EXPECT_EQ(m.remove_if("k", [](auto) { return true; }).error().code, errc::usage);
+    EXPECT_EQ(m.modify("k", [](auto, auto&) { return map::edit::remove; }).error().code,
+              errc::usage);
+    const auto any = [](auto, auto) { return true; };
+    EXPECT_EQ(m.scan("", any).error().code, errc::usage);
+    EXPECT_EQ(m.scan_backward({}, any).error().code, errc::usage);
+    EXPECT_EQ(m.wait_durable(0).error().code, errc::usage);
+    EXPECT_EQ(m.sync().error().code, errc::usage);
+    EXPECT_EQ(m.durable_epoch() + m.current_epoch() + m.generation(), 0U);
+    EXPECT_EQ(m.stats().path, "");
+    EXPECT_TRUE(m.close());
+    EXPECT_TRUE(must(other.get("k", got)));
+}
+
 TEST_F(map_opening, errors_tell_the_sizes_that_they_are_about) {
     map m = open();
     const auto key = m.put(std::string(max_key_size + 1, 'k'), "v").error();
     EXPECT_EQ(key.why, "4097 bytes where 4096 are the most");
     const auto value = m.put("k", std::string(max_value_size + 1, 'v')).error();
     EXPECT_EQ(value.why, "67108865 bytes where 67108864 are the most");
+}
+
+TEST_F(map_opening, reads_verify_what_they_find_unless_they_are_told_not_to) {
+    const std::string value = "a value that is found in the file";
+    const std::string damaged = "A value that is found in the file";
+    {
+        map m = open();
+        must(m.put("k", value));
+        must(m.close());
+    }
+    std::ifstream in(file, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    test::patch(file, bytes.find(value), damaged.data(), 1);
+    for (const bool verify : {true, false}) {
+        map_options o = options();
+        o.verify_reads = verify;
+        map m = must(map::open(file, o));
+        std::string found;
+        const auto take = [&found](const auto&, std::string_view v) {
+            found = v;
+            return true;
+        };
+        const std::string_view key = "k";
+        const auto expect = [&](const auto& done) {
+            EXPECT_EQ(done.has_value(), !verify);
+            if (done) {
+                EXPECT_EQ(found, damaged);
+            } else {
+                EXPECT_EQ(done.error().code, errc::corrupt);
+            }
+            found.clear();
+        };
+        expect(m.get(key, found));
+        expect(m.get_many(std::span(&key, 1), [&](std::size_t n, auto v) { take(n, v); }));
+        expect(m.scan("", take));
+        expect(m.scan_backward(std::nullopt, take));
+        EXPECT_FALSE(m.put("k", "another").has_value()) << "it looks at what it replaces";
+    }
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class kernel_file : public on_tmpfs {
 };
 
 template <class T>
-void expect_error(const result<T>& r, errc code, const std::string& where, int why) {
+void expect_error(const tl::expected<T, error>& r, errc code, const std::string& where, int why) {
     ASSERT_FALSE(r) << "error " << why;
     EXPECT_EQ(r.error().code, code) << r.error().to_string();
     EXPECT_EQ(r.error().where, where) << r.error().to_string();

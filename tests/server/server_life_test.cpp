@@ -100,6 +100,11 @@ TEST(server_life, looks_for_expired_records_again_and_again) {
     const auto server = must(server::start(*store, options));
     expect_purge_of(store, 20);
     expect_purge_of(store, 20);
+    client c(server->port());
+    while (c.get("stats\r\n").find("STAT crawler_reclaimed 40\r\n") == std::string::npos) {
+        std::this_thread::yield();  // it is counted behind the step
+    }
+    EXPECT_NE(c.get("stats\r\n").find("STAT curr_items 0\r\n"), std::string::npos);
 }
 
 TEST(server_life, stops_in_the_midst_of_a_purge) {

@@ -20,6 +20,7 @@ struct counting {
 };
 
 const std::string there = "set k 0 0 1\r\n5\r\n";
+const std::string expired = "set k 0 -1 1\r\n5\r\n";
 
 const std::vector<counting>& all_countings() {
     static const std::vector<counting> all{
@@ -28,15 +29,30 @@ const std::vector<counting>& all_countings() {
          "get k x k\r\n",
          "VALUE k 0 1\r\n5\r\nVALUE k 0 1\r\n5\r\nEND\r\n",
          {{tally::cmd_get, 3}, {tally::get_hits, 2}, {tally::get_misses, 1}}},
+        {expired,
+         "get k x\r\n",
+         "END\r\n",
+         {{tally::cmd_get, 2}, {tally::get_misses, 2}, {tally::get_expired, 1}}},
+        {there + "flush_all\r\n",
+         "get k k x\r\n",  // the first makes room
+         "END\r\n",
+         {{tally::cmd_get, 3}, {tally::get_misses, 3}, {tally::get_flushed, 1}}},
+        {expired + "flush_all\r\n",
+         "gat 0 k x\r\n",
+         "END\r\n",
+         {{tally::get_flushed, 1}, {tally::cmd_touch, 2}, {tally::touch_misses, 2}}},
+        {expired,
+         "gat 0 x k x\r\n",
+         "END\r\n",
+         {{tally::get_expired, 1}, {tally::cmd_touch, 3}, {tally::touch_misses, 3}}},
+        {expired,
+         "set k 0 0 1\r\n5\r\n",
+         "STORED\r\n",
+         {{tally::cmd_set, 1}, {tally::total_items, 1}}},
         {there,
          "gat 0 k x\r\n",
          "VALUE k 0 1\r\n5\r\nEND\r\n",
-         {{tally::cmd_get, 2},
-          {tally::get_hits, 1},
-          {tally::get_misses, 1},
-          {tally::cmd_touch, 2},
-          {tally::touch_hits, 1},
-          {tally::touch_misses, 1}}},
+         {{tally::cmd_touch, 2}, {tally::touch_hits, 1}, {tally::touch_misses, 1}}},
         {"", there, "STORED\r\n", {{tally::cmd_set, 1}, {tally::total_items, 1}}},
         {there, "add k 0 0 1\r\n1\r\n", "NOT_STORED\r\n", {{tally::cmd_set, 1}}},
         {"", "add k 0 0 1\r\n1\r\n", "STORED\r\n", {{tally::cmd_set, 1}, {tally::total_items, 1}}},
@@ -161,6 +177,8 @@ TEST(session_count, a_turn_has_a_thousand_requests_or_keys) {
             EXPECT_EQ(one.paused(), expected == 1000);
             detail::tallies after{};
             context.count.add_to(after);
+            const auto yields = static_cast<std::size_t>(tally::conn_yields);
+            EXPECT_EQ(after[yields] - before[yields], expected == 1000 ? 1U : 0U);
             const auto gets = after[static_cast<std::size_t>(tally::cmd_get)] -
                               before[static_cast<std::size_t>(tally::cmd_get)];
             EXPECT_EQ(keys ? gets : (one.answers().size() - answered) / 4,

@@ -32,6 +32,47 @@ TEST(store_restart, lets_time_pass_while_the_store_is_closed) {
     EXPECT_FALSE(must(s->get("k", found)));
 }
 
+TEST(store_restart, counts_records_but_not_its_own) {
+    temporary_store s;
+    EXPECT_EQ(s->stats().records, 0U);
+    must(s->flush_all());
+    EXPECT_EQ(s->stats().records, 0U) << "only its own is there";
+    must(s->set("k", "a", {.expires = s.now() + 5}));
+    must(s->set("l", "a"));
+    must(s->set("l", "b"));
+    s.reopen();
+    EXPECT_EQ(s->stats().records, 2U);
+    s.advance(5);
+    EXPECT_EQ(s->stats().records, 2U) << "dead, and still there";
+    store::record found;
+    EXPECT_FALSE(must(s->get("k", found)));
+    EXPECT_EQ(s->stats().records, 1U);
+}
+
+TEST(store_restart, may_follow_while_the_closed_store_is_there_which_refuses) {
+    temporary_store s;
+    must(s->set("k", "a"));
+    const std::string path = s->stats().path;
+    must(s->close());
+    auto other = must(store::open(path));
+    store::record found;
+    EXPECT_EQ(s->get("k", found).error().code, errc::usage);
+    EXPECT_EQ(s->get_and_touch("k", 0, found).error().code, errc::usage);
+    EXPECT_EQ(s->set("k", "b").error().code, errc::usage);
+    EXPECT_EQ(s->append("k", "b").error().code, errc::usage);
+    EXPECT_EQ(s->remove("k").error().code, errc::usage);
+    EXPECT_EQ(s->incr("k", 1).error().code, errc::usage);
+    EXPECT_EQ(s->touch("k", 1).error().code, errc::usage);
+    EXPECT_EQ(s->flush_all().error().code, errc::usage);
+    EXPECT_EQ(s->flush_all(s->now() + 1).error().code, errc::usage);
+    EXPECT_EQ(s->purge(1).error().code, errc::usage);
+    EXPECT_EQ(s->scan("", [](auto, const auto&) { return true; }).error().code, errc::usage);
+    EXPECT_EQ(s->sync().error().code, errc::usage);
+    EXPECT_EQ(s->durable_epoch(), 0U);
+    EXPECT_TRUE(s->close());
+    EXPECT_TRUE(must(other.get("k", found)));
+}
+
 TEST(store_restart, never_gives_a_cas_unique_out_twice) {
     temporary_store s;
     std::set<std::uint64_t> seen;

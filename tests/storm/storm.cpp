@@ -174,6 +174,7 @@ class storm::session {
         }
         std::vector<std::optional<std::string>> found(keys.size());
         const std::vector<std::string_view> views(names.begin(), names.end());
+        if (r.below(2) == 0) m_->prefetch(views);
         must(m_->get_many(views, [&](std::size_t i, std::string_view value) { found[i] = value; }));
         for (std::size_t i = 0; i < keys.size(); ++i) {
             const auto wrong = s_.people_.judge(keys[i], known[i], found[i]);

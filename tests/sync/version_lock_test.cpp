@@ -12,6 +12,14 @@ constexpr u64 flag_a = 8;
 constexpr u64 flag_b = 128;
 constexpr u64 flag_bits = flag_a | flag_b;
 
+/// Loses its patience.
+struct impatient {
+    unsigned left;
+    void wait() {
+        if (left-- == 0) throw 1;
+    }
+};
+
 class a_version_lock : public ::testing::Test {
    protected:
     a_version_lock() { lock.init(flag_a, now); }
@@ -275,6 +283,28 @@ TEST_F(a_version_lock, knows_the_last_generation_before_they_go_round) {
     EXPECT_TRUE(lock.is_held(last));
     EXPECT_TRUE(lock.lock(first)) << "taken over";
     EXPECT_TRUE(lock.is_held(first));
+}
+
+TEST_F(a_version_lock, is_waited_for_as_long_as_the_waiter_likes) {
+    lock.lock(now);
+    EXPECT_THROW(lock.lock(now, [] { return impatient{3}; }), int);
+    EXPECT_EQ(lock.stable(now, [] { return impatient{0}; }), lock.load()) << "not marked";
+    lock.mark_inserting();
+    EXPECT_THROW((void)lock.stable(now, [] { return impatient{3}; }), int);
+    lock.unlock();
+    EXPECT_FALSE(lock.lock(now, [] { return impatient{0}; }));
+}
+
+TEST_F(a_version_lock, of_a_generation_to_come_is_told) {
+    constexpr u64 one = version_lock::generation_bits(1);
+    lock.init(flag_a, now + one);
+    EXPECT_FALSE(version_lock::is_of_future(lock.load(), now)) << "nobody's";
+    lock.lock(now + one);
+    EXPECT_TRUE(version_lock::is_of_future(lock.load(), now));
+    EXPECT_FALSE(version_lock::is_of_future(lock.load(), now + one));
+    EXPECT_FALSE(version_lock::is_of_future(lock.load(), now + 2 * one));
+    EXPECT_TRUE(version_lock::is_of_future(one | version_lock::inserting, 0)) << "it goes round";
+    EXPECT_FALSE(version_lock::is_of_future((0 - one) | version_lock::splitting, 0));
 }
 
 }  // namespace

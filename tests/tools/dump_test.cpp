@@ -56,6 +56,28 @@ TEST_F(dump_verb, a_dump_that_is_damaged_is_refused_with_code_6) {
     EXPECT_EQ(holdfast({"load", other, text, "--json"}).json()["error"]["class"], "corrupt");
 }
 
+// A record's value, found by the key behind it.
+TEST_F(dump_verb, goes_round_what_is_damaged_and_names_it_if_told_to) {
+    ASSERT_EQ(holdfast({"dump", file, text}).code, 0);
+    EXPECT_EQ(holdfast({"dump", file, other, "--salvage"}).code, 0);
+    EXPECT_TRUE(read_file(other) == read_file(text)) << "nothing is damaged";
+    const std::string key = "a longer key, which shares its beginning, 1500";
+    const std::size_t at = read_file(file).find(key.substr(8));  // as its record's tail
+    ASSERT_NE(at, std::string::npos);
+    flip(file, at - 1);  // the value lies before it
+    const outcome whole = holdfast({"dump", file, dir / "whole.dump"});
+    EXPECT_EQ(whole.code, 6);
+    expect_one_clear_error(whole);
+    const std::string part = dir / "part.dump";
+    const outcome o = holdfast({"dump", file, part, "--salvage", "--json"});
+    EXPECT_EQ(o.code, 1) << o.err;
+    EXPECT_NE(o.err.find("violation"), std::string::npos) << o.err;
+    EXPECT_EQ(o.json()["values"], records - 1);
+    EXPECT_EQ(o.json()["violation_count"], 1);
+    EXPECT_EQ(holdfast({"load", dir / "new.hf", part}).code, 0);
+    EXPECT_EQ(holdfast({"check", dir / "new.hf"}).code, 0);
+}
+
 TEST_F(dump_verb, names_that_are_taken_are_kept_unless_forced) {
     write_file(text, "mine");
     const outcome o = holdfast({"dump", file, text});

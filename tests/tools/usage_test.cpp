@@ -107,6 +107,8 @@ TEST(command_line, helps_with_the_benchmarks_where_they_are_built) {
     EXPECT_NE(o.out.find("ycsb"), std::string::npos);
     EXPECT_NE(o.out.find("compare"), std::string::npos);
     EXPECT_EQ(holdfast({"bench", "compare", "--help"}).code, 0);
+    EXPECT_EQ(holdfast({"bench", "server", "--help"}).code, 0);
+    EXPECT_EQ(holdfast({"bench", "server", "--errands", "fishing"}).code, 2);
     EXPECT_EQ(holdfast({"bench", "compare", "--peers", "clay-tablets"}).code, 2);
 }
 

@@ -30,7 +30,8 @@ int run([[maybe_unused]] const std::vector<std::string>& arguments) {
 }  // namespace
 
 void add_bench(CLI::App& app, action& chosen) {
-    CLI::App* verb = app.add_subcommand("bench", "Measure: YCSB, recovery, pauses");
+    CLI::App* verb =
+        app.add_subcommand("bench", "Measure: YCSB, recovery, pauses, other stores, memcached");
     // The benchmarks parse their arguments themselves, --help included.
     verb->set_help_flag();
     verb->prefix_command();

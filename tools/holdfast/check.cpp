@@ -198,7 +198,8 @@ int run(const std::string& path, bool as_json) {
 
 constexpr const char* check_remarks =
     "Never changes the file: recovery runs on a private copy in memory. The region must not be\n"
-    "open for writing. Contents of values have no checksum; damage to them goes unnoticed.\n\n"
+    "open for writing. Regions of older versions have records without checksums: damage to these\n"
+    "may go unnoticed.\n\n"
     "Exit code 0: sound. 1: violations. 6: so damaged that opening it would fail.\n\n"
     "Example:\n"
     "  holdfast copy data/store.hf backup.hf\n"

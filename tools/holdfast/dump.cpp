@@ -22,23 +22,48 @@ struct dump_arguments {
     std::string to;
     bool force = false;
     bool as_json = false;
+    bool salvage = false;
 };
 
-result<dump_report> dump(const dump_arguments& a) {
+/// What a dump was made of; of a damaged region, if that was asked for, with what is wrong there.
+result<salvage_report> dump(const dump_arguments& a) {
     auto out = text_output::open(a.to, a.force);
     if (!out) return tl::unexpected(out.error());
     progress_bar bar("dumping " + a.file);
-    auto done = dump_store(
-        a.file, static_cast<std::uint64_t>(std::time(nullptr)),
-        [&out](std::string_view text) { return out->write(text); },
-        [&bar](std::uint64_t at, std::uint64_t total) { bar.show(at, total); });
+    const auto now = static_cast<std::uint64_t>(std::time(nullptr));
+    const auto write = [&out](std::string_view text) { return out->write(text); };
+    const auto show = [&bar](std::uint64_t at, std::uint64_t total) { bar.show(at, total); };
+    auto done = a.salvage ? salvage_store(a.file, now, write, show)
+                          : dump_store(a.file, now, write, show).map([](const dump_report& all) {
+                                return salvage_report{all, {}};
+                            });
     if (!done) return done;
     if (auto ok = out->finish(); !ok) return tl::unexpected(ok.error());
     return done;
 }
 
-json json_of(const dump_arguments& a, const dump_report& r) {
+/// What is wrong with a region of which a part has been dumped.
+error part_of(const dump_arguments& a, const salvage_report& s) {
+    constexpr std::size_t most_named = 20;
+    std::string why = fmt::format("{} violations were found, and what they damage was left out:",
+                                  human_count(s.found.violation_count()));
+    std::size_t named = 0;
+    for (const violation& v : s.found.violations()) {
+        if (++named > most_named) {
+            why += "\n  and more, which `holdfast check` names";
+            break;
+        }
+        why += fmt::format("\n  offset 0x{:x}: {}", v.offset, v.text);
+    }
+    return {errc::violation, "dump all of the region", a.file, why,
+            "load the dump into a new region"};
+}
+
+json json_of(const dump_arguments& a, const salvage_report& s) {
+    const dump_report& r = s.dumped;
     return {{"file", a.file},
+            {"violation_count", s.found.violation_count()},
+            {"ambiguous", s.ambiguous},
             {"to", a.to},
             {"records", r.text.records},
             {"values", r.text.values},
@@ -47,7 +72,8 @@ json json_of(const dump_arguments& a, const dump_report& r) {
             {"checksum", fmt::format("{:016x}", r.text.checksum)}};
 }
 
-std::string text_of(const dump_arguments& a, const dump_report& r) {
+std::string text_of(const dump_arguments& a, const salvage_report& s) {
+    const dump_report& r = s.dumped;
     std::string text = fmt::format("{}: {} records in {}", a.to, human_count(r.text.records),
                                    human_size(r.text.bytes));
     if (r.text.values != 0) {
@@ -56,6 +82,9 @@ std::string text_of(const dump_arguments& a, const dump_report& r) {
     }
     if (r.absent != 0) {
         text += fmt::format("; {} expired or flushed ones were left out", human_count(r.absent));
+    }
+    if (s.ambiguous != 0) {
+        text += fmt::format("; {} of the same keys were left out", human_count(s.ambiguous));
     }
     return text + "\n";
 }
@@ -76,13 +105,15 @@ int run(const dump_arguments& a) {
     } else if (!is_stream(a.to)) {
         say(text_of(a, *done));
     }
-    return 0;
+    return done->found.ok() ? 0 : complain(part_of(a, *done));
 }
 
 constexpr const char* dump_remarks =
     "Never changes FILE, not even after a crash. It must not be open for writing: of a region\n"
     "in use, `holdfast copy` makes a copy that can be dumped. Records that have expired or\n"
     "were flushed are left out. TO is there when it is complete, or not at all.\n\n"
+    "A dump ends where it meets damage. With --salvage it goes round it: what is damaged is named\n"
+    "and left out, the exit code is then 1, and the keys are kept in memory meanwhile.\n\n"
     "The format is text, one line a record, with a checksum at its end; docs/dump_format.md\n"
     "describes it. `holdfast load` reads it.\n\n"
     "Example:\n"
@@ -97,6 +128,8 @@ void add_dump(CLI::App& app, action& chosen) {
         .name("FILE", a->file, "The region")
         .optional_name("TO", a->to, "The file to write; none, or -: the standard output")
         .flag("--force", a->force, "Replace TO if it is a dump")
+        .flag("--salvage", a->salvage,
+              "Of a damaged region: write all that is sound, and say what is not")
         .json(a->as_json, "Print JSON about the dump, which must go to a file")
         .remarks(dump_remarks)
         .runs(chosen, [a] { return run(*a); });

@@ -20,6 +20,7 @@ result<heap_view> heap_view::read(const std::filesystem::path& path) {
     if (auto ok = check_formats(seen->file(), masstree_rooms, masstree_upgrades); !ok) {
         return tl::unexpected(ok.error());
     }
+    v.holds_map_ = layout::version_of(seen->file().super(), layout::name_of(masstree_format)) != 0;
     v.fresh_ = seen->file().super().generation == 0;
     if (v.fresh_) return v;
     rolled_back_audit heap(seen->file(), seen->checkpoint().failed(),
@@ -92,12 +93,20 @@ json heap_json(const heap_figures& heap) {
     return j;
 }
 
+std::optional<u64> heap_view::records() const {
+    return holds_map_ ? report_.heap.objects : std::nullopt;
+}
+
 void heap_view::add_to(sheet& s) const {
     if (is_snapshot_) return;
     if (fresh_) {
         s.title("heap");
         s.line("never used", "the region has not been opened since it was made");
         return;
+    }
+    if (const auto records = this->records()) {
+        s.title("map");
+        s.line("records", human_count(*records));
     }
     add_heap(s, report_.heap);
     if (!report_.ok()) {
@@ -111,6 +120,8 @@ json heap_view::to_json() const {
     if (is_snapshot_) return nullptr;
     json j = heap_json(report_.heap);
     j["fresh"] = fresh_;
+    const auto records = this->records();
+    j["records"] = records ? json(*records) : json(nullptr);
     j["violations"] = report_.violation_count();
     return j;
 }

@@ -7,6 +7,7 @@
 #include "output.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace hf::tool {
@@ -26,7 +27,11 @@ class heap_view {
     [[nodiscard]] json to_json() const;
 
    private:
+    /// nullopt: there is no map, or its records have never been counted.
+    [[nodiscard]] std::optional<u64> records() const;
+
     bool fresh_ = false;
+    bool holds_map_ = false;
     bool is_snapshot_ = false;  ///< its memory is its program's: there is no heap
     audit_report report_;
 };

@@ -53,6 +53,7 @@ struct serve_arguments {
     unsigned max_connections = 1024;
     bool size_given = false;
     bool read_only_if_damaged = false;
+    bool trust_reads = false;
 };
 
 const std::map<std::string, flush_policy> flush_policies{{"auto", flush_policy::automatic},
@@ -80,6 +81,7 @@ result<map_options> map_options_of(const serve_arguments& a) {
     }
     o.region.fence_latency_ns = parse_latency(a.fence_latency).value();
     o.region.flush = flush_policies.at(a.flush);
+    o.verify_reads = !a.trust_reads;
     if (const auto kind = media.find(a.medium); kind != media.end()) o.region.medium = kind->second;
     return o;
 }
@@ -251,6 +253,9 @@ void add_serve(CLI::App& app, action& chosen) {
     verb->add_flag("--read-only-if-damaged", a->read_only_if_damaged,
                    "Check the whole region first. If it is damaged, serve what can be read and\n"
                    "refuse to change anything");
+    verb->add_flag("--trust-reads", a->trust_reads,
+                   "Do not compare what is read with its checksum: a little quicker, and a value\n"
+                   "that is damaged is served as it is");
     verb->add_option("--memory", a->memory,
                      "On the medium file: memory for pages that were written to;\n"
                      "0: half of what the machine or the control group has")

@@ -122,6 +122,17 @@ void rolled_back_view::read_counters(heap_audit& audit) {
         (c + 1 == in_set ? report.heap.extent_pages_handed_out
                          : report.heap.classes[c].handed_out) = count;
     }
+    if (heap->counts_objects > 1) {
+        report.add(region_.offset_of(&heap->counts_objects),
+                   "whether objects are counted is neither yes nor no");
+    }
+    if (heap->counts_objects != 1) return;
+    u64 objects = 0;
+    for (u64 set = 0; set < layout_->sets; ++set) {
+        objects +=
+            list_value(heap->lists(*layout_)[set * in_set + in_set - 1], class_lists::objects);
+    }
+    report.heap.objects = objects;
 }
 
 void rolled_back_view::read_free(heap_audit& audit) {
@@ -157,7 +168,8 @@ void rolled_back_view::read_group(heap_audit& audit, const class_lists& g, u32 s
     const u64 pending = list_value(g, class_lists::pending);
     const u64 bump = list_value(g, class_lists::bump);
     if (size_class == extent_class) {
-        if ((free | pending | bump) != 0) audit.report().add(from, "extents have a list");
+        static_assert(class_lists::objects == class_lists::free);
+        if ((pending | bump) != 0) audit.report().add(from, "extents have a list");
         return;
     }
     for (const bool waiting : {false, true}) {

@@ -47,6 +47,9 @@ static_assert(sizeof(heap_segment) == 64);
 /// The free lists of one set and one class, in one line.
 struct alignas(64) class_lists {
     enum list : unsigned { free = 0, pending = 1, bump = 2 };
+    /// Of the extents, which have no lists: objects that the set's lanes have put into the structure
+    /// that lives in this heap, less those that they took out; modulo 2^64.
+    static constexpr unsigned objects = 0;
     /// free: blocks that may be handed out; pending: freed in the epoch of the group's stamp (and
     /// perhaps before); bump: | blocks left 16 | offset of the next never used block 48 |.
     logged_group<3> lists;
@@ -88,8 +91,9 @@ struct alignas(64) heap_root {
     static constexpr u64 magic_2_with_stand_ins = 0x4846484541505355;
 
     u64 magic;
-    u64 set_count;  ///< format 2: sets in bits 31-0, their complement above
-    u64 reserved[6];
+    u64 set_count;       ///< format 2: sets in bits 31-0, their complement above
+    u64 counts_objects;  ///< 1: the sets' counts of objects are right; 0: they begin somewhere
+    u64 reserved[5];
 
     /// For a heap of so many sets, in today's format.
     [[nodiscard]] static constexpr root_layout layout_2(u64 sets) noexcept {

@@ -107,6 +107,16 @@ class list_heap {
     /// Bytes of slabs that no block handed out covers.
     [[nodiscard]] u64 idle_bytes();
 
+    /// What the structure in this heap counts, once it has changed: objects that it has got, or
+    /// lost where that is negative. Rolls back with the epoch.
+    void count_objects(operation& op, std::int64_t difference);
+    [[nodiscard]] u64 objects();
+    /// Whether objects() is right. It is not in a heap that was made before there was a count;
+    /// there, behind a count_objects() that has made it so, objects_are_counted() says it is.
+    [[nodiscard]] bool counts_objects() noexcept { return pages_.root().counts_objects == 1; }
+    /// Outside of operations: it stops the world.
+    void objects_are_counted();
+
     /// Restamps headers and descriptors that carry a failed epoch, or one below `older_than`.
     /// Background pass: stops the world for a batch at a time.
     void refresh(u64 older_than, const std::function<bool()>& cancelled);
@@ -263,6 +273,16 @@ inline void list_heap<Logs>::count(class_lists& g, std::int64_t difference) noex
     const u64 word = g.live.load(std::memory_order_relaxed);
     const u64 now = (word + static_cast<u64>(difference)) & 0xffffffff;
     g.live.store((word & ~u64{0xffffffff}) | now, std::memory_order_release);
+}
+
+template <class Logs>
+inline void list_heap<Logs>::count_objects(operation& op, std::int64_t difference) {
+    list_set& set = set_of(op.my_lane());
+    const auto mine = use(set);
+    class_lists& g = set.lists[classes_in(classes())];
+    begin_group(op, g);
+    g.lists.set(class_lists::objects,
+                g.lists.get(class_lists::objects) + static_cast<u64>(difference));
 }
 
 template <class Logs>

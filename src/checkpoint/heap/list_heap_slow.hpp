@@ -87,6 +87,27 @@ void list_heap<Logs>::let_larger_stand_in() {
 }
 
 template <class Logs>
+u64 list_heap<Logs>::objects() {
+    u64 sum = 0;
+    for (u32 set = 0; set < set_count(); ++set) {
+        sum += lists(set, extent_class).lists.get(class_lists::objects);
+    }
+    // Of an object that moves on from set to set, only its end may have been seen.
+    return std::max<std::int64_t>(static_cast<std::int64_t>(sum), 0);
+}
+
+/// The count is durable, so the word may be so at any time from here on.
+template <class Logs>
+void list_heap<Logs>::objects_are_counted() {
+    checkpoint_.epochs().with_world_stopped([&](lane& l) {
+        heap_root& root = pages_.root();
+        root.counts_objects = 1;
+        l.note_sticky(&root, line_size);
+        l.mark_written();
+    });
+}
+
+template <class Logs>
 u64 list_heap<Logs>::take_bump(class_lists& g, u32 size_class) {
     const u64 word = g.lists.get(class_lists::bump);
     const u64 left = word >> 48;

@@ -36,6 +36,9 @@ class malloc_heap {
 
     /// malloc keeps no books: zeros.
     [[nodiscard]] std::array<u64, accounted_classes> usage() const { return {}; }
+    void count_objects(operation&, std::int64_t) noexcept {}
+    [[nodiscard]] u64 objects() const noexcept { return 0; }
+    [[nodiscard]] bool counts_objects() const noexcept { return false; }
     void refresh(u64, const std::function<bool()>&) noexcept {}
 
     [[nodiscard]] checkpoint_state& checkpoint() noexcept { return checkpoint_; }

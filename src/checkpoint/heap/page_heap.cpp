@@ -32,6 +32,7 @@ result<u64> lay_heap(region& r, const segment& first, const root_layout& layout)
     r.med().flush(&s->descriptors()[s->first_usable], sizeof(compact_cell));
     s->frontier.set(0, s->first_usable + layout.pages());
     auto* root = r.at<heap_root>(root_offset);
+    root->counts_objects = 1;
     const bool fine = layout.classes == class_range::fine;
     root->magic = fine ? heap_root::magic_2 : heap_root::magic_1;
     root->set_count = fine ? heap_root::pack_sets(layout.sets) : 0;

@@ -11,7 +11,7 @@
 //  M2  the leaves of a layer are linked in the order in which the interior nodes have them; low
 //      keys are the separators above; entries ascend and lie in their leaf's range;
 //  M3  interior nodes have ascending keys inside of their own range, and one more child;
-//  M4  nothing reachable is marked deleted;
+//  M4  nothing reachable is marked deleted, or locked in an opening to come;
 //  also: permutations are permutations, value words have a known form, a record has the size of its
 //  block, and its tail repeats the slices above it; the discipline's words have a known form, and
 //  are of no epoch to come (audit_leaf and audit_interior of its adapter).
@@ -40,6 +40,9 @@ namespace hf {
 /// Told from time to time how many of how many blocks have been found. The total is an estimate.
 using audit_progress = std::function<void(u64 done, u64 total)>;
 
+/// Told of each record that is sound, in no order. Its value stays where it is in the region.
+using record_visitor = std::function<void(std::string_view key, std::string_view value)>;
+
 template <any_discipline D>
 class masstree_audit {
     using adapter = typename masstree_detail::adapter_of<D>::type;
@@ -53,14 +56,16 @@ class masstree_audit {
     /// `format`: as the tree's root says.
     masstree_audit(region& r, operation& op, heap_audit& memory, audit_report& report, u32 format)
         : base_(r.base()),
+          generation_(masstree_detail::version_word::generation_bits(r.super().generation)),
           op_(op),
           memory_(memory),
           report_(report),
           figures_(report.tree),
-          may_lack_checksums_(format < masstree_format.version) {}
+          may_lack_checksums_(format < masstree_root_format) {}
 
     /// Walks the tree whose root is at `root`, an offset that was found at `from`.
-    void walk(u64 root, u64 from, const audit_progress& progress = {});
+    void walk(u64 root, u64 from, const audit_progress& progress = {},
+              const record_visitor& visit = {});
 
    private:
     struct branch {
@@ -127,6 +132,7 @@ class masstree_audit {
     void read_record(const std::string& prefix, const slot& s, u64 offset);
 
     std::byte* base_;
+    u64 generation_;  ///< of the last opening for writing
     operation& op_;
     heap_audit& memory_;
     audit_report& report_;
@@ -134,6 +140,9 @@ class masstree_audit {
     bool may_lack_checksums_;
     std::vector<layer> layers_;  ///< from the first one down to the one at work
     const audit_progress* progress_ = nullptr;
+    const record_visitor* visit_ = nullptr;
+    u64 violations_before_ = 0;  ///< the node at work was looked at
+    bool is_live_ = false;       ///< nothing says that it holds what was rolled back, or removed
     u64 done_ = 0;
     u64 total_ = 0;
 };
@@ -141,8 +150,10 @@ class masstree_audit {
 // -------------------------------------------------------------------------------------------- walk
 
 template <any_discipline D>
-void masstree_audit<D>::walk(u64 root, u64 from, const audit_progress& progress) {
+void masstree_audit<D>::walk(u64 root, u64 from, const audit_progress& progress,
+                             const record_visitor& visit) {
     progress_ = progress ? &progress : nullptr;
+    visit_ = visit ? &visit : nullptr;
     for (const auto& c : report_.heap.classes) total_ += c.handed_out;
     layers_.push_back({{}, {{root, from, 0, 0, false, 0}}});
     while (!layers_.empty()) step();
@@ -165,6 +176,7 @@ void masstree_audit<D>::step() {
     }
     const branch b = in.to_do.back();
     in.to_do.pop_back();
+    violations_before_ = report_.violation_count();
     if (!enter_node(b)) {
         in.gap = true;
         return;
@@ -174,6 +186,9 @@ void masstree_audit<D>::step() {
     const u64 version = at<masstree_detail::node>(b.offset).version.load();
     if ((version & version_word::deleted) != 0) {
         bad(b.offset, "a node that is marked deleted is still in the tree");
+    }
+    if (version_word::is_of_future(version, generation_)) {
+        bad(b.offset, "a node is locked by an opening to come");
     }
     if ((version & version_word::leaf) != 0) {
         read_leaf(in, b);  // may add layers: `in` is not to be used any more
@@ -241,6 +256,9 @@ void masstree_audit<D>::read_interior(layer& in, const branch& b) {
     ++figures_.interiors;
     word_check words{*this, b.offset};
     adapter::audit_interior(n, words);
+    if (n.is_of_another_place(b.offset)) {
+        bad(b.offset, "an interior node lies where another belongs");
+    }
     const u64 count = load(n.count);
     if (count > interior::width) {
         in.gap = true;
@@ -297,6 +315,7 @@ void masstree_audit<D>::read_leaf(layer& in, const branch& b) {
     if (!may_lack_checksums_) adapter::audit_seals(n, words);
     if (adapter::recover_for_audit(op_, n)) ++figures_.recovered_leaves;
     adapter::audit_leaf(n, words);
+    is_live_ = report_.violation_count() == violations_before_;
     check_links(in, b, n);
     const u64 word = load(n.order);
     if (!check_permutation(offset_of(&n.order), word)) {
@@ -403,10 +422,13 @@ void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u6
                             : tail == rest;
     if (!agrees || tail.size() + slice_size > max_key_size) {
         bad(offset, "a record's key is not the one under which it lies");
-    } else if (r.head.checksum() != 0 || !may_lack_checksums_) {
+    } else {
         if (s.length_class == longer) key = key.substr(0, slice_size).append(tail);
-        if (!r.is_sound(key, offset)) {
+        const bool has_none = r.head.checksum() == 0 && may_lack_checksums_;
+        if (!has_none && !r.is_sound(key, offset)) {
             bad(offset, "a record's checksum is not that of its key and value");
+        } else if (visit_ != nullptr && is_live_) {
+            (*visit_)(key, r.value());
         }
     }
     figures_.key_bytes += std::max(key.size(), tail.empty() ? 0 : tail.size() + slice_size);
@@ -419,14 +441,20 @@ void masstree_audit<D>::read_record(const std::string& prefix, const slot& s, u6
 /// there is no tree.
 template <any_discipline D>
 audit_report audit(region& r, checkpoint_state& checkpoint, u64 root, u64 from,
-                   const audit_progress& progress = {}, u32 format = masstree_format.version) {
+                   const audit_progress& progress = {}, u32 format = masstree_root_format,
+                   const record_visitor& visit = {}) {
     audit_report report;
     operation op(checkpoint);
     rolled_back_audit memory(r, op.failed(), op.epoch(), report);
     memory.read_runs();
     memory.read_free();
-    if (root != 0) masstree_audit<D>(r, op, memory, report, format).walk(root, from, progress);
+    if (root != 0)
+        masstree_audit<D>(r, op, memory, report, format).walk(root, from, progress, visit);
     memory.finish();
+    if (report.heap.objects && *report.heap.objects != report.tree.records) {
+        report.add(from, "the heap counts " + std::to_string(*report.heap.objects) +
+                             " records, found were " + std::to_string(report.tree.records));
+    }
     return report;
 }
 
@@ -434,7 +462,7 @@ namespace detail {
 template <any_discipline D, class Engine>
 audit_report audit_engine(Engine& e, masstree<D>& tree) {
     return audit<D>(e.file(), e.checkpoint(), tree.root(), 0, {},
-                    tree.may_lack_checksums() ? 1 : masstree_format.version);
+                    tree.may_lack_checksums() ? 1 : masstree_root_format);
 }
 }  // namespace detail
 

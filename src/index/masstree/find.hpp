@@ -213,7 +213,7 @@ inline auto masstree<D>::lock_leaf(operation& op, node* root, u64 slice, descent
         leaf* n = reach_leaf(root, slice, v, &path);
         if (n == nullptr) return nullptr;
         for (;; left.again(offset_of(n))) {
-            const bool taken_over = n->version.lock(generation_);
+            const bool taken_over = lock(n);
             held mine(*n);
             const u64 now = n->version.load();
             if (!version_word::split_since(v, now)) [[likely]] {

@@ -49,6 +49,21 @@ inline void masstree<D>::walk_down(std::span<walker> all) const {
 }
 
 template <any_discipline D>
+inline void masstree<D>::prefetch(const operation& /*inside of it*/,
+                                  std::span<const std::string_view> keys) const {
+    HF_ASSERT(keys.size() <= most_finds, "too many keys at once");
+    std::array<walker, most_finds> walkers;
+    std::size_t walking = 0;
+    for (const std::string_view key : keys) prefetch_hint(key);
+    for (const std::string_view key : keys) {
+        const bool hinted =
+            hints_ != nullptr && hinted_leaf(masstree_detail::slice_of(key)) != nullptr;
+        if (!hinted) walkers[walking++].key = key_cursor(key);
+    }
+    if (walking != 0) walk_down(std::span(walkers).first(walking));
+}
+
+template <any_discipline D>
 inline void masstree<D>::find_many(operation& op, std::span<const std::string_view> keys,
                                    u64* offsets) {
     HF_ASSERT(keys.size() <= most_finds, "too many keys at once");

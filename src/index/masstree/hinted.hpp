@@ -58,7 +58,7 @@ inline auto masstree<D>::lock_hinted(operation& op, const key_cursor& key, int& 
     -> leaf* {
     leaf* n = hinted_leaf(key.slice());
     if (n == nullptr) return nullptr;
-    const bool taken_over = n->version.lock(generation_);
+    const bool taken_over = lock(n);
     held mine(*n);
     const u64 v = n->version.load();
     if (is_deleted(v) || !is_leaf(v)) return nullptr;

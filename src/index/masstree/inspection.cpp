@@ -78,14 +78,14 @@ void inspection::find_root(const root_name& tree) {
     root_format_ = root.format;
 }
 
-audit_report inspection::audit(const audit_progress& progress) const {
+audit_report inspection::audit(const audit_progress& progress, const record_visitor& visit) const {
     audit_report report;
     if (!fresh_) {
         report = file().kind() == discipline::incll
                      ? hf::audit<incll_discipline>(file(), checkpoint(), root_, root_at_, progress,
-                                                   root_format_)
+                                                   root_format_, visit)
                      : hf::audit<logged_discipline>(file(), checkpoint(), root_, root_at_, progress,
-                                                    root_format_);
+                                                    root_format_, visit);
     }
     if (!file().damage().empty()) report.add(0, file().damage());
     return report;

@@ -39,7 +39,8 @@ class inspection {
     [[nodiscard]] u64 root() const noexcept { return root_; }
 
     /// Checks everything. Needs is_open().
-    [[nodiscard]] audit_report audit(const audit_progress& progress = {}) const;
+    [[nodiscard]] audit_report audit(const audit_progress& progress = {},
+                                     const record_visitor& visit = {}) const;
 
    private:
     void refuse(error why);

@@ -91,10 +91,9 @@ class masstree {
 
     /// The tree whose root is at `root`; `generation` as of this opening of the region, `format` as
     /// its root says.
-    masstree(memory& blocks, u64 root, u64 generation,
-             u32 format = masstree_format.version) noexcept
+    masstree(memory& blocks, u64 root, u64 generation, u32 format = masstree_root_format) noexcept
         : heap_(blocks),
-          adapter_(blocks, format >= masstree_format.version),
+          adapter_(blocks, format >= masstree_root_format),
           base_(blocks.base()),
           root_(root),
           generation_(masstree_detail::version_word::generation_bits(generation)) {}
@@ -119,6 +118,10 @@ class masstree {
     void prefetch_hinted(const operation& /*inside of it*/, std::string_view key) const noexcept {
         if (hints_ != nullptr) (void)hinted_leaf(masstree_detail::slice_of(key));
     }
+
+    /// Starts loading the leaves of up to most_finds keys, and the records that hints name: for
+    /// operations of any kind that follow at once. Throws damage.
+    void prefetch(const operation& op, std::span<const std::string_view> keys) const;
 
     /// Calls found(value) if the key is there; the view ends with the operation. Writes nothing.
     template <class F>
@@ -228,7 +231,16 @@ class masstree {
     [[nodiscard]] u64 offset_of(const void* p) const noexcept { return offset_from(base_, p); }
     static u64 load(const masstree_detail::word& w) noexcept { return masstree_detail::load(w); }
     static void store(masstree_detail::word& w, u64 v) noexcept { masstree_detail::store(w, v); }
-    [[nodiscard]] u64 stable(node* n) const noexcept { return n->version.stable(generation_); }
+    /// The version of a node once nobody is changing it. Throws damage where that never comes.
+    [[nodiscard, gnu::always_inline]] u64 stable(node* n) const {
+        return n->version.stable(
+            generation_, [this, n] { return masstree_detail::vigil(stuck_, offset_of(n)); });
+    }
+    /// As version_lock::lock(). Throws damage where nobody gives it back.
+    [[gnu::always_inline]] bool lock(node* n) const {
+        return n->version.lock(generation_,
+                               [this, n] { return masstree_detail::vigil(stuck_, offset_of(n)); });
+    }
     [[nodiscard]] static bool is_leaf(u64 v) noexcept { return (v & version_word::leaf) != 0; }
     [[nodiscard]] static bool is_deleted(u64 v) noexcept {
         return (v & version_word::deleted) != 0;
@@ -356,6 +368,7 @@ class masstree {
     void walk_down(std::span<walker> all) const;
 
     // --- update.hpp: changes inside of a leaf ---
+    void check_before_insert(leaf& n, u64 slice, const descent& path) const;
     [[nodiscard]] result<void> insert(operation& op, leaf& n, node* root, descent& path,
                                       const entry& e);
     [[nodiscard]] result<void> make_layer(operation& op, leaf& n, unsigned slot, u64 old_value,
@@ -415,7 +428,9 @@ class masstree {
     [[no_unique_address]] adapter adapter_;
     std::byte* base_;
     u64 root_;
-    mutable std::atomic<bool> damage_is_known_{false};  ///< patience.hpp
+    // patience.hpp
+    mutable std::atomic<bool> damage_is_known_{false};
+    mutable std::atomic<u64> stuck_{0};
     u64 generation_;
     std::unique_ptr<masstree_detail::leaf_hints> hints_;  ///< nullptr: none are kept
     const region* hinted_file_ = nullptr;                 ///< as it grows, so do they

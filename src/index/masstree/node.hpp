@@ -6,7 +6,7 @@
 // stands, and back. Nothing above a root ever has to learn of a new one.
 //
 //   interior node
-//   line 0  header | version, log epoch, key count
+//   line 0  header | version, log epoch, key count, home
 //   line 1  keys 0-7
 //   line 2  keys 8-14, child 0
 //   line 3  children 1-8
@@ -16,6 +16,8 @@
 // backward scan descends for the key below a leaf's low key. So a split logs the nodes on its path
 // only, and no neighbours and children.
 #pragma once
+
+#include <holdfast/pointer.hpp>
 
 #include "base/bits.hpp"
 #include "index/masstree/permutation.hpp"
@@ -57,19 +59,36 @@ struct node {
     version_word version;
 };
 
-/// Starts loading all five lines of a node.
-inline void prefetch_node(const void* n) noexcept {
+/// Starts loading all five lines of a node. Always inlined: what does nothing but prefetch is a
+/// function without effects to g++, which drops calls of it.
+[[gnu::always_inline]] inline void prefetch_node(const void* n) noexcept {
     const auto* first = static_cast<const char*>(n) - 16;
     for (unsigned l = 0; l < node_block / line_size; ++l) __builtin_prefetch(first + l * line_size);
 }
 
 struct interior : node {
     static constexpr unsigned width = 15;
+    static constexpr unsigned home_bits = 40;
     word log_epoch;  ///< a discipline's: when the node was last logged externally, or made
     word count;      ///< keys; one more child
-    std::array<word, 3> spare;
+    word spare;
+    word home;  ///< home_word() of where it lies; anything: made by a version without
+    word spare_too;
     std::array<word, width> keys;
     std::array<word, width + 1> children;
+
+    /// Tells a node that was copied to another's place: it says where it was. Only what changes a
+    /// leaf asks: reads know a wrong leaf by what they find there. What a leaf has here is none.
+    [[nodiscard]] static constexpr u64 home_word(u64 offset) noexcept {
+        const u64 sum = offset * 0x9e3779b97f4a7c15 >> (home_bits + 1);
+        return offset | sum << home_bits | u64{1} << 63;
+    }
+    void settle_at(u64 offset) noexcept { store(home, home_word(offset)); }
+    [[nodiscard]] bool is_of_another_place(u64 offset) const noexcept {
+        const u64 word = load(home);
+        const u64 said = word & ((u64{1} << home_bits) - 1);
+        return said != offset && word == home_word(said);
+    }
 
     /// Index of the child to whose range `slice` belongs.
     [[nodiscard]] unsigned child_index(u64 slice) const noexcept {
@@ -78,13 +97,16 @@ struct interior : node {
         return static_cast<unsigned>(std::countr_one(search::not_above(keys, slice) & used));
     }
     /// What a way down does with a child before it looks at it.
-    static void prefetch(const node* child) noexcept { prefetch_node(child); }
+    [[gnu::always_inline]] static void prefetch(const node* child) noexcept {
+        prefetch_node(child);
+    }
     /// A reader may see any count; the children beyond are not to be read.
     [[nodiscard]] unsigned key_count() const noexcept {
         return static_cast<unsigned>(load(count)) & 15;
     }
 };
 static_assert(sizeof(interior) <= node_payload);
+static_assert(window_bits <= interior::home_bits);
 
 [[nodiscard]] inline unsigned length_class(u64 lengths, unsigned slot) noexcept {
     return static_cast<unsigned>((lengths >> (4 * slot)) & 15);

@@ -46,8 +46,9 @@ class record_word {
     }
 
     /// Of so many bits, and never 0.
-    [[nodiscard]] static u32 checksum_of(std::string_view key, std::string_view value,
-                                         u64 offset) noexcept {
+    [[nodiscard, gnu::always_inline]] static u32 checksum_of(std::string_view key,
+                                                             std::string_view value,
+                                                             u64 offset) noexcept {
         const u64 h = checksum64_of_two(key, value, offset);
         const u32 folded = static_cast<u32>(h ^ h >> 32) >> (32 - checksum_bits);
         return folded != 0 ? folded : 1;

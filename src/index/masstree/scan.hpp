@@ -23,8 +23,15 @@ struct masstree<D>::scan_state {
     bool exclusive = false;    ///< whether the start itself is left out
     u64 bytes = 0;             ///< of a short key, during its visit
 
-    /// The key of an entry in a layer with so long a prefix; valid until the next call.
+    /// The key of an entry in a layer with so long a prefix; valid until the next call. Throws
+    /// damage where another slice, or length, would give the same: then what was put under that key
+    /// since lies elsewhere.
     [[nodiscard]] std::string_view key_of(std::size_t prefix, const entry& e, const record& r) {
+        if (e.length_class < masstree_detail::slice_size ? e.slice << 8 * e.length_class != 0
+                                                         : e.length_class > masstree_detail::longer)
+            [[unlikely]] {
+            broken(masstree_detail::value_word::offset(e.value), "a key's slice is none");
+        }
         if (prefix == 0 && e.length_class != masstree_detail::longer) [[likely]] {
             bytes = masstree_detail::bytes_of(e.slice);
             return {reinterpret_cast<const char*>(&bytes), e.length_class};
@@ -32,7 +39,11 @@ struct masstree<D>::scan_state {
         key.resize(prefix);
         masstree_detail::append_slice(key, e.slice, e.length_class);
         if (e.length_class == masstree_detail::longer) {
-            key.append(r.rest(prefix / masstree_detail::slice_size));
+            const std::string_view rest = r.rest(prefix / masstree_detail::slice_size);
+            if (rest.empty()) [[unlikely]] {
+                broken(masstree_detail::value_word::offset(e.value), "a key does not go on");
+            }
+            key.append(rest);
         }
         return key;
     }

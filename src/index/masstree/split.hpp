@@ -42,7 +42,7 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
     -> interior* {
     for (masstree_detail::patience left(damage_is_known_);;) {
         while (interior* p = path.pop()) {
-            p->version.lock(generation_);
+            lock(p);
             const u64 v = p->version.load();
             if (!is_deleted(v) && !is_leaf(v) &&
                 load(p->children[p->child_index(slice)]) == offset_of(child)) {
@@ -271,6 +271,7 @@ void masstree<D>::become_parent(operation& op, node& root, u64 separator, node* 
     root.version.clear_leaf();
     auto& in = static_cast<interior&>(root);
     adapter_.turned_interior(op, in);
+    in.settle_at(offset_of(&in));
     const std::array children{offset_of(left), offset_of(right)};
     set_interior(in, std::span(&separator, 1), children);
 }

@@ -27,7 +27,7 @@ result<void> masstree<D>::found(region& r, u64 place, std::string_view name, u64
     adapter::founded_leaf(n, *first - 1);  // as of an epoch that is over, and never fails
     r.med().persist(&n, masstree_detail::node_payload);
     HF_PERSIST_POINT("masstree F1: empty root leaf durable before the root leads to it");
-    auto root = r.publish_root(name, type, masstree_format.version, offset);
+    auto root = r.publish_root(name, type, masstree_root_format, offset);
     return root ? result<void>{} : tl::unexpected(root.error());
 }
 
@@ -73,6 +73,7 @@ auto masstree<D>::new_interior(operation& op) -> result<interior*> {
     if (!offset) return tl::unexpected(offset.error());
     auto* n = at<interior>(*offset);
     n->version.init(false, generation_);
+    n->settle_at(*offset);
     adapter_.fresh_interior(op, *n);
     return n;
 }
@@ -94,6 +95,23 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
 }
 
 // ---------------------------------------------------------------------------------------- changes
+
+/// Throws damage if the slice, which is not below those of n, a locked leaf, belongs to the right
+/// of it, or the way there led through a node from elsewhere: the key may be where it belongs, with
+/// a value that would be found again one day.
+template <any_discipline D>
+inline void masstree<D>::check_before_insert(leaf& n, u64 slice, const descent& path) const {
+    for (unsigned i = 0; memory::is_in_region && i < path.depth; ++i) {
+        const u64 offset = offset_of(path.nodes[i]);
+        if (path.nodes[i]->is_of_another_place(offset)) [[unlikely]] {
+            broken(offset, "an interior node lies where another belongs");
+        }
+    }
+    const u64 next = load(n.next);
+    if (next != 0 && slice >= load(followed<leaf>(next)->low_key)) [[unlikely]] {
+        broken(offset_of(&n), "a leaf lies where another belongs");
+    }
+}
 
 template <any_discipline D>
 inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, descent& path,
@@ -207,10 +225,12 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             }
             const decision d = decide(static_cast<const record*>(nullptr));
             if (d.what != decision::action::store) return outcome{false, false};
+            check_before_insert(*n, key.slice(), path);
             auto done = insert(op, *n, root, path,
                                {key.slice(), key.length_class(),
                                 masstree_detail::value_word::of_record(d.record)});
             if (!done) return tl::unexpected(done.error());
+            heap_.count_objects(op, +1);
             if (p.full()) {
                 mine.let_go();  // a split has unlocked n itself
             } else {
@@ -233,6 +253,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             if (d.what != decision::action::store) return outcome{false, false};
             auto done = make_layer(op, *n, slot, value, key, d.record);
             if (!done) return tl::unexpected(done.error());
+            heap_.count_objects(op, +1);
             return outcome{false, true};
         }
         heap_.prefetch_header(target);
@@ -259,6 +280,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             const perm left_over = whole.removed(rank);
             HF_ASSERT(left_over.is_valid(), "a permutation is one");
             adapter_.publish(op, n->order, n->sealed_order(left_over.word()));
+            heap_.count_objects(op, -1);
             mine.let_go();
             if (left_over.size() == 0) {
                 adapter::shape::remove_empty(*this, op, key, n, root, path);

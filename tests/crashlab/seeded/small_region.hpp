@@ -11,7 +11,7 @@
 namespace hf::lab::seeded {
 
 template <class T>
-T must(result<T> r) {
+T must(tl::expected<T, error> r) {
     if (!r) throw violation(r.error().to_string());
     return std::move(*r);
 }

@@ -127,7 +127,7 @@ class watched_adapter {
     static void turned_interior(operation& /*op*/, interior& n) noexcept {
         masstree_detail::store(n.log_epoch,
                                masstree_detail::permutation<leaf::width>::filled(15).word());
-        masstree_detail::store(n.spare[0], 0x888888888888888);
+        masstree_detail::store(n.spare, 0x888888888888888);
     }
 
     static result<void> before_value_change(operation& /*op*/, leaf& /*n*/, unsigned /*slot*/) {

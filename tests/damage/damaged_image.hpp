@@ -1,0 +1,34 @@
+// damage/damaged_image.hpp: which image a number stands for.
+#pragma once
+
+#include "damage/edits.hpp"
+#include "damage/places.hpp"
+#include "damage/victim.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hf::damage_test {
+
+/// A victim, and where something lies in it.
+struct target {
+    victim v;
+    places where;
+};
+
+/// The regions that a campaign damages, made in `file`.
+[[nodiscard]] std::vector<target> make_targets(image_file& file, u64 seed);
+
+struct damaged_image {
+    const victim* v = nullptr;
+    part hit = part::anything;  ///< by the first edit
+    std::vector<edit> edits;
+    u64 seed = 0;  ///< of what is done with it
+
+    [[nodiscard]] std::string bytes() const;
+    [[nodiscard]] std::string describe() const;
+};
+
+[[nodiscard]] damaged_image draw(const std::vector<target>& targets, u64 seed, u64 number);
+
+}  // namespace hf::damage_test

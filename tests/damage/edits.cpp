@@ -1,0 +1,124 @@
+#include "damage/edits.hpp"
+
+#include "region/layout.hpp"
+#include "sync/version_lock.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+namespace hf::damage_test {
+
+namespace {
+
+constexpr u64 line = 64;
+constexpr u64 node_block = 320;
+constexpr u64 small_page = 4096;
+constexpr u64 large_page = 65536;
+
+u64 down(u64 offset, u64 size) { return offset - offset % size; }
+
+void set_word(std::string& image, u64 at, u64 value, bool add) {
+    u64 word = 0;
+    const u64 where = down(at, sizeof word);
+    if (where + sizeof word > image.size()) return;
+    std::memcpy(&word, image.data() + where, sizeof word);
+    word = add ? word + value : value;
+    std::memcpy(image.data() + where, &word, sizeof word);
+}
+
+void zero(std::string& image, u64 at, u64 size) {
+    const u64 from = down(at, size);
+    const u64 n = std::min(size, image.size() - from);
+    image.replace(from, n, n, '\0');
+}
+
+void copy(std::string& image, u64 to, u64 from, u64 size) {
+    if (std::max(to, from) + size > image.size()) return;
+    const std::string moved = image.substr(from, size);
+    image.replace(to, size, moved);
+}
+
+void swap(std::string& image, u64 a, u64 b, u64 size) {
+    const u64 first = down(a, size);
+    const u64 second = down(b, size);
+    if (std::max(first, second) + size > image.size() || first == second) return;
+    const auto at = [&](u64 offset) { return image.begin() + static_cast<std::ptrdiff_t>(offset); };
+    std::swap_ranges(at(first), at(first + size), at(second));
+}
+
+void hold(std::string& image, u64 node, u32 marks) {
+    constexpr u64 generation_at = offsetof(layout::superblock, generation);
+    constexpr u64 bits = version_lock::locked | version_lock::marks;
+    u64 generation = 0;
+    u64 word = 0;
+    const u64 where = down(node, sizeof word);
+    if (where + sizeof word > image.size() || image.size() < layout::page_size) return;
+    std::memcpy(&generation, image.data() + generation_at, sizeof generation);
+    std::memcpy(&word, image.data() + where, sizeof word);
+    word = (word & ~version_lock::generation_field) |
+           version_lock::generation_bits(generation + 1) | (marks & bits) | version_lock::locked;
+    std::memcpy(image.data() + where, &word, sizeof word);
+}
+
+}  // namespace
+
+void apply(const edit& e, std::string& image, u64 used) {
+    const u64 at = e.place % used;
+    if (at >= image.size()) return;
+    const u64 other = e.value % used;
+    switch (e.kind) {
+        case edit_kind::bit:
+            image[at] = static_cast<char>(image[at] ^ 1 << e.value % 8);
+            break;
+        case edit_kind::byte:
+            image[at] = static_cast<char>(e.value);
+            break;
+        case edit_kind::near_word:
+            set_word(image, at, u64{e.value % 4096} * 16, true);
+            break;
+        case edit_kind::any_word:
+            set_word(image, at, e.value * 0x9e3779b97f4a7c15, false);
+            break;
+        case edit_kind::zero_word:
+            set_word(image, at, 0, false);
+            break;
+        case edit_kind::zero_line:
+            zero(image, at, line);
+            break;
+        case edit_kind::other_line:
+            copy(image, down(at, line), down(other, line), line);
+            break;
+        case edit_kind::other_block:
+            copy(image, down(at, line), down(other, line), node_block);
+            break;
+        case edit_kind::zero_page:
+            zero(image, at, small_page);
+            break;
+        case edit_kind::swapped_page:
+            swap(image, at, other, small_page);
+            break;
+        case edit_kind::swapped_segment:
+            swap(image, at, other, large_page);
+            break;
+        case edit_kind::held:
+            hold(image, at, e.value);
+            break;
+        case edit_kind::end:
+            image.resize(at);
+            break;
+    }
+}
+
+std::string describe(const edit& e, u64 used) {
+    static constexpr std::array<const char*, edit_kinds> names{
+        "a flipped bit", "another byte",  "a word that is more", "another word",
+        "a zero word",   "a zero line",   "another's line",      "another's block",
+        "a zero page",   "swapped pages", "swapped segments",    "a held lock",
+        "the file's end"};
+    return std::string(names[static_cast<unsigned>(e.kind)]) + " at offset " +
+           std::to_string(e.place % used) + " (" + std::to_string(e.value) + ")";
+}
+
+}  // namespace hf::damage_test

@@ -1,0 +1,40 @@
+// damage/edits.hpp: what is done to a region's bytes: flipped bits, other words, lines and pages
+// that are zero, older or another's, a file that ends too early.
+#pragma once
+
+#include "base/bits.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace hf::damage_test {
+
+enum class edit_kind : u8 {
+    bit,              ///< flips one
+    byte,             ///< becomes another
+    near_word,        ///< a word becomes a little more
+    any_word,         ///< or anything
+    zero_word,        ///<
+    zero_line,        ///< of 64 bytes
+    other_line,       ///< a copy of another
+    other_block,      ///< five lines, as large as a node
+    zero_page,        ///< of 4 KiB
+    swapped_page,     ///< two of them
+    swapped_segment,  ///< two pieces of 64 KiB
+    held,             ///< a node's version: locked, or being changed, in the opening to come
+    end,              ///< the file ends here
+};
+inline constexpr unsigned edit_kinds = static_cast<unsigned>(edit_kind::end) + 1;
+
+struct edit {
+    u64 place;
+    edit_kind kind;
+    u32 value;  ///< which bit, what word, what other place
+};
+
+/// `used` bytes of the image count; a file that ends too early becomes shorter.
+void apply(const edit& e, std::string& image, u64 used);
+
+[[nodiscard]] std::string describe(const edit& e, u64 used);
+
+}  // namespace hf::damage_test

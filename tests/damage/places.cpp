@@ -1,0 +1,133 @@
+#include "damage/places.hpp"
+
+#include "checkpoint/heap/layout.hpp"
+#include "checkpoint/inspect.hpp"
+#include "damage/victim.hpp"
+#include "index/masstree/incll/leaf_log.hpp"
+#include "map/inspect.hpp"
+
+namespace hf::damage_test {
+
+namespace {
+
+namespace tree = masstree_detail;
+
+class finder {
+   public:
+    finder(const inspection& looked, u64 used) : file_(looked.file()), used_(used) {
+        read_header();
+        for (const segment& s : file_.segments()) {
+            s.kind == segment_kind::heap ? read_heap(s) : read_log(s);
+        }
+        read_node(looked.root(), true);
+        add(part::anything, 0, used_);
+    }
+    [[nodiscard]] places take() { return std::move(found_); }
+
+   private:
+    void add(part p, u64 offset, u64 size) {
+        if (offset + size <= used_) found_[static_cast<unsigned>(p)].push_back({offset, size});
+    }
+    template <class T>
+    void add(part p, const T& t) {
+        add(p, file_.offset_of(&t), sizeof t);
+    }
+
+    void read_header() {
+        constexpr u64 telling = 600;  // of a superblock: what others keep there, too
+        const layout::header& h = file_.header();
+        for (const layout::superblock& s : h.super) {
+            add(part::superblock, file_.offset_of(&s), telling);
+            add(part::superblock, s.checksum);
+        }
+        add(part::epoch_record, file_.offset_of(&h.epoch), 3 * sizeof(u64));
+        add(part::root_entry, h.roots[0]);
+        add(part::growth_intent, file_.offset_of(&h.intent), 2 * sizeof(u64));
+        const std::size_t segments = file_.segments().size();
+        for (std::size_t i = 0; i <= segments; ++i) add(part::segment_entry, h.segments[i]);
+    }
+
+    void read_heap(const segment& s) {
+        auto& h = *file_.at<heap_segment>(s.offset);
+        add(part::heap_segment, file_.offset_of(&h), sizeof h - sizeof h.reserved);
+        const u64 frontier = h.frontier.get(0);
+        for (u64 page = h.first_usable; page < frontier; ++page) {
+            add(part::descriptor, h.descriptors()[page]);
+        }
+        const u64 first = s.offset + h.first_usable * page_size;
+        const auto& root = *file_.at<heap_root>(first);
+        const auto layout = root.layout();
+        if (!layout) return;
+        add(part::heap_root, first, offsetof(heap_root, reserved));
+        for (u64 i = 0; i < layout->count(); ++i) {
+            const class_lists& g = root.lists(*layout)[i];
+            if (g.lists.epoch.load() == 0) continue;
+            add(part::list_head, g);
+            if ((i + 1) % layout->lists_in_set() == 0) continue;  // extents have no lists
+            read_chain(g.lists.get(class_lists::free));
+            read_chain(g.lists.get(class_lists::pending));
+        }
+    }
+    void read_chain(u64 block) {
+        constexpr unsigned most = 100'000;
+        for (unsigned n = 0; block != 0 && block < used_ && n < most; ++n) {
+            add(part::free_block, block, sizeof(compact_cell));
+            block = file_.at<compact_cell>(block)->load().now_value << 4;
+        }
+    }
+    void read_log(const segment& s) {
+        u64 end = std::min(s.offset + s.bytes(), used_);
+        while (end > s.offset && *file_.at<char>(end - 1) == 0) --end;
+        if (end > s.offset) add(part::log, s.offset, end - s.offset);
+    }
+
+    void read_node(u64 offset, bool root) {
+        if (offset == 0 || offset + tree::node_payload > used_) return;
+        auto* n = file_.at<tree::node>(offset);
+        if ((n->version.load() & tree::version_word::leaf) != 0) {
+            add(root ? part::root_leaf : part::leaf, offset, sizeof(tree::durable_leaf));
+            read_leaf(*static_cast<tree::durable_leaf*>(n));
+            return;
+        }
+        const auto& in = *static_cast<tree::interior*>(n);
+        add(part::interior, offset, sizeof in);
+        for (unsigned i = 0; i <= in.key_count(); ++i) read_node(tree::load(in.children[i]), false);
+    }
+    void read_leaf(const tree::durable_leaf& n) {
+        const tree::leaf_permutation p(tree::load(n.order));
+        for (unsigned r = 0; r < p.size(); ++r) {
+            const u64 value = tree::load(n.values[p.slot(r)]);
+            const u64 target = tree::value_word::offset(value);
+            if (tree::value_word::is_layer(value)) {
+                read_node(target, true);
+                continue;
+            }
+            if (target + sizeof(tree::record) > used_) continue;
+            add(part::record, target, file_.at<tree::record>(target)->payload());
+            add(part::block_header, target - block_header_size, block_header_size);
+        }
+    }
+
+    region& file_;
+    u64 used_;
+    places found_;
+};
+
+}  // namespace
+
+const char* name_of(part p) noexcept {
+    static constexpr std::array<const char*, parts> names{
+        "superblock",   "epoch record", "root entry", "growth intent", "segment entry",
+        "heap segment", "descriptor",   "heap root",  "list head",     "free block",
+        "block header", "layer's root", "leaf",       "interior node", "record",
+        "log",          "anything"};
+    return names[static_cast<unsigned>(p)];
+}
+
+places find_places(const std::filesystem::path& file, u64 used) {
+    const inspection looked = inspect_map(file);
+    require(looked.is_open() && !looked.refusal(), "an inspection of an undamaged region");
+    return finder(looked, used).take();
+}
+
+}  // namespace hf::damage_test

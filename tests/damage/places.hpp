@@ -1,0 +1,47 @@
+// damage/places.hpp: where in a region the bytes lie that mean something, and what.
+//
+// Most bytes of a region mean nothing, or are values: a campaign that damages any byte hits a list
+// head or an interior node once in thousands of regions. So it asks here.
+#pragma once
+
+#include "base/bits.hpp"
+
+#include <array>
+#include <filesystem>
+#include <vector>
+
+namespace hf::damage_test {
+
+enum class part : u8 {
+    superblock,
+    epoch_record,
+    root_entry,
+    growth_intent,
+    segment_entry,
+    heap_segment,
+    descriptor,
+    heap_root,
+    list_head,
+    free_block,    ///< the header of one in a list
+    block_header,  ///< of one in use, whose bytes may mean nothing now
+    root_leaf,
+    leaf,
+    interior,
+    record,
+    log,
+    anything,
+};
+inline constexpr unsigned parts = static_cast<unsigned>(part::anything) + 1;
+[[nodiscard]] const char* name_of(part p) noexcept;
+
+struct place {
+    u64 offset;
+    u64 size;
+};
+
+using places = std::array<std::vector<place>, parts>;
+
+/// Of a region that is not damaged; `used`: its bytes but for zeros at its end.
+[[nodiscard]] places find_places(const std::filesystem::path& file, u64 used);
+
+}  // namespace hf::damage_test

@@ -1,0 +1,146 @@
+#include "damage/victim.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace hf::damage_test {
+
+namespace fs = std::filesystem;
+
+namespace {
+constexpr u64 tail_unit = 4096;
+}  // namespace
+
+map_options by_hand() {
+    map_options o;
+    o.epoch = std::chrono::microseconds(0);
+    o.region.initial_size = u64{2} << 20;
+    o.region.max_size = most_region_bytes;
+    o.hint_memory = u64{1} << 16;
+    return o;
+}
+
+std::string key_of(u64 n) {
+    const std::string digits = std::to_string(n);
+    switch (n % 4) {
+        case 0:
+            return digits;
+        case 1:
+            return std::string(8 - std::min<std::size_t>(digits.size(), 8), 'k') + digits;
+        case 2:
+            return "shared__" + digits;
+        default:
+            return "shared__shared__shared__" + std::string(n % 23, 'x') + digits;
+    }
+}
+
+std::string value_of(xoshiro256ss& r) {
+    static constexpr u64 sizes[] = {0, 8, 40, 200, 900};
+    u64 size = r.below(sizes[r.below(5)] + 1);
+    if (r.below(200) == 0) size = 70'000 + r.below(1000);
+    std::string v(size, '\0');
+    for (char& c : v) c = static_cast<char>(r());
+    return v;
+}
+
+image_file::image_file(fs::path path) : path_(std::move(path)) {
+    fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    require(fd_ >= 0, "can't make a region's file");
+    void* const at = ::mmap(nullptr, most_region_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    require(at != MAP_FAILED, "can't map a region's file");
+    bytes_ = static_cast<char*>(at);
+}
+
+image_file::~image_file() {
+    ::munmap(bytes_, most_region_bytes);
+    ::close(fd_);
+    std::error_code ignored;
+    if (!keeps_) fs::remove(path_, ignored);
+}
+
+void image_file::write(const std::string& image, u64 used) {
+    require(image.size() <= most_region_bytes, "a region is too large");
+    require(::ftruncate(fd_, static_cast<off_t>(image.size())) == 0, "can't size a region's file");
+    const u64 n = std::min<u64>(used, image.size());
+    std::memcpy(bytes_, image.data(), n);
+    static constexpr char zeros[tail_unit] = {};
+    for (u64 at = n; at < image.size(); at += tail_unit - at % tail_unit) {
+        const u64 some = std::min(tail_unit - at % tail_unit, image.size() - at);
+        if (std::memcmp(bytes_ + at, zeros, some) != 0) std::memset(bytes_ + at, 0, some);
+    }
+}
+
+namespace {
+
+std::string read_image(const fs::path& file) {
+    std::string bytes(fs::file_size(file), '\0');
+    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    require(fd >= 0, "can't read the region");
+    const bool all =
+        ::pread(fd, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
+    ::close(fd);
+    require(all, "can't read the region");
+    return bytes;
+}
+
+/// Everything that a scan finds.
+model content_of(const map& m) {
+    model all;
+    auto done = m.scan("", [&](std::string_view key, std::string_view value) {
+        all.emplace(key, value);
+        return true;
+    });
+    require(done.has_value(), "a scan of an undamaged region");
+    return all;
+}
+
+void live(map& m, victim& v, xoshiro256ss& r, unsigned steps) {
+    for (unsigned i = 0; i < steps; ++i) {
+        const std::string key = key_of(r.below(v.names));
+        v.gone.insert(key);
+        if (r.below(3) != 0) {
+            require(m.put(key, value_of(r)).has_value(), "a put");
+        } else {
+            require(m.remove(key).has_value(), "a removal");
+        }
+        if (i % 300 == 299) require(m.sync().has_value(), "an epoch's end");
+    }
+}
+
+}  // namespace
+
+victim make_victim(image_file& file, const recipe& how) {
+    constexpr int lives = 3;
+    victim v;
+    v.names = how.names;
+    xoshiro256ss r(how.seed);
+    const fs::path made =
+        file.path().string() + ".new";  // no region is made in a file that is there
+    for (int life = 1; life <= lives; ++life) {
+        auto m = map::open(made, by_hand());
+        if (!m) throw wrong("an opening: " + m.error().to_string());
+        live(*m, v, r, how.steps);
+        if (life == lives && how.crashes) v.image = read_image(made);  // as a SIGKILL leaves it
+        require(m->close().has_value(), "a close");
+    }
+    if (!how.crashes) v.image = read_image(made);
+    fs::remove(made);
+    const std::size_t last = v.image.find_last_not_of('\0');
+    v.used = std::min<u64>((last / tail_unit + 1) * tail_unit, v.image.size());
+    file.write(v.image, v.used);
+    auto m = map::open(file.path(), by_hand());
+    require(m.has_value(), "an opening of an undamaged region");
+    v.content = content_of(*m);
+    for (const auto& [key, value] : v.content) v.gone.erase(key);
+    require(v.content.size() > v.names * 2 / 5 && v.gone.size() > v.names / 10,
+            "too little came and went");
+    return v;
+}
+
+}  // namespace hf::damage_test

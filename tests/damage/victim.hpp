@@ -1,0 +1,80 @@
+// damage/victim.hpp: regions that are made to be damaged, as bytes, and what an opening finds in
+// them while they are not.
+//
+// They have seen keys of all kinds come, change and go: short ones, some of eight bytes, some that
+// share slices and so make layers, long ones; values from nothing to an extent. One kind was
+// closed, the other's process died in the middle of an epoch.
+#pragma once
+
+#include <holdfast/map.hpp>
+
+#include "base/random.hpp"
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+namespace hf::damage_test {
+
+/// An answer that is no answer: the test has failed.
+struct wrong : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+inline void require(bool condition, const char* what) {
+    if (!condition) throw wrong(what);
+}
+
+using model = std::map<std::string, std::string>;
+
+struct victim {
+    std::string image;
+    u64 used = 0;                ///< what lies behind is zero
+    u64 names = 0;               ///< its keys are key_of() of less than this
+    model content;               ///< as an opening finds it, undamaged
+    std::set<std::string> gone;  ///< keys that were there once
+};
+
+struct recipe {
+    u64 seed;
+    bool crashes;
+    u64 names;       ///< keys that come and go
+    unsigned steps;  ///< changes in each of three lives
+};
+
+/// No region of a victim is larger.
+inline constexpr u64 most_region_bytes = u64{16} << 20;
+
+/// How they are opened: epochs end by sync() alone.
+[[nodiscard]] map_options by_hand();
+
+[[nodiscard]] std::string key_of(u64 n);
+[[nodiscard]] std::string value_of(xoshiro256ss& r);
+
+/// A file that becomes one region after the other: what it has of memory it keeps, for that takes
+/// longer to get than all else.
+class image_file {
+   public:
+    explicit image_file(std::filesystem::path path);
+    ~image_file();
+    image_file(const image_file&) = delete;
+    image_file& operator=(const image_file&) = delete;
+
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+    /// What lies behind `used` is zero.
+    void write(const std::string& image, u64 used);
+    /// It is not removed at the end.
+    void keep() noexcept { keeps_ = true; }
+
+   private:
+    std::filesystem::path path_;
+    int fd_ = -1;
+    char* bytes_ = nullptr;
+    bool keeps_ = false;
+};
+
+/// Makes it in `file`, which holds it then, changed by an opening.
+[[nodiscard]] victim make_victim(image_file& file, const recipe& how);
+
+}  // namespace hf::damage_test
