@@ -39,10 +39,10 @@ class map_records : public test::on_tmpfs {
     void forget_the_count(u32 version) const {
         {
             const auto e = must(machine::open(file, by_hand()));
-            heap_root& root = e->memory().pages().root();
-            root.counts_objects = 0;
-            for (auto& lane : root.lanes) {
-                auto& words = lane.classes[extent_class].lists;
+            auto& memory = e->memory();
+            memory.pages().root().counts_objects = 0;
+            for (u32 set = 0; set < memory.set_count(); ++set) {
+                auto& words = memory.lists(set, extent_class).lists;
                 words.now[class_lists::objects] = words.before[class_lists::objects] = 0;
             }
             must(e->close());
