@@ -1,14 +1,14 @@
 // size_class.hpp: block sizes of the allocator.
 //
-// A block is a 16-byte header followed by the payload. A block whose size is a multiple of 64 starts
-// on a cache line, so its payload starts 16 bytes into one: what an in-cache-line log has to know.
-// Larger payloads than a block's get whole pages.
+// A block is a 16-byte header followed by the payload. A block whose size is a multiple of 64
+// starts on a cache line, so its payload starts 16 bytes into one: what an in-cache-line log has to
+// know. Larger payloads than a block's get whole pages.
 //
 //   bytes up to   a class every
 //   512           16 bytes             the finest that a header can name
 //   2 KiB         16th of a doubling   the last size of which each class fills a page differently
 //   4 KiB         8th
-//   64 KiB        4th                  slabs of several pages: few, for each is mostly idle at first
+//   64 KiB        4th                  slabs of several pages: few, each mostly idle at first
 //
 // Numbers lie on the medium. Format 1 of a heap had the classes 0 to 42 alone: a class every 16
 // bytes up to 128, then four a doubling. They are a part of today's, and have kept their numbers;

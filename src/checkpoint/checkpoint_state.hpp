@@ -67,8 +67,8 @@ class checkpoint_state {
     [[nodiscard]] bool restamp_due() const noexcept;
 
     // --- the external log ---
-    /// Into the log of the lane, by its owner: log_writer::append(). A lane that finds no room for a
-    /// log of its own shares the one of lane 0 with others of its kind.
+    /// Into the log of the lane, by its owner: log_writer::append(). A lane that finds no room for
+    /// a log of its own shares the one of lane 0 with others of its kind.
     [[nodiscard]] result<void> log(const lane& l, std::span<const log_object> objects,
                                    u64 epoch) noexcept(!crashes_throw);
     /// Whether the lane's changes were refused for want of room in the log, in this epoch or later.

@@ -97,7 +97,7 @@ TEST_F(a_file_of_structures, takes_no_larger_blocks_than_alignment_asks_for) {
     ASSERT_NO_FATAL_FAILURE(open());
     for (const demand& d : {demand{16, 16, 32},
                             {112, 8, 128},
-                            {113, 16, 160},
+                            {113, 16, 144},
                             {144, 16, 160},
                             {64, 64, 128},
                             {16, 32, 128},

@@ -195,7 +195,7 @@ TEST_F(damaged_heap_test, extents_have_no_lists) {
     open();
     allocate(300'000);
     class_lists& g = heap_->lists(up_.epochs().my_lane().index, extent_class);
-    for (const unsigned list : {0U, 1U, 2U}) {
+    for (const unsigned list : {class_lists::pending, class_lists::bump}) {
         expect_ok();
         g.lists.set(list, 64);
         expect("extents have a list", true);

@@ -1,4 +1,4 @@
-// A heap as programs laid it that knew few size classes, and 256 sets of lists: it is used as it is.
+// A heap as programs laid it that knew few size classes, and 256 sets of lists: used as it is.
 #include "owned_heap.hpp"
 
 namespace hf {

@@ -87,11 +87,11 @@ TEST_F(check, finds_damage_in_page_descriptors) {
 
 TEST_F(check, finds_damage_in_free_lists) {
     make_region(file, ending::closed);
-    // List heads of lane 1, where the records were removed, in the page behind the descriptors.
-    const std::uint64_t lane = 2 * page + 64 + 44 * 64;
+    // List heads of set 1, lane 1's, where the records were removed, in the page behind the descriptors.
+    const std::uint64_t lane = 2 * page + 1088 + 88 * 64;
     const std::string bytes = read_file(file);
     unsigned changed = 0;
-    for (std::uint64_t at = lane; at < lane + 43 * 64; at += 64) {
+    for (std::uint64_t at = lane; at < lane + 87 * 64; at += 64) {
         std::uint64_t pending = 0;
         std::memcpy(&pending, bytes.data() + at + 8, sizeof pending);
         if (pending == 0) continue;

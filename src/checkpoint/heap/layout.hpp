@@ -47,8 +47,8 @@ static_assert(sizeof(heap_segment) == 64);
 /// The free lists of one set and one class, in one line.
 struct alignas(64) class_lists {
     enum list : unsigned { free = 0, pending = 1, bump = 2 };
-    /// Of the extents, which have no lists: objects that the set's lanes have put into the structure
-    /// that lives in this heap, less those that they took out; modulo 2^64.
+    /// Of the extents, which have no lists: objects that the set's lanes have put into the
+    /// structure that lives in this heap, less those that they took out; modulo 2^64.
     static constexpr unsigned objects = 0;
     /// free: blocks that may be handed out; pending: freed in the epoch of the group's stamp (and
     /// perhaps before); bump: | blocks left 16 | offset of the next never used block 48 |.

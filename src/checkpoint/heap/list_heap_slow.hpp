@@ -47,8 +47,8 @@ u64 list_heap<Logs>::take_made(operation& op, u32 size_class, list_set& set) {
     return adopt_idle(op, size_class, g);
 }
 
-/// The smallest that there is, in the epochs that allow it; it has been counted. Returned is where a
-/// block of class `wanted` would begin in it.
+/// The smallest that there is, in the epochs that allow it; it has been counted. Returned is where
+/// a block of class `wanted` would begin in it.
 template <class Logs>
 u64 list_heap<Logs>::take_larger(operation& op, u32 wanted, list_set& set) {
     if (op.epoch() >= larger_stand_in_before_.load(std::memory_order_relaxed)) return 0;

@@ -276,14 +276,17 @@ using disciplines = ::testing::Types<transient_discipline, logged_discipline, in
 TYPED_TEST_SUITE(hinted_tree, disciplines);
 
 /// A value which makes its record look like a leaf that has `key` and gives `record` for it. The
-/// record's own header, its value's size, is where a leaf has its version: a leaf, and no mark.
+/// record's own header, its value's size, is where a leaf has its version: a leaf, and no mark. Its
+/// key must go on for so many bytes, to be as large as a node.
+constexpr std::string_view tail_of_mimic = "tail of 16 bytes";
 template <class Leaf>
 std::string mimic_of_leaf(std::string_view key, u64 record) {
     constexpr std::size_t size = 0x110;
     using masstree_detail::version_word;
     static_assert((size & (version_word::leaf | version_word::deleted | version_word::marks |
                            version_word::locked)) == version_word::leaf);
-    static_assert(class_of_block(block_header_size + sizeof(masstree_detail::record) + size) ==
+    static_assert(class_of_block(block_header_size + sizeof(masstree_detail::record) + size +
+                                 tail_of_mimic.size()) ==
                   class_of_block(masstree_detail::node_block));
     Leaf fake{};
     masstree_detail::store(fake.order, masstree_detail::permutation<Leaf::width>::filled(1).word());
@@ -304,15 +307,16 @@ TYPED_TEST(hinted_tree, a_record_where_a_leaf_was_is_not_taken_for_one) {
         return e.tree().find(op, key);
     };
     const std::string mimic = mimic_of_leaf<leaf>(victim, at_of("decoy"));
+    const auto key = [](unsigned i) { return number('m', i).append(tail_of_mimic); };
     bool reused = false;
     for (unsigned i = 0; i < 400; ++i) {
-        e.put(number('m', i), mimic);
-        reused |= at_of(number('m', i)) == lost;
+        e.put(key(i), mimic);
+        reused |= at_of(key(i)) == lost;
     }
     ASSERT_TRUE(reused) << "or this test proves nothing";
     ASSERT_EQ(e.get(victim), std::nullopt);
     ASSERT_FALSE(e.remove(victim));
-    for (unsigned i = 0; i < 400; ++i) ASSERT_EQ(e.get(number('m', i)), mimic);
+    for (unsigned i = 0; i < 400; ++i) ASSERT_EQ(e.get(key(i)), mimic);
     ASSERT_FALSE(e.put(victim, "after"));
     EXPECT_EQ(e.get(victim), "after");
 }
