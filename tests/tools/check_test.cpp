@@ -87,7 +87,8 @@ TEST_F(check, finds_damage_in_page_descriptors) {
 
 TEST_F(check, finds_damage_in_free_lists) {
     make_region(file, ending::closed);
-    // List heads of set 1, lane 1's, where the records were removed, in the page behind the descriptors.
+    // List heads of lane 1's set, where the records were removed, in the page behind the
+    // descriptors.
     const std::uint64_t lane = 2 * page + 1088 + 88 * 64;
     const std::string bytes = read_file(file);
     unsigned changed = 0;
