@@ -34,7 +34,7 @@ template <class T>
 struct counting {
     using value_type = T;
     explicit counting(std::uint64_t* bytes) noexcept : taken(bytes) {}
-    template <class U>
+    template <class U>  // NOLINTNEXTLINE(google-explicit-constructor): as allocators are copied
     counting(const counting<U>& other) noexcept : taken(other.taken) {}
     T* allocate(std::size_t n) {
         *taken += n * sizeof(T);

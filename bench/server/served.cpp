@@ -43,15 +43,15 @@ sockaddr_in local(std::uint16_t port) {
     return address;
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago; 0 where there is none: then what is started says why.
 std::uint16_t free_port() {
     const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address = local(0);
     socklen_t size = sizeof address;
-    (void)::bind(probe, reinterpret_cast<const sockaddr*>(&address), size);
-    ::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size);
+    auto* const at = reinterpret_cast<sockaddr*>(&address);
+    const bool bound = ::bind(probe, at, size) == 0 && ::getsockname(probe, at, &size) == 0;
     ::close(probe);
-    return ntohs(address.sin_port);
+    return bound ? ntohs(address.sin_port) : std::uint16_t{0};
 }
 
 std::vector<std::string> arguments_of(const std::string& program, const server_bench_options& o,

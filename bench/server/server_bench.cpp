@@ -55,7 +55,7 @@ result<u64> drive(std::vector<talker>& all, u64 until, u64 operations) {
         last = operations != 0 ? answered + 1 >= most : now_ns() >= until || interrupted();
         for (talker& t : all) {
             const auto n = t.receive();
-            if (!n) return n;
+            if (!n) return tl::unexpected(n.error());
             answered += *n;
             if (operations != 0 && answered >= most) last = true;
             if (last) continue;
