@@ -1,0 +1,179 @@
+// holdfast/transaction.hpp: what a running transaction does at each load and store.
+//
+// Purpose. The transactions of NV-heaps (Coburn et al., ASPLOS 2011, section 3.5): all of what a
+// transaction stored is there after a crash, or nothing; others see all of it or nothing; and what
+// a transaction reads is at each moment a state that committed (opacity). Programs meet this class
+// as the argument of heap::atomic (heap.hpp), whose persistent types call load() and store().
+//
+// The unit is the cache line: it is what is owned, what is copied, and what is written back. A
+// table of ownership records, one for each line by a hash of its address, says who owns a line, or
+// which commit changed it last. A store takes ownership at once (eager conflict detection) and goes
+// to a private copy of the line; a commit makes the copies durable and only then puts them in place
+// (src/transaction/). So memory that others can reach never holds what has not committed.
+//
+//    ownership record   | 0 | version of the last commit, 63 bits |
+//                       | 1 | number of the owner                 |
+//
+// Reads (T1). load() takes the word between two looks at the line's record: it is unchanged, not
+// owned, and not newer than the snapshot. So all words read belong to one moment: the snapshot's. A
+// newer record moves the snapshot, if everything read so far is still as it was; else the attempt
+// ends by an exception that atomic() catches, and begins anew.
+//
+// Literature. Coburn et al.; Dice, Shalev, Shavit, "Transactional Locking II" (DISC 2006) for the
+// versions and the clock; Felber, Fetzer, Riegel, "Dynamic Performance Tuning of Word-Based
+// Software Transactional Memory" (PPoPP 2008) for moving snapshots; Guerraoui, Kapalka, "On the
+// Correctness of Transactional Memory" (PPoPP 2008) for opacity.
+#pragma once
+
+#include <holdfast/pointer.hpp>
+#include <holdfast/result.hpp>
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace hf {
+
+namespace detail {
+
+/// Ends an attempt from within the user's function; atomic() catches it. No std::exception, so that
+/// a handler for these does not take it.
+struct transaction_conflict {};
+/// Asked for by the program: abort() and retry().
+struct transaction_abort {
+    bool again = false;
+};
+/// What it needs can't be had: the transaction ends, and atomic() returns the error.
+struct transaction_failure {
+    error why;
+};
+
+inline constexpr unsigned ownership_bits = 17;
+inline constexpr std::uint64_t owned_flag = std::uint64_t{1} << 63;
+
+template <std::size_t Bytes>
+using word_of = std::conditional_t<
+    Bytes == 8, std::uint64_t,
+    std::conditional_t<Bytes == 4, std::uint32_t,
+                       std::conditional_t<Bytes == 2, std::uint16_t, std::uint8_t>>>;
+
+}  // namespace detail
+
+/// What one access may touch: 1, 2, 4 or 8 bytes, at a multiple of their number.
+template <class W>
+concept transactional_word = std::is_trivially_copyable_v<W> &&
+                             (sizeof(W) == 1 || sizeof(W) == 2 || sizeof(W) == 4 || sizeof(W) == 8);
+
+/// One attempt of a transaction, of one thread. Made by the heap; not for other threads.
+class transaction {
+   public:
+    transaction(const transaction&) = delete;
+    transaction& operator=(const transaction&) = delete;
+
+    /// The calling thread's; nullptr: none is running.
+    [[nodiscard]] static transaction* running() noexcept { return running_; }
+
+    /// The word as of the snapshot, or as this transaction has stored it. Memory of its heap.
+    template <transactional_word W>
+    [[nodiscard]] W load(const W* at) {
+        using bits = detail::word_of<sizeof(W)>;
+        const std::uint64_t line = reinterpret_cast<std::uint64_t>(at) >> 6;
+        const std::uint64_t index = line & index_mask;
+        std::atomic<std::uint64_t>& record = ownership_[index];
+        const std::uint64_t before = record.load(std::memory_order_acquire);
+        const bits found = __atomic_load_n(as<bits>(at), __ATOMIC_ACQUIRE);
+        if (record.load(std::memory_order_relaxed) == before && before <= snapshot_) [[likely]] {
+            if (index != last_read_) note_read(index);
+            return std::bit_cast<W>(found);
+        }
+        return std::bit_cast<W>(static_cast<bits>(load_slowly(at, sizeof(W))));
+    }
+
+    /// Visible to others, and durable, with the commit. Memory of its heap.
+    template <transactional_word W>
+    void store(W* at, std::type_identity_t<W> value) {
+        using bits = detail::word_of<sizeof(W)>;
+        if (reinterpret_cast<std::uint64_t>(at) - fresh_ < fresh_bytes_) {
+            __atomic_store_n(as<bits>(at), std::bit_cast<bits>(value), __ATOMIC_RELEASE);
+            return;
+        }
+        store_slowly(at, sizeof(W), std::bit_cast<bits>(value));
+    }
+
+    /// As load() and store() of each of the bytes, in pieces of up to 8 bytes. Consistent: all
+    /// pieces are of one snapshot.
+    void load_bytes(const void* at, void* to, std::size_t bytes);
+    void store_bytes(void* at, const void* from, std::size_t bytes);
+    /// As memmove, within the heap.
+    void move_bytes(void* to, const void* from, std::size_t bytes);
+
+    /// Memory of the heap that nobody else knows of, until what leads to it commits; gone if this
+    /// transaction does not. At a multiple of 16 bytes, of 64 where the size is one; its bytes mean
+    /// nothing. Ends the transaction where there is none (errc::no_space).
+    [[nodiscard]] std::byte* allocate(std::uint64_t bytes);
+    /// `bytes` as at its allocate(). Nobody gets it before every transaction that might know it has
+    /// ended. Ends the process where it is no such memory.
+    void release(void* p, std::uint64_t bytes);
+
+    /// Ends the transaction: nothing of it happened, and atomic() returns errc::aborted.
+    [[noreturn]] static void abort() { throw detail::transaction_abort{false}; }
+    /// Nothing of it happened, and it is begun anew, after a while that grows.
+    [[noreturn]] static void retry() { throw detail::transaction_abort{true}; }
+    /// Ends the transaction: nothing of it happened, and atomic() returns this error.
+    [[noreturn]] static void fail(error why) { throw detail::transaction_failure{std::move(why)}; }
+
+    /// Whether it was begun as one that writes nothing.
+    [[nodiscard]] bool is_read_only() const noexcept { return read_only_; }
+    /// Whether p lies in the transaction's heap. One comparison.
+    [[nodiscard]] bool covers(const void* p) const noexcept {
+        return (reinterpret_cast<std::uint64_t>(p) ^ base_) >> window_bits == 0;
+    }
+    /// The first byte of the heap's region.
+    [[nodiscard]] std::byte* base() const noexcept {
+        return reinterpret_cast<std::byte*>(base_);
+    }
+    /// Another for each transaction of the process, the same in all attempts: by it a pointer that
+    /// is good in one transaction alone is told from others.
+    [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
+
+   protected:
+    static constexpr std::uint64_t index_mask = (std::uint64_t{1} << detail::ownership_bits) - 1;
+    static constexpr std::uint64_t none = ~std::uint64_t{0};
+
+    transaction() = default;
+    ~transaction() = default;
+
+    template <class B, class W>
+    static auto as(W* at) noexcept {
+        using lax [[gnu::may_alias]] = std::conditional_t<std::is_const_v<W>, const B, B>;
+        return reinterpret_cast<lax*>(at);
+    }
+    void note_read(std::uint64_t index) {
+        last_read_ = index;
+        if (reads_ == reads_end_) [[unlikely]] {
+            if (!make_room_for_reads()) return;
+        }
+        *reads_++ = static_cast<std::uint32_t>(index);
+    }
+    [[nodiscard]] std::uint64_t load_slowly(const void* at, unsigned bytes);
+    void store_slowly(void* at, unsigned bytes, std::uint64_t value);
+    /// False: reads are not noted, for nothing will be checked.
+    [[nodiscard]] bool make_room_for_reads();
+
+    static inline thread_local constinit transaction* running_ = nullptr;
+
+    std::atomic<std::uint64_t>* ownership_ = nullptr;
+    std::uint64_t base_ = 0;
+    std::uint64_t snapshot_ = 0;     ///< version; all words read are as of then
+    std::uint64_t last_read_ = none;
+    std::uint32_t* reads_ = nullptr;  ///< where the next one goes: indices of ownership records
+    std::uint32_t* reads_end_ = nullptr;
+    std::uint64_t fresh_ = 0;        ///< the newest block of this transaction
+    std::uint64_t fresh_bytes_ = 0;
+    std::uint64_t serial_ = 0;
+    bool read_only_ = false;
+};
+
+}  // namespace hf
