@@ -18,10 +18,11 @@ enum class medium_kind : std::uint8_t {
 
 /// How the bytes in a region are kept consistent. Written into the superblock at creation.
 enum class discipline : std::uint8_t {
-    transient = 1,  ///< nothing survives; the yardstick
-    logged = 2,     ///< checkpointing with the external log only (the paper's LOGGING)
-    incll = 3,      ///< checkpointing with in-cache-line logs (the paper's INCLL)
-    snapshot = 4,   ///< memory of the user's own, whose changed pages are found (snapshot.hpp)
+    transient = 1,    ///< nothing survives; the yardstick
+    logged = 2,       ///< checkpointing with the external log only (the paper's LOGGING)
+    incll = 3,        ///< checkpointing with in-cache-line logs (the paper's INCLL)
+    snapshot = 4,     ///< memory of the user's own, whose changed pages are found (snapshot.hpp)
+    transaction = 5,  ///< what transactions have committed (transaction.hpp)
 };
 
 [[nodiscard]] std::string_view to_string(medium_kind m) noexcept;

@@ -26,6 +26,7 @@ enum class errc : int {
     medium = 10,       ///< the file system is not one that Holdfast can use
     io = 11,           ///< any other error of the operating system
     too_large = 12,    ///< key or value over its limit
+    aborted = 13,      ///< a transaction that asked for it; nothing of it happened
 };
 
 [[nodiscard]] const char* to_string(errc c) noexcept;

@@ -27,12 +27,15 @@
 
 #include <holdfast/pointer.hpp>
 #include <holdfast/result.hpp>
+#include <holdfast/ticket.hpp>
 
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
+#include <utility>
 
 namespace hf {
 
@@ -54,7 +57,7 @@ inline constexpr unsigned ownership_bits = 17;
 inline constexpr std::uint64_t owned_flag = std::uint64_t{1} << 63;
 
 template <std::size_t Bytes>
-using word_of = std::conditional_t<
+using bits_of = std::conditional_t<
     Bytes == 8, std::uint64_t,
     std::conditional_t<Bytes == 4, std::uint32_t,
                        std::conditional_t<Bytes == 2, std::uint16_t, std::uint8_t>>>;
@@ -78,7 +81,7 @@ class transaction {
     /// The word as of the snapshot, or as this transaction has stored it. Memory of its heap.
     template <transactional_word W>
     [[nodiscard]] W load(const W* at) {
-        using bits = detail::word_of<sizeof(W)>;
+        using bits = detail::bits_of<sizeof(W)>;
         const std::uint64_t line = reinterpret_cast<std::uint64_t>(at) >> 6;
         const std::uint64_t index = line & index_mask;
         std::atomic<std::uint64_t>& record = ownership_[index];
@@ -94,7 +97,7 @@ class transaction {
     /// Visible to others, and durable, with the commit. Memory of its heap.
     template <transactional_word W>
     void store(W* at, std::type_identity_t<W> value) {
-        using bits = detail::word_of<sizeof(W)>;
+        using bits = detail::bits_of<sizeof(W)>;
         if (reinterpret_cast<std::uint64_t>(at) - fresh_ < fresh_bytes_) {
             __atomic_store_n(as<bits>(at), std::bit_cast<bits>(value), __ATOMIC_RELEASE);
             return;
@@ -131,14 +134,15 @@ class transaction {
         return (reinterpret_cast<std::uint64_t>(p) ^ base_) >> window_bits == 0;
     }
     /// The first byte of the heap's region.
-    [[nodiscard]] std::byte* base() const noexcept {
-        return reinterpret_cast<std::byte*>(base_);
-    }
+    [[nodiscard]] std::byte* base() const noexcept { return reinterpret_cast<std::byte*>(base_); }
     /// Another for each transaction of the process, the same in all attempts: by it a pointer that
     /// is good in one transaction alone is told from others.
     [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
+    /// Of the calling thread's place in the heap: below 256, no other running transaction's.
+    [[nodiscard]] unsigned thread_number() const noexcept { return lane_; }
 
    protected:
+    friend class transactional;
     static constexpr std::uint64_t index_mask = (std::uint64_t{1} << detail::ownership_bits) - 1;
     static constexpr std::uint64_t none = ~std::uint64_t{0};
 
@@ -153,27 +157,146 @@ class transaction {
     void note_read(std::uint64_t index) {
         last_read_ = index;
         if (reads_ == reads_end_) [[unlikely]] {
-            if (!make_room_for_reads()) return;
+            make_room_for_reads();
         }
         *reads_++ = static_cast<std::uint32_t>(index);
     }
     [[nodiscard]] std::uint64_t load_slowly(const void* at, unsigned bytes);
     void store_slowly(void* at, unsigned bytes, std::uint64_t value);
-    /// False: reads are not noted, for nothing will be checked.
-    [[nodiscard]] bool make_room_for_reads();
+    void make_room_for_reads();
 
     static inline thread_local constinit transaction* running_ = nullptr;
 
     std::atomic<std::uint64_t>* ownership_ = nullptr;
     std::uint64_t base_ = 0;
-    std::uint64_t snapshot_ = 0;     ///< version; all words read are as of then
+    std::uint64_t snapshot_ = 0;  ///< version; all words read are as of then
     std::uint64_t last_read_ = none;
     std::uint32_t* reads_ = nullptr;  ///< where the next one goes: indices of ownership records
     std::uint32_t* reads_end_ = nullptr;
-    std::uint64_t fresh_ = 0;        ///< the newest block of this transaction
+    std::uint64_t fresh_ = 0;  ///< the newest block of this transaction
     std::uint64_t fresh_bytes_ = 0;
     std::uint64_t serial_ = 0;
+    unsigned lane_ = 0;
     bool read_only_ = false;
+    bool doomed_ = false;  ///< an exception left a part of it
 };
+
+/// What transactions run in: a heap, to programs.
+class transactional {
+   public:
+    transactional(const transactional&) = delete;
+    transactional& operator=(const transactional&) = delete;
+
+    /// Runs `f(transaction&)` until it commits, and returns what it returned, durably done. An
+    /// exception of f's ends the transaction, of which nothing happened, and comes out of here.
+    /// Within a transaction of the same heap f becomes a part of it; if an exception leaves f
+    /// there, the whole transaction can only end. errc::aborted: f called abort(); no_space: heap,
+    /// log or memory are full; usage: a transaction of another heap is running. f may run more
+    /// than once: what it does to ordinary memory should bear that.
+    template <class F>
+    auto atomic(F&& f) {
+        return run(f, false, nullptr);
+    }
+    /// The same, without waiting: it is durable when durable(when) says so. On persistent memory it
+    /// is at once.
+    template <class F>
+    auto later(F&& f, ticket& when) {
+        return run(f, false, &when);
+    }
+    /// The same for what writes nothing: no flush, no fence, and nothing to wait for.
+    template <class F>
+    auto read(F&& f) {
+        return run(f, true, nullptr);
+    }
+    /// Waits for what later() has begun. Not within a transaction.
+    [[nodiscard]] virtual result<void> wait_durable(ticket when) = 0;
+    [[nodiscard]] virtual bool durable(ticket when) const noexcept = 0;
+
+   protected:
+    transactional() = default;
+    ~transactional() = default;
+
+    // Between begin() and the end of one of the others the thread is in a transaction.
+    [[nodiscard]] virtual transaction& begin(bool read_only, unsigned attempt) = 0;
+    /// nullopt: it must begin anew. May throw like the user's function.
+    [[nodiscard]] virtual std::optional<ticket> commit(transaction& t) = 0;
+    /// `anew`: another attempt follows at once.
+    virtual void roll_back(transaction& t, bool anew) noexcept = 0;
+    /// Outside of a transaction, so many attempts behind it.
+    virtual void back_off(unsigned attempt, bool asked_for) noexcept = 0;
+    /// Behind a commit, outside of it.
+    virtual void committed(ticket when) = 0;
+    [[nodiscard]] virtual bool waits() const noexcept = 0;
+    [[nodiscard]] virtual std::uint64_t base() const noexcept = 0;
+    static void doom(transaction& t) noexcept { t.doomed_ = true; }
+    [[nodiscard]] static error other_heap();
+    [[nodiscard]] static error aborted();
+
+   private:
+    template <class F>
+    auto run(F&& f, bool read_only, ticket* when) -> result<std::invoke_result_t<F&, transaction&>>;
+    template <class F>
+    auto join(F&& f, transaction& outer) -> result<std::invoke_result_t<F&, transaction&>>;
+    template <class F>
+    static auto call(F&& f, transaction& t) {
+        using type = std::invoke_result_t<F&, transaction&>;
+        if constexpr (std::is_void_v<type>) {
+            f(t);
+            return result<void>{};
+        } else {
+            return result<type>(f(t));
+        }
+    }
+};
+
+template <class F>
+auto transactional::join(F&& f, transaction& outer)
+    -> result<std::invoke_result_t<F&, transaction&>> {
+    if (!outer.covers(reinterpret_cast<const void*>(base()))) {
+        return tl::unexpected(other_heap());
+    }
+    try {
+        return call(f, outer);
+    } catch (...) {
+        doom(outer);
+        throw;
+    }
+}
+
+template <class F>
+auto transactional::run(F&& f, bool read_only, ticket* when)
+    -> result<std::invoke_result_t<F&, transaction&>> {
+    if (transaction* outer = transaction::running(); outer != nullptr) return join(f, *outer);
+    for (unsigned attempt = 0;; ++attempt) {
+        transaction* t = nullptr;
+        bool asked_for = false;
+        try {
+            t = &begin(read_only, attempt);
+            auto value = call(f, *t);
+            if (const std::optional<ticket> done = commit(*t)) {
+                committed(*done);
+                if (when != nullptr) {
+                    *when = *done;
+                } else if (!read_only && waits()) {
+                    if (auto ok = wait_durable(*done); !ok) return tl::unexpected(ok.error());
+                }
+                return value;
+            }
+        } catch (const detail::transaction_conflict&) {
+            if (t != nullptr) roll_back(*t, true);
+        } catch (const detail::transaction_abort& a) {
+            if (t != nullptr) roll_back(*t, false);
+            if (!a.again) return tl::unexpected(aborted());
+            asked_for = true;
+        } catch (detail::transaction_failure& e) {
+            if (t != nullptr) roll_back(*t, false);
+            return tl::unexpected(std::move(e.why));
+        } catch (...) {
+            if (t != nullptr) roll_back(*t, false);
+            throw;
+        }
+        back_off(attempt, asked_for);
+    }
+}
 
 }  // namespace hf

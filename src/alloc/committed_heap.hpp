@@ -143,6 +143,9 @@ class heap_batch {
     void apply();
     /// Flushes the lines of the words, without a fence.
     void write_back() const;
+    /// Takes over what `applied` still has to settle, and empties it: for logs whose entries go
+    /// together. This batch has been applied, too, or is empty, and is settled next.
+    void join(heap_batch& applied);
     /// The log's entry is gone. The batch is empty again.
     void settle();
     /// No commit record will be. The batch is empty again. No log may be applied later that writes

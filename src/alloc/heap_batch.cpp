@@ -128,6 +128,19 @@ void heap_batch::give_back(const item& i) {
     }
 }
 
+void heap_batch::join(heap_batch& applied) {
+    HF_CHECK(applied.state_ == state::applied && (state_ == state::applied || items_.empty()),
+             "batches are applied before they are settled together");
+    for (const item& i : applied.items_) {
+        const bool is_needed =
+            i.what != fate::reserved ||
+            (i.of.of != nullptr && i.of.of->durable.load() != slab::stage::settled);
+        if (is_needed) items_.push_back(i);
+    }
+    state_ = state::applied;
+    applied.clear();
+}
+
 void heap_batch::settle() {
     HF_CHECK(state_ == state::applied, "a batch is applied before it is settled");
     HF_PERSIST_POINT("alloc C3: the log's entry is gone before what it freed is handed out");

@@ -34,6 +34,8 @@ const char* to_string(errc c) noexcept {
             return "io";
         case errc::too_large:
             return "too_large";
+        case errc::aborted:
+            return "aborted";
     }
     return "unknown";
 }
@@ -62,6 +64,8 @@ std::string_view to_string(discipline d) noexcept {
             return "incll";
         case discipline::snapshot:
             return "snapshot";
+        case discipline::transaction:
+            return "transaction";
     }
     return "unknown";
 }

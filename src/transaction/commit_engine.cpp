@@ -1,0 +1,78 @@
+#include "transaction/commit_engine.hpp"
+
+#include "persist/persist_point.hpp"
+
+namespace hf {
+namespace {
+
+class redo_engine final : public commit_engine {
+   public:
+    explicit redo_engine(const medium& med) noexcept : medium_(med) {}
+
+    result<void> prepare(context& t) override {
+        return t.log().make_room(
+            record_bytes(record_kind::redo, t.lines(), t.heap_changes().size()), t.epoch());
+    }
+    void commit(context& t, u64 version) noexcept(!crashes_throw) override {
+        t.flush_fresh();
+        t.log().append(record_kind::redo, t.epoch(), version, t.lines(), t.heap_changes());
+        medium_.fence();
+        HF_PERSIST_POINT("transaction T1: a redo record is durable before its words are in place");
+        t.place_lines();
+        t.place_heap_changes();
+    }
+
+   private:
+    const medium& medium_;
+};
+
+class undo_engine final : public commit_engine {
+   public:
+    undo_engine(const medium& med) noexcept : medium_(med) {}
+
+    result<void> prepare(context& t) override {
+        return t.log().make_room(
+            record_bytes(record_kind::undo, t.lines(), t.heap_changes().size()), t.epoch());
+    }
+    void commit(context& t, u64 version) noexcept(!crashes_throw) override {
+        t.flush_fresh();
+        const u64 record =
+            t.log().append(record_kind::undo, t.epoch(), version, t.lines(), t.heap_changes());
+        medium_.fence();
+        HF_PERSIST_POINT("transaction U1: an undo record is durable before a word changes");
+        t.place_lines();
+        t.flush_lines();
+        medium_.fence();
+        HF_PERSIST_POINT("transaction U2: the places are durable before their record is done");
+        medium_.persist(&mark_done(t.file(), record), sizeof(u64));
+        HF_PERSIST_POINT("transaction U3: a record is done before others see its places");
+        t.place_heap_changes();
+    }
+
+   private:
+    const medium& medium_;
+};
+
+/// Epochs reach the medium whole, or not at all.
+class no_engine final : public commit_engine {
+   public:
+    result<void> prepare(context& t) override {
+        static_cast<void>(t.heap_changes());
+        return {};
+    }
+    void commit(context& t, u64) noexcept(!crashes_throw) override {
+        t.flush_fresh();
+        t.place_lines();
+        t.place_heap_changes();
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<commit_engine> make_engine(engine_kind kind, const medium& med, bool durable) {
+    if (!durable || med.is_atomic()) return std::make_unique<no_engine>();
+    if (kind == engine_kind::undo) return std::make_unique<undo_engine>(med);
+    return std::make_unique<redo_engine>(med);
+}
+
+}  // namespace hf

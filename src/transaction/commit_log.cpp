@@ -1,0 +1,101 @@
+#include "transaction/commit_log.hpp"
+
+#include "base/check.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+
+namespace hf {
+namespace {
+
+constexpr u64 most_first_pages = 16;     // 1 MiB
+constexpr u64 max_segment_pages = 4096;  // 256 MiB
+
+/// Two that look at once what is left would take the last page both. Of all regions: it is rare.
+std::mutex adding;
+
+}  // namespace
+
+void commit_log::attach(region& r, u16 owner) {
+    region_ = &r;
+    owner_ = owner;
+    seed_ = record_seed(r);
+    epoch_ = 0;
+    place_ = {};
+    segments_.clear();
+    for (const segment& s : r.segments()) {
+        if (s.kind == segment_kind::log && s.owner == owner) segments_.push_back(s);
+    }
+}
+
+void commit_log::begin_epoch(u64 epoch) noexcept {
+    if (epoch_ == epoch) return;
+    epoch_ = epoch;
+    number_ = 0;
+    place_ = {};
+}
+
+result<void> commit_log::make_room(u64 bytes, u64 epoch) {
+    begin_epoch(epoch);
+    while (place_.segment < segments_.size()) {
+        if (place_.at + bytes <= segments_[place_.segment].bytes()) return {};
+        place_ = {place_.segment + 1, 0};
+    }
+    return add_segment(bytes);
+}
+
+u64 commit_log::pages_to_be_had() const {
+    const u64 kept = kept_from_heap(region_->max_pages());
+    u64 in_logs = 0;
+    for (const segment& s : region_->segments()) {
+        if (s.kind == segment_kind::log) in_logs += s.pages;
+    }
+    return std::min(region_->max_pages() - region_->size() / layout::page_size,
+                    kept - std::min(kept, in_logs));
+}
+
+result<void> commit_log::add_segment(u64 least) {
+    const std::lock_guard guard(adding);
+    const u64 least_pages = (least + layout::page_size - 1) / layout::page_size;
+    const u64 most = pages_to_be_had();
+    if (least_pages > most) {
+        return failure({errc::no_space, "commit a transaction", region_->path().string(),
+                        "its record of " + std::to_string(least) + " bytes finds " +
+                            std::to_string(most * layout::page_size) + " in what is kept for logs",
+                        "make it smaller, or allow a larger maximal size"});
+    }
+    u64 pages = segments_.empty() ? std::clamp<u64>(kept_from_heap(region_->max_pages()) / 16, 1,
+                                                    most_first_pages)
+                                  : std::min(2 * segments_.back().pages, max_segment_pages);
+    pages = std::min(std::max(pages, least_pages), most);
+    for (;; pages = std::max(pages / 4, least_pages)) {
+        auto grown = region_->grow(segment_kind::log, pages, owner_);
+        if (grown) {
+            segments_.push_back(*grown);
+            place_ = {segments_.size() - 1, 0};
+            return {};
+        }
+        if (pages == least_pages || grown.error().code != errc::no_space) {
+            return tl::unexpected(grown.error());
+        }
+    }
+}
+
+u64 commit_log::append(record_kind kind, u64 epoch, u64 version,
+                       std::span<const written_line> lines,
+                       std::span<const committed::word_change> changes) noexcept {
+    const u64 bytes = record_bytes(kind, lines, changes.size());
+    HF_CHECK(epoch_ == epoch && place_.segment < segments_.size() &&
+                 place_.at + bytes <= segments_[place_.segment].bytes(),
+             "G2: a commit record where no room was made");
+    const u64 at = segments_[place_.segment].offset + place_.at;
+    write_record(*region_, at, {epoch, version, ++number_, kind}, lines, changes, seed_);
+    region_->med().flush(region_->at<std::byte>(at), bytes);
+    place_.at += bytes;
+    records_.store(records_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+    return at;
+}
+
+}  // namespace hf

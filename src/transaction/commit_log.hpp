@@ -1,0 +1,63 @@
+// transaction/commit_log.hpp: where one lane's commit records lie.
+//
+// Segments of kind log, owned by the lane. Records follow each other from the start of a segment,
+// each on a line boundary; what does not fit goes to the next segment. In a new epoch writing
+// starts over: everything that older records say is in place, durably, since the boundary between
+// (epoch/write_back.hpp, E1). So nothing is ever marked as gone.
+//
+// Invariants.
+//  G1  In each segment the records of the running epoch form a prefix.
+//  G2  A record is written only where make_room() has been; what fails, fails there.
+//
+// Full region. A log takes another segment, twice as long, while what the heap leaves to logs
+// lasts (kept_from_heap()); then errc::no_space. Short logs end their epoch early: is_used_up().
+#pragma once
+
+#include "region/region.hpp"
+#include "transaction/commit_record.hpp"
+
+#include <span>
+#include <vector>
+
+namespace hf {
+
+class commit_log {
+   public:
+    /// Takes over the segments of lane `owner`.
+    void attach(region& r, u16 owner);
+
+    /// Whether a short record may not fit any more without another segment, in this epoch.
+    [[nodiscard]] bool is_used_up(u64 epoch) const noexcept {
+        return epoch_ == epoch && place_.segment + 1 >= segments_.size() && !segments_.empty() &&
+               4 * place_.at > 3 * segments_.back().bytes();
+    }
+    /// For one record of so many bytes. errc::no_space: nothing has changed.
+    [[nodiscard]] result<void> make_room(u64 bytes, u64 epoch);
+    /// Lays the record there and flushes it; no fence. Its offset.
+    u64 append(record_kind kind, u64 epoch, u64 version, std::span<const written_line> lines,
+               std::span<const committed::word_change> changes) noexcept;
+
+    [[nodiscard]] u64 records() const noexcept { return records_.load(std::memory_order_relaxed); }
+    [[nodiscard]] u64 bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+
+   private:
+    struct place {
+        std::size_t segment = 0;
+        u64 at = 0;
+    };
+    void begin_epoch(u64 epoch) noexcept;
+    [[nodiscard]] result<void> add_segment(u64 least);
+    [[nodiscard]] u64 pages_to_be_had() const;
+
+    region* region_ = nullptr;
+    u16 owner_ = 0;
+    u64 seed_ = 0;
+    u64 epoch_ = 0;
+    u32 number_ = 0;  ///< of the newest record
+    place place_;
+    std::vector<segment> segments_;
+    std::atomic<u64> records_{0};
+    std::atomic<u64> bytes_{0};
+};
+
+}  // namespace hf

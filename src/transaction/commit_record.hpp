@@ -1,0 +1,86 @@
+// transaction/commit_record.hpp: what a log holds of one transaction.
+//
+//   | checksum 8 | epoch 8 | version 8 | words 4 | number 4 | changes 4 | kind 4 |   40 bytes
+//   | lines: | line << 8 | mask 8 | its words, those whose bit is set |  ...
+//   | changes: | offset 8 | clear 8 | set 8 | ...
+//   | done 8 |                                             of kind undo; not in the checksum
+//
+// A line is the distance from the region's first byte, in lines. `words` counts what lies between
+// the header and `done`. A record of kind redo holds words as they are to be, one of kind undo as
+// they were, to be put back unless `done` is the record's checksum: then the transaction has
+// committed. (Any fixed mark could be left there by an older record.) The changes are the
+// allocator's (alloc/committed/word_change.hpp): done again in either kind, if it committed.
+//
+// R1  The checksum covers epoch, version, number and all words, seeded by the region's id; epochs
+//     never repeat. So neither half a record nor one of an older epoch is taken for one.
+// R2  A record is durable before the next one of its log is written, and they are numbered from 1
+//     in an epoch. So where one is not whole, and a later one is, the log is damaged, not torn.
+#pragma once
+
+#include "alloc/committed/word_change.hpp"
+#include "region/region.hpp"
+#include "transaction/write_set.hpp"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace hf {
+
+enum class record_kind : u32 { redo = 1, undo = 2 };
+
+struct record_header {
+    u64 checksum;
+    u64 epoch;
+    u64 version;
+    u32 words;
+    u32 number;
+    u32 changes;
+    record_kind kind;
+};
+static_assert(sizeof(record_header) == 40);
+
+/// What goes into a record, but for the lines' words.
+struct record_facts {
+    u64 epoch;
+    u64 version;
+    u32 number;
+    record_kind kind;
+};
+
+/// Bytes that a record takes in its log, whole lines.
+[[nodiscard]] u64 record_bytes(record_kind kind, std::span<const written_line> lines,
+                               std::size_t changes) noexcept;
+
+/// Lays a record to `at`, without flushing it. Words of kind undo are taken from their places.
+void write_record(const region& r, u64 at, const record_facts& facts,
+                  std::span<const written_line> lines,
+                  std::span<const committed::word_change> changes, u64 seed) noexcept;
+
+/// Says that a record of kind undo is done; the caller persists the word that is returned.
+std::atomic<u64>& mark_done(const region& r, u64 at) noexcept;
+
+/// The checksum's seed.
+[[nodiscard]] u64 record_seed(const region& r) noexcept;
+
+/// A record as it lies in a log.
+struct record_view {
+    u64 at;
+    u64 bytes;
+    record_header header;
+};
+
+/// The record at `at`, of which `room` bytes are left in its segment; nullopt: there is no whole
+/// one of that epoch.
+[[nodiscard]] std::optional<record_view> read_record(const region& r, u64 at, u64 room, u64 epoch,
+                                                     u64 seed) noexcept;
+
+/// errc::corrupt: it leads outside of the region.
+[[nodiscard]] result<void> check_record(const region& r, const record_view& record);
+
+/// Puts the words of a record that was checked in place, if they are not, and its allocator's
+/// changes into `changes`, if it has committed; flushes, without a fence.
+void apply_record(const region& r, const record_view& record,
+                  std::vector<committed::word_change>& changes);
+
+}  // namespace hf

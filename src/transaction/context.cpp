@@ -1,0 +1,128 @@
+#include "transaction/context.hpp"
+
+#include "base/check.hpp"
+#include "persist/ordered.hpp"
+
+#include <bit>
+
+namespace hf {
+namespace {
+
+constexpr std::size_t first_read_room = 1024;
+
+}  // namespace
+
+context::context(ownership& records, committed_heap& heap, u16 lane, u64 owner_number)
+    : records_(records),
+      heap_(heap),
+      mark_(ownership::mark_of(lane)),
+      serials_(owner_number << 48 | u64{lane} << 40),
+      read_room_(first_read_room) {
+    ownership_ = records.records.get();
+    base_ = reinterpret_cast<u64>(heap.store().base());
+    lane_ = lane;
+    log_.attach(heap.store(), lane);
+}
+
+void context::start(lane& inside, bool read_only, bool anew) {
+    inside_ = &inside;
+    snapshot_ = records_.clock.load(std::memory_order_acquire);
+    last_read_ = none;
+    reads_ = read_room_.data();
+    reads_end_ = reads_ + read_room_.size();
+    may_forget_ = read_only && !anew;
+    forgot_reads_ = false;
+    read_only_ = read_only;
+    doomed_ = false;
+    if (!anew) ++serials_;
+    serial_ = serials_;
+    running_ = this;
+}
+
+void context::end(std::optional<u64> version) noexcept {
+    for (const owned_record& o : owned_) {
+        records_.records[o.index].store(version.value_or(o.before), std::memory_order_release);
+    }
+    owned_.clear();
+    lines_.clear();
+    fresh_blocks_.clear();
+    fresh_ = fresh_bytes_ = 0;
+    if (blocks_ != nullptr) {  // not committed
+        blocks_->cancel();
+        spare_.push_back(std::move(blocks_));
+    }
+    inside_ = nullptr;
+    serial_ = 0;
+    running_ = nullptr;
+}
+
+bool context::is_valid() const noexcept {
+    if (forgot_reads_) return false;
+    for (const u32* r = read_room_.data(); r != reads_; ++r) {
+        const u64 record = records_.records[*r].load(std::memory_order_acquire);
+        if (record > snapshot_ && record != mark_) return false;
+    }
+    return true;
+}
+
+void context::place_lines() noexcept {
+    for (const written_line& l : lines_.lines()) {
+        auto* const place = reinterpret_cast<std::atomic<u64>*>(l.line * line_size);
+        for (unsigned i = 0; i < 8; ++i) {
+            if ((l.mask >> i & 1) != 0) ordered_store(place[i], l.words[i]);
+        }
+        inside_->note_once(place, line_size);
+    }
+    inside_->mark_written();
+}
+
+void context::flush_lines() const noexcept {
+    const medium& med = file().med();
+    for (const written_line& l : lines_.lines()) {
+        med.flush_line(reinterpret_cast<const void*>(l.line * line_size));
+    }
+}
+
+void context::place_heap_changes() noexcept {
+    if (blocks_ == nullptr) return;
+    blocks_->apply();
+    for (const committed::word_change& c : blocks_->changes()) {
+        inside_->note_once(file().at<std::byte>(c.offset), sizeof(u64));
+    }
+    inside_->mark_written();
+    if (freed_.empty() || freed_.back().epoch != epoch()) {
+        std::unique_ptr<heap_batch> all;
+        if (spare_.empty()) {
+            all = std::make_unique<heap_batch>(heap_);
+        } else {
+            all = std::move(spare_.back());
+            spare_.pop_back();
+        }
+        freed_.push_back({epoch(), std::move(all)});
+    }
+    freed_.back().blocks->join(*blocks_);
+    spare_.push_back(std::move(blocks_));
+}
+
+void context::flush_fresh() const noexcept {
+    const medium& med = file().med();
+    for (const fresh_block& b : fresh_blocks_) {
+        auto* const p = reinterpret_cast<std::byte*>(b.address);
+        if (med.is_atomic()) {
+            inside_->note_once(p, b.bytes);
+        } else {
+            med.flush(p, b.bytes);
+        }
+    }
+}
+
+void context::settle(u64 durable) {
+    wants_blocks_ = false;
+    while (!freed_.empty() && freed_.front().epoch <= durable) {
+        freed_.front().blocks->settle();
+        spare_.push_back(std::move(freed_.front().blocks));
+        freed_.pop_front();
+    }
+}
+
+}  // namespace hf

@@ -1,0 +1,111 @@
+// transaction/context.hpp: all of a running transaction: transaction.hpp has what the fast paths
+// need, this the rest. One for each lane, used again and again.
+#pragma once
+
+#include <holdfast/transaction.hpp>
+
+#include "alloc/committed_heap.hpp"
+#include "epoch/epoch_manager.hpp"
+#include "transaction/commit_log.hpp"
+#include "transaction/ownership.hpp"
+#include "transaction/write_set.hpp"
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace hf {
+
+class context final : public transaction {
+   public:
+    context(ownership& records, committed_heap& heap, u16 lane, u64 owner_number);
+
+    [[nodiscard]] static context& of(transaction& t) noexcept { return static_cast<context&>(t); }
+
+    // --- an attempt ---
+    /// `inside`: the lane is in the epoch.
+    void start(lane& inside, bool read_only, bool anew);
+    /// The end of it: it is no transaction any more, and owns nothing. Lines that it changed bear
+    /// `version`; nullopt: it changed nothing.
+    void end(std::optional<u64> version) noexcept;
+
+    // --- loads and stores (transaction.cpp) ---
+    [[nodiscard]] u64 load_word(const void* at, unsigned bytes);
+    void store_word(void* at, unsigned bytes, u64 value);
+    void recycle_reads();
+    [[nodiscard]] std::byte* allocate_block(u64 bytes);
+    void release_block(void* p, u64 bytes);
+
+    // --- a commit ---
+    [[nodiscard]] bool changes_nothing() const noexcept {
+        return lines_.empty() && blocks_ == nullptr;
+    }
+    /// Whether everything that was read is still as it was, or owned by this transaction.
+    [[nodiscard]] bool is_valid() const noexcept;
+    [[nodiscard]] u64 snapshot() const noexcept { return snapshot_; }
+    [[nodiscard]] bool is_doomed() const noexcept { return doomed_; }
+    [[nodiscard]] std::span<const written_line> lines() const noexcept { return lines_.lines(); }
+    [[nodiscard]] std::span<const committed::word_change> heap_changes() {
+        return blocks_ == nullptr ? std::span<const committed::word_change>{} : blocks_->changes();
+    }
+    /// Puts the words of the private copies in place, and notes their lines.
+    void place_lines() noexcept;
+    /// The same for the allocator's words; what was freed waits for the epoch's end.
+    void place_heap_changes() noexcept;
+    /// Flushes the places of the private copies, in place by now.
+    void flush_lines() const noexcept;
+    /// Flushes what was allocated.
+    void flush_fresh() const noexcept;
+    [[nodiscard]] lane& my_lane() const noexcept { return *inside_; }
+    [[nodiscard]] commit_log& log() noexcept { return log_; }
+    [[nodiscard]] const commit_log& log() const noexcept { return log_; }
+    [[nodiscard]] u64 epoch() const noexcept { return inside_->epoch; }
+    [[nodiscard]] region& file() const noexcept { return heap_.store(); }
+
+    /// Hands out what was freed in epochs up to `durable`.
+    void settle(u64 durable);
+    /// Whether the last attempt ended because the heap is full but for what settle() will bring.
+    [[nodiscard]] bool wants_blocks() const noexcept { return wants_blocks_; }
+
+   private:
+    struct owned_record {
+        u32 index;
+        u64 before;
+    };
+    struct fresh_block {
+        u64 address;
+        u64 bytes;
+    };
+    struct freed_in {
+        u64 epoch;
+        std::unique_ptr<heap_batch> blocks;
+    };
+
+    void own(u64 line);
+    void take_ownership(u64 index);
+    /// Moves the snapshot to now, or throws.
+    void move_snapshot();
+    void wait_for_owner(unsigned& spins) const;
+    [[nodiscard]] heap_batch& my_blocks();
+
+    ownership& records_;
+    committed_heap& heap_;
+    const u64 mark_;  ///< in records that it owns
+    u64 serials_;
+    lane* inside_ = nullptr;
+
+    std::vector<u32> read_room_;
+    bool may_forget_ = false;    ///< it only reads, and is at its first attempt
+    bool forgot_reads_ = false;  ///< for want of room
+    write_set lines_;
+    std::vector<owned_record> owned_;
+    std::vector<fresh_block> fresh_blocks_;
+    std::unique_ptr<heap_batch> blocks_;
+    std::vector<std::unique_ptr<heap_batch>> spare_;
+    std::deque<freed_in> freed_;
+    bool wants_blocks_ = false;
+    commit_log log_;
+};
+
+}  // namespace hf

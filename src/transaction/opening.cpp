@@ -1,0 +1,79 @@
+#include "transaction/opening.hpp"
+
+#include "base/check.hpp"
+#include "transaction/transaction_area.hpp"
+
+#include <utility>
+
+namespace hf {
+
+result<void> transactional_region::close() {
+    HF_CHECK(is_open(), "a region of transactions is closed once");
+    if (auto ok = epochs_->close(); !ok) return ok;
+    transactions_.reset();
+    heap_.reset();
+    epochs_.reset();
+    opened_ = {};
+    return {};
+}
+
+transaction_opening::transaction_opening(transactional_region& up,
+                                         const transaction_options& options)
+    : up_(up), options_(options) {
+    driver_.add(recovery_phase::header, "epochs", [this] { return read_epochs(); });
+    driver_.add(recovery_phase::logs, "commit records", [this] { return apply_logs(); });
+    driver_.add(recovery_phase::allocator, "allocator", [this] { return open_heap(); });
+    driver_.add(recovery_phase::discipline, "session", [this] { return begin_session(); });
+}
+
+void transaction_opening::add(recovery_phase phase, std::string name, step what) {
+    driver_.add(phase, std::move(name), std::move(what));
+}
+
+result<void> transaction_opening::run() {
+    driver_.add(recovery_phase::service, "clock", [this]() -> result<void> {
+        up_.epochs().start_clock();
+        return {};
+    });
+    return driver_.run();
+}
+
+result<void> transaction_opening::read_epochs() {
+    const transaction_area area = transaction_area_of(up_.file().super());
+    const bool is_new = up_.file().super().generation == 0;
+    up_.engine_ = is_new ? options_.engine : area.engine;
+    if (up_.engine_ != engine_kind::redo && up_.engine_ != engine_kind::undo) {
+        return failure({errc::incompatible, "open the region", up_.file().path().string(),
+                        "its transactions are committed by an engine that is unknown here",
+                        "use the version that made it"});
+    }
+    auto epochs = epoch_manager::open(up_.opened_, options_);
+    if (!epochs) return tl::unexpected(epochs.error());
+    up_.epochs_ = std::move(*epochs);
+    return {};
+}
+
+result<void> transaction_opening::apply_logs() {
+    const auto interrupted = up_.epochs().interrupted_epoch();
+    if (!interrupted) return {};
+    auto applied = apply_records(up_.file(), *interrupted);
+    if (!applied) return tl::unexpected(applied.error());
+    up_.recovered_ = *applied;
+    return {};
+}
+
+result<void> transaction_opening::open_heap() {
+    up_.heap_ = std::make_unique<committed_heap>(up_.file());
+    return up_.heap_->open();
+}
+
+result<void> transaction_opening::begin_session() {
+    const auto write_engine = [this](layout::superblock& s) {
+        layout::write_area(s.discipline_area, transaction_area{up_.engine_, 0});
+    };
+    if (auto ok = up_.epochs().start(write_engine); !ok) return ok;
+    up_.transactions_ = std::make_unique<transactions>(up_.epochs(), up_.heap(), up_.engine_);
+    return {};
+}
+
+}  // namespace hf

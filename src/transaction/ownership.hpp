@@ -1,0 +1,34 @@
+// transaction/ownership.hpp: who owns a line, and which commit changed it last. Volatile.
+//
+// Records are found by a hash of the line's address (transaction.hpp); two lines with one record
+// are owned together. A record is owned from the first store to one of its lines until the commit
+// is in place, or the attempt has ended. Versions come from one clock: a commit's is taken when it
+// owns all that it changes, so a reader whose snapshot has it will wait for the owner or see all of
+// it.
+#pragma once
+
+#include <holdfast/transaction.hpp>
+
+#include "base/bits.hpp"
+
+#include <atomic>
+#include <memory>
+
+namespace hf {
+
+struct ownership {
+    static constexpr u64 count = u64{1} << detail::ownership_bits;
+
+    ownership() : records(std::make_unique<std::atomic<u64>[]>(count)) {}
+
+    [[nodiscard]] static u64 index_of(u64 line) noexcept { return line & (count - 1); }
+    [[nodiscard]] static bool is_owned(u64 record) noexcept {
+        return (record & detail::owned_flag) != 0;
+    }
+    [[nodiscard]] static u64 mark_of(unsigned lane) noexcept { return detail::owned_flag | lane; }
+
+    std::unique_ptr<std::atomic<u64>[]> records;
+    alignas(line_size) std::atomic<u64> clock{0};  ///< version of the newest commit
+};
+
+}  // namespace hf

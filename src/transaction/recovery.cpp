@@ -1,0 +1,98 @@
+#include "transaction/recovery.hpp"
+
+#include "persist/persist_point.hpp"
+#include "transaction/commit_record.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace hf {
+namespace {
+
+result<void> refuse(const region& r, u64 at, std::string why) {
+    return failure({errc::corrupt, "read the commit records",
+                    r.path().string() + " at offset " + std::to_string(at), std::move(why),
+                    "restore the file from a backup"});
+}
+
+/// One lane's records, in the order in which they were written.
+class lane_records {
+   public:
+    lane_records(const region& r, u64 epoch, std::vector<record_view>& into)
+        : region_(r), epoch_(epoch), seed_(record_seed(r)), into_(into) {}
+
+    result<void> read(const segment& s) {
+        u64 at = s.offset;
+        const u64 end = s.offset + s.bytes();
+        while (const auto v = read_record(region_, at, end - at, epoch_, seed_)) {
+            if (v->header.number != number_ + 1) {
+                return refuse(region_, at, "a record before it is damaged");
+            }
+            number_ = v->header.number;
+            into_.push_back(*v);
+            at += v->bytes;
+        }
+        return look_behind(at, end);
+    }
+
+   private:
+    /// Behind the last whole record there may be half of one more, but none after that.
+    result<void> look_behind(u64 at, u64 end) const {
+        for (u64 behind = at + line_size; behind < end; behind += line_size) {
+            const auto* h = region_.at<const record_header>(behind);
+            if (h->epoch != epoch_ || h->number <= number_ + 1) continue;
+            if (read_record(region_, behind, end - behind, epoch_, seed_)) {
+                return refuse(region_, at, "the record there is damaged");
+            }
+        }
+        return {};
+    }
+
+    const region& region_;
+    const u64 epoch_;
+    const u64 seed_;
+    std::vector<record_view>& into_;
+    u32 number_ = 0;
+};
+
+result<std::vector<record_view>> read_all(const region& r, u64 epoch) {
+    std::vector<segment> logs;
+    for (const segment& s : r.segments()) {
+        if (s.kind == segment_kind::log) logs.push_back(s);
+    }
+    std::ranges::stable_sort(logs, {}, &segment::owner);
+    std::vector<record_view> found;
+    for (std::size_t i = 0; i < logs.size();) {
+        lane_records of_lane(r, epoch, found);
+        const u16 owner = logs[i].owner;
+        for (; i < logs.size() && logs[i].owner == owner; ++i) {
+            if (auto ok = of_lane.read(logs[i]); !ok) return tl::unexpected(ok.error());
+        }
+    }
+    std::ranges::sort(found, {}, [](const record_view& v) { return v.header.version; });
+    return found;
+}
+
+}  // namespace
+
+result<applied_records> apply_records(region& r, u64 epoch) {
+    const auto found = read_all(r, epoch);
+    if (!found) return tl::unexpected(found.error());
+    applied_records sum;
+    std::vector<committed::word_change> changes;
+    for (const record_view& v : *found) {
+        if (auto ok = check_record(r, v); !ok) return tl::unexpected(ok.error());
+    }
+    for (const record_view& v : *found) {
+        apply_record(r, v, changes);
+        ++sum.records;
+        sum.bytes += v.bytes;
+    }
+    if (auto ok = committed::reapply(r, changes); !ok) return tl::unexpected(ok.error());
+    r.med().fence();
+    HF_PERSIST_POINT("transaction T3: applied records are durable before the session begins");
+    return sum;
+}
+
+}  // namespace hf

@@ -1,0 +1,30 @@
+// transaction/recovery.hpp: what an opening makes of the commit records that a crash has left.
+//
+// Only those of the interrupted epoch count: what older ones say is in place (commit_log.hpp).
+// All whole records, of all lanes, are applied in the order of their versions: two that change one
+// line follow each other in it, and so do two that change a bit of the allocator's. A commit that
+// another has read from is durable if that one is (commit_engine.hpp), so what is found is a state
+// that was there.
+//
+// Persist order. T3: what was applied is durable before the session begins, which makes the records
+// those of an older epoch (epoch/epoch_manager.hpp, O1). Cut short before, it is done again.
+//
+// Bad input. errc::corrupt: a record that leads outside of the region, one of the middle of a log
+// that is not whole (R2 of commit_record.hpp), or changes of what is no word of the allocator's.
+// Nothing has been changed then.
+#pragma once
+
+#include "base/bits.hpp"
+#include "region/region.hpp"
+
+namespace hf {
+
+struct applied_records {
+    u64 records = 0;
+    u64 bytes = 0;
+};
+
+/// Applies the records of that epoch; before the heap is opened.
+[[nodiscard]] result<applied_records> apply_records(region& r, u64 epoch);
+
+}  // namespace hf

@@ -1,0 +1,276 @@
+// The slow paths of transaction.hpp.
+#include "base/check.hpp"
+#include "sync/spin_lock.hpp"
+#include "transaction/context.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace hf {
+namespace {
+
+/// How long one waits for an owner before the attempt ends: a commit takes a few hundred
+/// nanoseconds behind its fence, and two that wait for each other must not.
+constexpr unsigned most_spins = 256;
+
+[[noreturn]] void no_memory() {
+    transaction::fail({errc::no_space, "run a transaction", "",
+                       "there is no memory for the copies of what it stores to",
+                       "make it smaller"});
+}
+
+u64 load_in_place(const void* at, unsigned bytes) noexcept {
+    switch (bytes) {
+        case 8:
+            return __atomic_load_n(static_cast<const u64*>(at), __ATOMIC_ACQUIRE);
+        case 4:
+            return __atomic_load_n(static_cast<const u32*>(at), __ATOMIC_ACQUIRE);
+        case 2:
+            return __atomic_load_n(static_cast<const u16*>(at), __ATOMIC_ACQUIRE);
+        default:
+            return __atomic_load_n(static_cast<const u8*>(at), __ATOMIC_ACQUIRE);
+    }
+}
+
+unsigned word_index(const void* at) noexcept { return reinterpret_cast<u64>(at) >> 3 & 7; }
+u64 line_of(const void* at) noexcept { return reinterpret_cast<u64>(at) / line_size; }
+
+}  // namespace
+
+u64 transaction::load_slowly(const void* at, unsigned bytes) {
+    return context::of(*this).load_word(at, bytes);
+}
+void transaction::store_slowly(void* at, unsigned bytes, u64 value) {
+    context::of(*this).store_word(at, bytes, value);
+}
+void transaction::make_room_for_reads() { context::of(*this).recycle_reads(); }
+std::byte* transaction::allocate(u64 bytes) { return context::of(*this).allocate_block(bytes); }
+void transaction::release(void* p, u64 bytes) { context::of(*this).release_block(p, bytes); }
+
+void context::wait_for_owner(unsigned& spins) const {
+    if (++spins > most_spins) throw detail::transaction_conflict{};
+    cpu_relax();
+}
+
+void context::move_snapshot() {
+    const u64 now = records_.clock.load(std::memory_order_acquire);
+    if (!is_valid()) throw detail::transaction_conflict{};
+    snapshot_ = now;
+}
+
+u64 context::load_word(const void* at, unsigned bytes) {
+    const u64 line = line_of(at);
+    const u64 index = ownership::index_of(line);
+    const std::atomic<u64>& record = records_.records[index];
+    for (unsigned spins = 0;;) {
+        const u64 before = record.load(std::memory_order_acquire);
+        if (before == mark_) {
+            if (const written_line* l = lines_.find(line);
+                l != nullptr && (l->mask >> word_index(at) & 1) != 0) {
+                const auto* copy = reinterpret_cast<const u8*>(&l->words[word_index(at)]);
+                return load_in_place(copy + reinterpret_cast<u64>(at) % 8, bytes);
+            }
+            return load_in_place(at, bytes);
+        }
+        if (ownership::is_owned(before)) {
+            wait_for_owner(spins);
+            continue;
+        }
+        if (before > snapshot_) move_snapshot();
+        const u64 found = load_in_place(at, bytes);
+        if (record.load(std::memory_order_relaxed) != before) continue;
+        if (index != last_read_) note_read(index);
+        return found;
+    }
+}
+
+void context::take_ownership(u64 index) {
+    std::atomic<u64>& record = records_.records[index];
+    for (unsigned spins = 0;;) {
+        u64 before = record.load(std::memory_order_acquire);
+        if (before == mark_) return;
+        if (ownership::is_owned(before)) {
+            wait_for_owner(spins);
+            continue;
+        }
+        if (before > snapshot_) {
+            move_snapshot();
+            continue;
+        }
+        if (owned_.size() == owned_.capacity()) owned_.reserve(2 * owned_.size() + 16);
+        if (!record.compare_exchange_weak(before, mark_, std::memory_order_acq_rel)) continue;
+        owned_.push_back({static_cast<u32>(index), before});
+        return;
+    }
+}
+
+void context::store_word(void* at, unsigned bytes, u64 value) {
+    if (read_only_ || !covers(at)) {
+        fail({errc::usage, "store in a transaction", "",
+              read_only_ ? "it was begun as one that only reads" : "the place is not in its heap",
+              read_only_ ? "use atomic()" : "store in a transaction of the other heap"});
+    }
+    const u64 line = line_of(at);
+    const unsigned index = word_index(at);
+    written_line* l = lines_.find(line);
+    try {
+        if (l == nullptr) {
+            take_ownership(ownership::index_of(line));
+            l = &lines_.add(line);
+        }
+    } catch (const std::bad_alloc&) {
+        no_memory();
+    }
+    if ((l->mask >> index & 1) == 0) {
+        if (bytes != 8) {
+            l->words[index] =
+                load_in_place(reinterpret_cast<void*>(line * line_size + 8 * index), 8);
+        }
+        l->mask = static_cast<u8>(l->mask | 1u << index);
+    }
+    // Little-endian: the low bytes come first.
+    std::memcpy(reinterpret_cast<u8*>(&l->words[index]) + reinterpret_cast<u64>(at) % 8, &value,
+                bytes);
+}
+
+void context::recycle_reads() {
+    const auto used = static_cast<std::size_t>(reads_ - read_room_.data());
+    if (may_forget_) {
+        // Nothing is checked but where the snapshot would move: then it begins anew, and remembers.
+        forgot_reads_ = true;
+        reads_ = read_room_.data();
+        return;
+    }
+    try {
+        read_room_.resize(2 * read_room_.size());
+    } catch (const std::bad_alloc&) {
+        no_memory();
+    }
+    reads_ = read_room_.data() + used;
+    reads_end_ = read_room_.data() + read_room_.size();
+}
+
+heap_batch& context::my_blocks() {
+    if (blocks_ == nullptr) {
+        if (spare_.empty()) {
+            blocks_ = std::make_unique<heap_batch>(heap_);
+        } else {
+            blocks_ = std::move(spare_.back());
+            spare_.pop_back();
+        }
+    }
+    return *blocks_;
+}
+
+std::byte* context::allocate_block(u64 bytes) {
+    if (read_only_) {
+        fail({errc::usage, "allocate in a transaction", "", "it was begun as one that only reads",
+              "use atomic()"});
+    }
+    const auto offset = my_blocks().reserve(bytes);
+    if (!offset) {
+        wants_blocks_ = offset.error().code == errc::no_space && !freed_.empty();
+        if (wants_blocks_) throw detail::transaction_conflict{};
+        fail(offset.error());
+    }
+    auto* const p = base() + *offset;
+    fresh_ = reinterpret_cast<u64>(p);
+    fresh_bytes_ = bytes;
+    fresh_blocks_.push_back({fresh_, bytes});
+    return p;
+}
+
+void context::release_block(void* p, u64 bytes) {
+    my_blocks().release(heap_.store().offset_of(p), bytes);
+    if (reinterpret_cast<u64>(p) == fresh_) fresh_bytes_ = 0;
+}
+
+// -------------------------------------------------------------------------------- many bytes
+
+namespace {
+
+/// The largest aligned piece of at most `left` bytes at `at`.
+unsigned piece_at(u64 at, std::size_t left) noexcept {
+    unsigned piece = 8;
+    while (piece > left || at % piece != 0) piece /= 2;
+    return piece;
+}
+
+}  // namespace
+
+void transaction::load_bytes(const void* at, void* to, std::size_t bytes) {
+    const auto* from = static_cast<const std::byte*>(at);
+    auto* out = static_cast<std::byte*>(to);
+    while (bytes != 0) {
+        const unsigned piece = piece_at(reinterpret_cast<u64>(from), bytes);
+        u64 value = 0;
+        switch (piece) {
+            case 8:
+                value = load(reinterpret_cast<const u64*>(from));
+                break;
+            case 4:
+                value = load(reinterpret_cast<const u32*>(from));
+                break;
+            case 2:
+                value = load(reinterpret_cast<const u16*>(from));
+                break;
+            default:
+                value = load(reinterpret_cast<const u8*>(from));
+        }
+        std::memcpy(out, &value, piece);
+        from += piece;
+        out += piece;
+        bytes -= piece;
+    }
+}
+
+void transaction::store_bytes(void* at, const void* from, std::size_t bytes) {
+    auto* to = static_cast<std::byte*>(at);
+    const auto* in = static_cast<const std::byte*>(from);
+    while (bytes != 0) {
+        const unsigned piece = piece_at(reinterpret_cast<u64>(to), bytes);
+        u64 value = 0;
+        std::memcpy(&value, in, piece);
+        switch (piece) {
+            case 8:
+                store(reinterpret_cast<u64*>(to), value);
+                break;
+            case 4:
+                store(reinterpret_cast<u32*>(to), static_cast<u32>(value));
+                break;
+            case 2:
+                store(reinterpret_cast<u16*>(to), static_cast<u16>(value));
+                break;
+            default:
+                store(reinterpret_cast<u8*>(to), static_cast<u8>(value));
+        }
+        to += piece;
+        in += piece;
+        bytes -= piece;
+    }
+}
+
+void transaction::move_bytes(void* to, const void* from, std::size_t bytes) {
+    std::byte buffer[256];
+    auto* out = static_cast<std::byte*>(to);
+    const auto* in = static_cast<const std::byte*>(from);
+    const bool backwards = out > in && out < in + bytes;
+    for (std::size_t done = 0; done < bytes;) {
+        const std::size_t piece = std::min(sizeof buffer, bytes - done);
+        const std::size_t at = backwards ? bytes - done - piece : done;
+        load_bytes(in + at, buffer, piece);
+        store_bytes(out + at, buffer, piece);
+        done += piece;
+    }
+}
+
+error transactional::other_heap() {
+    return {errc::usage, "run a transaction", "", "one of another heap is running in this thread",
+            "end it first: a transaction has one heap"};
+}
+error transactional::aborted() {
+    return {errc::aborted, "commit a transaction", "", "it has aborted", "nothing of it happened"};
+}
+
+}  // namespace hf

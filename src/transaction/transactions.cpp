@@ -1,0 +1,169 @@
+#include "transaction/transactions.hpp"
+
+#include "base/check.hpp"
+#include "sync/spin_lock.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace hf {
+namespace {
+
+/// Attempts behind which a transaction takes the turn.
+constexpr unsigned patience = 8;
+constexpr unsigned longest_spin = 12;  // 2^12 pauses, some tens of microseconds
+
+std::atomic<u64> objects{0};
+
+void count(std::atomic<u64>& n) noexcept {
+    n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+transactions::transactions(epoch_manager& epochs, committed_heap& heap, engine_kind kind)
+    : epochs_(epochs),
+      heap_(heap),
+      base_(reinterpret_cast<u64>(epochs.file().base())),
+      waits_(epochs.durable() && epochs.file().med().is_atomic()),
+      number_(objects.fetch_add(1, std::memory_order_relaxed) + 1),
+      engine_(make_engine(kind, epochs.file().med(), epochs.durable())),
+      places_(std::make_unique<std::array<std::atomic<place*>, max_lanes>>()) {}
+
+transactions::~transactions() {
+    for (std::atomic<place*>& p : *places_) delete p.load(std::memory_order_acquire);
+}
+
+transactions::place& transactions::place_of(lane& l) {
+    std::atomic<place*>& p = (*places_)[l.index];
+    if (p.load(std::memory_order_relaxed) == nullptr) [[unlikely]] {
+        p.store(new place(records_, heap_, static_cast<u16>(l.index), number_),
+                std::memory_order_release);
+    }
+    return *p.load(std::memory_order_relaxed);
+}
+
+// Outside of the epoch: who has the turn may need its end.
+void transactions::wait_for_turn(place& p, unsigned attempt) {
+    if (p.turn.owns_lock()) return;
+    if (attempt >= patience) {
+        p.turn = std::unique_lock(turn_);
+        turn_taken_.store(1, std::memory_order_release);
+        return;
+    }
+    while (turn_taken_.load(std::memory_order_acquire) != 0) [[unlikely]] {
+        turn_taken_.wait(1, std::memory_order_acquire);
+    }
+}
+
+void transactions::accept_writer(place& p) {
+    if (auto ok = epochs_.accepts_writes(); !ok) transaction::fail(ok.error());
+    epochs_.slow_writer();
+    const u64 now = epochs_.current_epoch();
+    const bool wants_blocks = p.running.wants_blocks();
+    if (wants_blocks || p.running.log().is_used_up(now)) epochs_.end_epoch(now);
+    if (wants_blocks && waits_) {
+        if (auto ok = epochs_.wait_durable(now); !ok) transaction::fail(ok.error());
+    }
+    p.running.settle(epochs_.durable_epoch());
+}
+
+transaction& transactions::begin(bool read_only, unsigned attempt) {
+    lane& mine = epochs_.my_lane();
+    place& p = place_of(mine);
+    wait_for_turn(p, attempt);
+    try {
+        if (!read_only) accept_writer(p);
+    } catch (...) {
+        give_turn_back(p);
+        throw;
+    }
+    p.inside.emplace(epochs_, mine);
+    p.running.start(mine, read_only, attempt != 0);
+    return p.running;
+}
+
+void transactions::give_turn_back(place& p) noexcept {
+    if (!p.turn.owns_lock()) return;
+    turn_taken_.store(0, std::memory_order_release);
+    turn_taken_.notify_all();
+    p.turn.unlock();
+}
+
+void transactions::leave(place& p, std::optional<u64> version) noexcept {
+    p.running.end(version);
+    p.inside.reset();
+}
+
+bool transactions::change(context& t) {
+    if (auto room = engine_->prepare(t); !room) transaction::fail(room.error());
+    const u64 version = records_.clock.fetch_add(1, std::memory_order_acq_rel) + 1;
+    if (version != t.snapshot() + 1 && !t.is_valid()) return false;
+    engine_->commit(t, version);
+    leave(*(*places_)[t.thread_number()].load(std::memory_order_relaxed), version);
+    return true;
+}
+
+std::optional<ticket> transactions::commit(transaction& t) {
+    context& c = context::of(t);
+    if (c.is_doomed()) transaction::fail(aborted());
+    if (listener_ != nullptr && !t.is_read_only()) listener_->before_commit(t);
+    const ticket epoch = c.epoch();
+    place& p = *(*places_)[t.thread_number()].load(std::memory_order_relaxed);
+    if (c.changes_nothing()) {
+        leave(p, std::nullopt);
+    } else if (change(c)) {
+        count(p.commits);
+    } else {
+        roll_back(t, true);
+        return std::nullopt;
+    }
+    give_turn_back(p);
+    return epoch;
+}
+
+void transactions::roll_back(transaction& t, bool anew) noexcept {
+    if (listener_ != nullptr) listener_->rolled_back(t);
+    place& p = *(*places_)[t.thread_number()].load(std::memory_order_relaxed);
+    leave(p, std::nullopt);
+    if (!anew) give_turn_back(p);
+}
+
+void transactions::back_off(unsigned attempt, bool asked_for) noexcept {
+    count(place_of(epochs_.my_lane()).conflicts);
+    if (asked_for || attempt >= longest_spin) {
+        std::this_thread::sleep_for(std::chrono::microseconds(1 << std::min(attempt, 10U)));
+        return;
+    }
+    for (unsigned i = 0; i < 1U << attempt; ++i) cpu_relax();
+    if (attempt > 2) std::this_thread::yield();
+}
+
+void transactions::committed(ticket) {
+    if (listener_ != nullptr) listener_->committed();
+}
+
+result<void> transactions::wait_durable(ticket when) {
+    if (!waits_) return {};
+    return epochs_.wait_durable(when);
+}
+
+bool transactions::durable(ticket when) const noexcept {
+    return !waits_ || epochs_.durable_epoch() >= when;
+}
+
+transaction_statistics transactions::numbers() const noexcept {
+    transaction_statistics sum;
+    for (const auto& each : *places_) {
+        const place* p = each.load(std::memory_order_acquire);
+        if (p == nullptr) continue;
+        sum.commits += p->commits.load(std::memory_order_relaxed);
+        sum.conflicts += p->conflicts.load(std::memory_order_relaxed);
+        sum.records += p->running.log().records();
+        sum.record_bytes += p->running.log().bytes();
+    }
+    return sum;
+}
+
+}  // namespace hf

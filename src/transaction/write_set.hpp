@@ -1,0 +1,81 @@
+// transaction/write_set.hpp: the private copies of the lines that a transaction stores to.
+//
+// A line's copy holds the words that were stored to, and no others: what lies between may belong to
+// fresh blocks, which are stored to in place. Found by a table of line numbers; clearing it is
+// a new stamp, so a short transaction behind a long one pays nothing for it.
+#pragma once
+
+#include "base/bits.hpp"
+
+#include <array>
+#include <vector>
+
+namespace hf {
+
+struct written_line {
+    u64 line = 0;  ///< address / 64
+    u8 mask = 0;   ///< bit i: words[i] was stored to
+    std::array<u64, 8> words{};
+};
+
+class write_set {
+   public:
+    write_set() : slots_(first_slots) {}
+
+    /// nullptr: the line has no copy.
+    [[nodiscard]] written_line* find(u64 line) noexcept {
+        if (lines_.empty()) return nullptr;
+        if (lines_[last_].line == line) return &lines_[last_];
+        for (u64 i = hash(line);; ++i) {
+            const slot& s = slots_[i & (slots_.size() - 1)];
+            if (s.stamp != stamp_) return nullptr;
+            if (lines_[s.index].line == line) return &lines_[last_ = s.index];
+        }
+    }
+    /// It has none yet. std::bad_alloc leaves all as it was.
+    [[nodiscard]] written_line& add(u64 line) {
+        if (2 * (lines_.size() + 1) > slots_.size()) widen();
+        lines_.push_back({line, 0, {}});
+        last_ = static_cast<u32>(lines_.size() - 1);
+        enter(last_);
+        return lines_.back();
+    }
+    void clear() noexcept {
+        lines_.clear();
+        last_ = 0;
+        if (++stamp_ == 0) {  // after four thousand million transactions
+            for (slot& s : slots_) s.stamp = 0;
+            stamp_ = 1;
+        }
+    }
+    [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
+    [[nodiscard]] const std::vector<written_line>& lines() const noexcept { return lines_; }
+
+   private:
+    static constexpr std::size_t first_slots = 64;
+    struct slot {
+        u32 stamp = 0;
+        u32 index = 0;
+    };
+
+    [[nodiscard]] static u64 hash(u64 line) noexcept {
+        return (line * 0x9e3779b97f4a7c15) >> 32;  // 2^64 by the golden ratio
+    }
+    void enter(u32 index) noexcept {
+        u64 i = hash(lines_[index].line);
+        while (slots_[i & (slots_.size() - 1)].stamp == stamp_) ++i;
+        slots_[i & (slots_.size() - 1)] = {stamp_, index};
+    }
+    void widen() {
+        slots_ = std::vector<slot>(2 * slots_.size());
+        stamp_ = 1;
+        for (u32 i = 0; i < lines_.size(); ++i) enter(i);
+    }
+
+    std::vector<written_line> lines_;
+    std::vector<slot> slots_;
+    u32 stamp_ = 1;
+    u32 last_ = 0;
+};
+
+}  // namespace hf

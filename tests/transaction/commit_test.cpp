@@ -1,0 +1,266 @@
+#include "persist/counters.hpp"
+#include "region_of_words.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hf::test {
+namespace {
+
+class commit_of : public on_tmpfs, public ::testing::WithParamInterface<engine_kind> {
+   protected:
+    [[nodiscard]] std::unique_ptr<region_of_words> open() {
+        region_of_words::how h;
+        h.engine = GetParam();
+        return std::make_unique<region_of_words>(file, h);
+    }
+};
+
+TEST_P(commit_of, what_was_stored_is_seen_by_the_transaction_at_once_and_by_others_at_its_end) {
+    auto r = open();
+    must(r->all().atomic([&](transaction& t) {
+        t.store(r->word(3), 7);
+        EXPECT_EQ(t.load(r->word(3)), 7U);
+        EXPECT_EQ(t.load(r->word(4)), 0U);
+        EXPECT_EQ(r->now(3), 0U);
+    }));
+    EXPECT_EQ(r->now(3), 7U);
+}
+
+TEST_P(commit_of, words_of_all_sizes_keep_their_neighbours) {
+    auto r = open();
+    auto* const bytes = reinterpret_cast<u8*>(r->word(8));
+    must(r->all().atomic([&](transaction& t) { t.store(r->word(8), 0x1122334455667788); }));
+    must(r->all().atomic([&](transaction& t) {
+        t.store(bytes + 1, u8{0xaa});
+        t.store(reinterpret_cast<u16*>(bytes + 2), u16{0xbbbb});
+        t.store(reinterpret_cast<u32*>(bytes + 4), u32{0xcccccccc});
+        EXPECT_EQ(t.load(r->word(8)), 0xccccccccbbbbaa88U);
+        EXPECT_EQ(t.load(bytes + 1), 0xaa);
+        EXPECT_EQ(t.load(reinterpret_cast<u16*>(bytes + 2)), 0xbbbb);
+        EXPECT_EQ(t.load(bytes), 0x88);
+    }));
+    EXPECT_EQ(r->now(8), 0xccccccccbbbbaa88U);
+}
+
+TEST_P(commit_of, the_result_comes_out) {
+    auto r = open();
+    EXPECT_EQ(must(r->all().atomic([&](transaction& t) { return t.load(r->word(0)) + 5; })), 5U);
+    const auto text = r->all().read([](transaction&) { return std::string("as it is"); });
+    EXPECT_EQ(must(text), "as it is");
+}
+
+TEST_P(commit_of, an_abort_leaves_nothing_and_says_so) {
+    auto r = open();
+    const auto done = r->all().atomic([&](transaction& t) {
+        t.store(r->word(1), 1);
+        static_cast<void>(t.allocate(100));
+        transaction::abort();
+    });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, errc::aborted);
+    EXPECT_EQ(r->now(1), 0U);
+    must(r->all().atomic([&](transaction& t) { t.store(r->word(1), 2); }));
+    EXPECT_EQ(r->now(1), 2U);
+}
+
+TEST_P(commit_of, an_exception_leaves_nothing_and_comes_out) {
+    auto r = open();
+    const auto fails = [&] {
+        static_cast<void>(r->all().atomic([&](transaction& t) {
+            t.store(r->word(1), 1);
+            throw std::string("of the user's");
+        }));
+    };
+    EXPECT_THROW(fails(), std::string);
+    EXPECT_EQ(r->now(1), 0U);
+    EXPECT_EQ(transaction::running(), nullptr);
+}
+
+TEST_P(commit_of, a_retry_begins_anew) {
+    auto r = open();
+    int tries = 0;
+    must(r->all().atomic([&](transaction& t) {
+        t.store(r->word(1), t.load(r->word(1)) + 1);
+        if (++tries < 3) transaction::retry();
+    }));
+    EXPECT_EQ(tries, 3);
+    EXPECT_EQ(r->now(1), 1U);
+}
+
+TEST_P(commit_of, a_nested_one_is_a_part_of_the_outer) {
+    auto r = open();
+    const auto done = r->all().atomic([&](transaction& t) {
+        t.store(r->word(1), 1);
+        must(r->all().atomic([&](transaction& inner) {
+            EXPECT_EQ(&inner, &t);
+            inner.store(r->word(2), t.load(r->word(1)) + 1);
+        }));
+        EXPECT_EQ(r->now(2), 0U);
+        transaction::abort();
+    });
+    EXPECT_FALSE(done);
+    EXPECT_EQ(r->now(2), 0U);
+}
+
+TEST_P(commit_of, where_an_exception_leaves_a_nested_one_the_outer_cannot_commit) {
+    auto r = open();
+    const auto done = r->all().atomic([&](transaction& t) {
+        t.store(r->word(1), 1);
+        try {
+            static_cast<void>(r->all().atomic([&](transaction& inner) {
+                inner.store(r->word(2), 1);
+                throw 5;
+            }));
+        } catch (int) {  // but half of it has been done
+        }
+    });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, errc::aborted);
+    EXPECT_EQ(r->now(1), 0U);
+}
+
+TEST_P(commit_of, one_that_reads_may_not_store_nor_allocate) {
+    auto r = open();
+    const auto stores = r->all().read([&](transaction& t) { t.store(r->word(1), 1); });
+    ASSERT_FALSE(stores);
+    EXPECT_EQ(stores.error().code, errc::usage);
+    const auto allocates =
+        r->all().read([&](transaction& t) { static_cast<void>(t.allocate(64)); });
+    ASSERT_FALSE(allocates);
+    EXPECT_EQ(allocates.error().code, errc::usage);
+}
+
+TEST_P(commit_of, memory_of_another_heap_is_refused) {
+    auto r = open();
+    region_of_words other(dir / "other.hf");
+    const auto done = r->all().atomic([&](transaction& t) { t.store(other.word(1), 1); });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, errc::usage);
+    const auto nested = r->all().atomic([&](transaction&) {
+        const auto inner = other.all().atomic([&](transaction& t) { t.store(other.word(1), 1); });
+        ASSERT_FALSE(inner);
+        EXPECT_EQ(inner.error().code, errc::usage);
+    });
+    EXPECT_TRUE(nested);
+    EXPECT_EQ(other.now(1), 0U);
+}
+
+TEST_P(commit_of, a_transaction_costs_so_many_fences_however_much_it_writes) {
+    auto r = open();
+    const u64 wanted = GetParam() == engine_kind::redo ? 1 : 3;
+    for (u64 n : {u64{1}, u64{16}, u64{500}}) {
+        const persist_counters before = thread_persist_counters();
+        must(r->all().atomic([&](transaction& t) {
+            for (u64 i = 0; i < n; ++i) t.store(r->word(i), i + n);
+        }));
+        EXPECT_EQ(thread_persist_counters().fences - before.fences, wanted) << n;
+    }
+}
+
+TEST_P(commit_of, one_that_reads_costs_neither_flush_nor_fence) {
+    auto r = open();
+    const persist_counters before = thread_persist_counters();
+    must(r->all().read([&](transaction& t) { static_cast<void>(t.load(r->word(1))); }));
+    must(r->all().atomic([&](transaction& t) { static_cast<void>(t.load(r->word(1))); }));
+    const persist_counters after = thread_persist_counters();
+    EXPECT_EQ(after.fences, before.fences);
+    EXPECT_EQ(after.flushes, before.flushes);
+}
+
+TEST_P(commit_of, bytes_are_loaded_stored_and_moved) {
+    auto r = open();
+    auto* const bytes = reinterpret_cast<char*>(r->word(16));
+    const std::string text = "of any length, at any place";
+    must(r->all().atomic([&](transaction& t) {
+        t.store_bytes(bytes + 3, text.data(), text.size());
+        std::string found(text.size(), ' ');
+        t.load_bytes(bytes + 3, found.data(), found.size());
+        EXPECT_EQ(found, text);
+        t.move_bytes(bytes + 5, bytes + 3, text.size());
+        t.load_bytes(bytes + 5, found.data(), found.size());
+        EXPECT_EQ(found, text);
+        t.move_bytes(bytes + 1, bytes + 5, text.size());
+    }));
+    EXPECT_EQ(std::string(bytes + 1, text.size()), text);
+}
+
+TEST_P(commit_of, long_pieces_move_over_themselves) {
+    auto r = open();
+    std::vector<u64> model(200);
+    must(r->all().atomic([&](transaction& t) {
+        for (u64 i = 0; i < model.size(); ++i) t.store(r->word(i), model[i] = i * i);
+        t.move_bytes(r->word(7), r->word(0), 8 * 180);
+        std::move_backward(model.begin(), model.begin() + 180, model.begin() + 187);
+        t.move_bytes(r->word(1), r->word(3), 8 * 190);
+        std::move(model.begin() + 3, model.begin() + 193, model.begin() + 1);
+    }));
+    for (u64 i = 0; i < model.size(); ++i) EXPECT_EQ(r->now(i), model[i]) << i;
+}
+
+TEST_P(commit_of, what_is_freed_comes_back_when_its_epoch_has_ended) {
+    auto r = open();
+    std::byte* first = nullptr;
+    must(r->all().atomic([&](transaction& t) { first = t.allocate(5'000); }));
+    must(r->all().atomic([&](transaction& t) { t.release(first, 5'000); }));
+    must(r->all().atomic([&](transaction& t) { EXPECT_NE(t.allocate(5'000), first); }));
+    r->up->epochs().end_epoch();
+    must(r->all().atomic([&](transaction& t) { EXPECT_EQ(t.allocate(5'000), first); }));
+}
+
+TEST_P(commit_of, a_full_heap_aborts_the_transaction_and_goes_on) {
+    auto r = open();
+    std::vector<std::byte*> taken;
+    const auto full = r->all().atomic([&](transaction& t) {
+        t.store(r->word(0), 9);
+        for (int i = 0; i < 1'000; ++i) static_cast<void>(t.allocate(200'000));
+    });
+    ASSERT_FALSE(full);
+    EXPECT_EQ(full.error().code, errc::no_space);
+    EXPECT_EQ(r->now(0), 0U);
+    must(r->all().atomic([&](transaction& t) {
+        t.store(r->word(0), 1);
+        static_cast<void>(t.allocate(200'000));
+    }));
+    EXPECT_EQ(r->now(0), 1U);
+}
+
+TEST_P(commit_of, a_heap_that_is_full_of_freed_blocks_gives_them_out) {
+    auto r = open();
+    for (int i = 0; i < 100; ++i) {
+        std::byte* p = nullptr;
+        must(r->all().atomic([&](transaction& t) { p = t.allocate(20'000'000); }));
+        must(r->all().atomic([&](transaction& t) { t.release(p, 20'000'000); }));
+    }
+}
+
+TEST_P(commit_of, one_larger_than_what_is_kept_for_logs_is_refused) {
+    auto r = open();
+    const u64 bytes = u64{8} << 20;  // of 64 MiB a 256th is kept
+    std::byte* p = nullptr;
+    must(r->all().atomic([&](transaction& t) { p = t.allocate(bytes); }));
+    const auto done = r->all().atomic([&](transaction& t) {
+        for (u64 i = 0; i < bytes / 8; ++i) t.store(reinterpret_cast<u64*>(p) + i, 1);
+    });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, errc::no_space);
+    must(r->all().atomic([&](transaction& t) { t.store(reinterpret_cast<u64*>(p), 1); }));
+}
+
+TEST_P(commit_of, a_full_log_ends_the_epoch) {
+    auto r = open();
+    const u64 before = r->up->epochs().current_epoch();
+    for (u64 i = 0; i < 20'000; ++i) {
+        must(r->all().atomic([&](transaction& t) { t.store(r->word(i % 8), i); }));
+    }
+    EXPECT_GT(r->up->epochs().current_epoch(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(engines, commit_of,
+                         ::testing::Values(engine_kind::redo, engine_kind::undo),
+                         [](const auto& i) {
+                             return std::string(i.param == engine_kind::redo ? "redo" : "undo");
+                         });
+
+}  // namespace
+}  // namespace hf::test

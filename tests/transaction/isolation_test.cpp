@@ -1,0 +1,159 @@
+// What transactions see of each other, told step by step.
+#include "region_of_words.hpp"
+#include "sync_points.hpp"
+
+#include <atomic>
+#include <thread>
+
+namespace hf::test {
+namespace {
+
+constexpr const char* committing = "transaction T1";
+
+class isolation : public on_tmpfs {
+   protected:
+    region_of_words r{file};
+
+    void put(u64 i, u64 value) {
+        must(r.all().atomic([&](transaction& t) { t.store(r.word(i), value); }));
+    }
+    /// In a thread of its own, done on return.
+    void put_elsewhere(u64 i, u64 value) {
+        std::thread([&] { put(i, value); }).join();
+    }
+};
+
+TEST_F(isolation, a_reader_moves_on_to_what_was_committed_behind_its_begin) {
+    int attempts = 0;
+    must(r.all().read([&](transaction& t) {
+        ++attempts;
+        EXPECT_EQ(t.load(r.word(0)), 0U);
+        if (attempts == 1) put_elsewhere(64, 5);
+        EXPECT_EQ(t.load(r.word(64)), 5U);
+    }));
+    EXPECT_EQ(attempts, 1);
+}
+
+TEST_F(isolation, a_reader_never_sees_two_moments) {
+    int attempts = 0;
+    must(r.all().read([&](transaction& t) {
+        ++attempts;
+        const u64 first = t.load(r.word(0));
+        if (attempts == 1) {
+            std::thread([&] {
+                must(r.all().atomic([&](transaction& w) {
+                    w.store(r.word(0), 1);
+                    w.store(r.word(64), 1);
+                }));
+            }).join();
+        }
+        EXPECT_EQ(t.load(r.word(64)), first);
+    }));
+    EXPECT_EQ(attempts, 2);
+}
+
+TEST_F(isolation, what_was_read_must_still_be_so_at_the_commit) {
+    int attempts = 0;
+    must(r.all().atomic([&](transaction& t) {
+        ++attempts;
+        const u64 found = t.load(r.word(0));
+        if (attempts == 1) put_elsewhere(0, 10);
+        t.store(r.word(64), found + 1);
+    }));
+    EXPECT_EQ(attempts, 2);
+    EXPECT_EQ(r.now(64), 11U);
+}
+
+TEST_F(isolation, what_was_not_read_may_change) {
+    int attempts = 0;
+    must(r.all().atomic([&](transaction& t) {
+        if (++attempts == 1) put_elsewhere(128, 10);
+        t.store(r.word(64), t.load(r.word(0)) + 1);
+    }));
+    EXPECT_EQ(attempts, 1);
+}
+
+TEST_F(isolation, a_line_has_one_writer) {
+    int attempts = 0;
+    std::atomic<int> others{0};
+    std::thread other;
+    must(r.all().atomic([&](transaction& t) {
+        ++attempts;
+        t.store(r.word(0), t.load(r.word(0)) + 1);
+        if (attempts > 1) return;
+        other = std::thread([&] {
+            must(r.all().atomic([&](transaction& w) {
+                if (others.fetch_add(1) > 0) return w.store(r.word(0), w.load(r.word(0)) + 1);
+                w.store(r.word(0), 100);  // finds it owned
+            }));
+        });
+        while (others.load() < 2) std::this_thread::yield();
+    }));
+    other.join();
+    EXPECT_EQ(attempts, 1);
+    EXPECT_GE(others.load(), 2);
+    EXPECT_EQ(r.now(0), 2U);
+}
+
+TEST_F(isolation, nobody_reads_what_is_not_in_place_yet) {
+    if (!sync_points::exist) GTEST_SKIP() << "without persist points";
+    sync_points points;
+    points.hold(committing);
+    std::thread writer([&] {
+        must(r.all().atomic([&](transaction& t) {
+            t.store(r.word(0), 1);
+            t.store(r.word(64), 1);
+        }));
+    });
+    points.await(committing);
+    EXPECT_EQ(r.now(0), 0U);
+    std::atomic<int> attempts{0};
+    std::thread reader([&] {
+        must(r.all().read([&](transaction& t) {
+            ++attempts;
+            const u64 a = t.load(r.word(0));
+            EXPECT_EQ(a, t.load(r.word(64)));
+            EXPECT_EQ(a, 1U);  // it waits: the version has been taken
+        }));
+    });
+    while (attempts.load() < 3) std::this_thread::yield();
+    points.release(committing);
+    writer.join();
+    reader.join();
+}
+
+TEST_F(isolation, an_aborted_writer_gives_its_lines_back_as_they_were) {
+    must(r.all().read([&](transaction& t) {
+        EXPECT_EQ(t.load(r.word(0)), 0U);
+        std::thread([&] {
+            static_cast<void>(r.all().atomic([&](transaction& w) {
+                w.store(r.word(0), 1);
+                transaction::abort();
+            }));
+        }).join();
+        EXPECT_EQ(t.load(r.word(0)), 0U);
+    }));
+    put(0, 2);
+    EXPECT_EQ(r.now(0), 2U);
+}
+
+TEST_F(isolation, a_long_reader_gets_through_among_writers) {
+    std::atomic<bool> stop{false};
+    std::thread writer([&] {
+        for (u64 i = 0; !stop; ++i) put(i % region_of_words::words, i);
+    });
+    u64 sum = 0;
+    for (int i = 0; i < 20; ++i) {
+        must(r.all().read([&](transaction& t) {
+            for (int round = 0; round < 4; ++round) {
+                for (u64 w = 0; w < region_of_words::words; ++w) sum += t.load(r.word(w));
+            }
+        }));
+    }
+    stop = true;
+    writer.join();
+    EXPECT_GT(sum + 1, 0U);
+}
+
+}  // namespace
+}  // namespace hf::test
