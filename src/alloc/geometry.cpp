@@ -24,6 +24,23 @@ u64 heap_limit(const region& r) {
 
 }  // namespace
 
+u64 pages_left_for_log(const region& r, u16 owner) {
+    const u64 kept = kept_from_heap(r.max_pages());
+    u64 in_logs = 0;
+    bool has_one = false;
+    bool zero_has_one = owner == 0;
+    for (const segment& s : r.segments()) {
+        if (s.kind != segment_kind::log) continue;
+        in_logs += s.pages;
+        has_one = has_one || s.owner == owner;
+        zero_has_one = zero_has_one || s.owner == 0;
+    }
+    const u64 for_others = std::max<u64>(has_one ? kept / 2 : 0, zero_has_one ? 0 : 1);
+    const u64 left = std::min(r.max_pages() - r.size() / layout::page_size,
+                              kept - std::min(kept, in_logs));
+    return left - std::min(left, for_others);
+}
+
 u64 first_size(u64 bytes, u64 max_size) noexcept {
     if (max_size == 0 || bytes > max_size) return bytes;
     return std::min(bytes, max_size - kept_from_heap(max_size / page_size) * page_size);

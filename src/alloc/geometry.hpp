@@ -104,6 +104,11 @@ inline constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
     return std::min(most_pages / 2, std::max<u64>(most_pages / 256, 2));
 }
 
+/// Of these, how many the log of lane `owner` may still take. Half are for lanes that have none
+/// yet: one that has can begin anew with the next epoch. And the last page is for lane 0, whose log
+/// serves those that came too late for one of their own.
+[[nodiscard]] u64 pages_left_for_log(const region& r, u16 owner);
+
 /// What a region should begin with, for its first segment is all heap. `bytes`: what is wanted;
 /// `max_size`: as in region_options. More than that is left to be refused.
 [[nodiscard]] u64 first_size(u64 bytes, u64 max_size) noexcept;

@@ -84,27 +84,10 @@ result<void> log_writer::make_room(std::span<const log_object> objects) {
     return {};
 }
 
-/// Of what the heap leaves to logs. Half of it is for lanes that have none yet: one that has can
-/// begin anew with the next epoch. And the last page is for lane 0.
-u64 log_writer::pages_to_be_had() const {
-    const u64 kept = kept_from_heap(region_->max_pages());
-    u64 in_logs = 0;
-    bool zero_has_one = owner_ == 0;
-    for (const segment& s : region_->segments()) {
-        if (s.kind != segment_kind::log) continue;
-        in_logs += s.pages;
-        zero_has_one = zero_has_one || s.owner == 0;
-    }
-    const u64 for_others = std::max<u64>(segments_.empty() ? 0 : kept / 2, zero_has_one ? 0 : 1);
-    const u64 left = std::min(region_->max_pages() - region_->size() / layout::page_size,
-                              kept - std::min(kept, in_logs));
-    return left - std::min(left, for_others);
-}
-
 result<void> log_writer::add_segment() {
     static_assert(detail::log_entry_stride(max_log_object) <= layout::page_size);
     const std::lock_guard guard(adding);
-    const u64 most = pages_to_be_had();
+    const u64 most = pages_left_for_log(*region_, owner_);
     if (most == 0) {
         return failure({errc::no_space, "make the undo log longer", region_->path().string(),
                         "the pages that are left are for the logs of other threads",

@@ -98,7 +98,6 @@ class log_writer {
 
     [[nodiscard]] result<void> make_room(std::span<const log_object> objects);
     [[nodiscard]] result<void> add_segment();
-    [[nodiscard]] u64 pages_to_be_had() const;
     [[nodiscard]] place next_place(place p, u64 stride) const noexcept;
     void write_entry(const log_object& object, u64 at) noexcept;
 

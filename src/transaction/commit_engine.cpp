@@ -10,8 +10,7 @@ class redo_engine final : public commit_engine {
     explicit redo_engine(const medium& med) noexcept : medium_(med) {}
 
     result<void> prepare(context& t) override {
-        return t.log().make_room(
-            record_bytes(record_kind::redo, t.lines(), t.heap_changes().size()), t.epoch());
+        return t.make_room(record_kind::redo);
     }
     void commit(context& t, u64 version) noexcept(!crashes_throw) override {
         t.flush_fresh();
@@ -31,8 +30,7 @@ class undo_engine final : public commit_engine {
     undo_engine(const medium& med) noexcept : medium_(med) {}
 
     result<void> prepare(context& t) override {
-        return t.log().make_room(
-            record_bytes(record_kind::undo, t.lines(), t.heap_changes().size()), t.epoch());
+        return t.make_room(record_kind::undo);
     }
     void commit(context& t, u64 version) noexcept(!crashes_throw) override {
         t.flush_fresh();

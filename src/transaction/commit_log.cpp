@@ -45,20 +45,10 @@ result<void> commit_log::make_room(u64 bytes, u64 epoch) {
     return add_segment(bytes);
 }
 
-u64 commit_log::pages_to_be_had() const {
-    const u64 kept = kept_from_heap(region_->max_pages());
-    u64 in_logs = 0;
-    for (const segment& s : region_->segments()) {
-        if (s.kind == segment_kind::log) in_logs += s.pages;
-    }
-    return std::min(region_->max_pages() - region_->size() / layout::page_size,
-                    kept - std::min(kept, in_logs));
-}
-
 result<void> commit_log::add_segment(u64 least) {
     const std::lock_guard guard(adding);
     const u64 least_pages = (least + layout::page_size - 1) / layout::page_size;
-    const u64 most = pages_to_be_had();
+    const u64 most = pages_left_for_log(*region_, owner_);
     if (least_pages > most) {
         return failure({errc::no_space, "commit a transaction", region_->path().string(),
                         "its record of " + std::to_string(least) + " bytes finds " +

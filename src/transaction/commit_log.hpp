@@ -10,12 +10,15 @@
 //  G2  A record is written only where make_room() has been; what fails, fails there.
 //
 // Full region. A log takes another segment, twice as long, while what the heap leaves to logs
-// lasts (kept_from_heap()); then errc::no_space. Short logs end their epoch early: is_used_up().
+// lasts (pages_left_for_log()); then errc::no_space. Short logs end their epoch early: is_used_up()
+// before a transaction, has_records() where one has found no room. Lane 0's log is for all that
+// find no room for one of their own: shared_log.
 #pragma once
 
 #include "region/region.hpp"
 #include "transaction/commit_record.hpp"
 
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -30,6 +33,10 @@ class commit_log {
     [[nodiscard]] bool is_used_up(u64 epoch) const noexcept {
         return epoch_ == epoch && place_.segment + 1 >= segments_.size() && !segments_.empty() &&
                4 * place_.at > 3 * segments_.back().bytes();
+    }
+    /// Whether the end of that epoch would make room.
+    [[nodiscard]] bool has_records(u64 epoch) const noexcept {
+        return epoch_ == epoch && number_ != 0;
     }
     /// For one record of so many bytes. errc::no_space: nothing has changed.
     [[nodiscard]] result<void> make_room(u64 bytes, u64 epoch);
@@ -47,7 +54,6 @@ class commit_log {
     };
     void begin_epoch(u64 epoch) noexcept;
     [[nodiscard]] result<void> add_segment(u64 least);
-    [[nodiscard]] u64 pages_to_be_had() const;
 
     region* region_ = nullptr;
     u16 owner_ = 0;
@@ -58,6 +64,12 @@ class commit_log {
     std::vector<segment> segments_;
     std::atomic<u64> records_{0};
     std::atomic<u64> bytes_{0};
+};
+
+/// A log that many share, by turns.
+struct shared_log {
+    std::mutex mutex;
+    commit_log log;
 };
 
 }  // namespace hf

@@ -12,12 +12,14 @@ constexpr std::size_t first_read_room = 1024;
 
 }  // namespace
 
-context::context(ownership& records, committed_heap& heap, u16 lane, u64 owner_number)
+context::context(ownership& records, committed_heap& heap, shared_log& shared, u16 lane,
+                 u64 owner_number)
     : records_(records),
       heap_(heap),
       mark_(ownership::mark_of(lane)),
       serials_(owner_number << 48 | u64{lane} << 40),
-      read_room_(first_read_room) {
+      read_room_(first_read_room),
+      shared_(shared) {
     ownership_ = records.records.get();
     base_ = reinterpret_cast<u64>(heap.store().base());
     lane_ = lane;
@@ -46,14 +48,22 @@ void context::end(std::optional<u64> version) noexcept {
     owned_.clear();
     lines_.clear();
     fresh_blocks_.clear();
+    releases_.clear();
     fresh_ = fresh_bytes_ = 0;
     if (blocks_ != nullptr) {  // not committed
         blocks_->cancel();
         spare_.push_back(std::move(blocks_));
     }
+    if (turn_.owns_lock()) turn_.unlock();
     inside_ = nullptr;
     serial_ = 0;
     running_ = nullptr;
+}
+
+void context::release_blocks() {
+    for (const some_block& b : releases_) {
+        my_blocks().release(b.address - base_, b.bytes);
+    }
 }
 
 bool context::is_valid() const noexcept {
@@ -63,6 +73,17 @@ bool context::is_valid() const noexcept {
         if (record > snapshot_ && record != mark_) return false;
     }
     return true;
+}
+
+result<void> context::make_room(record_kind kind) {
+    const u64 bytes = record_bytes(kind, lines(), heap_changes().size());
+    auto room = log_.make_room(bytes, epoch());
+    if (room || room.error().code != errc::no_space) return room;
+    turn_ = std::unique_lock(shared_.mutex);
+    if (shared_.log.make_room(bytes, epoch())) return {};
+    wants_boundary_ = log_.has_records(epoch()) || shared_.log.has_records(epoch());
+    if (wants_boundary_) throw detail::transaction_conflict{};
+    return room;
 }
 
 void context::place_lines() noexcept {
@@ -106,7 +127,7 @@ void context::place_heap_changes() noexcept {
 
 void context::flush_fresh() const noexcept {
     const medium& med = file().med();
-    for (const fresh_block& b : fresh_blocks_) {
+    for (const some_block& b : fresh_blocks_) {
         auto* const p = reinterpret_cast<std::byte*>(b.address);
         if (med.is_atomic()) {
             inside_->note_once(p, b.bytes);
@@ -117,7 +138,7 @@ void context::flush_fresh() const noexcept {
 }
 
 void context::settle(u64 durable) {
-    wants_blocks_ = false;
+    wants_boundary_ = false;
     while (!freed_.empty() && freed_.front().epoch <= durable) {
         freed_.front().blocks->settle();
         spare_.push_back(std::move(freed_.front().blocks));

@@ -19,7 +19,8 @@ namespace hf {
 
 class context final : public transaction {
    public:
-    context(ownership& records, committed_heap& heap, u16 lane, u64 owner_number);
+    context(ownership& records, committed_heap& heap, shared_log& shared, u16 lane,
+            u64 owner_number);
 
     [[nodiscard]] static context& of(transaction& t) noexcept { return static_cast<context&>(t); }
 
@@ -39,8 +40,11 @@ class context final : public transaction {
 
     // --- a commit ---
     [[nodiscard]] bool changes_nothing() const noexcept {
-        return lines_.empty() && blocks_ == nullptr;
+        return lines_.empty() && blocks_ == nullptr && releases_.empty();
     }
+    /// Gives what was released to the batch. Behind is_valid(): in an attempt that will not commit
+    /// it may be somebody else's by now.
+    void release_blocks();
     /// Whether everything that was read is still as it was, or owned by this transaction.
     [[nodiscard]] bool is_valid() const noexcept;
     [[nodiscard]] u64 snapshot() const noexcept { return snapshot_; }
@@ -58,22 +62,26 @@ class context final : public transaction {
     /// Flushes what was allocated.
     void flush_fresh() const noexcept;
     [[nodiscard]] lane& my_lane() const noexcept { return *inside_; }
-    [[nodiscard]] commit_log& log() noexcept { return log_; }
-    [[nodiscard]] const commit_log& log() const noexcept { return log_; }
+    /// Finds a log with room for such a record, which is log() until the end. Throws what ends the
+    /// attempt: where the epoch's end will help, begin() is to wait for it.
+    [[nodiscard]] result<void> make_room(record_kind kind);
+    [[nodiscard]] commit_log& log() noexcept { return turn_.owns_lock() ? shared_.log : log_; }
+    [[nodiscard]] const commit_log& own_log() const noexcept { return log_; }
     [[nodiscard]] u64 epoch() const noexcept { return inside_->epoch; }
     [[nodiscard]] region& file() const noexcept { return heap_.store(); }
 
     /// Hands out what was freed in epochs up to `durable`.
     void settle(u64 durable);
-    /// Whether the last attempt ended because the heap is full but for what settle() will bring.
-    [[nodiscard]] bool wants_blocks() const noexcept { return wants_blocks_; }
+    /// Whether the last attempt ended because heap or log are full but for what the epoch's end
+    /// will bring.
+    [[nodiscard]] bool wants_boundary() const noexcept { return wants_boundary_; }
 
    private:
     struct owned_record {
         u32 index;
         u64 before;
     };
-    struct fresh_block {
+    struct some_block {
         u64 address;
         u64 bytes;
     };
@@ -100,12 +108,15 @@ class context final : public transaction {
     bool forgot_reads_ = false;  ///< for want of room
     write_set lines_;
     std::vector<owned_record> owned_;
-    std::vector<fresh_block> fresh_blocks_;
+    std::vector<some_block> fresh_blocks_;
+    std::vector<some_block> releases_;
     std::unique_ptr<heap_batch> blocks_;
     std::vector<std::unique_ptr<heap_batch>> spare_;
     std::deque<freed_in> freed_;
-    bool wants_blocks_ = false;
+    bool wants_boundary_ = false;
     commit_log log_;
+    shared_log& shared_;
+    std::unique_lock<std::mutex> turn_;  ///< of the shared log
 };
 
 }  // namespace hf

@@ -170,8 +170,8 @@ std::byte* context::allocate_block(u64 bytes) {
     }
     const auto offset = my_blocks().reserve(bytes);
     if (!offset) {
-        wants_blocks_ = offset.error().code == errc::no_space && !freed_.empty();
-        if (wants_blocks_) throw detail::transaction_conflict{};
+        wants_boundary_ = offset.error().code == errc::no_space && !freed_.empty();
+        if (wants_boundary_) throw detail::transaction_conflict{};
         fail(offset.error());
     }
     auto* const p = base() + *offset;
@@ -182,8 +182,11 @@ std::byte* context::allocate_block(u64 bytes) {
 }
 
 void context::release_block(void* p, u64 bytes) {
-    my_blocks().release(heap_.store().offset_of(p), bytes);
-    if (reinterpret_cast<u64>(p) == fresh_) fresh_bytes_ = 0;
+    if (read_only_) {
+        fail({errc::usage, "free in a transaction", "", "it was begun as one that only reads",
+              "use atomic()"});
+    }
+    releases_.push_back({reinterpret_cast<u64>(p), bytes});
 }
 
 // -------------------------------------------------------------------------------- many bytes

@@ -29,7 +29,9 @@ transactions::transactions(epoch_manager& epochs, committed_heap& heap, engine_k
       waits_(epochs.durable() && epochs.file().med().is_atomic()),
       number_(objects.fetch_add(1, std::memory_order_relaxed) + 1),
       engine_(make_engine(kind, epochs.file().med(), epochs.durable())),
-      places_(std::make_unique<std::array<std::atomic<place*>, max_lanes>>()) {}
+      places_(std::make_unique<std::array<std::atomic<place*>, max_lanes>>()) {
+    shared_.log.attach(epochs.file(), 0);
+}
 
 transactions::~transactions() {
     for (std::atomic<place*>& p : *places_) delete p.load(std::memory_order_acquire);
@@ -38,7 +40,7 @@ transactions::~transactions() {
 transactions::place& transactions::place_of(lane& l) {
     std::atomic<place*>& p = (*places_)[l.index];
     if (p.load(std::memory_order_relaxed) == nullptr) [[unlikely]] {
-        p.store(new place(records_, heap_, static_cast<u16>(l.index), number_),
+        p.store(new place(records_, heap_, shared_, static_cast<u16>(l.index), number_),
                 std::memory_order_release);
     }
     return *p.load(std::memory_order_relaxed);
@@ -61,9 +63,9 @@ void transactions::accept_writer(place& p) {
     if (auto ok = epochs_.accepts_writes(); !ok) transaction::fail(ok.error());
     epochs_.slow_writer();
     const u64 now = epochs_.current_epoch();
-    const bool wants_blocks = p.running.wants_blocks();
-    if (wants_blocks || p.running.log().is_used_up(now)) epochs_.end_epoch(now);
-    if (wants_blocks && waits_) {
+    const bool is_full = p.running.wants_boundary();
+    if (is_full || p.running.own_log().is_used_up(now)) epochs_.end_epoch(now);
+    if (is_full && waits_) {
         if (auto ok = epochs_.wait_durable(now); !ok) transaction::fail(ok.error());
     }
     p.running.settle(epochs_.durable_epoch());
@@ -97,9 +99,10 @@ void transactions::leave(place& p, std::optional<u64> version) noexcept {
 }
 
 bool transactions::change(context& t) {
-    if (auto room = engine_->prepare(t); !room) transaction::fail(room.error());
     const u64 version = records_.clock.fetch_add(1, std::memory_order_acq_rel) + 1;
     if (version != t.snapshot() + 1 && !t.is_valid()) return false;
+    t.release_blocks();
+    if (auto room = engine_->prepare(t); !room) transaction::fail(room.error());
     engine_->commit(t, version);
     leave(*(*places_)[t.thread_number()].load(std::memory_order_relaxed), version);
     return true;
@@ -160,8 +163,8 @@ transaction_statistics transactions::numbers() const noexcept {
         if (p == nullptr) continue;
         sum.commits += p->commits.load(std::memory_order_relaxed);
         sum.conflicts += p->conflicts.load(std::memory_order_relaxed);
-        sum.records += p->running.log().records();
-        sum.record_bytes += p->running.log().bytes();
+        sum.records += p->running.own_log().records();
+        sum.record_bytes += p->running.own_log().bytes();
     }
     return sum;
 }

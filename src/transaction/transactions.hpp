@@ -9,7 +9,7 @@
 //    begin ─> the epoch is entered, the snapshot taken
 //      │      loads: validated by line (T1 of transaction.hpp); stores: to private copies, owned
 //      ├────> roll_back: copies are dropped, what was allocated is given up, lines go back
-//    commit   the listener's last stores; room in the log; version := clock + 1; reads still valid?
+//    commit   the listener's last stores; version := clock + 1; reads still valid? room in the log
 //      │                                    no: rolled back, and begun anew
 //      ├────> the engine makes it durable and puts it in place
 //    end      lines are given back with the new version, the epoch is left
@@ -87,8 +87,8 @@ class transactions final : public transactional {
 
    private:
     struct place {
-        explicit place(ownership& records, committed_heap& heap, u16 lane, u64 owner)
-            : running(records, heap, lane, owner) {}
+        place(ownership& records, committed_heap& heap, shared_log& shared, u16 lane, u64 owner)
+            : running(records, heap, shared, lane, owner) {}
         context running;
         std::optional<epoch_guard> inside;
         std::unique_lock<std::mutex> turn;
@@ -117,6 +117,7 @@ class transactions final : public transactional {
     const bool waits_;
     const u64 number_;  ///< of this object, in the process
     ownership records_;
+    shared_log shared_;
     std::unique_ptr<commit_engine> engine_;
     transaction_listener* listener_ = nullptr;
     std::unique_ptr<std::array<std::atomic<place*>, max_lanes>> places_;  ///< by lane; owned

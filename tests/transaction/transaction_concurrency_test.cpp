@@ -30,12 +30,12 @@ class threads_of : public on_tmpfs, public ::testing::WithParamInterface<engine_
 
 TEST_P(threads_of, a_counter_counts_each) {
     in_threads([&](unsigned) {
-        for (int i = 0; i < 500; ++i) {
+        for (int i = 0; i < 3'000; ++i) {
             must(r->all().atomic(
                 [&](transaction& t) { t.store(r->word(0), t.load(r->word(0)) + 1); }));
         }
     });
-    EXPECT_EQ(r->now(0), 500U * threads);
+    EXPECT_EQ(r->now(0), 3'000U * threads);
 }
 
 // Money moves between accounts. Whoever adds them up, in whatever order, has the same sum at each
@@ -55,7 +55,7 @@ TEST_P(threads_of, sums_are_the_same_at_each_moment) {
     };
     in_threads([&](unsigned n) {
         splitmix64 random(n);
-        for (int i = 0; i < 1'000; ++i) {
+        for (int i = 0; i < 8'000; ++i) {
             const u64 from = random() % accounts;
             const u64 to = random() % accounts;
             if (n == 0 || i % 8 == 7) {
@@ -81,7 +81,7 @@ TEST_P(threads_of, blocks_are_whole_and_nobody_elses) {
     std::atomic<u64> wrong{0};
     in_threads([&](unsigned n) {
         splitmix64 random(100 + n);
-        for (int i = 0; i < 600; ++i) {
+        for (int i = 0; i < 5'000; ++i) {
             const u64 slot = random() % slots;
             must(r->all().atomic([&](transaction& t) {
                 const u64 old = t.load(r->word(slot));
