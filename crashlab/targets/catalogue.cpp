@@ -1,5 +1,6 @@
 #include "crashlab/targets/committed_cases.hpp"
 #include "crashlab/targets/journal_cases.hpp"
+#include "crashlab/targets/transaction_cases.hpp"
 #include "crashlab/targets/tree.hpp"
 #include "crashlab/targets/upgrade_case.hpp"
 #include "examples/crash_lab/structure_targets.hpp"
@@ -18,7 +19,7 @@ const std::vector<target_description>& all_targets() {
                 found.push_back(std::move(d));
             }
         }
-        for (const auto* cases : {&committed_cases(), &journal_cases()}) {
+        for (const auto* cases : {&committed_cases(), &transaction_cases(), &journal_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
         found.push_back(upgrade_case());

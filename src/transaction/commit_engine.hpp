@@ -7,7 +7,10 @@
 //
 //   redo   one fence. The record holds the new words; when it is durable, the transaction is. The
 //          places themselves are written back with the epoch's other lines.
-//             fresh blocks, record: flush  | fence |  T1  | place, note
+//             record: flush | fence |  T1  | place, note
+//          Small fresh blocks are in the record, too. More of them are made durable first, which is
+//          a second fence: a record that is whole might else be there after a crash without them.
+//             fresh blocks: flush | fence |  T0  | record: flush | fence |  T1  | place, note
 //   undo   three fences; the paper's log (Coburn et al., section 3.5), but for the whole
 //          transaction at once. The record holds the old words.
 //             fresh blocks, record: flush  | fence |  U1  | place: flush | fence |  U2  |
@@ -16,8 +19,8 @@
 //          is to survive.
 //
 // Persist order.
-//  T1  A redo record, and what was allocated, are durable before any of it is in place, and before
-//      atomic() returns.
+//  T0  What was allocated, and is not in the record, is durable before the record is begun.
+//  T1  A redo record is durable before any word of it is in place, and before atomic() returns.
 //  U1  An undo record, and what was allocated, are durable before any word changes in place.
 //  U2  The places are durable before the record is done.
 //  U3  It is done, durably, before others see the places, and before atomic() returns.

@@ -72,15 +72,13 @@ result<void> commit_log::add_segment(u64 least) {
     }
 }
 
-u64 commit_log::append(record_kind kind, u64 epoch, u64 version,
-                       std::span<const written_line> lines,
-                       std::span<const committed::word_change> changes) noexcept {
-    const u64 bytes = record_bytes(kind, lines, changes.size());
+u64 commit_log::append(u64 epoch, u64 version, const record_body& body) noexcept {
+    const u64 bytes = record_bytes(body);
     HF_CHECK(epoch_ == epoch && place_.segment < segments_.size() &&
                  place_.at + bytes <= segments_[place_.segment].bytes(),
              "G2: a commit record where no room was made");
     const u64 at = segments_[place_.segment].offset + place_.at;
-    write_record(*region_, at, {epoch, version, ++number_, kind}, lines, changes, seed_);
+    write_record(*region_, at, {epoch, version, ++number_}, body, seed_);
     region_->med().flush(region_->at<std::byte>(at), bytes);
     place_.at += bytes;
     records_.store(records_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

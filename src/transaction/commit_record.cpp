@@ -3,6 +3,7 @@
 #include "base/checksum.hpp"
 #include "persist/ordered.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <optional>
@@ -12,9 +13,25 @@ namespace {
 
 using word = std::atomic<u64>;
 
-u64 body_words(std::span<const written_line> lines, std::size_t changes) noexcept {
-    u64 words = 3 * changes;
-    for (const written_line& l : lines) words += 1 + static_cast<u64>(std::popcount(l.mask));
+/// Calls on_line(address of the line, mask) for each line that a block has words in.
+template <class OnLine>
+void each_line(const fresh_block& b, OnLine&& on_line) {
+    const u64 end = align_up(b.address + b.bytes, 8);
+    for (u64 at = b.address; at < end;) {
+        const u64 line = at / line_size * line_size;
+        const auto first = static_cast<unsigned>((at - line) / 8);
+        const auto last = static_cast<unsigned>((std::min(end, line + line_size) - line) / 8);
+        on_line(line, static_cast<u8>((1U << last) - (1U << first)));
+        at = line + line_size;
+    }
+}
+
+u64 body_words(const record_body& body) noexcept {
+    u64 words = 3 * body.changes.size();
+    for (const written_line& l : body.lines) words += 1 + static_cast<u64>(std::popcount(l.mask));
+    for (const fresh_block& b : body.fresh) {
+        each_line(b, [&](u64, u8 mask) { words += 1 + static_cast<u64>(std::popcount(mask)); });
+    }
     return words;
 }
 
@@ -56,43 +73,52 @@ bool walk_lines(const region& r, const record_view& v, OnLine&& on_line) {
 
 }  // namespace
 
-u64 record_bytes(record_kind kind, std::span<const written_line> lines,
-                 std::size_t changes) noexcept {
-    return bytes_of(body_words(lines, changes), kind);
-}
+u64 record_bytes(const record_body& body) noexcept { return bytes_of(body_words(body), body.kind); }
 
 u64 record_seed(const region& r) noexcept {
     return checksum64(r.super().uuid, sizeof(r.super().uuid), 0x5458);
 }
 
-void write_record(const region& r, u64 at, const record_facts& facts,
-                  std::span<const written_line> lines,
-                  std::span<const committed::word_change> changes, u64 seed) noexcept {
+void write_record(const region& r, u64 at, const record_facts& facts, const record_body& body,
+                  u64 seed) noexcept {
     auto* const header = r.at<record_header>(at);
-    u64* next = r.at<u64>(at + sizeof(record_header));
-    const u64* const body = next;
+    u64* const begin = r.at<u64>(at + sizeof(record_header));
+    u64* next = begin;
     const u64 first_line = reinterpret_cast<u64>(r.base()) / line_size;
-    for (const written_line& l : lines) {
-        *next++ = (l.line - first_line) << 8 | l.mask;
-        auto* const place = reinterpret_cast<word*>(l.line * line_size);
+    const auto put_line = [&](u64 address, u8 mask, auto&& word_at) {
+        *next++ = (address / line_size - first_line) << 8 | mask;
         for (unsigned i = 0; i < 8; ++i) {
-            if ((l.mask >> i & 1) == 0) continue;
-            *next++ = facts.kind == record_kind::redo ? l.words[i]
-                                                      : place[i].load(std::memory_order_relaxed);
+            if ((mask >> i & 1) != 0) *next++ = word_at(i);
+        }
+    };
+    const auto in_place = [](u64 address) {
+        return [place = reinterpret_cast<const word*>(address)](unsigned i) {
+            return place[i].load(std::memory_order_relaxed);
+        };
+    };
+    for (const written_line& l : body.lines) {
+        const u64 address = l.line * line_size;
+        if (body.kind == record_kind::redo) {
+            put_line(address, l.mask, [&](unsigned i) { return l.words[i]; });
+        } else {
+            put_line(address, l.mask, in_place(address));
         }
     }
-    for (const committed::word_change& c : changes) {
+    for (const fresh_block& b : body.fresh) {
+        each_line(b, [&](u64 address, u8 mask) { put_line(address, mask, in_place(address)); });
+    }
+    for (const committed::word_change& c : body.changes) {
         *next++ = c.offset;
         *next++ = c.clear;
         *next++ = c.set;
     }
     header->epoch = facts.epoch;
     header->version = facts.version;
-    header->words = static_cast<u32>(next - body);
+    header->words = static_cast<u32>(next - begin);
     header->number = facts.number;
-    header->changes = static_cast<u32>(changes.size());
-    header->kind = facts.kind;
-    if (facts.kind == record_kind::undo) *next = 0;
+    header->changes = static_cast<u32>(body.changes.size());
+    header->kind = body.kind;
+    if (body.kind == record_kind::undo) *next = 0;
     header->checksum = checksum_of(header, header->words, seed);
 }
 

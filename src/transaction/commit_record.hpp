@@ -40,22 +40,32 @@ struct record_header {
 };
 static_assert(sizeof(record_header) == 40);
 
-/// What goes into a record, but for the lines' words.
+/// Memory of the region: at a multiple of 16 bytes, with room for whole words.
+struct fresh_block {
+    u64 address;
+    u64 bytes;
+};
+
+/// What goes into a record.
+struct record_body {
+    record_kind kind;
+    std::span<const written_line> lines;
+    std::span<const fresh_block> fresh;  ///< taken as they lie in their places
+    std::span<const committed::word_change> changes;
+};
+
 struct record_facts {
     u64 epoch;
     u64 version;
     u32 number;
-    record_kind kind;
 };
 
 /// Bytes that a record takes in its log, whole lines.
-[[nodiscard]] u64 record_bytes(record_kind kind, std::span<const written_line> lines,
-                               std::size_t changes) noexcept;
+[[nodiscard]] u64 record_bytes(const record_body& body) noexcept;
 
 /// Lays a record to `at`, without flushing it. Words of kind undo are taken from their places.
-void write_record(const region& r, u64 at, const record_facts& facts,
-                  std::span<const written_line> lines,
-                  std::span<const committed::word_change> changes, u64 seed) noexcept;
+void write_record(const region& r, u64 at, const record_facts& facts, const record_body& body,
+                  u64 seed) noexcept;
 
 /// Says that a record of kind undo is done; the caller persists the word that is returned.
 std::atomic<u64>& mark_done(const region& r, u64 at) noexcept;

@@ -61,7 +61,7 @@ void context::end(std::optional<u64> version) noexcept {
 }
 
 void context::release_blocks() {
-    for (const some_block& b : releases_) {
+    for (const fresh_block& b : releases_) {
         my_blocks().release(b.address - base_, b.bytes);
     }
 }
@@ -75,8 +75,7 @@ bool context::is_valid() const noexcept {
     return true;
 }
 
-result<void> context::make_room(record_kind kind) {
-    const u64 bytes = record_bytes(kind, lines(), heap_changes().size());
+result<void> context::make_room(u64 bytes) {
     auto room = log_.make_room(bytes, epoch());
     if (room || room.error().code != errc::no_space) return room;
     turn_ = std::unique_lock(shared_.mutex);
@@ -125,15 +124,21 @@ void context::place_heap_changes() noexcept {
     spare_.push_back(std::move(blocks_));
 }
 
+u64 context::fresh_bytes() const noexcept {
+    u64 sum = 0;
+    for (const fresh_block& b : fresh_blocks_) sum += b.bytes;
+    return sum;
+}
+
 void context::flush_fresh() const noexcept {
-    const medium& med = file().med();
-    for (const some_block& b : fresh_blocks_) {
-        auto* const p = reinterpret_cast<std::byte*>(b.address);
-        if (med.is_atomic()) {
-            inside_->note_once(p, b.bytes);
-        } else {
-            med.flush(p, b.bytes);
-        }
+    for (const fresh_block& b : fresh_blocks_) {
+        file().med().flush(reinterpret_cast<const void*>(b.address), b.bytes);
+    }
+}
+
+void context::note_fresh() const noexcept {
+    for (const fresh_block& b : fresh_blocks_) {
+        inside_->note_once(reinterpret_cast<const void*>(b.address), b.bytes);
     }
 }
 

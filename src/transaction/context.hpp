@@ -59,12 +59,15 @@ class context final : public transaction {
     void place_heap_changes() noexcept;
     /// Flushes the places of the private copies, in place by now.
     void flush_lines() const noexcept;
-    /// Flushes what was allocated.
+    [[nodiscard]] std::span<const fresh_block> fresh() const noexcept { return fresh_blocks_; }
+    [[nodiscard]] u64 fresh_bytes() const noexcept;
+    /// Flushes what was allocated, or notes it for the epoch's end.
     void flush_fresh() const noexcept;
+    void note_fresh() const noexcept;
     [[nodiscard]] lane& my_lane() const noexcept { return *inside_; }
-    /// Finds a log with room for such a record, which is log() until the end. Throws what ends the
+    /// Finds a log with room for a record of so many bytes, which is log() until the end. Throws what ends the
     /// attempt: where the epoch's end will help, begin() is to wait for it.
-    [[nodiscard]] result<void> make_room(record_kind kind);
+    [[nodiscard]] result<void> make_room(u64 bytes);
     [[nodiscard]] commit_log& log() noexcept { return turn_.owns_lock() ? shared_.log : log_; }
     [[nodiscard]] const commit_log& own_log() const noexcept { return log_; }
     [[nodiscard]] u64 epoch() const noexcept { return inside_->epoch; }
@@ -80,10 +83,6 @@ class context final : public transaction {
     struct owned_record {
         u32 index;
         u64 before;
-    };
-    struct some_block {
-        u64 address;
-        u64 bytes;
     };
     struct freed_in {
         u64 epoch;
@@ -108,8 +107,8 @@ class context final : public transaction {
     bool forgot_reads_ = false;  ///< for want of room
     write_set lines_;
     std::vector<owned_record> owned_;
-    std::vector<some_block> fresh_blocks_;
-    std::vector<some_block> releases_;
+    std::vector<fresh_block> fresh_blocks_;
+    std::vector<fresh_block> releases_;
     std::unique_ptr<heap_batch> blocks_;
     std::vector<std::unique_ptr<heap_batch>> spare_;
     std::deque<freed_in> freed_;

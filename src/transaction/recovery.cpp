@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hf {
@@ -61,7 +62,7 @@ result<std::vector<record_view>> read_all(const region& r, u64 epoch) {
     for (const segment& s : r.segments()) {
         if (s.kind == segment_kind::log) logs.push_back(s);
     }
-    std::ranges::stable_sort(logs, {}, &segment::owner);
+    std::ranges::sort(logs, {}, [](const segment& s) { return std::pair{s.owner, s.offset}; });
     std::vector<record_view> found;
     for (std::size_t i = 0; i < logs.size();) {
         lane_records of_lane(r, epoch, found);
