@@ -16,6 +16,19 @@ namespace hf::nv {
 /// defined: `struct accounts;` and heap<accounts>. Pointers of one brand don't fit another's.
 struct common;
 
+template <class H = common>
+class tx;
+template <class T, class H = common>
+class cursor;
+template <class T, class H = common>
+class ptr;
+template <class T, class H = common>
+class weak;
+template <class T, class H = common>
+class ref;
+template <class T, class H = common>
+class weak_ref;
+
 namespace detail {
 
 template <class...>

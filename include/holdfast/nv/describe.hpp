@@ -269,7 +269,11 @@ void describe(type_info& info, const place_of_members& at, std::string_view name
 }
 
 template <class T>
-concept has_destroy = requires(T& object) { &T::nv_destroy; };
+concept has_destroy = requires { &T::nv_destroy; };
+template <class C, class H>
+tx<H> transaction_of(void (C::*)(tx<H>&));
+template <class C, class H>
+tx<H> transaction_of(void (C::*)(tx<H>&) noexcept);
 
 /// Of T, or of an array T[].
 template <class T>
@@ -284,7 +288,10 @@ const type_info& info_of() {
         i.number = next_type_number();
         describe<object>(i, {}, "");
         if constexpr (has_destroy<object> && !is_array_type<T>::value) {
-            i.destroy = [](attempt& a, void* p) { object::nv_destroy_of(a, static_cast<object*>(p)); };
+            i.destroy = [](attempt& a, void* p) {
+                decltype(transaction_of(&object::nv_destroy)) t(a);
+                static_cast<object*>(p)->nv_destroy(t);
+            };
         }
         return i;
     }();

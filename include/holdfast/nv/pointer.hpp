@@ -16,13 +16,6 @@
 
 namespace hf::nv {
 
-template <class H>
-class tx;
-template <class T, class H>
-class ref;
-template <class T, class H>
-class weak_ref;
-
 namespace detail {
 
 inline constexpr std::uint64_t offset_mask = (std::uint64_t{1} << 48) - 1;
@@ -48,7 +41,7 @@ class cursor_base {
 
 }  // namespace detail
 
-template <class T, class H = common>
+template <class T, class H>
 class cursor : public detail::cursor_base {
    public:
     cursor() = default;
@@ -207,7 +200,7 @@ class ptr {
 };
 
 /// A pointer that does not keep its object alive.
-template <class T, class H = common>
+template <class T, class H>
 class weak {
    public:
     using target = T;

@@ -14,7 +14,7 @@
 
 namespace hf::nv {
 
-template <class T, class H = common>
+template <class T, class H>
 class ref {
    public:
     using cursor_type = cursor<T, H>;
@@ -77,7 +77,7 @@ class ref {
 };
 
 /// Does not keep its object alive.
-template <class T, class H = common>
+template <class T, class H>
 class weak_ref {
    public:
     using cursor_type = cursor<T, H>;
