@@ -161,6 +161,11 @@ consteval bool check_field() {
         static_assert(never<M>,
                       "holdfast: a persistent class can't have a base class: make the base a "
                       "member");
+    } else if constexpr (member_count<M> > most_members) {
+        static_assert(never<M>,
+                      "holdfast: a reference in a persistent object would lead into nothing after a "
+                      "restart: use nv::ptr<T, H>; or it has more than 32 members: put some into a "
+                      "struct within it");
     } else {
         using list = typename members<M>::list;
         if constexpr (check_fields<H>(list{})) {
@@ -214,7 +219,7 @@ const volatile void* address_of_member(T& t) {
     if constexpr (tells_members<T>) {
         return std::addressof(t.*std::get<I>(T::nv_members));
     } else {
-        return std::addressof(std::get<I>(members_of(t).second));
+        return std::addressof(std::get<I>(members_of(t)));
     }
 }
 

@@ -61,253 +61,350 @@ inline constexpr std::size_t member_count = count_members<T>();
 template <class T>
 concept has_base = made_of<T, any_base_of<T>>;
 
-template <class... T>
-constexpr auto bound(std::remove_reference_t<T>&... m) noexcept {
-    return std::pair<types<T...>, std::tuple<std::remove_reference_t<T>&...>>{{}, {m...}};
-}
-
-/// {types of the members, references to them}.
+/// References to the members.
 template <class T>
 constexpr auto members_of(T& t) noexcept {
     constexpr std::size_t n = member_count<std::remove_const_t<T>>;
     static_assert(n <= most_members,
                   "holdfast: too many members for one struct: put some into a struct within it");
     if constexpr (n == 0) {
-        return std::pair<types<>, std::tuple<>>{};
+        return std::tuple<>{};
     } else if constexpr (n == 1) {
         auto& [m0] = t;
-        return bound<decltype(m0)>(m0);
+        return std::tie(m0);
     } else if constexpr (n == 2) {
         auto& [m0, m1] = t;
-        return bound<decltype(m0), decltype(m1)>(m0, m1);
+        return std::tie(m0, m1);
     } else if constexpr (n == 3) {
         auto& [m0, m1, m2] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2)>(m0, m1, m2);
+        return std::tie(m0, m1, m2);
     } else if constexpr (n == 4) {
         auto& [m0, m1, m2, m3] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3)>(m0, m1, m2, m3);
+        return std::tie(m0, m1, m2, m3);
     } else if constexpr (n == 5) {
         auto& [m0, m1, m2, m3, m4] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4)>(m0, m1,
-                     m2, m3, m4);
+        return std::tie(m0, m1, m2, m3, m4);
     } else if constexpr (n == 6) {
         auto& [m0, m1, m2, m3, m4, m5] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5)>(m0, m1, m2, m3, m4, m5);
+        return std::tie(m0, m1, m2, m3, m4, m5);
     } else if constexpr (n == 7) {
         auto& [m0, m1, m2, m3, m4, m5, m6] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6)>(m0, m1, m2, m3, m4, m5, m6);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6);
     } else if constexpr (n == 8) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7)>(m0, m1, m2, m3, m4, m5, m6, m7);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7);
     } else if constexpr (n == 9) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8)>(m0, m1, m2, m3, m4, m5,
-                     m6, m7, m8);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8);
     } else if constexpr (n == 10) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9)>(m0, m1,
-                     m2, m3, m4, m5, m6, m7, m8, m9);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9);
     } else if constexpr (n == 11) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10)>(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10);
     } else if constexpr (n == 12) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11)>(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10,
-                     m11);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11);
     } else if constexpr (n == 13) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12)>(m0, m1, m2, m3, m4, m5, m6, m7,
-                     m8, m9, m10, m11, m12);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12);
     } else if constexpr (n == 14) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13)>(m0, m1, m2, m3, m4,
-                     m5, m6, m7, m8, m9, m10, m11, m12, m13);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13);
     } else if constexpr (n == 15) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14)>(m0,
-                     m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14);
     } else if constexpr (n == 16) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15)>(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14,
-                     m15);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15);
     } else if constexpr (n == 17) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16)>(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11,
-                     m12, m13, m14, m15, m16);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16);
     } else if constexpr (n == 18) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17)>(m0, m1, m2, m3, m4, m5, m6, m7,
-                     m8, m9, m10, m11, m12, m13, m14, m15, m16, m17);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17);
     } else if constexpr (n == 19) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18]
                = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18)>(m0, m1, m2, m3, m4,
-                     m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18);
     } else if constexpr (n == 20) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19)>(m0,
-                     m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17,
-                     m18, m19);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19);
     } else if constexpr (n == 21) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
-                     decltype(m20)>(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14,
-                     m15, m16, m17, m18, m19, m20);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20);
     } else if constexpr (n == 22) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20, m21] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
-                     decltype(m20), decltype(m21)>(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11,
-                     m12, m13, m14, m15, m16, m17, m18, m19, m20, m21);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20, m21);
     } else if constexpr (n == 23) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20, m21, m22] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
-                     decltype(m20), decltype(m21), decltype(m22)>(m0, m1, m2, m3, m4, m5, m6, m7,
-                     m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20, m21, m22);
     } else if constexpr (n == 24) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20, m21, m22, m23] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
-                     decltype(m20), decltype(m21), decltype(m22), decltype(m23)>(m0, m1, m2, m3, m4,
-                     m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
-                     m22, m23);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20, m21, m22, m23);
     } else if constexpr (n == 25) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20, m21, m22, m23, m24] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
-                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24)>(m0,
-                     m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17,
-                     m18, m19, m20, m21, m22, m23, m24);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20, m21, m22, m23, m24);
     } else if constexpr (n == 26) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20, m21, m22, m23, m24, m25] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
-                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
-                     decltype(m25)>(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14,
-                     m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20, m21, m22, m23, m24, m25);
     } else if constexpr (n == 27) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20, m21, m22, m23, m24, m25, m26] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
-                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
-                     decltype(m25), decltype(m26)>(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11,
-                     m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20, m21, m22, m23, m24, m25, m26);
     } else if constexpr (n == 28) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20, m21, m22, m23, m24, m25, m26, m27] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
-                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
-                     decltype(m25), decltype(m26), decltype(m27)>(m0, m1, m2, m3, m4, m5, m6, m7,
-                     m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23,
-                     m24, m25, m26, m27);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27);
     } else if constexpr (n == 29) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20, m21, m22, m23, m24, m25, m26, m27, m28] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
-                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
-                     decltype(m25), decltype(m26), decltype(m27), decltype(m28)>(m0, m1, m2, m3, m4,
-                     m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21,
-                     m22, m23, m24, m25, m26, m27, m28);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28);
     } else if constexpr (n == 30) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
-                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
-                     decltype(m25), decltype(m26), decltype(m27), decltype(m28), decltype(m29)>(m0,
-                     m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17,
-                     m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29);
     } else if constexpr (n == 31) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
-                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
-                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
-                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
-                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
-                     decltype(m25), decltype(m26), decltype(m27), decltype(m28), decltype(m29),
-                     decltype(m30)>(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14,
-                     m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29,
-                     m30);
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30);
     } else if constexpr (n == 32) {
         auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
                m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30, m31] = t;
-        return bound<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+        return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
+                        m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30, m31);
+    }
+}
+
+/// Their types; of bit-fields, too, which no reference can be had to.
+template <class T>
+constexpr auto types_of_members(T& t) noexcept {
+    constexpr std::size_t n = member_count<std::remove_const_t<T>>;
+    if constexpr (n == 0) {
+        return types<>{};
+    } else if constexpr (n == 1) {
+        auto& [m0] = t;
+        return types<decltype(m0)>{};
+    } else if constexpr (n == 2) {
+        auto& [m0, m1] = t;
+        return types<decltype(m0), decltype(m1)>{};
+    } else if constexpr (n == 3) {
+        auto& [m0, m1, m2] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2)>{};
+    } else if constexpr (n == 4) {
+        auto& [m0, m1, m2, m3] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3)>{};
+    } else if constexpr (n == 5) {
+        auto& [m0, m1, m2, m3, m4] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4)>{};
+    } else if constexpr (n == 6) {
+        auto& [m0, m1, m2, m3, m4, m5] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5)>{};
+    } else if constexpr (n == 7) {
+        auto& [m0, m1, m2, m3, m4, m5, m6] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6)>{};
+    } else if constexpr (n == 8) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7)>{};
+    } else if constexpr (n == 9) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8)>{};
+    } else if constexpr (n == 10) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9)>{};
+    } else if constexpr (n == 11) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10)>{};
+    } else if constexpr (n == 12) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11)>{};
+    } else if constexpr (n == 13) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12)>{};
+    } else if constexpr (n == 14) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13)>{};
+    } else if constexpr (n == 15) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14)>{};
+    } else if constexpr (n == 16) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15)>{};
+    } else if constexpr (n == 17) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16)>{};
+    } else if constexpr (n == 18) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17)>{};
+    } else if constexpr (n == 19) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18]
+               = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18)>{};
+    } else if constexpr (n == 20) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19)>{};
+    } else if constexpr (n == 21) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
+                     decltype(m20)>{};
+    } else if constexpr (n == 22) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20, m21] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
+                     decltype(m20), decltype(m21)>{};
+    } else if constexpr (n == 23) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20, m21, m22] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
+                     decltype(m20), decltype(m21), decltype(m22)>{};
+    } else if constexpr (n == 24) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20, m21, m22, m23] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
+                     decltype(m20), decltype(m21), decltype(m22), decltype(m23)>{};
+    } else if constexpr (n == 25) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20, m21, m22, m23, m24] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
+                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24)>{};
+    } else if constexpr (n == 26) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20, m21, m22, m23, m24, m25] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
+                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
+                     decltype(m25)>{};
+    } else if constexpr (n == 27) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20, m21, m22, m23, m24, m25, m26] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
+                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
+                     decltype(m25), decltype(m26)>{};
+    } else if constexpr (n == 28) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20, m21, m22, m23, m24, m25, m26, m27] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
+                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
+                     decltype(m25), decltype(m26), decltype(m27)>{};
+    } else if constexpr (n == 29) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20, m21, m22, m23, m24, m25, m26, m27, m28] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
+                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
+                     decltype(m25), decltype(m26), decltype(m27), decltype(m28)>{};
+    } else if constexpr (n == 30) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
+                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
+                     decltype(m25), decltype(m26), decltype(m27), decltype(m28), decltype(m29)>{};
+    } else if constexpr (n == 31) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
                      decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
                      decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
                      decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
                      decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
                      decltype(m25), decltype(m26), decltype(m27), decltype(m28), decltype(m29),
-                     decltype(m30), decltype(m31)>(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11,
-                     m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, m22, m23, m24, m25, m26, m27,
-                     m28, m29, m30, m31);
+                     decltype(m30)>{};
+    } else if constexpr (n == 32) {
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18,
+               m19, m20, m21, m22, m23, m24, m25, m26, m27, m28, m29, m30, m31] = t;
+        return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
+                     decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
+                     decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
+                     decltype(m15), decltype(m16), decltype(m17), decltype(m18), decltype(m19),
+                     decltype(m20), decltype(m21), decltype(m22), decltype(m23), decltype(m24),
+                     decltype(m25), decltype(m26), decltype(m27), decltype(m28), decltype(m29),
+                     decltype(m30), decltype(m31)>{};
     }
 }
 
 template <class T>
-using member_types = decltype(members_of(std::declval<T&>()).first);
+using member_types = decltype(types_of_members(std::declval<T&>()));
 
 // ------------------------------------------------------------------------------------------ names
 
@@ -356,7 +453,7 @@ constexpr std::string_view last_name(std::string_view text, std::string_view gcc
 template <class T, std::size_t I>
 constexpr std::string_view member_name() noexcept {
     return last_name(printed<pointer_to{std::addressof(
-                         std::get<I>(members_of(nowhere<T>.value).second))}>(),
+                         std::get<I>(members_of(nowhere<T>.value)))}>(),
                      ")}", "}]");
 }
 #ifdef __clang__

@@ -9,6 +9,20 @@ namespace hf::nv {
 
 namespace detail {
 [[nodiscard]] transaction& transaction_of(attempt& a) noexcept;
+
+/// A persistent field among the arguments of make() stands for what it holds.
+template <class A>
+A&& value_of(A&& a) noexcept {
+    return static_cast<A&&>(a);
+}
+template <class T>
+T value_of(p<T>& a) {
+    return a.get();
+}
+template <class T, class H>
+cursor<T, H> value_of(ptr<T, H>& a) {
+    return a.get();
+}
 }
 
 /// The argument of what atomic() runs. Not to be kept, nor given to another thread.
@@ -32,7 +46,7 @@ class tx {
         std::byte* const at = detail::make_object(counts_, detail::info_of<T>(), 0);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-        ::new (static_cast<void*>(at)) T{std::forward<A>(arguments)...};
+        ::new (static_cast<void*>(at)) T{detail::value_of(std::forward<A>(arguments))...};
 #pragma GCC diagnostic pop
         return cursor<T, H>::at(at, running_.serial());
     }

@@ -1,0 +1,28 @@
+# cmake -DFILE=... -DCOMPILERS=a;b -DINCLUDE=... -P refused.cmake: the file must not compile, with each
+# of the compilers, and they must say what its first line says; "nothing": it must compile.
+file(STRINGS "${FILE}" lines LIMIT_COUNT 1)
+string(REGEX REPLACE "^// says: " "" says "${lines}")
+string(REPLACE " | " ";" ways "${says}")
+foreach(compiler IN LISTS COMPILERS)
+  execute_process(
+    COMMAND "${compiler}" -std=c++20 -fsyntax-only "-I${INCLUDE}" "${FILE}"
+    RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(says STREQUAL "nothing")
+    if(failed)
+      message(FATAL_ERROR "${compiler} refuses it:\n${text}")
+    endif()
+  elseif(NOT failed)
+    message(FATAL_ERROR "${compiler} compiles it")
+  else()
+    set(said FALSE)
+    foreach(way IN LISTS ways)
+      string(FIND "${text}" "${way}" at)
+      if(NOT at EQUAL -1)
+        set(said TRUE)
+      endif()
+    endforeach()
+    if(NOT said)
+      message(FATAL_ERROR "${compiler} does not say \"${says}\":\n${text}")
+    endif()
+  endif()
+endforeach()
