@@ -62,6 +62,8 @@ std::string_view to_string(discipline d) noexcept {
             return "incll";
         case discipline::snapshot:
             return "snapshot";
+        case discipline::eager:
+            return "eager";
     }
     return "unknown";
 }

@@ -49,6 +49,10 @@ result<void> settle(const std::filesystem::path& image, discipline kind) {
             return settle<logged_discipline>(image);
         case discipline::snapshot:
             return settle_snapshot(image);
+        case discipline::eager:
+            return failure({errc::incompatible, "copy the region", image.string(),
+                            "its discipline is eager, and this copies maps and snapshots",
+                            "copy the file while no program has it open"});
         case discipline::transient:
             break;
     }
