@@ -67,7 +67,7 @@ class trace_work {
         tracer t(heap_);
         std::unique_lock lock(mutex_);
         while (wait_for_items(lock)) {
-            const std::size_t n = std::min<std::size_t>(items_.size() / threads_ + 1, 64);
+            const std::size_t n = std::min<std::size_t>((items_.size() - 1) / threads_ + 1, 64);
             t.found_.assign(items_.end() - static_cast<std::ptrdiff_t>(n), items_.end());
             items_.resize(items_.size() - n);
             ++busy_;
