@@ -74,7 +74,7 @@ void play(const std::vector<step>& steps, ToKey to_key, ToValue to_value) {
 
 void check(const std::string& what, const std::function<void(const std::vector<step>&)>& property) {
     rc::detail::TestParams params;
-    params.maxSuccess = 25;
+    params.maxSuccess = 60;
     params.maxSize = 900;
     rc::detail::TestMetadata about;
     about.description = what;
