@@ -18,7 +18,6 @@ auto clht<D, Keys, Shape>::lock_home(operation& op, u64 hash) const noexcept -> 
 template <class D, class Keys, class Shape>
 auto clht<D, Keys, Shape>::search(const home& h, key k) const noexcept -> found_slots {
     found_slots s;
-    slot dead;
     for (bucket* n = h.first; n != nullptr; n = next_of(n)) {
         for (unsigned i = 0; i < slots; ++i) {
             const u64 hash = n->key[i].load();
