@@ -191,8 +191,9 @@ const std::vector<eager_case<strings>>& string_cases() {
 const std::vector<target_description>& clht_cases() {
     static const std::vector<target_description> all = [] {
         std::vector<target_description> found;
-        for (const auto& c : integer_cases()) found.push_back(describe(c, "clht"));
-        for (const auto& c : string_cases()) found.push_back(describe(c, "clht"));
+        const lint_rules& rules = eager_rules_for_groups();
+        for (const auto& c : integer_cases()) found.push_back(describe(c, "clht", rules));
+        for (const auto& c : string_cases()) found.push_back(describe(c, "clht", rules));
         return found;
     }();
     return all;

@@ -284,6 +284,7 @@ class eager_target final : public target {
         return std::make_unique<eager_survivor<Session>>(session_.next(), all);
     }
     [[nodiscard]] unsigned threads() const override { return case_.threads; }
+    [[nodiscard]] u64 about_steps() const override { return case_.threads > 1 ? 800 : 0; }
     void run_thread(unsigned number) override {
         case_.run_thread(session_, number, of_thread_[number]);
     }
@@ -305,18 +306,32 @@ class eager_target final : public target {
         lint_rules r = project_rules();
         r.durable = promise::at_once;
         r.dirty = reads::acquiring;
+        // A lock's word is volatile in meaning, but for the flags that a new node begins with.
+        r.volatile_places.push_back({"eager/node_lock.hpp", {"init"}});
         return r;
     }();
     return rules;
 }
 
-/// `cases` outlive the description.
+/// Of an index that publishes several lines under one fence, none of which says anything of the
+/// others.
+[[nodiscard]] inline const lint_rules& eager_rules_for_groups() {
+    static const lint_rules rules = [] {
+        lint_rules r = eager_rules();
+        r.silent.push_back(rule::published_early);
+        return r;
+    }();
+    return rules;
+}
+
+/// `c` outlives the description.
 template <class Session>
-[[nodiscard]] target_description describe(const eager_case<Session>& c, std::string_view room) {
+[[nodiscard]] target_description describe(const eager_case<Session>& c, std::string_view room,
+                                          const lint_rules& rules = eager_rules()) {
     target_description d{c.name, room, c.what,
                          [&c](u64 seed) { return std::make_unique<eager_target<Session>>(c, seed); },
                          c.points};
-    d.rules = &eager_rules();
+    d.rules = &rules;
     d.has_threads = c.threads > 1;
     return d;
 }
