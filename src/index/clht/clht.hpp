@@ -18,8 +18,10 @@
 //
 // Entries are copied, never moved; the dead ones in b are told by their hash and overwritten by
 // later inserts. When all 2^L buddies are made, L grows by one. A bucket that is full splits its
-// group of buckets (one fence for all of them); if it is split already it gets an overflow bucket.
-// Each such event also splits some buckets at the frontier, so that the level ends.
+// group of buckets (one fence for all of them); if it is split already it gets an overflow bucket,
+// and some groups at the frontier are split, so that the level ends. Which groups are split is kept
+// in a bitmap, too, in ordinary memory: so nobody needs to look at a buddy to learn that it is not
+// made. After an opening the buddies themselves are asked, until the level has ended.
 //
 // Invariants.
 //  C-I1  In a made bucket's chain each key stands at most once among the entries that are alive:
@@ -109,7 +111,7 @@ class clht final : public traced {
     void audit(heap_audit& a) const;
 
     /// Hash bits by which all keys are told apart; for tests and figures.
-    [[nodiscard]] unsigned level() const noexcept { return level_.load(std::memory_order_acquire); }
+    [[nodiscard]] unsigned level() const noexcept { return now().bits; }
 
    private:
     using bucket = clht_detail::bucket;
@@ -124,6 +126,29 @@ class clht final : public traced {
     static constexpr u32 chunk_kind = 0x80000000;  // | number
 
     enum class wanted : u8 { absent, any, present };
+
+    /// A level, and which of its groups have buddies. Volatile: it saves a look at the buddy, which
+    /// would be a line from memory and a branch that nobody can predict.
+    struct stage {
+        stage(unsigned hash_bits, bool knows_all)
+            : bits(hash_bits),
+              exact(knows_all),
+              words(std::make_unique<std::atomic<u64>[]>((groups() + 63) / 64)) {}
+        const unsigned bits;
+        /// A group without its bit has no buddy. Else only one with its bit is known: the level was
+        /// begun by an earlier opening.
+        const bool exact;
+        const std::unique_ptr<std::atomic<u64>[]> words;
+
+        [[nodiscard]] u64 size() const noexcept { return u64{1} << bits; }
+        [[nodiscard]] u64 groups() const noexcept { return size() >> Shape::group_bits; }
+        [[nodiscard]] bool has_split(u64 g) const noexcept {
+            return (words[g / 64].load(std::memory_order_acquire) >> (g % 64) & 1) != 0;
+        }
+        void set_split(u64 g) const noexcept {
+            words[g / 64].fetch_or(u64{1} << (g % 64), std::memory_order_acq_rel);
+        }
+    };
 
     /// Where a key is looked for.
     struct home {
@@ -157,6 +182,9 @@ class clht final : public traced {
     [[nodiscard]] T* at(u64 offset) const noexcept {
         return object_at<T>(base_, offset);
     }
+    [[nodiscard]] const stage& now() const noexcept {
+        return *stage_.load(std::memory_order_acquire);
+    }
     [[nodiscard]] static u64 mask(unsigned bits) noexcept { return (u64{1} << bits) - 1; }
     /// nullptr: its chunk is not there.
     [[nodiscard]] bucket* bucket_at(u64 number) const noexcept {
@@ -173,18 +201,23 @@ class clht final : public traced {
             if constexpr (Keys::inline_values) return {&root_->zero, no_number, 1};
             hash = 1;
         }
-        const unsigned bits = level();
-        const u64 number = hash & mask(bits + 1);
-        bucket* b = bucket_at(number);
-        if (number > mask(bits) && (b == nullptr || !b->is_made())) {
-            return {bucket_at(number & mask(bits)), number & mask(bits), hash};
+        const stage& s = now();
+        const u64 low = hash & (s.size() - 1);
+        u64 upper = hash >> s.bits & 1;
+        upper &= static_cast<u64>(s.has_split(low >> Shape::group_bits));
+        u64 number = low + (upper << s.bits);
+        if (!s.exact) [[unlikely]] {
+            if ((hash >> s.bits & 1) != 0 && is_made(low + s.size())) number = low + s.size();
         }
-        return {b, number, hash};
+        bucket* chunk = chunks_[number >> Shape::chunk_bits].load(std::memory_order_acquire);
+        return {chunk + (number & mask(Shape::chunk_bits)), number, hash};
     }
     /// How many hash bits the entries of a bucket share. Stable while its lock is held.
     [[nodiscard]] unsigned bits_of(u64 number) const noexcept {
-        const unsigned bits = level();
-        return number > mask(bits) || is_made(number + mask(bits) + 1) ? bits + 1 : bits;
+        const stage& s = now();
+        const bool is_split = number >= s.size() || s.has_split(number >> Shape::group_bits) ||
+                              (!s.exact && is_made(number + s.size()));
+        return is_split ? s.bits + 1 : s.bits;
     }
     [[nodiscard]] static bool is_alive(u64 hash, u64 number, unsigned bits) noexcept {
         return hash != 0 && (number == no_number || (hash & mask(bits)) == number);
@@ -221,6 +254,7 @@ class clht final : public traced {
     // --- growing (growth.hpp) ---
     [[nodiscard]] result<void> split_group_of(operation& op, u64 number);
     [[nodiscard]] result<void> copy_to_buddy(operation& op, u64 number, unsigned bits);
+    void begin_level(unsigned bits, bool exact);
     void undo_copy(operation& op, bucket* buddy);
     void push_frontier(operation& op, unsigned groups);
     [[nodiscard]] result<void> ensure_chunk(operation& op, u64 chunk);
@@ -237,6 +271,7 @@ class clht final : public traced {
     void collect(operation& op, u64 number, unsigned bits, std::vector<entry>& out) const;
     void read_chain(operation& op, bucket* first, u64 number, unsigned bits,
                     std::vector<entry>& out) const;
+    void learn(u64 first) const;
     void trace_chain(const bucket* first, u64 number, unsigned bits, tracer& t) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what, u64 from) const;
     void audit_chain(heap_audit& a, const bucket* first, u64 number, unsigned bits) const;
@@ -246,10 +281,11 @@ class clht final : public traced {
     u64 root_offset_ = 0;
     root_block* root_ = nullptr;
     std::unique_ptr<std::atomic<bucket*>[], void (*)(void*)> chunks_;
-    alignas(line_size) std::atomic<unsigned> level_{0};
+    alignas(line_size) std::atomic<const stage*> stage_{nullptr};
+    std::vector<std::unique_ptr<const stage>> stages_;  ///< somebody may look at an old one
     std::mutex chunk_mutex_;  // making of chunks and tables
     alignas(line_size) spin_lock frontier_lock_;
-    u64 frontier_ = 0;  ///< groups of this level that are split for sure; its lock's
+    u64 frontier_ = 0;  ///< groups of this level that are split for sure; its lock's, as stages_
 };
 
 }  // namespace hf

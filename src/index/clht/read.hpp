@@ -15,8 +15,14 @@ bool clht<D, Keys, Shape>::get(operation& op, key k, Found&& found) const {
         slot hit;
         u64 word = 0;
         for (bucket* n = h.first; n != nullptr && !hit; n = next_of(n)) {
+            // No branch on where the key stands: the processor would guess, and forget what it has
+            // begun to load for the operations behind this one.
+            unsigned equal = 0;
             for (unsigned i = 0; i < slots; ++i) {
-                if (n->key[i].load() != h.hash) continue;
+                equal |= static_cast<unsigned>(n->key[i].load() == h.hash) << i;
+            }
+            for (; equal != 0; equal &= equal - 1) {
+                const auto i = static_cast<unsigned>(std::countr_zero(equal));
                 word = n->value[i].load();
                 if (!is_of(k, word)) continue;
                 hit = {n, i};

@@ -116,7 +116,7 @@ result<void> clht<D, Keys, Shape>::load(u64 root_offset) {
         }
         bits = Shape::chunk_bits + l - 1;  // what the level before led to is whole
     }
-    level_.store(bits, std::memory_order_release);
+    begin_level(bits, bits == Shape::chunk_bits && root_->directory[1].load() == 0);
     return {};
 }
 
@@ -200,6 +200,21 @@ void clht<D, Keys, Shape>::trace_chain(const bucket* first, u64 number, unsigned
     }
 }
 
+/// The sweep looks at all buckets anyway.
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::learn(u64 first) const {
+    const stage& s = now();
+    if (s.exact || first < s.size()) return;
+    for (u64 i = first; i <= first + mask(Shape::chunk_bits); i += group) {
+        bool all = true;
+        for (u64 j = i; j < i + group; ++j) {
+            const bucket* b = bucket_at(j);
+            all &= b->is_made() && !b->lock.is_held(space_.generation());
+        }
+        if (all) s.set_split((i - s.size()) >> Shape::group_bits);
+    }
+}
+
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::trace(u64 offset, u32 kind, tracer& t) const {
     if (kind == root_kind) {
@@ -219,6 +234,7 @@ void clht<D, Keys, Shape>::trace(u64 offset, u32 kind, tracer& t) const {
     }
     const auto* buckets = at<bucket>(offset);
     const u64 first = u64{kind & ~chunk_kind} << Shape::chunk_bits;
+    learn(first);
     for (u64 i = 0; i <= mask(Shape::chunk_bits); ++i) {
         if (buckets[i].is_made()) trace_chain(&buckets[i], first + i, bits_of(first + i), t);
     }

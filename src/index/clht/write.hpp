@@ -104,7 +104,6 @@ result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted w
             if (splits) {
                 may_split = false;
                 static_cast<void>(split_group_of(op, h.number));  // else an overflow bucket
-                push_frontier(op, Shape::frontier_groups);
                 continue;
             }
             if (!done) return tl::unexpected(done.error());
