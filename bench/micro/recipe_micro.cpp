@@ -113,9 +113,10 @@ void run_once(const plan& p, unsigned threads, scratch_space& place,
         return seen;
     };
     const u64 n = p.records;
-    const auto draw = [&](u64 i) {  // without a division
-        return key_of((splitmix64(i * 77 + 5)() >> 32) * n >> 32);
-    };
+    // Drawn beforehand, as RECIPE's driver does.
+    std::vector<u64> drawn(n);
+    for (u64 i = 0; i < n; ++i) drawn[i] = key_of((splitmix64(i * 77 + 5)() >> 32) * n >> 32);
+    const auto draw = [&](u64 i) { return drawn[i]; };
     out["load"].push_back(timed(threads, n, [&](unsigned, u64 i) { insert(key_of(i)); }));
     out["C"].push_back(timed(threads, n, [&](unsigned, u64 i) {
         const u64 k = draw(i);
@@ -146,6 +147,11 @@ void run_once(const plan& p, unsigned threads, scratch_space& place,
         operation op(*space);
         if (!index->remove(op, key_of(i), ignore)) ++missing;
     }));
+    const page_report pages = pages_of(space->file().base(), space->file().size());
+    if (out["C"].size() == 1) {
+        fmt::print("# {} MiB resident, {:.0f}% by huge pages\n", pages.resident >> 20,
+                   100 * pages.huge_share());
+    }
     HF_CHECK(missing == 0, "something that was written is not there");
     must(space->close());
     space.reset();

@@ -27,8 +27,8 @@
 //  C-I1  In a made bucket's chain each key stands at most once among the entries that are alive:
 //        those whose hash ends in the bucket's number, with as many bits as it has been split to.
 //  C-I2  All buckets below 2^L are made; beyond 2^(L+1) none is.
-//  C-I3  A bucket's chain changes under the lock of its first bucket alone; overflow buckets are
-//        never unlinked.
+//  C-I3  A bucket's chain, and those of all buckets that it is split into, change under one lock
+//        alone; overflow buckets are never unlinked.
 //  C-I4  A slot that had a key counts the version up before it gets another value (readers, below).
 //
 // Persist order. Each is one line, or behind one fence of operation::settle().
@@ -36,16 +36,21 @@
 //  C2  an overflow bucket before its link;
 //  C3  a zeroed chunk or table before the word that leads to it; that word before a bucket of it;
 //  C4  overflow buckets of a buddy before `made`;
-//  C5  `made` before the level counts, and before the locks of both buckets are given back.
+//  C5  `made` before the group counts as split, and before its lock is given back.
 //
-// Concurrency. Writers lock a bucket, and look again whether it is still theirs. Splitters lock a
-// group of buckets in ascending order. Readers lock nothing: word of the lock, keys, value, word
-// again; another version means that the slot may have changed hands, and they read again. What they
-// find under a lock that is held they flush (operation::saw()). A miss looks whether the bucket has
-// been split meanwhile.
+// Concurrency. The locks lie in ordinary memory, in lines that stay in the cache. A lock in the
+// bucket's own line (eager/node_lock.hpp) would have to be given back behind the flush, which has
+// just taken the line out of the cache: measured, a third of an insert's time. It would be needed
+// where a dead writer leaves something to repair, and here he leaves nothing. Hash bits that all
+// levels share choose the lock, so a bucket and its buddies have the same one, and a group, too: a
+// writer need not look again whether the bucket is still his.
+// Readers lock nothing: state, keys, value, state again; another version means that the slot may
+// have changed hands, and they read again. Then they look at the lock: what they have found under
+// one that is held may not be durable yet, and they flush it themselves. A miss looks whether the
+// bucket has been split meanwhile.
 //
-// Recovery. None: each state between two stores is one of the table. A dead holder's lock is taken
-// over. The level follows from the directory, the frontier begins anew and skips what is made.
+// Recovery. None: each state between two stores is one of the table. The level follows from the
+// directory, the frontier begins anew and skips what is made.
 //
 // Full region. A split that gets no memory does not happen; an insert that then needs an overflow
 // bucket and gets none is errc::no_space with nothing changed. Updates of integers, reads and
@@ -62,6 +67,7 @@
 #include "index/common/index.hpp"
 
 #include <atomic>
+#include <bit>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -118,6 +124,7 @@ class clht final : public traced {
     using root_block = clht_detail::root_block;
     static constexpr unsigned slots = clht_detail::slots;
     static constexpr u64 group = u64{1} << Shape::group_bits;
+    static constexpr u64 stripes = u64{1} << (Shape::chunk_bits - Shape::group_bits);
     static constexpr unsigned most_chunk_bits = 20;  ///< of a chunk's number
     static_assert(Shape::group_bits <= Shape::chunk_bits);
 
@@ -157,6 +164,9 @@ class clht final : public traced {
         u64 hash;    ///< as it is stored
     };
     static constexpr u64 no_number = ~u64{0};
+    struct alignas(line_size) stripe {
+        spin_lock lock;
+    };
     struct slot {
         bucket* node = nullptr;
         unsigned at = 0;
@@ -171,6 +181,7 @@ class clht final : public traced {
     explicit clht(eager_space& space)
         : space_(space),
           base_(space.file().base()),
+          locks_(std::make_unique<stripe[]>(stripes)),
           chunks_(static_cast<std::atomic<bucket*>*>(
                       std::calloc(u64{1} << most_chunk_bits, sizeof(std::atomic<bucket*>))),
                   std::free) {
@@ -196,7 +207,7 @@ class clht final : public traced {
         const bucket* b = bucket_at(number);
         return b != nullptr && b->is_made();
     }
-    [[nodiscard]] home home_of(u64 hash) const noexcept {
+    [[nodiscard, gnu::always_inline]] home home_of(u64 hash) const noexcept {
         if (hash == 0) [[unlikely]] {
             if constexpr (Keys::inline_values) return {&root_->zero, no_number, 1};
             hash = 1;
@@ -218,6 +229,10 @@ class clht final : public traced {
         const bool is_split = number >= s.size() || s.has_split(number >> Shape::group_bits) ||
                               (!s.exact && is_made(number + s.size()));
         return is_split ? s.bits + 1 : s.bits;
+    }
+    /// Of a hash, or of a bucket's number.
+    [[nodiscard]] spin_lock& lock_of(u64 hash) const noexcept {
+        return locks_[hash >> Shape::group_bits & (stripes - 1)].lock;
     }
     [[nodiscard]] static bool is_alive(u64 hash, u64 number, unsigned bits) noexcept {
         return hash != 0 && (number == no_number || (hash & mask(bits)) == number);
@@ -243,7 +258,6 @@ class clht final : public traced {
     }
 
     // --- writing (write.hpp) ---
-    [[nodiscard]] home lock_home(operation& op, u64 hash) const noexcept;
     [[nodiscard]] found_slots search(const home& h, key k) const noexcept;
     template <class Old>
     [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted what, Old&& old);
@@ -280,6 +294,7 @@ class clht final : public traced {
     std::byte* const base_;
     u64 root_offset_ = 0;
     root_block* root_ = nullptr;
+    const std::unique_ptr<stripe[]> locks_;
     std::unique_ptr<std::atomic<bucket*>[], void (*)(void*)> chunks_;
     alignas(line_size) std::atomic<const stage*> stage_{nullptr};
     std::vector<std::unique_ptr<const stage>> stages_;  ///< somebody may look at an old one

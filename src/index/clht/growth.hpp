@@ -47,7 +47,7 @@ void clht<D, Keys, Shape>::undo_copy(operation& op, bucket* buddy) {
     buddy->next.store(0);
 }
 
-/// Everything but `made`. Both locks are the caller's, and nobody looks into the buddy yet.
+/// Everything but `made`. The lock is the caller's, and nobody looks into the buddy yet.
 template <class D, class Keys, class Shape>
 result<void> clht<D, Keys, Shape>::copy_to_buddy(operation& op, u64 number, unsigned bits) {
     bucket* const buddy = bucket_at(number + mask(bits) + 1);
@@ -66,7 +66,7 @@ result<void> clht<D, Keys, Shape>::copy_to_buddy(operation& op, u64 number, unsi
                 }
                 to->next.store(*more);
                 to = at<bucket>(*more);
-                to->lock.init(0);
+                to->state.store(0);
                 to->next.store(0);
                 used = 0;
             }
@@ -88,7 +88,7 @@ result<void> clht<D, Keys, Shape>::split_group_of(operation& op, u64 number) {
     const stage& s = now();
     const u64 first = align_down(number & (s.size() - 1), group);
     if (auto ok = ensure_chunk(op, (first + s.size()) >> Shape::chunk_bits); !ok) return ok;
-    for (u64 i = first; i < first + group; ++i) bucket_at(i)->lock.lock(op.generation());
+    const std::lock_guard guard(lock_of(first));
     result<void> done;
     bool is_copied[group] = {};
     const bool is_wanted = &now() == &s && !s.has_split(first >> Shape::group_bits);
@@ -103,7 +103,7 @@ result<void> clht<D, Keys, Shape>::split_group_of(operation& op, u64 number) {
         if (!is_copied[i]) continue;
         bucket* buddy = bucket_at(first + i + s.size());
         if (done) {
-            buddy->lock.init(node_lock::fresh(bucket::made, true, op.generation()));
+            buddy->state.store(bucket::made);
             op.written_line(buddy);
         } else {
             undo_copy(op, buddy);
@@ -112,10 +112,6 @@ result<void> clht<D, Keys, Shape>::split_group_of(operation& op, u64 number) {
     op.commit();
     HF_PERSIST_POINT("clht C5: a split is durable before its locks are given back");
     if (done && is_wanted) s.set_split(first >> Shape::group_bits);
-    for (u64 i = 0; i < group; ++i) {
-        if (done && is_copied[i]) bucket_at(first + i + s.size())->lock.unlock();
-        bucket_at(first + i)->lock.unlock();
-    }
     return done;
 }
 
