@@ -263,8 +263,11 @@ class art final : public traced {
     u64 scan_from(eager_space& space, const key* bound, u64 most, Visit&& visit) const;
     template <bool Up>
     void seek(operation& op, key bound, scan_state& s) const;
+    void collect(scan_state& s, u64 word, node* n, what kind) const noexcept;
+    template <bool Up>
+    bool collect_next(operation& op, scan_state& s) const;
     template <bool Up, class Visit>
-    bool visit_next(operation& op, scan_state& s, u64 most, Visit&& visit) const;
+    u64 visit_collected(operation& op, scan_state& s, const key& bound, Visit&& visit) const;
 
     // --- audits (audit.hpp) ---
     struct audit_item;

@@ -1,8 +1,9 @@
 // art/scan.hpp: a part of art.hpp: entries in order, upwards and downwards.
 //
 // A node's entries have positions: 0 is the key that ends there, 1 + byte that of a slot. A scan
-// keeps the nodes on its way with the position where each goes on, and looks at one node's records
-// at a time: all of them begin to be loaded before the first is read.
+// keeps the nodes on its way with the position where each goes on. It collects up to 128 records
+// from as many nodes as have them, and reads none of these before: so all of them are loaded at
+// once, and so are the next nodes. With the records spread over a memory that is what it costs.
 //
 // What changes beside a scan it finds or does not. What is there all the time it finds once: the
 // positions below a node that was replaced are those of its replacement (I1), and an old node does
@@ -34,6 +35,13 @@ struct entries {
         return count == most || slot_word::is_node(word);
     }
 };
+
+/// Begins to load all of a node.
+[[gnu::always_inline]] inline void load_node(const node* n, what kind) noexcept {
+    const auto* line = reinterpret_cast<const char*>(n);
+    const u64 bytes = std::min<u64>(size_of(kind), sizeof(node48));
+    for (u64 i = 0; i < bytes; i += line_size) __builtin_prefetch(line + i);
+}
 
 /// The entries of a node from a position on.
 template <bool Up>
@@ -89,16 +97,48 @@ inline void gather(N& n, u32 from, u32 most, entries& out) noexcept {
 
 template <class D, class Keys>
 struct art<D, Keys>::scan_state {
-    static constexpr u32 whole_end = 257;
+    static constexpr u32 none = ~u32{0};
+    static constexpr u32 most_collected = 128;
     struct level {
         node* n;
         what kind;
-        u32 next;  ///< position; Up: whole_end is behind the last, down: `none` before the first
-        u64 alone = 0;  ///< this record of it first, whatever has become of its slot
+        u32 next;       ///< position; beyond 256: there is nothing left
+        u32 ahead = 0;  ///< an N256: up to where its nodes have begun to be loaded
     };
-    static constexpr u32 none = ~u32{0};
+    struct collected {
+        u64 word;
+        node* n;
+        what kind;
+    };
     std::vector<level> way;
-    bool exclusive = false;  ///< the bound itself is left out
+    bool exclusive = false;      ///< the bound itself is left out
+    bool may_be_beyond = false;  ///< the first that is collected may be on the bound's other side
+    u64 wanted = 0;
+    u32 count = 0;
+    std::array<collected, most_collected> all;
+
+    [[nodiscard]] u64 room() const noexcept {
+        return std::min<u64>(most_collected, wanted) - count;
+    }
+    /// Begins to load the next few nodes below one that has many.
+    template <bool Up>
+    void look_ahead(level& l, const std::byte* base) const noexcept {
+        constexpr u32 entries_of_a_node = 12;
+        constexpr u32 most_nodes = 5;
+        if (l.kind != what::n256) return;
+        auto& n = *static_cast<art_detail::node256*>(l.n);
+        u32 nodes = std::min(most_nodes, static_cast<u32>(room()) / entries_of_a_node);
+        u32 at = l.next;
+        for (; nodes > 0 && at - 1 < 256; at = Up ? at + 1 : at - 1) {
+            const u64 w = n.slots[at - 1].load();
+            if (!art_detail::slot_word::is_node(w)) continue;
+            --nodes;
+            if (l.ahead != 0 && (Up ? at <= l.ahead : at >= l.ahead)) continue;
+            l.ahead = at;
+            art_detail::load_node(object_at<node>(base, art_detail::slot_word::offset_of(w)),
+                                  art_detail::slot_word::what_of(w));
+        }
+    }
 };
 
 /// The way to the first entry in bounds.
@@ -144,80 +184,86 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
         s.way.push_back({n, kind, Up ? byte + 2U : u32{byte}});
         if (slot.word == 0) return;
         if (!slot_word::is_node(slot.word)) {
-            const int c = path::compare(key_in(slot.word), bound);
-            if (Up ? c > 0 : c < 0) s.way.back().alone = slot.word;
-            if (c == 0 && !s.exclusive) s.way.back().alone = slot.word;
+            // Nobody waits for its key here.
+            s.may_be_beyond = true;
+            collect(s, slot.word, n, kind);
             return;
         }
         n = node_of(slot.word);
         kind = slot_word::what_of(slot.word);
+        load_node(n, kind);
+        s.template look_ahead<Up>(s.way.back(), base_);
         depth = p.level + 1;
     }
 }
 
-/// Visits the next records, those of one node at most; false: there are none left.
 template <class D, class Keys>
-template <bool Up, class Visit>
-bool art<D, Keys>::visit_next(operation& op, scan_state& s, u64 most, Visit&& visit) const {
+void art<D, Keys>::collect(scan_state& s, u64 word, node* n, what kind) const noexcept {
+    __builtin_prefetch(record_of(word));
+    s.all[s.count++] = {word, n, kind};
+}
+
+/// Collects the next records of one node; false: there are none left.
+template <class D, class Keys>
+template <bool Up>
+bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
     using namespace art_detail;
     if (s.way.empty()) return false;
     auto& top = s.way.back();
     entries found;
-    if (top.alone != 0) {
-        found.put(std::exchange(top.alone, 0), top.next);
-    } else if (top.next <= 256) {
-        const auto limit = static_cast<u32>(std::min<u64>(most, entries::most));
+    if (top.next <= 256) {
+        const auto limit = static_cast<u32>(std::min<u64>(s.room(), entries::most));
         visit_node(top.n, top.kind, [&](auto& n) { gather<Up>(n, top.next, limit, found); });
         const u32 last = found.count == 0 ? 0 : found.all[found.count - 1].position;
-        if (found.count == 0 || (!Up && last == 0)) {
-            top.next = scan_state::none;
-        } else {
-            top.next = Up ? last + 1 : last - 1;
-        }
+        top.next = found.count == 0 || (!Up && last == 0) ? scan_state::none
+                   : Up                                   ? last + 1
+                                                          : last - 1;
     }
-    node* const n = top.n;
-    const auto kind = top.kind;
     if (found.count == 0) {
-        saw_slot(op, n, kind, nullptr);
+        saw_slot(op, top.n, top.kind, nullptr);
         s.way.pop_back();
         return true;
     }
-    if (const u64 last = found.all[found.count - 1].word; slot_word::is_node(last)) {
-        node* child = node_of(last);
-        const auto child_kind = slot_word::what_of(last);
-        for (u64 i = 0; i < size_of(child_kind) && i < sizeof(node48); i += line_size) {
-            __builtin_prefetch(reinterpret_cast<const char*>(child) + i);
-        }
-        s.way.push_back({child, child_kind, Up ? 0U : 256U});
-        --found.count;
-        if (kind == what::n256) {
-            // The one behind it is met soon.
-            entries after;
-            const auto& above = s.way[s.way.size() - 2];
-            if (above.next <= 256) gather<Up>(static_cast<node256&>(*n), above.next, 1, after);
-            if (after.count != 0 && slot_word::is_node(after.all[0].word)) {
-                const auto* next = reinterpret_cast<const char*>(node_of(after.all[0].word));
-                const u64 size = size_of(slot_word::what_of(after.all[0].word));
-                for (u64 i = 0; i < size && i < sizeof(node48); i += line_size) {
-                    __builtin_prefetch(next + i);
-                }
-            }
-        }
+    const u64 last = found.all[found.count - 1].word;
+    const bool goes_down = slot_word::is_node(last);
+    if (goes_down) --found.count;
+    for (u32 i = 0; i < found.count; ++i) collect(s, found.all[i].word, top.n, top.kind);
+    if (goes_down) {
+        saw_slot(op, top.n, top.kind, nullptr);
+        load_node(node_of(last), slot_word::what_of(last));
+        s.template look_ahead<Up>(top, base_);
+        s.way.push_back({node_of(last), slot_word::what_of(last), Up ? 0U : 256U});
     }
-    for (u32 i = 0; i < found.count; ++i) __builtin_prefetch(record_of(found.all[i].word));
-    std::array<value, entries::most> values;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-    for (u32 i = 0; i < found.count; ++i) {
-        values[i] = Keys::value_of(*record_of(found.all[i].word));
-    }
-    if (node::is_unsure(n->lock.load(), op.generation())) [[unlikely]] {
-        op.written(n, size_of(kind));
-        if constexpr (Keys::inline_values) {
-            for (u32 i = 0; i < found.count; ++i) op.written_line(record_of(found.all[i].word));
-        }
-    }
-    if (found.count != 0) op.observed();
-    for (u32 i = 0; i < found.count; ++i) visit(key_in(found.all[i].word), values[i]);
     return true;
+}
+
+/// Reads and visits what has been collected; how many there were in bounds.
+template <class D, class Keys>
+template <bool Up, class Visit>
+u64 art<D, Keys>::visit_collected(operation& op, scan_state& s, const key& bound,
+                                  Visit&& visit) const {
+    std::array<value, scan_state::most_collected> values;  // NOLINT(*-member-init): by count
+    for (u32 i = 0; i < s.count; ++i) values[i] = Keys::value_of(*record_of(s.all[i].word));
+    const node* looked_at = nullptr;
+    bool is_unsure = false;
+    for (u32 i = 0; i < s.count; ++i) {
+        const auto& c = s.all[i];
+        if (c.n != looked_at) {
+            looked_at = c.n;
+            is_unsure = node::is_unsure(c.n->lock.load(), op.generation());
+            if (is_unsure) op.written(c.n, art_detail::size_of(c.kind));
+        }
+        if (is_unsure && Keys::inline_values) op.written_line(record_of(c.word));
+    }
+    op.observed();
+    u32 first = 0;
+    if (s.may_be_beyond && s.count != 0) {
+        const int c = path::compare(key_in(s.all[0].word), bound);
+        if ((Up ? c < 0 : c > 0) || (c == 0 && s.exclusive)) first = 1;
+        s.may_be_beyond = false;
+    }
+    for (u32 i = first; i < s.count; ++i) visit(key_in(s.all[i].word), values[i]);
+    return std::exchange(s.count, 0) - first;
 }
 
 /// A long scan is several operations: memory that is unlinked meanwhile need not wait for its end.
@@ -232,17 +278,23 @@ u64 art<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visi
     s.way.reserve(16);
     for (bool more = true; more && visited < most;) {
         operation op(space);
-        s.way.clear();
-        seek<Up>(op, from, s);
         const u64 end = visited + std::min(most - visited, an_operation);
-        while (more && visited < end) {
-            more = visit_next<Up>(op, s, end - visited, [&](const key& k, const value& v) {
-                ++visited;
-                if (visited == end && visited < most) from = kept_key(k);
+        s.way.clear();
+        s.wanted = end - visited;
+        s.may_be_beyond = false;
+        const kept_key here = from;
+        key last{};
+        seek<Up>(op, here, s);
+        while (visited < end && (more || s.count != 0)) {
+            while (more && s.room() != 0) more = collect_next<Up>(op, s);
+            visited += visit_collected<Up>(op, s, here, [&](const key& k, const value& v) {
+                last = k;
                 visit(k, v);
             });
+            s.wanted = end - visited;
         }
         op.observed();
+        from = kept_key(last);
         s.exclusive = true;
     }
     return visited;
