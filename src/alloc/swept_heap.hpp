@@ -174,7 +174,8 @@ class swept_heap {
     std::unique_ptr<std::atomic<u64>[]> marks_;
     std::atomic<bool> tracing_{false};
     std::mutex old_mutex_;  // what follows
-    std::vector<trace_item> shaded_;
+    std::vector<trace_item> shaded_;  ///< to be traced
+    u64 shaded_count_ = 0;            ///< leaves, too
     std::vector<u64> waiting_;  ///< old blocks that were freed before the sweep
 };
 

@@ -42,7 +42,7 @@ class trace_work {
     bool add_shaded() {
         const std::lock_guard guard(heap_.old_mutex_);
         items_.insert(items_.end(), heap_.shaded_.begin(), heap_.shaded_.end());
-        reached_ += heap_.shaded_.size();
+        reached_ += std::exchange(heap_.shaded_count_, 0);
         return !std::exchange(heap_.shaded_, {}).empty();
     }
     void run_all() {
@@ -67,7 +67,7 @@ class trace_work {
         tracer t(heap_);
         std::unique_lock lock(mutex_);
         while (wait_for_items(lock)) {
-            const std::size_t n = std::min<std::size_t>(items_.size() / threads_ + 1, 64);
+            const std::size_t n = std::min<std::size_t>((items_.size() - 1) / threads_ + 1, 64);
             t.found_.assign(items_.end() - static_cast<std::ptrdiff_t>(n), items_.end());
             items_.resize(items_.size() - n);
             ++busy_;
@@ -105,7 +105,8 @@ void swept_heap::shade_old(const traced& of, u64 offset, u32 kind) {
     if (offset == 0 || r == nullptr || !r->old.load(std::memory_order_acquire)) return;
     const std::lock_guard guard(old_mutex_);
     if (!is_tracing() || !r->mark(r->number_of(offset))) return;
-    shaded_.push_back({&of, offset, kind});
+    ++shaded_count_;
+    if (kind != traced::leaf) shaded_.push_back({&of, offset, kind});
 }
 
 void swept_heap::make_marks() {

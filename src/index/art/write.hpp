@@ -43,7 +43,7 @@ bool art<D, Keys>::lock(operation& op, node* n, what kind) noexcept {
     }
     if (!node::has_hints(word, op.generation())) [[unlikely]] {
         art_detail::visit_node(n, kind, [](auto& x) { x.make_hints(); });
-        n->lock.init((word & ~node_lock::version_field) | node::version_for(op.generation()));
+        n->lock.set_version(node::version_for(op.generation()));
     }
     return true;
 }
