@@ -8,7 +8,7 @@ namespace hf::lab {
 
 // Keys by number, such that a few make a tree of any shape:
 //    0 .. 59   brothers: all of one node
-//   60 .. 69   leave the brothers' way at one of their bytes each, or end there
+//   60 .. 66   leave the brothers' way at one of their bytes each, or end there
 //   70 .. 79   brothers of their own, below the middle of that way
 struct art_numbers {};
 struct art_strings {};
@@ -124,10 +124,10 @@ void push_down(S& s, splitmix64& r) {
 }
 template <class S>
 void split_prefixes(S& s, splitmix64& r) {
-    const u64 first = r() % 5;
+    const u64 first = r() % 7;
     s.insert(60 + first);
-    s.insert(62 + first);
-    s.insert(64 + (first + 3) % 5);
+    s.insert(60 + (first + 2) % 7);
+    s.insert(60 + (first + 5) % 7);
     s.get(1);
     s.insert(3);
 }
