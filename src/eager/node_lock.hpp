@@ -86,6 +86,11 @@ class node_lock {
         word_.store((v & ~version_field) | ((v + one_version) & version_field),
                     std::memory_order_release);
     }
+    /// For a structure whose version is something else.
+    void set_version(u64 version) noexcept {
+        const u64 v = word_.load(std::memory_order_relaxed);
+        word_.store((v & ~version_field) | (version & version_field), std::memory_order_release);
+    }
     void unlock() noexcept {
         word_.store(word_.load(std::memory_order_relaxed) & ~locked, std::memory_order_release);
     }
