@@ -56,7 +56,7 @@ struct fuzz_victim {
             const auto kind = i % 2 == 0 ? hf::record_kind::redo : hf::record_kind::undo;
             const hf::record_body body{kind, {&line, 1}, {}, {&change, i == 5 ? 1U : 0U}};
             require(to.make_room(hf::record_bytes(body), 1).has_value());
-            to.append(1, 10 + i, body);
+            to.lay(1, 10 + i, body);
         }
         before.assign(file->base(), file->base() + file->size());
     }
