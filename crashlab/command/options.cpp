@@ -23,7 +23,10 @@ double arguments::seconds() const {
 
 std::vector<const target_description*> arguments::chosen() const {
     const auto named = [this](std::string_view name) {
-        return std::find(targets.begin(), targets.end(), name) != targets.end();
+        return std::any_of(targets.begin(), targets.end(), [&](std::string_view t) {
+            if (!t.ends_with('*')) return t == name;
+            return name.starts_with(t.substr(0, t.size() - 1));
+        });
     };
     std::vector<const target_description*> found;
     for (const target_description& d : all) {

@@ -48,9 +48,12 @@ struct heap_options {
     std::chrono::microseconds epoch = std::chrono::milliseconds(64);
 };
 
+struct heap_testing;  ///< src/heap/testing.hpp
+
 /// What check() has found.
 struct heap_report {
     std::uint64_t objects = 0;      ///< proxies and arrays among them
+    std::uint64_t proxies = 0;      ///< of these, what weak pointers lead to
     std::uint64_t bytes = 0;        ///< of their blocks
     std::uint64_t reachable = 0;    ///< from roots, refs and what waits to be destroyed
     std::uint64_t unreachable = 0;  ///< in cycles: what collect() would free
@@ -97,6 +100,7 @@ class heap_base {
     result<void> close();
 
    private:
+    friend struct hf::nv::heap_testing;
     explicit heap_base(std::unique_ptr<core> c) noexcept;
     std::unique_ptr<core> core_;
     transactional* runner_ = nullptr;
@@ -224,6 +228,7 @@ class heap {
     result<void> close() { return base_.close(); }
 
    private:
+    friend struct heap_testing;
     explicit heap(detail::heap_base base) noexcept : base_(std::move(base)) {}
     template <class F>
     auto in_heap(F& f) {

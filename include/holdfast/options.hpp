@@ -23,6 +23,7 @@ enum class discipline : std::uint8_t {
     incll = 3,        ///< checkpointing with in-cache-line logs (the paper's INCLL)
     snapshot = 4,     ///< memory of the user's own, whose changed pages are found (snapshot.hpp)
     transaction = 5,  ///< what transactions have committed (transaction.hpp)
+    eager = 6,        ///< indexes that are durable with every operation (docs/eager.md)
 };
 
 [[nodiscard]] std::string_view to_string(medium_kind m) noexcept;

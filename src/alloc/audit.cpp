@@ -226,7 +226,7 @@ bool heap_audit::claim(const place& p, const char* what, u64 from) {
 }
 
 void heap_audit::finish() {
-    finish_slabs();
+    if (!view_.unclaimed_is_free()) finish_slabs();
     if (report_.complete()) view_.finish(*this);
 }
 

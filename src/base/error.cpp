@@ -66,6 +66,8 @@ std::string_view to_string(discipline d) noexcept {
             return "snapshot";
         case discipline::transaction:
             return "transaction";
+        case discipline::eager:
+            return "eager";
     }
     return "unknown";
 }

@@ -14,6 +14,7 @@
 #include "heap/count_map.hpp"
 #include "heap/held_table.hpp"
 #include "heap/type_table.hpp"
+#include "persist/persist_point.hpp"
 #include "region/region.hpp"
 
 #include <vector>
@@ -30,8 +31,8 @@ class attempt {
     ~attempt() = default;
 
     /// Deaths in one transaction, and pointers that they count down.
-    static constexpr u32 most_deaths = 1000;
-    static constexpr u64 most_pointers = 16'384;
+    static constexpr u32 most_deaths = crashes_throw ? 3 : 1000;  // few where the lab looks on
+    static constexpr u64 most_pointers = crashes_throw ? 8 : 16'384;
 
     [[nodiscard]] transaction& running() const noexcept { return t_; }
     [[nodiscard]] core& of() const noexcept { return core_; }

@@ -117,6 +117,7 @@ void heap_reader::read_blocks() {
         audit.claim(*place, "an object", block);
         if (state.type == system_type) return;
         ++facts_.report.objects;
+        if (state.type == proxy_type) ++facts_.report.proxies;
         facts_.report.bytes += o.bytes;
         facts_.objects.push_back(o);
     });

@@ -192,13 +192,14 @@ result<void> core::tidy_up() {
     return ok;
 }
 
-void core::tidy_up_if_needed() noexcept {
+void core::tidy_up_if_needed() noexcept(!crashes_throw) {
     while (has_doomed_.load(std::memory_order_acquire) || refs_->has_queue()) {
         if (tidying_.exchange(true, std::memory_order_acq_rel)) return;
         bool done = false;
         try {
             done = tidy_up().has_value();
         } catch (...) {
+            if constexpr (crashes_throw) throw;
             done = false;  // nv_destroy() threw: it is left for later
         }
         tidying_.store(false, std::memory_order_release);

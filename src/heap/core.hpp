@@ -79,7 +79,7 @@ class core final : public transaction_listener {
     /// Destroys what is doomed and reclaims orphans without references, by transactions.
     [[nodiscard]] result<void> tidy_up();
     /// The same, where somebody has time for it and nobody asked: errors leave it for later.
-    void tidy_up_if_needed() noexcept;
+    void tidy_up_if_needed() noexcept(!crashes_throw);
     [[nodiscard]] result<void> close();
 
     // --- slots of orphans: volatile books ---

@@ -53,6 +53,10 @@ result<void> settle(const std::filesystem::path& image, discipline kind) {
             return failure({errc::incompatible, "copy the region", image.string(),
                             "its discipline is transaction, and this copies maps and snapshots",
                             "copy the file while no program has it open"});
+        case discipline::eager:
+            return failure({errc::incompatible, "copy the region", image.string(),
+                            "its discipline is eager, and this copies maps and snapshots",
+                            "copy the file while no program has it open"});
         case discipline::transient:
             break;
     }

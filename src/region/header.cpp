@@ -76,7 +76,7 @@ constexpr u64 offset_of_copy(unsigned copy) noexcept { return copy * u64{sizeof(
 
 // A valid checksum over values that no Holdfast writes.
 result<void> check_values(const superblock& s, u64 offset, const std::string& path) {
-    if (s.kind < discipline::transient || s.kind > discipline::transaction) {
+    if (!layout::is_known(s.kind)) {
         return incompatible(path, offset,
                             "its discipline has the unknown number " +
                                 std::to_string(static_cast<unsigned>(s.kind)),

@@ -29,8 +29,9 @@ result<void> check_options(const region_options& o, const std::string& name) {
     if (o.mode > open_mode::inspect) {
         return absurd("the open mode is unknown", "use one of open_mode");
     }
-    if (o.kind < discipline::transient || o.kind > discipline::transaction) {
-        return absurd("the discipline is unknown", "use transient, logged, incll or snapshot");
+    if (!layout::is_known(o.kind)) {
+        return absurd("the discipline is unknown",
+                      "use transient, logged, incll, snapshot, transaction or eager");
     }
     if (o.flush > flush_policy::never) {
         return absurd("the flush policy is unknown", "use one of flush_policy");

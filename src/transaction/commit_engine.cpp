@@ -23,7 +23,7 @@ class redo_engine final : public commit_engine {
         } else {
             t.note_fresh();
         }
-        t.log().append(t.epoch(), version, body);
+        t.log().lay(t.epoch(), version, body);
         medium_.fence();
         HF_PERSIST_POINT("transaction T1: a redo record is durable before its words are in place");
         t.place_lines();
@@ -47,7 +47,7 @@ class undo_engine final : public commit_engine {
     result<void> prepare(context& t) override { return t.make_room(record_bytes(body_of(t))); }
     void commit(context& t, u64 version) noexcept(!crashes_throw) override {
         t.flush_fresh();
-        const u64 record = t.log().append(t.epoch(), version, body_of(t));
+        const u64 record = t.log().lay(t.epoch(), version, body_of(t));
         medium_.fence();
         HF_PERSIST_POINT("transaction U1: an undo record is durable before a word changes");
         t.place_lines();

@@ -72,7 +72,7 @@ result<void> commit_log::add_segment(u64 least) {
     }
 }
 
-u64 commit_log::append(u64 epoch, u64 version, const record_body& body) noexcept {
+u64 commit_log::lay(u64 epoch, u64 version, const record_body& body) noexcept {
     const u64 bytes = record_bytes(body);
     HF_CHECK(epoch_ == epoch && place_.segment < segments_.size() &&
                  place_.at + bytes <= segments_[place_.segment].bytes(),

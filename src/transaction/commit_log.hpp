@@ -41,7 +41,7 @@ class commit_log {
     /// For one record of so many bytes. errc::no_space: nothing has changed.
     [[nodiscard]] result<void> make_room(u64 bytes, u64 epoch);
     /// Lays the record there and flushes it; no fence. Its offset.
-    u64 append(u64 epoch, u64 version, const record_body& body) noexcept;
+    u64 lay(u64 epoch, u64 version, const record_body& body) noexcept;
 
     [[nodiscard]] u64 records() const noexcept { return records_.load(std::memory_order_relaxed); }
     [[nodiscard]] u64 bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }

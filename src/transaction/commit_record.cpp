@@ -54,6 +54,11 @@ word& done_of(const region& r, u64 at, u32 words) noexcept {
     return *r.at<word>(at + sizeof(record_header) + 8 * u64{words});
 }
 
+bool has_committed(const region& r, const record_view& v) noexcept {
+    if (v.header.kind == record_kind::redo) return true;
+    return done_of(r, v.at, v.header.words).load(std::memory_order_acquire) == v.header.checksum;
+}
+
 /// Whether the body is as its header says; calls on_line(line, mask, words) for each line.
 template <class OnLine>
 bool walk_lines(const region& r, const record_view& v, OnLine&& on_line) {
@@ -148,24 +153,24 @@ result<void> check_record(const region& r, const record_view& record) {
                     "it leads outside of the region", "restore the file from a backup"});
 }
 
-void apply_record(const region& r, const record_view& record,
-                  std::vector<committed::word_change>& changes) {
+void read_changes(const region& r, const record_view& record,
+                  std::vector<committed::word_change>& into) {
+    if (!has_committed(r, record)) return;
     const record_header& h = record.header;
-    const bool undo = h.kind == record_kind::undo;
-    const bool has_committed =
-        !undo || done_of(r, record.at, h.words).load(std::memory_order_acquire) == h.checksum;
-    if (undo != has_committed) {  // else it is in place: U2
-        static_cast<void>(walk_lines(r, record, [&](u64 line, u8 mask, const u64* words) {
-            auto* const place = r.at<word>(line * line_size);
-            for (unsigned i = 0; i < 8; ++i) {
-                if ((mask >> i & 1) != 0) ordered_store(place[i], *words++);
-            }
-            r.med().flush_line(place);
-        }));
-    }
-    if (!has_committed) return;
     const u64* c = body_of(r, record.at) + h.words - 3 * u64{h.changes};
-    for (u32 i = 0; i < h.changes; ++i, c += 3) changes.push_back({c[0], c[1], c[2]});
+    for (u32 i = 0; i < h.changes; ++i, c += 3) into.push_back({c[0], c[1], c[2]});
+}
+
+void apply_words(const region& r, const record_view& record) {
+    const bool undo = record.header.kind == record_kind::undo;
+    if (undo == has_committed(r, record)) return;  // they are: U2
+    static_cast<void>(walk_lines(r, record, [&](u64 line, u8 mask, const u64* words) {
+        auto* const place = r.at<word>(line * line_size);
+        for (unsigned i = 0; i < 8; ++i) {
+            if ((mask >> i & 1) != 0) ordered_store(place[i], *words++);
+        }
+        r.med().flush_line(place);
+    }));
 }
 
 }  // namespace hf

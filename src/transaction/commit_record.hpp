@@ -88,9 +88,10 @@ struct record_view {
 /// errc::corrupt: it leads outside of the region.
 [[nodiscard]] result<void> check_record(const region& r, const record_view& record);
 
-/// Puts the words of a record that was checked in place, if they are not, and its allocator's
-/// changes into `changes`, if it has committed; flushes, without a fence.
-void apply_record(const region& r, const record_view& record,
-                  std::vector<committed::word_change>& changes);
+/// The changes of the allocator's words that a record that was checked says, if it has committed.
+void read_changes(const region& r, const record_view& record,
+                  std::vector<committed::word_change>& into);
+/// Puts its words in place, if they are not; flushes, without a fence.
+void apply_words(const region& r, const record_view& record);
 
 }  // namespace hf

@@ -80,17 +80,18 @@ result<std::vector<record_view>> read_all(const region& r, u64 epoch) {
 result<applied_records> apply_records(region& r, u64 epoch) {
     const auto found = read_all(r, epoch);
     if (!found) return tl::unexpected(found.error());
-    applied_records sum;
     std::vector<committed::word_change> changes;
     for (const record_view& v : *found) {
         if (auto ok = check_record(r, v); !ok) return tl::unexpected(ok.error());
+        read_changes(r, v, changes);
     }
+    if (auto ok = committed::reapply(r, changes); !ok) return tl::unexpected(ok.error());
+    applied_records sum;
     for (const record_view& v : *found) {
-        apply_record(r, v, changes);
+        apply_words(r, v);
         ++sum.records;
         sum.bytes += v.bytes;
     }
-    if (auto ok = committed::reapply(r, changes); !ok) return tl::unexpected(ok.error());
     r.med().fence();
     HF_PERSIST_POINT("transaction T3: applied records are durable before the session begins");
     return sum;

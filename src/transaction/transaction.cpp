@@ -122,16 +122,19 @@ void context::store_word(void* at, unsigned bytes, u64 value) {
     } catch (const std::bad_alloc&) {
         no_memory();
     }
-    if ((l->mask >> index & 1) == 0) {
-        if (bytes != 8) {
+    const auto bit = static_cast<u8>(1U << index);
+    if (bytes == 8) [[likely]] {
+        l->words[index] = value;
+    } else {
+        if ((l->mask & bit) == 0) {
             l->words[index] =
-                load_in_place(reinterpret_cast<void*>(line * line_size + 8 * index), 8);
+                load_in_place(reinterpret_cast<const u64*>(line * line_size) + index, 8);
         }
-        l->mask = static_cast<u8>(l->mask | 1u << index);
+        // Little-endian: the low bytes come first.
+        std::memcpy(reinterpret_cast<u8*>(&l->words[index]) + reinterpret_cast<u64>(at) % 8,
+                    &value, bytes);
     }
-    // Little-endian: the low bytes come first.
-    std::memcpy(reinterpret_cast<u8*>(&l->words[index]) + reinterpret_cast<u64>(at) % 8, &value,
-                bytes);
+    l->mask = static_cast<u8>(l->mask | bit);
 }
 
 void context::recycle_reads() {

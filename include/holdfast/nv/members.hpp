@@ -412,9 +412,16 @@ template <class T>
 struct shell {
     T value;
 };
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-internal"
+#endif
 /// Exists nowhere: only its members' names are asked for.
 template <class T>
 extern const shell<T> nowhere;
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 template <class T>
 struct pointer_to {

@@ -36,6 +36,12 @@ inspection inspection::open(const std::filesystem::path& path, const root_name& 
                          "inspect a region of discipline incll or logged"});
             made.seen_ = {};
             break;
+        case discipline::eager:
+            made.refuse({errc::incompatible, "inspect the region", path.string(),
+                         "its discipline is eager: it holds other indexes than this one",
+                         "inspect a region of discipline incll or logged"});
+            made.seen_ = {};
+            break;
         case discipline::snapshot:
             made.refuse({errc::incompatible, "inspect the region", path.string(),
                          "its discipline is snapshot: only its program knows what it holds",

@@ -1,0 +1,202 @@
+#include "crashlab/targets/clht_cases.hpp"
+
+#include "crashlab/targets/eager_session.hpp"
+#include "index/clht/clht.hpp"
+
+namespace hf::lab {
+namespace {
+
+struct lab_shape {
+    static constexpr unsigned chunk_bits = 2;
+    static constexpr unsigned group_bits = 1;
+    static constexpr unsigned frontier_groups = 1;
+};
+
+using integers = eager_session<clht<eager_discipline, integer_keys, lab_shape>, integer_keys>;
+using strings = eager_session<clht<eager_discipline, byte_keys, lab_shape>, byte_keys>;
+
+/// The n-th key whose hash ends in these bits: it lies in the same chain as the others.
+u64 in_one_chain(unsigned n, unsigned bits) {
+    u64 k = 1;
+    for (;; ++k) {
+        if ((integer_keys::hash(k) & ((u64{1} << bits) - 1)) == 1 && n-- == 0) return k;
+    }
+}
+
+template <class Session>
+void some_keys(Session& s) {
+    for (u64 k = 0; k < 6; ++k) s.insert(k);
+}
+template <class Session>
+void insert_some(Session& s, splitmix64& r) {
+    for (u64 k = 6; k < 9; ++k) s.insert(k + r() % 2 * 10);
+    s.get(3);
+}
+template <class Session>
+void change_some(Session& s, splitmix64& r) {
+    const u64 k = r() % 6;
+    s.update(k);
+    s.upsert((k + 1) % 6);
+    s.upsert(9);
+    s.update(k);
+}
+template <class Session>
+void remove_some(Session& s, splitmix64& r) {
+    const u64 k = r() % 6;
+    s.remove(k);
+    s.remove((k + 2) % 6);
+    s.insert(k);
+    s.remove(k);
+}
+template <class Session>
+void grow(Session& s, splitmix64& r) {
+    const u64 first = 6 + r() % 4;
+    for (u64 k = first; k < first + 14; ++k) s.insert(k);
+}
+template <class Session>
+void beside_another(Session& s, unsigned thread, splitmix64& r) {
+    for (unsigned i = 0; i < 5; ++i) {
+        const u64 k = r() % 6;
+        switch (r() % 4) {
+            case 0:
+                s.remove(k);
+                break;
+            case 1:
+                s.get(k);
+                break;
+            case 2:
+                s.insert(20 + 10 * thread + i);
+                break;
+            default:
+                s.upsert(k);
+        }
+    }
+}
+template <class Session>
+void read_or_change(Session& s, unsigned thread, splitmix64& r) {
+    for (unsigned i = 0; i < 8; ++i) {
+        if (thread == 1) {
+            s.get(3);
+        } else if (r() % 3 == 0) {
+            s.remove(3);
+        } else {
+            s.upsert(3);
+        }
+    }
+}
+template <class Session>
+void grow_beside_another(Session& s, unsigned thread, splitmix64& r) {
+    for (u64 i = 0; i < 9; ++i) {
+        if (r() % 3 == 0) s.get(r() % 6);
+        s.insert(10 + 10 * thread + i);
+    }
+}
+/// Leaves what nobody reaches: the lists of what is free die with the process.
+template <class Session>
+void leave_garbage(Session& s) {
+    for (u64 k = 0; k < 20; ++k) s.insert(k);
+    for (u64 k = 0; k < 20; k += 2) s.remove(k);
+    for (u64 k = 1; k < 20; k += 4) s.upsert(k);
+}
+template <class Session>
+void work_after_opening(Session& s, splitmix64& r) {
+    s.upsert(r() % 20);
+    s.remove(r() % 20);
+    s.insert(30);
+}
+void leave_an_empty_slab(strings& s) {
+    // Records of 128 bytes: a slab of a class that nothing else has, all of it free later.
+    for (u64 k = 0; k < 12; ++k) s.insert(k);
+    for (u64 k = 0; k < 12; ++k) {
+        if (k % 4 != 1 && k % 4 != 2) continue;
+        s.remove(k);
+    }
+}
+/// More keys than the buckets that they could be split to have room for.
+void overflow(integers& s, splitmix64& r) {
+    for (unsigned n = 0; n < 5; ++n) s.insert(in_one_chain(n, 7));
+    s.remove(in_one_chain(static_cast<unsigned>(r() % 5), 7));
+    s.upsert(in_one_chain(4, 7));
+}
+void chain_of_eight(integers& s) {
+    for (unsigned n = 0; n < 8; ++n) s.insert(in_one_chain(n, 3));
+}
+/// The bucket that splits has a chain, and its buddy needs one.
+void split_a_chain(integers& s, splitmix64& r) {
+    for (u64 k = 0; k < 10; ++k) {
+        const u64 key = 400 + r() % 4 + 4 * k;
+        s.upsert(key);
+    }
+}
+void found_anew(integers& s, splitmix64&) { s.insert(1); }
+
+constexpr std::string_view p1 = "eager P1: all that is unreachable is durable before its publication";
+constexpr std::string_view p2 = "eager P2: a publication is durable before its operation returns";
+constexpr std::string_view p3 = "eager P3: what a reader has seen is durable before it returns";
+constexpr std::string_view o1 = "eager O1: the generation is durable before a lock of it is taken";
+constexpr std::string_view s1 =
+    "swept S1: a run's word is durable before its memory is handed out";
+constexpr std::string_view s2 =
+    "swept S2: freed runs' words are durably 0 before their pages are used";
+constexpr std::string_view c2 = "clht C2: an overflow bucket is durable before its link";
+constexpr std::string_view c3 = "clht C3: zeros are durable before the word that leads to them";
+constexpr std::string_view c4 =
+    "clht C4: overflow buckets are durable before the bucket that leads to them";
+constexpr std::string_view c5 = "clht C5: a split is durable before its locks are given back";
+
+const std::vector<eager_case<integers>>& integer_cases() {
+    static const std::vector<eager_case<integers>> all{
+        {"eager.clht.found", "a table is made in a new region", nullptr, found_anew, {p2, s1}},
+        {"eager.clht.insert", "keys come", some_keys<integers>, insert_some<integers>, {p2}},
+        {"eager.clht.update", "values change", some_keys<integers>, change_some<integers>, {p2}},
+        {"eager.clht.remove", "keys go, and come again", some_keys<integers>,
+         remove_some<integers>, {p2}},
+        {"eager.clht.grow", "buckets split, levels end", some_keys<integers>, grow<integers>,
+         {p1, p2, c3, c4, c5}},
+        {"eager.clht.overflow", "a chain of buckets", some_keys<integers>, overflow, {c2, c5}},
+        {"eager.clht.chain", "a chain is split", chain_of_eight, split_a_chain, {c4, c5}},
+        {"eager.clht.open", "an opening with its sweep, and work behind it",
+         leave_garbage<integers>, work_after_opening<integers>, {o1}, true},
+        {"eager.clht.threads", "two threads change the same keys", some_keys<integers>, nullptr,
+         {p2}, false, 2, beside_another<integers>},
+        {"eager.clht.read", "one thread reads what another changes", some_keys<integers>, nullptr,
+         {p2, p3}, false, 2, read_or_change<integers>},
+        {"eager.clht.grow_threads", "two threads make it grow", some_keys<integers>, nullptr,
+         {c5}, false, 2, grow_beside_another<integers>},
+    };
+    return all;
+}
+
+const std::vector<eager_case<strings>>& string_cases() {
+    static const std::vector<eager_case<strings>> all{
+        {"eager.clht.bytes.insert", "byte strings come", some_keys<strings>, insert_some<strings>,
+         {p1, p2}},
+        {"eager.clht.bytes.update", "records are replaced", some_keys<strings>,
+         change_some<strings>, {p1, p2}},
+        {"eager.clht.bytes.remove", "records go", some_keys<strings>, remove_some<strings>, {p2}},
+        {"eager.clht.bytes.grow", "buckets of records split", some_keys<strings>, grow<strings>,
+         {p1, p2, c3, c5}},
+        {"eager.clht.bytes.open", "a sweep finds garbage", leave_garbage<strings>,
+         work_after_opening<strings>, {o1, p1, p2}, true},
+        {"eager.clht.bytes.slab", "a sweep gives pages back", leave_an_empty_slab,
+         work_after_opening<strings>, {s2}, true},
+        {"eager.clht.bytes.threads", "two threads replace the same records", some_keys<strings>,
+         nullptr, {p1, p2}, false, 2, beside_another<strings>},
+    };
+    return all;
+}
+
+}  // namespace
+
+const std::vector<target_description>& clht_cases() {
+    static const std::vector<target_description> all = [] {
+        std::vector<target_description> found;
+        const lint_rules& rules = eager_rules_for_groups();
+        for (const auto& c : integer_cases()) found.push_back(describe(c, "clht", rules));
+        for (const auto& c : string_cases()) found.push_back(describe(c, "clht", rules));
+        return found;
+    }();
+    return all;
+}
+
+}  // namespace hf::lab

@@ -1,0 +1,339 @@
+// targets/eager_session.hpp: an eager index under the crash lab, whichever it is.
+//
+// A session is an open region with one index behind the root "index", and what must be found in it:
+// the history of its operations, judged for durable linearizability (key_history.hpp). Opening it
+// is recovery with the sweep; inspect() looks at every key, compares a walk over the index with it,
+// and has the audit find leaks and double owners.
+//
+// Operations of prepare() are not told, those of run() are. Where several threads change one key,
+// only upserts and removes may be used: an insert that finds its key writes nothing, and a history
+// of writes cannot say so.
+#pragma once
+
+#include "alloc/swept/audit_view.hpp"
+#include "base/random.hpp"
+#include "crashlab/lint/lint.hpp"
+#include "crashlab/runtime/file.hpp"
+#include "crashlab/targets/target.hpp"
+#include "index/common/index.hpp"
+
+#include <holdfast/crashlab/key_history.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hf::lab {
+
+/// Keys and values by number.
+template <class Keys>
+struct lab_keys;
+template <>
+struct lab_keys<integer_keys> {
+    static u64 key(u64 number) { return number; }
+    static u64 value(u64 number) { return number; }
+    static u64 number_in(u64 value) { return value; }
+    static std::string text(u64 key) { return std::to_string(key); }
+};
+template <>
+struct lab_keys<byte_keys> {
+    /// Some are prefixes of others, and one is empty.
+    static std::string key(u64 number) {
+        return number == 0 ? "" : std::string(number % 3 * 8, 'p') + std::to_string(number);
+    }
+    static std::string value(u64 number) {
+        return std::to_string(number) + std::string(number % 4 * 30, 'v');
+    }
+    static u64 number_in(std::string_view value) { return std::stoull(std::string(value)); }
+    static std::string text(std::string_view key) { return std::string(key); }
+};
+
+template <class T>
+T eager_must(tl::expected<T, error> r) {
+    if (!r) throw violation(r.error().to_string());
+    if constexpr (!std::is_void_v<T>) return std::move(*r);
+}
+
+template <class Index, class Keys>
+class eager_session {
+   public:
+    using names = lab_keys<Keys>;
+    using operation = typename Index::operation;
+
+    explicit eager_session(u64 bytes = u64{1} << 20) : bytes_(bytes) {}
+
+    void open() {
+        eager_options o;
+        o.region.kind = discipline::eager;
+        o.region.initial_size = bytes_;
+        o.region.max_size = u64{60} << 20;
+        o.region.flush = flush_policy::always;
+        const layout::room_format rooms[] = {Index::format};
+        space_ = eager_must(
+            eager_space::open(file_path, o, rooms, [this](eager_space& s) -> result<void> {
+                auto made = Index::open(s, "index");
+                if (!made) return tl::unexpected(made.error());
+                index_ = std::move(*made);
+                return {};
+            }));
+    }
+    void crash() {
+        space_.reset();
+        index_.reset();
+    }
+    void close_in_order() {
+        eager_must(space_->close());
+        crash();
+    }
+    [[nodiscard]] eager_session next() const {
+        eager_session s(bytes_);
+        s.history_ = history_;
+        s.told_ = told_;
+        s.most_keys_ = most_keys_;
+        s.tells_ = true;
+        return s;
+    }
+    /// From here on operations are told.
+    void begin_telling() { tells_ = true; }
+
+    void insert(u64 k) {
+        write(k, "insert", [&](operation& op, const auto& name, const auto& value) {
+            require(eager_must(index_->insert(op, name, value)), "an insert finds its key");
+        });
+    }
+    void upsert(u64 k) {
+        write(k, "upsert", [&](operation& op, const auto& name, const auto& value) {
+            static_cast<void>(eager_must(index_->upsert(op, name, value, ignore)));
+        });
+    }
+    void update(u64 k) {
+        write(k, "update", [&](operation& op, const auto& name, const auto& value) {
+            require(eager_must(index_->update(op, name, value, ignore)), "an update misses its key");
+        });
+    }
+    void remove(u64 k) {
+        const u64 number = begin(k, "remove");
+        const auto name = names::key(k);
+        history_writes(number, k, key_history::nothing);
+        if (tells_) begin_operation(number);
+        {
+            operation op(*space_);
+            index_->remove(op, name, ignore);
+        }
+        if (tells_) end_operation(number);
+    }
+    /// Told as a read.
+    void get(u64 k) {
+        const u64 number = begin(k, "get");
+        history_.reads(number, names::text(names::key(k)));
+        begin_operation(number);
+        const u64 seen = find(k);
+        end_operation(number, seen);
+    }
+    [[nodiscard]] u64 find(u64 k) {
+        u64 seen = key_history::nothing;
+        const auto name = names::key(k);
+        operation op(*space_);
+        index_->get(op, name, [&](const auto& v) { seen = names::number_in(v); });
+        return seen;
+    }
+
+    void judge(const promised& all, u64 k) {
+        history_.judge_remains(all, names::text(names::key(k)), find(k));
+    }
+    void judge_reads(const promised& all) const { history_.judge_reads(all); }
+    void inspect(const promised& all) {
+        std::map<std::string, u64> walked;
+        index_->for_each(*space_, [&](const auto& k, const auto& v) {
+            if (!walked.emplace(names::text(k), names::number_in(v)).second) {
+                throw violation("a walk meets a key twice: " + names::text(k));
+            }
+        });
+        for (u64 k = 0; k < most_keys_; ++k) {
+            judge(all, k);
+            const auto at = walked.find(names::text(names::key(k)));
+            require((at == walked.end() ? key_history::nothing : at->second) == find(k),
+                    "a walk finds other values than gets do");
+        }
+        require(walked.size() <= most_keys_, "a walk finds keys that nobody wrote");
+        audit();
+    }
+    void audit() {
+        space_->grace().reclaim_all();
+        const auto caches = space_->grace().caches();
+        audit_report report;
+        swept::view books(space_->heap(), caches);
+        heap_audit all(space_->file(), books, report);
+        all.read_runs();
+        all.read_free();
+        index_->audit(all);
+        all.finish();
+        if (!report.ok()) throw violation("the audit says: " + report.to_string());
+    }
+
+    [[nodiscard]] u64 keys() const noexcept { return most_keys_; }
+    [[nodiscard]] std::string describe_operation(u64 number) const {
+        return number < told_.size() ? told_[number] : "operation " + std::to_string(number);
+    }
+    [[nodiscard]] Index& index() noexcept { return *index_; }
+    [[nodiscard]] eager_space& space() noexcept { return *space_; }
+
+   private:
+    /// Numbers begin with 1: a value is its operation's.
+    u64 begin(u64 k, const char* what) {
+        most_keys_ = std::max(most_keys_, k + 1);
+        if (told_.empty()) told_.emplace_back();
+        told_.push_back(std::string(what) + " " + names::text(names::key(k)));
+        return told_.size() - 1;
+    }
+    void history_writes(u64 number, u64 k, u64 value) {
+        const std::string key = names::text(names::key(k));
+        if (tells_) {
+            history_.writes(number, key, value);
+        } else {
+            history_.holds(key, value);
+        }
+    }
+    template <class Do>
+    void write(u64 k, const char* what, Do&& work) {
+        const u64 number = begin(k, what);
+        history_writes(number, k, number);
+        const auto name = names::key(k);
+        const auto value = names::value(number);
+        if (tells_) begin_operation(number);
+        {
+            operation op(*space_);
+            work(op, name, value);
+        }
+        if (tells_) end_operation(number);
+    }
+
+    u64 bytes_;
+    std::unique_ptr<eager_space> space_;
+    std::unique_ptr<Index> index_;
+    key_history history_;
+    std::vector<std::string> told_;
+    u64 most_keys_ = 0;
+    bool tells_ = false;
+};
+
+template <class Session>
+struct eager_case {
+    std::string_view name;
+    std::string_view what;
+    std::function<void(Session&)> prepare;
+    std::function<void(Session&, splitmix64&)> run;
+    std::vector<std::string_view> points = {};
+    bool opens_in_run = false;  ///< prepare() ends with a crash
+    unsigned threads = 1;
+    std::function<void(Session&, unsigned, splitmix64&)> run_thread = {};
+    u64 bytes = u64{1} << 20;
+};
+
+template <class Session>
+class eager_survivor final : public survivor {
+   public:
+    eager_survivor(Session s, promised all) : session_(std::move(s)), promised_(std::move(all)) {
+        session_.open();
+    }
+    void crash() override { session_.crash(); }
+    std::unique_ptr<survivor> recover_after(const promised& all) override {
+        return std::make_unique<eager_survivor>(session_.next(), all);
+    }
+    [[nodiscard]] unsigned questions() const override {
+        return static_cast<unsigned>(session_.keys());
+    }
+    void ask(unsigned number) override { session_.judge(promised_, number); }
+    [[nodiscard]] std::string describe(unsigned number) const override {
+        return "get key " + std::to_string(number);
+    }
+    void inspect() override { session_.inspect(promised_); }
+    void work_on() override {
+        const u64 last = session_.keys();
+        for (u64 k = 0; k < std::min<u64>(last, 4); ++k) session_.upsert(k);
+        if (last > 4) session_.remove(4);
+        for (u64 k = last; k < last + 4; ++k) session_.upsert(k);
+        session_.audit();
+    }
+
+   private:
+    Session session_;
+    promised promised_;
+};
+
+template <class Session>
+class eager_target final : public target {
+   public:
+    eager_target(const eager_case<Session>& c, u64 seed)
+        : case_(c), session_(c.bytes), random_(seed) {
+        for (u64 t = 0; t < c.threads; ++t) of_thread_.emplace_back(seed * 2 + t);
+    }
+    void prepare() override {
+        session_.open();
+        if (case_.prepare) case_.prepare(session_);
+        if (case_.opens_in_run) session_.crash();
+        session_.begin_telling();
+    }
+    void run() override {
+        if (case_.opens_in_run) session_.open();
+        if (case_.run) case_.run(session_, random_);
+    }
+    void crash() override { session_.crash(); }
+    std::unique_ptr<survivor> recover_after(const promised& all) override {
+        return std::make_unique<eager_survivor<Session>>(session_.next(), all);
+    }
+    [[nodiscard]] unsigned threads() const override { return case_.threads; }
+    [[nodiscard]] u64 about_steps() const override { return case_.threads > 1 ? 800 : 0; }
+    void run_thread(unsigned number) override {
+        case_.run_thread(session_, number, of_thread_[number]);
+    }
+    void judge_run(const promised& all) const override { session_.judge_reads(all); }
+    [[nodiscard]] std::string describe_operation(u64 number) const override {
+        return session_.describe_operation(number);
+    }
+
+   private:
+    const eager_case<Session>& case_;
+    Session session_;
+    splitmix64 random_;
+    std::vector<splitmix64> of_thread_;
+};
+
+/// The lint's rules for them.
+[[nodiscard]] inline const lint_rules& eager_rules() {
+    static const lint_rules rules = [] {
+        lint_rules r = project_rules();
+        r.durable = promise::at_once;
+        r.dirty = reads::acquiring;
+        // A lock's word is volatile in meaning, but for the flags that a new node begins with.
+        r.volatile_places.push_back({"eager/node_lock.hpp", {"init"}});
+        return r;
+    }();
+    return rules;
+}
+
+/// Of an index that publishes several lines under one fence, none of which says anything of the
+/// others.
+[[nodiscard]] inline const lint_rules& eager_rules_for_groups() {
+    static const lint_rules rules = [] {
+        lint_rules r = eager_rules();
+        r.silent.push_back(rule::published_early);
+        return r;
+    }();
+    return rules;
+}
+
+/// `c` outlives the description.
+template <class Session>
+[[nodiscard]] target_description describe(const eager_case<Session>& c, std::string_view room,
+                                          const lint_rules& rules = eager_rules()) {
+    target_description d{c.name, room, c.what,
+                         [&c](u64 seed) { return std::make_unique<eager_target<Session>>(c, seed); },
+                         c.points};
+    d.rules = &rules;
+    d.has_threads = c.threads > 1;
+    return d;
+}
+
+}  // namespace hf::lab

@@ -1,0 +1,65 @@
+// alloc/swept/layout.hpp: what the swept heap lays into a region.
+//
+//   heap segment:
+//   | header 64 | a word a page ... | page | page | page ...
+//                 what begins here
+//
+// A page's word is 0 where nothing begins: a free page, or one inside of a run. So a free run has
+// no descriptor of its own, no word changes when one is cut or joined, and a segment of zeros is
+// one with nothing in it. Which blocks of a slab are free is said nowhere.
+#pragma once
+
+#include "alloc/geometry.hpp"
+
+#include <atomic>
+
+namespace hf::swept {
+
+using word = std::atomic<u64>;
+
+struct alignas(line_size) segment_header {
+    static constexpr u64 magic_value = 0x4846484553570001;  // "HFHESW", version 1
+    word magic;
+    u64 first_usable;  ///< page index in the segment
+    u64 reserved[6];
+};
+static_assert(sizeof(segment_header) == line_size);
+static_assert(offsetof(segment_header, first_usable) == 8);
+
+/// Pages of a segment of so many that are not to be handed out.
+[[nodiscard]] constexpr u64 own_pages(u64 pages) noexcept {
+    return pages_of(sizeof(segment_header) + 8 * pages);
+}
+/// Pages of the smallest segment that has so many to hand out.
+[[nodiscard]] constexpr u64 pages_around(u64 pages) noexcept {
+    u64 all = pages + own_pages(pages);
+    while (all - own_pages(all) < pages) ++all;
+    return all;
+}
+
+/// Offset of the word of a page.
+[[nodiscard]] constexpr u64 descriptor_of(const heap_span& s, u64 page) noexcept {
+    return s.offset + sizeof(segment_header) + 8 * page;
+}
+
+/// The descriptors of a region's segments (geometry.hpp, descriptor_reader).
+struct descriptors {
+    const region& store;
+
+    [[nodiscard]] u64 first_page(const heap_span& s) const noexcept { return own_pages(s.pages); }
+    [[nodiscard]] u64 end_page(const heap_span& s) const noexcept { return s.pages; }
+    /// A free run reaches up to the next page where something begins.
+    [[nodiscard]] page_run run_at(const heap_span& s, u64 page) const noexcept {
+        const u64 value = read(s, page);
+        if (value != 0) return page_run::unpack(value);
+        u64 end = page + 1;
+        while (end < s.pages && read(s, end) == 0) ++end;
+        return {page_use::free, 0, end - page};
+    }
+    [[nodiscard]] u64 read(const heap_span& s, u64 page) const noexcept {
+        return store.at<word>(descriptor_of(s, page))->load(std::memory_order_acquire);
+    }
+};
+static_assert(descriptor_reader<descriptors>);
+
+}  // namespace hf::swept

@@ -1,0 +1,208 @@
+#include "alloc/swept_heap.hpp"
+#include "base/check.hpp"
+#include "persist/persist_point.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <thread>
+
+namespace hf {
+
+using swept::run;
+
+// ---------------------------------------------------------------------------------------- marking
+
+void tracer::visit(u64 offset, u32 kind) {
+    if (offset == 0) return;
+    auto* r = const_cast<run*>(heap_.run_of(offset));
+    if (r == nullptr || !r->begins_at(offset)) {
+        wrong_ = offset;
+        return;
+    }
+    if (!r->old.load(std::memory_order_relaxed)) return;
+    if (!r->mark(r->number_of(offset))) return;
+    ++reached_;
+    if (kind != traced::leaf) found_.push_back({of_, offset, kind});
+}
+
+/// Several threads that empty one stack of items.
+class trace_work {
+   public:
+    explicit trace_work(swept_heap& h, unsigned threads) : heap_(h), threads_(threads) {}
+
+    void begin(std::span<traced* const> structures) {
+        tracer t(heap_);
+        for (traced* s : structures) {
+            t.of_ = s;
+            s->trace_roots(t);
+        }
+        take(t);
+    }
+    /// Takes what was shaded; false: there was nothing.
+    bool add_shaded() {
+        const std::lock_guard guard(heap_.old_mutex_);
+        items_.insert(items_.end(), heap_.shaded_.begin(), heap_.shaded_.end());
+        reached_ += std::exchange(heap_.shaded_count_, 0);
+        return !std::exchange(heap_.shaded_, {}).empty();
+    }
+    void run_all() {
+        std::vector<std::thread> others;
+        for (unsigned i = 1; i < threads_; ++i) others.emplace_back([this] { run_one(); });
+        run_one();
+        for (std::thread& t : others) t.join();
+    }
+    [[nodiscard]] u64 reached() const noexcept { return reached_; }
+    [[nodiscard]] u64 wrong() const noexcept { return wrong_; }
+
+   private:
+    static constexpr std::size_t own_at_most = 512;
+
+    void take(tracer& t) {
+        reached_ += std::exchange(t.reached_, 0);
+        if (t.wrong_ != 0) wrong_ = t.wrong_;
+        items_.insert(items_.end(), t.found_.begin(), t.found_.end());
+        t.found_.clear();
+    }
+    void run_one() {
+        tracer t(heap_);
+        std::unique_lock lock(mutex_);
+        while (wait_for_items(lock)) {
+            const std::size_t n = std::min<std::size_t>((items_.size() - 1) / threads_ + 1, 64);
+            t.found_.assign(items_.end() - static_cast<std::ptrdiff_t>(n), items_.end());
+            items_.resize(items_.size() - n);
+            ++busy_;
+            lock.unlock();
+            while (!t.found_.empty() && t.found_.size() < own_at_most) {
+                const trace_item next = t.found_.back();
+                t.found_.pop_back();
+                t.of_ = next.of;
+                next.of->trace(next.offset, next.kind, t);
+            }
+            lock.lock();
+            --busy_;
+            take(t);
+            changed_.notify_all();
+        }
+    }
+    /// False: all is done.
+    bool wait_for_items(std::unique_lock<std::mutex>& lock) {
+        while (items_.empty() && busy_ != 0) changed_.wait(lock);
+        return !items_.empty();
+    }
+
+    swept_heap& heap_;
+    const unsigned threads_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    unsigned busy_ = 0;
+    std::vector<trace_item> items_;
+    u64 reached_ = 0;
+    u64 wrong_ = 0;
+};
+
+void swept_heap::shade_old(const traced& of, u64 offset, u32 kind) {
+    auto* r = const_cast<run*>(run_of(offset));
+    if (offset == 0 || r == nullptr || !r->old.load(std::memory_order_acquire)) return;
+    const std::lock_guard guard(old_mutex_);
+    if (!is_tracing() || !r->mark(r->number_of(offset))) return;
+    ++shaded_count_;
+    if (kind != traced::leaf) shaded_.push_back({&of, offset, kind});
+}
+
+void swept_heap::make_marks() {
+    u64 words = 0;
+    for (const auto& r : runs_) words += r->mark_words();
+    marks_ = std::make_unique<std::atomic<u64>[]>(words);
+    words = 0;
+    for (const auto& r : runs_) {
+        r->marks = &marks_[words];
+        words += r->mark_words();
+    }
+    tracing_.store(words != 0, std::memory_order_release);
+}
+
+// --------------------------------------------------------------------------------------- sweeping
+
+result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> structures,
+                                                      const std::function<void()>& grace,
+                                                      unsigned threads) {
+    if (!is_tracing()) return sweep_figures{};
+    trace_work work(*this, std::max(1U, threads));
+    work.begin(structures);
+    do {
+        work.run_all();
+        // Who unlinked something before we came by has shaded it when its operation is over.
+        grace();
+    } while (work.add_shaded());
+    if (work.wrong() != 0) {
+        return failure(corrupt_heap(region_, work.wrong(), "an index refers to no block of the heap"));
+    }
+    sweep_figures found = sweep();
+    found.reached = work.reached();
+    return found;
+}
+
+/// W3 ends here.
+swept_heap::sweep_figures swept_heap::sweep() {
+    sweep_figures found;
+    const std::lock_guard guard(old_mutex_);
+    for (u64 offset : waiting_) {
+        run* r = by_page_[offset / page_size].load(std::memory_order_relaxed);
+        r->unmark(r->number_of(offset));
+    }
+    waiting_.clear();
+    std::vector<run*> all;
+    {
+        const std::lock_guard pages_guard(mutex_);
+        for (const auto& r : runs_) {
+            if (r->old.load(std::memory_order_relaxed)) all.push_back(r.get());
+        }
+    }
+    std::vector<run*> empty;
+    std::vector<std::vector<u64>> free(block_classes);
+    for (run* r : all) {
+        u32 live = 0;
+        for (u32 w = 0; w < r->mark_words(); ++w) {
+            live += static_cast<u32>(std::popcount(r->marks[w].load(std::memory_order_relaxed)));
+        }
+        found.freed += r->blocks - live;
+        if (live == 0) {
+            empty.push_back(r);
+        } else if (live != r->blocks) {
+            for (u32 i = 0; i < r->blocks; ++i) {
+                if (!r->is_marked(i)) free[r->size_class].push_back(r->block_at(i));
+            }
+        }
+    }
+    for (run* r : empty) {
+        auto* w = region_.at<swept::word>(r->descriptor);
+        w->store(0, std::memory_order_release);
+        region_.med().flush_line(w);
+    }
+    if (!empty.empty()) {
+        region_.med().fence();
+        HF_PERSIST_POINT("swept S2: freed runs' words are durably 0 before their pages are used");
+    }
+    tracing_.store(false, std::memory_order_release);
+    for (run* r : all) r->old.store(false, std::memory_order_release);
+    for (u32 i = 0; i < block_classes; ++i) {
+        if (!free[i].empty()) put_into_lists(i, free[i]);
+    }
+    const std::lock_guard pages_guard(mutex_);
+    for (run* r : empty) {
+        remove_run(*r);
+        pages_.insert(r->offset, r->pages);
+        found.freed_pages += r->pages;
+    }
+    return found;
+}
+
+/// False: it is not old any more.
+bool swept_heap::free_later(const run& r, u64 offset) {
+    const std::lock_guard guard(old_mutex_);
+    if (!r.old.load(std::memory_order_relaxed)) return false;
+    waiting_.push_back(offset);
+    return true;
+}
+
+}  // namespace hf

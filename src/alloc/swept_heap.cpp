@@ -1,0 +1,248 @@
+#include "alloc/swept_heap.hpp"
+
+#include "base/check.hpp"
+#include "persist/persist_point.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace hf {
+
+using swept::run;
+
+swept_heap::swept_heap(region& r)
+    : region_(r),
+      by_page_(static_cast<std::atomic<run*>*>(
+                   std::calloc(r.max_pages() + 1, sizeof(std::atomic<run*>))),
+               std::free),
+      lists_(std::make_unique<shared_list[]>(block_classes)) {
+    HF_CHECK(by_page_ != nullptr, "no memory for the table of a heap's pages");
+}
+
+swept_heap::~swept_heap() = default;
+
+// ---------------------------------------------------------------------------------------- segments
+
+result<void> swept_heap::open() {
+    const std::lock_guard guard(mutex_);
+    for (const segment& s : region_.segments()) {
+        if (s.kind != segment_kind::heap) continue;
+        if (auto ok = add_segment(s); !ok) return ok;
+    }
+    make_marks();
+    return {};
+}
+
+result<void> swept_heap::add_segment(const segment& s) {
+    const auto& h = *region_.at<swept::segment_header>(s.offset);
+    const u64 magic = h.magic.load(std::memory_order_acquire);
+    if (s.pages <= swept::own_pages(s.pages)) {
+        return failure(corrupt_heap(region_, s.offset, "a heap segment is too small"));
+    }
+    if (magic == 0) {  // grown, and nothing has been taken of it
+        write_header(s);
+    } else if (magic != swept::segment_header::magic_value ||
+               h.first_usable != swept::own_pages(s.pages)) {
+        return failure(corrupt_heap(region_, s.offset, "a heap segment's header is damaged"));
+    }
+    segments_.push_back({s.offset, s.pages});
+    return index(segments_.back());
+}
+
+// The header says nothing that anything rests on, and is written again where it is missing:
+// whatever fence comes next will do.
+void swept_heap::write_header(const segment& s) {
+    auto* h = region_.at<swept::segment_header>(s.offset);
+    h->first_usable = swept::own_pages(s.pages);
+    h->magic.store(swept::segment_header::magic_value, std::memory_order_release);
+    region_.med().flush(h, sizeof(*h));
+}
+
+result<void> swept_heap::index(const heap_span& s) {
+    u64 wrong = 0;
+    walk_runs(swept::descriptors{region_}, s, [&](u64 page, const page_run& what) {
+        if (!is_possible(what, s.pages - page)) {
+            wrong = swept::descriptor_of(s, page);
+        } else if (what.use == page_use::free) {
+            pages_.insert(s.offset_of(page), what.pages);
+        } else {
+            add_run(s, page, what, true);
+        }
+        return wrong == 0;
+    });
+    if (wrong == 0) return {};
+    return failure(corrupt_heap(region_, wrong, "a page's descriptor is damaged"));
+}
+
+const heap_span* swept_heap::span_of(u64 offset) const noexcept {
+    auto after = std::upper_bound(segments_.begin(), segments_.end(), offset,
+                                  [](u64 o, const heap_span& s) { return o < s.offset; });
+    if (after == segments_.begin()) return nullptr;
+    return std::prev(after)->contains(offset) ? &*std::prev(after) : nullptr;
+}
+
+// ------------------------------------------------------------------------------------------- pages
+
+run& swept_heap::add_run(const heap_span& s, u64 page, const page_run& what, bool old) {
+    const u32 size_class = what.use == page_use::slab ? what.size_class : extent_class;
+    runs_.push_back(std::make_unique<run>(s.offset_of(page), what.pages,
+                                          swept::descriptor_of(s, page), size_class, old));
+    run& added = *runs_.back();
+    for (u64 i = 0; i < what.pages; ++i) {
+        by_page_[added.offset / page_size + i].store(&added, std::memory_order_release);
+    }
+    return added;
+}
+
+/// Its object stays: somebody may be looking at it.
+void swept_heap::remove_run(const run& r) {
+    for (u64 i = 0; i < r.pages; ++i) {
+        by_page_[r.offset / page_size + i].store(nullptr, std::memory_order_release);
+    }
+}
+
+const run* swept_heap::run_of(u64 offset) const noexcept {
+    const u64 page = offset / page_size;
+    if (page >= region_.max_pages()) return nullptr;
+    return by_page_[page].load(std::memory_order_acquire);
+}
+
+result<u64> swept_heap::take_pages(u64 pages) {
+    const auto take = [&] { return pages_.take(pages, [](u64) { return true; }).offset; };
+    if (u64 offset = take()) return offset;
+    auto grown = grow_heap(region_, swept::pages_around(pages));
+    if (!grown) return tl::unexpected(grown.error());
+    if (auto ok = add_segment(*grown); !ok) return tl::unexpected(ok.error());
+    const u64 offset = take();
+    HF_CHECK(offset != 0, "a grown segment is too small");
+    return offset;
+}
+
+result<run*> swept_heap::make_run(const page_run& what) {
+    const std::lock_guard guard(mutex_);
+    auto offset = take_pages(what.pages);
+    if (!offset) return tl::unexpected(offset.error());
+    const heap_span& s = *span_of(*offset);
+    run& made = add_run(s, s.page_of(*offset), what, false);
+    auto* w = region_.at<swept::word>(made.descriptor);
+    w->store(what.pack(), std::memory_order_release);
+    region_.med().persist(w, sizeof(*w));
+    HF_PERSIST_POINT("swept S1: a run's word is durable before its memory is handed out");
+    return &made;
+}
+
+result<u64> swept_heap::take_extent(u64 pages) {
+    auto made = make_run({page_use::extent, 0, pages});
+    if (!made) return tl::unexpected(made.error());
+    return (*made)->offset;
+}
+
+void swept_heap::free_extent(run& r) {
+    auto* w = region_.at<swept::word>(r.descriptor);
+    w->store(0, std::memory_order_release);
+    region_.med().persist(w, sizeof(*w));
+    HF_PERSIST_POINT("swept S2: freed runs' words are durably 0 before their pages are used");
+    const std::lock_guard guard(mutex_);
+    remove_run(r);
+    pages_.insert(r.offset, r.pages);
+}
+
+// ------------------------------------------------------------------------------------------ blocks
+
+result<u64> swept_heap::allocate(cache& c, u64 bytes) {
+    const u64 size = bytes <= 32 ? 32 : align_up(bytes, line_size);
+    if (size > largest_block) return take_extent(pages_of(size));
+    const u32 size_class = class_of_block(size);
+    cache::of_class& mine = c.classes_[size_class];
+    if (!mine.free.empty()) [[likely]] {
+        const u64 offset = mine.free.back();
+        mine.free.pop_back();
+        return offset;
+    }
+    if (mine.bump < mine.end) [[likely]] {
+        return std::exchange(mine.bump, mine.bump + block_size(size_class));
+    }
+    return refill(mine, size_class);
+}
+
+result<u64> swept_heap::refill(cache::of_class& mine, u32 size_class) {
+    shared_list& all = lists_[size_class];
+    {
+        const std::lock_guard guard(all.lock);
+        const std::size_t n = std::min(exchanged, all.free.size());
+        mine.free.insert(mine.free.end(), all.free.end() - static_cast<std::ptrdiff_t>(n),
+                         all.free.end());
+        all.free.resize(all.free.size() - n);
+        if (n == 0 && !all.rests.empty()) {
+            std::tie(mine.bump, mine.end) = all.rests.back();
+            all.rests.pop_back();
+        }
+    }
+    if (!mine.free.empty()) {
+        const u64 offset = mine.free.back();
+        mine.free.pop_back();
+        return offset;
+    }
+    if (mine.bump == mine.end) {
+        auto made = make_run({page_use::slab, size_class, slab_pages(size_class)});
+        if (!made) return tl::unexpected(made.error());
+        mine.bump = (*made)->offset;
+        mine.end = (*made)->block_at((*made)->blocks);
+    }
+    return std::exchange(mine.bump, mine.bump + block_size(size_class));
+}
+
+void swept_heap::free(cache& c, u64 offset) {
+    run* r = by_page_[offset / page_size].load(std::memory_order_acquire);
+    HF_CHECK(r != nullptr && r->begins_at(offset), "what is freed is no block of the heap");
+    if (r->old.load(std::memory_order_acquire)) [[unlikely]] {
+        if (free_later(*r, offset)) return;
+    }
+    if (r->is_extent()) return free_extent(*r);
+    std::vector<u64>& mine = c.classes_[r->size_class].free;
+    mine.push_back(offset);
+    if (mine.size() < most_kept) return;
+    shared_list& all = lists_[r->size_class];
+    const auto from = mine.begin();  // the coldest
+    const auto to = from + exchanged;
+    {
+        const std::lock_guard guard(all.lock);
+        all.free.insert(all.free.end(), from, to);
+    }
+    mine.erase(from, to);
+}
+
+void swept_heap::give_up(cache& c) {
+    for (u32 i = 0; i < block_classes; ++i) {
+        cache::of_class& mine = c.classes_[i];
+        if (mine.free.empty() && mine.bump == mine.end) continue;
+        const std::lock_guard guard(lists_[i].lock);
+        lists_[i].free.insert(lists_[i].free.end(), mine.free.begin(), mine.free.end());
+        if (mine.bump < mine.end) lists_[i].rests.emplace_back(mine.bump, mine.end);
+        mine = {};
+    }
+}
+
+void swept_heap::put_into_lists(u32 size_class, std::vector<u64>& blocks) {
+    const std::lock_guard guard(lists_[size_class].lock);
+    auto& all = lists_[size_class].free;
+    all.insert(all.end(), blocks.begin(), blocks.end());
+    blocks.clear();
+}
+
+void swept_heap::each_free(std::span<const cache* const> caches,
+                           const std::function<void(u64)>& visit) const {
+    const auto rest = [&](u32 size_class, u64 from, u64 end) {
+        for (; from < end; from += block_size(size_class)) visit(from);
+    };
+    for (u32 i = 0; i < block_classes; ++i) {
+        for (u64 offset : lists_[i].free) visit(offset);
+        for (const auto& [from, end] : lists_[i].rests) rest(i, from, end);
+        for (const cache* c : caches) {
+            for (u64 offset : c->classes_[i].free) visit(offset);
+            rest(i, c->classes_[i].bump, c->classes_[i].end);
+        }
+    }
+}
+
+}  // namespace hf

@@ -1,0 +1,72 @@
+#include "eager/grace.hpp"
+
+#include "base/check.hpp"
+
+#include <utility>
+
+namespace hf {
+
+void grace_periods::close_batch(eager_lane& mine) const {
+    heavy_fence();
+    eager_lane::batch made{std::exchange(mine.retired_, {}), {}};
+    mine.retired_.reserve(eager_lane::batch_size);
+    for (u32 i = 0; i < lanes_.used(); ++i) {
+        const u64 count = count_of(i);
+        if ((count & 1) != 0) made.waits.push_back({i, count});
+    }
+    mine.batches_.push_back(std::move(made));
+}
+
+bool grace_periods::is_over(eager_lane::batch& b) const {
+    std::erase_if(b.waits, [&](const eager_lane::waited_for& w) {
+        return count_of(w.lane) != w.count;
+    });
+    return b.waits.empty();
+}
+
+void grace_periods::reclaim(eager_lane& mine) {
+    HF_ASSERT(!mine.is_inside(), "memory is reclaimed from within an operation");
+    if (!mine.retired_.empty()) close_batch(mine);
+    while (!mine.batches_.empty() && is_over(mine.batches_.front())) {
+        for (u64 offset : mine.batches_.front().offsets) heap_.free(mine.blocks, offset);
+        mine.batches_.pop_front();
+    }
+}
+
+void grace_periods::wait() const {
+    heavy_fence();
+    for (u32 i = 0; i < lanes_.used(); ++i) {
+        const u64 count = count_of(i);
+        if ((count & 1) == 0) continue;
+        backoff pause;
+        while (count_of(i) == count) pause.wait();
+    }
+}
+
+void grace_periods::reclaim_all() {
+    for (u32 i = 0; i < lanes_.used(); ++i) {
+        eager_lane& l = lanes_.at(i);
+        for (u64 offset : std::exchange(l.retired_, {})) heap_.free(l.blocks, offset);
+        for (const eager_lane::batch& b : std::exchange(l.batches_, {})) {
+            for (u64 offset : b.offsets) heap_.free(l.blocks, offset);
+        }
+    }
+}
+
+void grace_periods::each_retired(const std::function<void(u64)>& visit) const {
+    for (u32 i = 0; i < lanes_.used(); ++i) {
+        const eager_lane& l = lanes_.at(i);
+        for (u64 offset : l.retired_) visit(offset);
+        for (const eager_lane::batch& b : l.batches_) {
+            for (u64 offset : b.offsets) visit(offset);
+        }
+    }
+}
+
+std::vector<const swept_heap::cache*> grace_periods::caches() const {
+    std::vector<const swept_heap::cache*> all;
+    for (u32 i = 0; i < lanes_.used(); ++i) all.push_back(&lanes_.at(i).blocks);
+    return all;
+}
+
+}  // namespace hf

@@ -1,0 +1,144 @@
+#include "eager/space.hpp"
+
+#include "base/check.hpp"
+#include "persist/persist_point.hpp"
+
+#include <utility>
+
+namespace hf {
+namespace {
+
+error on_a_disk(const std::string& where) {
+    return {errc::medium, "open the eager region", where,
+            "it lies on the medium file, where nothing is durable before a sync",
+            "put it on persistent memory or tmpfs, or use a map of discipline incll"};
+}
+
+}  // namespace
+
+eager_space::eager_space(opened_region opened)
+    : opened_(std::move(opened)),
+      heap_(std::make_unique<swept_heap>(*opened_.file)),
+      grace_(std::make_unique<grace_periods>(*heap_)) {}
+
+eager_space::~eager_space() {
+    if (sweeper_.joinable()) sweeper_.join();
+}
+
+result<std::unique_ptr<eager_space>> eager_space::open(const std::filesystem::path& path,
+                                                       const eager_options& options,
+                                                       std::span<const layout::room_format> rooms,
+                                                       const structures& open_structures) {
+    HF_CHECK(options.region.kind == discipline::eager ||
+                 options.region.kind == discipline::transient,
+             "an eager space of another discipline");
+    std::vector<layout::room_format> all(rooms.begin(), rooms.end());
+    all.push_back(swept_format);
+    all.push_back(eager_format);
+    opening_options o;
+    o.file = options.region;
+    o.rooms = all;
+    o.accept = [&path](medium_kind kind) -> result<void> {
+        if (kind == medium_kind::file) return failure(on_a_disk(path.string()));
+        return {};
+    };
+    auto opened = open_region(path, o);
+    if (!opened) return tl::unexpected(opened.error());
+    region& file = *opened->file;
+    if (file.med().kind() == medium_kind::file) return failure(on_a_disk(path.string()));
+    if (file.kind() != options.region.kind) {
+        return failure({errc::incompatible, "open the eager region", path.string(),
+                        "its discipline is " + std::string(to_string(file.kind())),
+                        "open it with the program that created it"});
+    }
+    if (file.kind() == discipline::transient && !file.created()) {
+        return failure({errc::incompatible, "open the region", path.string(),
+                        "its discipline is transient: nothing in it outlives its process",
+                        "create it anew"});
+    }
+    std::unique_ptr<eager_space> made(new eager_space(std::move(*opened)));
+    if (auto ok = made->bring_up(options, open_structures); !ok) return tl::unexpected(ok.error());
+    return made;
+}
+
+result<std::unique_ptr<eager_space>> eager_space::create_volatile(
+    u64 bytes, const eager_options& options, const structures& open_structures) {
+    auto opened = hf::create_volatile(bytes, options.region);
+    if (!opened) return tl::unexpected(opened.error());
+    std::unique_ptr<eager_space> made(new eager_space(std::move(*opened)));
+    if (auto ok = made->bring_up(options, open_structures); !ok) return tl::unexpected(ok.error());
+    return made;
+}
+
+result<void> eager_space::bring_up(const eager_options& options,
+                                   const structures& open_structures) {
+    recovery_driver driver;
+    driver.add(recovery_phase::allocator, "heap", [&] { return heap_->open(); });
+    driver.add(recovery_phase::discipline, "session", [&] { return begin_session(); });
+    driver.add(recovery_phase::discipline, "structures", [&] { return open_structures(*this); });
+    if (!file().read_only()) {
+        driver.add(recovery_phase::discipline, "roots", [&] { return check_all_are_open(); });
+    }
+    if (!file().read_only() && options.sweep == sweeping::at_opening) {
+        driver.add(recovery_phase::verification, "sweep", [&]() -> result<void> {
+            auto done = sweep(options.sweep_threads);
+            return done ? result<void>{} : tl::unexpected(done.error());
+        });
+    }
+    if (!file().read_only() && options.sweep == sweeping::in_background) {
+        driver.add(recovery_phase::service, "sweeper", [&]() -> result<void> {
+            sweeper_ = std::thread([this, threads = options.sweep_threads] {
+                if (auto done = sweep(threads); !done) sweep_error_ = done.error();
+            });
+            return {};
+        });
+    }
+    auto ok = driver.run();
+    report_ = driver.report();
+    return ok;
+}
+
+result<void> eager_space::begin_session() {
+    if (file().read_only()) return {};
+    auto ok = file().update_super([](layout::superblock& s) {
+        s.generation += 1;
+        s.clean = 0;
+    });
+    if (!ok) return ok;
+    HF_PERSIST_POINT("eager O1: the generation is durable before a lock of it is taken");
+    generation_ = static_cast<u32>(file().super().generation);
+    return {};
+}
+
+/// What nobody traces would be freed.
+result<void> eager_space::check_all_are_open() const {
+    u64 roots = 0;
+    for (const layout::root& r : file().header().roots) {
+        if (r.value.load(std::memory_order_acquire) != 0) ++roots;
+    }
+    if (roots == structures_.size()) return {};
+    return failure({errc::incompatible, "sweep the eager region", file().path().string(),
+                    "it has " + std::to_string(roots) + " roots, of which " +
+                        std::to_string(structures_.size()) + " have been opened",
+                    "open all of its structures with the program that made them"});
+}
+
+result<swept_heap::sweep_figures> eager_space::sweep(unsigned threads) {
+    if (auto ok = check_all_are_open(); !ok) return tl::unexpected(ok.error());
+    return heap_->collect(structures_, [this] { grace_->wait(); }, threads);
+}
+
+result<void> eager_space::wait_for_sweep() {
+    if (sweeper_.joinable()) sweeper_.join();
+    if (sweep_error_) return failure(*sweep_error_);
+    return {};
+}
+
+result<void> eager_space::close() {
+    if (auto ok = wait_for_sweep(); !ok) return ok;
+    grace_->reclaim_all();
+    if (file().read_only() || file().kind() == discipline::transient) return {};
+    return file().update_super([](layout::superblock& s) { s.clean = 1; });
+}
+
+}  // namespace hf

@@ -1,0 +1,110 @@
+// eager/space.hpp: a region of the discipline `eager`: its heap, its grace periods, its opening.
+//
+// Purpose. What all eager indexes of a region share. open() is the one way to get it; the caller's
+// structures are opened within, in the phase `discipline` of the recovery driver:
+//
+//     header:        the region is opened; its medium must be one where a fence makes durable
+//     allocator:     the heap reads which runs of pages there are
+//     discipline:    the session (O1), then the structures: roots are found or made
+//     verification:  the sweep, unless it is to run beside the operations
+//     service:       the sweep's thread
+//
+// On the medium. Nothing of its own but the superblock's generation and its clean flag, which a
+// clean close sets. Structures lie behind roots of the region.
+//
+// Persist order.
+//  O1  the superblock's generation is durable before the first lock of it is taken.
+//
+// Recovery. O(pages) of the header's words, then the sweep: it reads every node once, and no
+// record. `sweeping::in_background` lets operations in before it (they get fresh pages meanwhile).
+// Without a crash there is a sweep, too: an orderly close writes no list of what is free.
+// Each step may be cut short and runs again.
+//
+// Bad input. On the medium `file` nothing is durable before a sync, so a region there is refused
+// (errc::medium). Another discipline, damage: an error that says so.
+#pragma once
+
+#include "alloc/swept_heap.hpp"
+#include "eager/grace.hpp"
+#include "recovery/driver.hpp"
+#include "recovery/opening.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hf {
+
+inline constexpr layout::room_format eager_format{"eager", 1};
+
+enum class sweeping : u8 {
+    at_opening,     ///< before the first operation
+    in_background,  ///< by a thread of its own, beside the operations
+    by_hand,        ///< eager_space::sweep(), called by somebody
+};
+
+struct eager_options {
+    region_options region;
+    sweeping sweep = sweeping::at_opening;
+    unsigned sweep_threads = 1;
+};
+
+class eager_space {
+   public:
+    /// Opens what lies in the region: finds or makes roots, and says add_structure().
+    using structures = std::function<result<void>(eager_space&)>;
+
+    /// region.kind says eager, or transient (which must be created anew).
+    [[nodiscard]] static result<std::unique_ptr<eager_space>> open(
+        const std::filesystem::path& path, const eager_options& options,
+        std::span<const layout::room_format> rooms, const structures& open_structures);
+    /// Anonymous memory.
+    [[nodiscard]] static result<std::unique_ptr<eager_space>> create_volatile(
+        u64 bytes, const eager_options& options, const structures& open_structures);
+    /// Without close() the next opening finds what a crash leaves.
+    ~eager_space();
+    eager_space(const eager_space&) = delete;
+    eager_space& operator=(const eager_space&) = delete;
+
+    [[nodiscard]] region& file() const noexcept { return *opened_.file; }
+    [[nodiscard]] swept_heap& heap() const noexcept { return *heap_; }
+    [[nodiscard]] grace_periods& grace() const noexcept { return *grace_; }
+    [[nodiscard]] eager_lane& my_lane() { return grace_->my_lane(); }
+    [[nodiscard]] u32 generation() const noexcept { return generation_; }
+
+    /// It outlives the space's operations, and is traced when the space is swept. One a root: a
+    /// region with a root that nobody has added is not opened, as the sweep would free what it
+    /// leads to.
+    void add_structure(traced& t) { structures_.push_back(&t); }
+    /// Finds what is free. Beside operations; at most once an opening.
+    [[nodiscard]] result<swept_heap::sweep_figures> sweep(unsigned threads = 1);
+    /// Waits for the sweep in the background, if there is one.
+    [[nodiscard]] result<void> wait_for_sweep();
+    [[nodiscard]] std::vector<step_time> opening_report() const { return report_; }
+
+    /// No operation is running or will come. Marks the region clean.
+    [[nodiscard]] result<void> close();
+
+   private:
+    explicit eager_space(opened_region opened);
+    [[nodiscard]] result<void> bring_up(const eager_options& options,
+                                        const structures& open_structures);
+    [[nodiscard]] result<void> begin_session();
+    [[nodiscard]] result<void> check_all_are_open() const;
+
+    opened_region opened_;
+    std::unique_ptr<swept_heap> heap_;
+    std::unique_ptr<grace_periods> grace_;
+    std::vector<traced*> structures_;
+    u32 generation_ = 1;
+    std::vector<step_time> report_;
+    std::thread sweeper_;
+    std::optional<error> sweep_error_;  // the sweeper's until it has ended
+};
+
+}  // namespace hf

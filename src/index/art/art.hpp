@@ -1,0 +1,293 @@
+// index/art/art.hpp: P-ART, the adaptive radix tree with ROWEX, durable with every operation.
+//
+// Purpose. The ordered index that needs neither hashing nor sorting: a key's bytes are the way to
+// its record, eight comparisons with nothing for a number, and nodes are as large as what is in
+// them. Readers take no lock and never begin anew; a write is a record and one word.
+//
+//        N256, root                     level 0: slots by byte 0
+//        |  'h' ----------> N4 "ol"     level 3: prefix of 2 bytes, slots by byte 3
+//        |                  |  'd' ---> record "hold"
+//        |                  |  'y' ---> record "holy"
+//        |                  end ------> record "hol"
+//        '  'z' ----------> record "zebra"      a record hangs as high as it can
+//
+// On the medium. node.hpp; records as index/common/keys.hpp has them. The root is an N256 of level
+// 0, which stays where it is; a root of the region leads to it.
+//
+// Invariants.
+//  I1  The bytes that lead to a node's slots (its path, `level` of them) never change as long as the
+//      node lives: each key below begins with them. So any record below says what they are.
+//  I2  Of these, `depth` bytes lead to the node and `length` are its prefix: depth + length ==
+//      level. It does not hold between A2 and A3, and between A4 and A5; a crash makes that last.
+//  I3  Each key byte stands once in a node. All nodes but the root have an entry.
+//  I4  Nothing but words and records has to survive: hints and counts are made from words.
+//  I5  An obsolete node does not change any more, and was unlinked durably.
+//
+// Persist order. Record and new nodes before their word: P1; a word before the return: P2
+// (eager/operation.hpp). Besides:
+//  A1  record and N4 of a prefix split < A2 the parent's slot < A3 the node's shorter prefix
+//  A4  the parent's slot < A5 the node's longer prefix < A6 retiring the N4 that was merged
+//  A7  a larger or smaller copy < the parent's slot < A8 retiring the old node
+//
+// Concurrency (ROWEX). A writer locks the node it changes, and below it and its parent if both
+// change: always the lower one first. Behind the lock it looks again: not obsolete, the slot still
+// has what it had. Readers skip: they go by levels, compare what is there of a prefix only if I2
+// holds, and the whole key at the record. A reader sees an old node's contents at most as of its
+// replacement, which is not before the reader's beginning.
+// Path guard: a reader looks at each node's lock behind its load of the slot. Held, or the node is
+// obsolete: its line is noted, and is durable before anybody returns or builds upon it.
+//
+// Recovery. No pass. A writer that finds I2 broken takes both locks, looks again under them, and
+// makes the prefix what it should be, from a record below: the same repair for splits and merges.
+// A lone child that was not merged is merged by the remove that comes by. Hints: node.hpp.
+//
+// Full region. An error of the first allocation, before anything is visible. Shrinking and merging
+// nodes are left out then.
+//
+// Bad input. Keys and values over their limits: errc::too_large. Another index's root:
+// errc::incompatible. audit() finds damage; it follows no offset that is not a block's.
+//
+// Literature. Leis, Kemper, Neumann, "The adaptive radix tree", ICDE 2013; Leis et al., "The ART of
+// practical synchronization", DaMoN 2016 (ROWEX); Lee et al., "RECIPE", SOSP 2019 (condition 3); Ma
+// et al., "ROART", FAST 2021 (key byte and child in one word).
+#pragma once
+
+#include "index/art/node.hpp"
+#include "index/common/index.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hf {
+
+namespace art_detail {
+
+inline constexpr layout::room_format art_format{"art", 1};
+inline constexpr u64 root_type = 0x4846454152540001;  // "HFEART", version 1
+
+}  // namespace art_detail
+
+template <class D, class Keys>
+class art final : public traced {
+   public:
+    using key = typename Keys::key;
+    using value = typename Keys::value;
+    using operation = typename D::operation;
+    static constexpr std::string_view name = "art";
+    static constexpr layout::room_format format = art_detail::art_format;
+
+    [[nodiscard]] static result<std::unique_ptr<art>> open(eager_space& space,
+                                                           std::string_view root);
+
+    [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
+        return write(op, k, v, wanted::absent, ignore);
+    }
+    template <class Old = ignore_old>
+    [[nodiscard]] result<bool> upsert(operation& op, key k, value v, Old&& old = {}) {
+        return write(op, k, v, wanted::any, old);
+    }
+    template <class Old = ignore_old>
+    [[nodiscard]] result<bool> update(operation& op, key k, value v, Old&& old = {}) {
+        return write(op, k, v, wanted::present, old);
+    }
+    template <class Old = ignore_old>
+    bool remove(operation& op, key k, Old&& old = {});
+    template <class Found>
+    bool get(operation& op, key k, Found&& found) const;
+
+    /// visit(key, value), at most `most` times, from the first key that is not below `lower`.
+    template <class Visit>
+    u64 scan(eager_space& space, key lower, u64 most, Visit&& visit) const {
+        return scan_from<true>(space, &lower, most, visit);
+    }
+    /// The same downwards, from the last key that is not above `upper`.
+    template <class Visit>
+    u64 scan_back(eager_space& space, key upper, u64 most, Visit&& visit) const {
+        return scan_from<false>(space, &upper, most, visit);
+    }
+    template <class Visit>
+    void for_each(eager_space& space, Visit&& visit) const;
+
+    void trace_roots(tracer& t) const override;
+    void trace(u64 offset, u32 kind, tracer& t) const override;
+    void audit(heap_audit& a) const;
+
+   private:
+    using path = art_detail::path_of<Keys>;
+    using prefix = art_detail::prefix<path>;
+    using record = typename Keys::record;
+    using node = art_detail::node;
+    using what = art_detail::what;
+    using found_word = art_detail::found_word;
+
+    enum class wanted : u8 { absent, any, present };
+
+    /// How a writer's way down ended.
+    enum class end_of_way : u8 {
+        absent,    ///< the node has nothing for the key's next byte (or for its end)
+        equal,     ///< the key's record
+        occupied,  ///< another key's record is where it would be
+        apart,     ///< the key leaves the node's path within its prefix
+        torn,      ///< I2 does not hold for the node
+        lone,      ///< (removes) a node whose only entry is a node
+    };
+    struct place {
+        node* at = nullptr;
+        what kind = what::n256;
+        u64 self = 0;               ///< the word that leads to `at`
+        published* link = nullptr;  ///< where that lies, in `parent`
+        node* parent = nullptr;     ///< nullptr: `at` is the root
+        what parent_kind = what::n256;
+        u32 depth = 0;         ///< bytes that lead to `at`
+        prefix seen;           ///< of `at`
+        bool skipped = false;  ///< bytes of the key were passed without being compared
+        found_word slot;       ///< in `at`
+        end_of_way how = end_of_way::absent;
+    };
+    static constexpr u32 no_stop = ~u32{0};
+
+    explicit art(eager_space& space) : space_(space), base_(space.file().base()) {}
+
+    template <class T>
+    [[nodiscard]] T* at(u64 offset) const noexcept {
+        return object_at<T>(base_, offset);
+    }
+    [[nodiscard]] node* root() const noexcept { return root_; }
+    [[nodiscard]] node* node_of(u64 word) const noexcept {
+        return at<node>(art_detail::slot_word::offset_of(word));
+    }
+    [[nodiscard]] record* record_of(u64 word) const noexcept {
+        return at<record>(art_detail::slot_word::offset_of(word));
+    }
+    [[nodiscard]] key key_in(u64 word) const noexcept { return Keys::key_of(*record_of(word)); }
+    [[nodiscard]] static prefix prefix_of(const node* n) noexcept {
+        return prefix::unpack(n->prefix_word.load());
+    }
+    [[nodiscard]] static published* end_of(node* n, what kind) noexcept {
+        return art_detail::visit_node(n, kind, [](auto& x) { return &x.end; });
+    }
+    [[nodiscard, gnu::always_inline]] static found_word find(node* n, what kind, u8 byte,
+                                                             bool hints) noexcept {
+        return art_detail::visit_node(n, kind, [&](auto& x) { return x.find(byte, hints); });
+    }
+    /// The slot for a key whose path is the node's, level known.
+    [[nodiscard]] static found_word find_for(node* n, what kind, key k, u32 level,
+                                             bool hints) noexcept {
+        if constexpr (path::can_end) {
+            if (path::length(k) == level) {
+                published* end = end_of(n, kind);
+                return {end, end->load()};
+            }
+        }
+        return find(n, kind, path::at(k, level), hints);
+    }
+    /// Entries, a key that ends here included.
+    [[nodiscard]] static u32 entries_of(node* n, what kind) noexcept {
+        return art_detail::visit_node(
+            n, kind, [](auto& x) { return x.count() + (x.end.load() != 0 ? 1 : 0); });
+    }
+    /// Whether the next smaller node, or the only child, would do.
+    [[nodiscard]] static bool is_sparse(node* n, what kind) noexcept {
+        return art_detail::visit_node(n, kind, [](auto& x) {
+            return x.kind == what::n4 ? x.count() + (x.end.load() != 0 ? 1 : 0) <= 1
+                                      : x.count() <= x.least;
+        });
+    }
+    static void note_removed(node* n, what kind) noexcept {
+        art_detail::visit_node(n, kind, [](auto& x) { x.note_removed(); });
+    }
+    /// Each word that is not 0.
+    template <class Visit>
+    static void each_word(node* n, what kind, Visit&& visit) {
+        art_detail::visit_node(n, kind, [&](auto& x) {
+            if constexpr (path::can_end) {
+                if (const u64 w = x.end.load(); w != 0) visit(w, &x.end);
+            }
+            for (published& s : x.slots) {
+                if (const u64 w = s.load(); w != 0) visit(w, &s);
+            }
+        });
+    }
+
+    // --- finding (find.hpp) ---
+    static void begin_loading(const node* n, what kind, u8 byte) noexcept;
+    static void saw_slot(operation& op, node* n, what kind, const published* slot) noexcept;
+    [[nodiscard]] place walk(operation& op, key k, u32 stop, bool removes) const;
+    [[nodiscard]] const record* any_record(const node* n, what kind) const noexcept;
+    [[nodiscard]] u32 apart_at(const place& p, key k) const noexcept;
+
+    // --- writing (write.hpp) ---
+    [[nodiscard]] static bool lock(operation& op, node* n, what kind) noexcept;
+    [[nodiscard]] static bool lock_parent(operation& op, const place& p) noexcept;
+    [[nodiscard]] static bool lock_with_slot(operation& op, const place& p, key k) noexcept;
+    template <class Old>
+    [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted w, Old&& old);
+    struct fresh_record;
+    enum class step : u8 { done, again };
+    [[nodiscard]] result<step> add(operation& op, const place& p, key k, fresh_record& r,
+                                   u32& stop);
+    [[nodiscard]] result<step> push_down(operation& op, const place& p, key k, fresh_record& r,
+                                         u32& stop);
+    [[nodiscard]] result<step> split_prefix(operation& op, const place& p, key k, fresh_record& r,
+                                            u32& stop);
+    template <class Old>
+    [[nodiscard]] result<step> replace(operation& op, const place& p, key k, value v,
+                                       fresh_record& r, Old&& old);
+    template <class Old>
+    [[nodiscard]] step take_out(operation& op, const place& p, key k, Old&& old);
+
+    // --- changing the shape (shape.hpp) ---
+    struct fresh_node {
+        u64 offset;
+        node* at;
+    };
+    template <class N>
+    [[nodiscard]] static result<fresh_node> make_node(operation& op, const prefix& p);
+    [[nodiscard]] static result<fresh_node> make_pair(operation& op, const prefix& p, key one,
+                                                      u64 one_word, key other, u64 other_word);
+    template <class To>
+    [[nodiscard]] static result<fresh_node> copy_as(operation& op, node* n, what kind, u64 more);
+    [[nodiscard]] result<step> grow(operation& op, const place& p, u64 more);
+    void repair(operation& op, const place& p);
+    void merge(operation& op, const place& p);
+    void shrink(operation& op, const place& p);
+    void replace_node(operation& op, const place& p, u64 word);
+    void let_go(operation& op, const place& p);
+
+    // --- scans (scan.hpp) ---
+    struct scan_state;
+    template <bool Up, class Visit>
+    u64 scan_from(eager_space& space, const key* bound, u64 most, Visit&& visit) const;
+    template <bool Up>
+    void seek(operation& op, key bound, scan_state& s) const;
+    void collect(scan_state& s, u64 word, node* n, what kind) const noexcept;
+    template <bool Up>
+    bool collect_next(operation& op, scan_state& s) const;
+    template <bool Up, class Visit>
+    u64 visit_collected(operation& op, scan_state& s, const key& bound, Visit&& visit) const;
+
+    // --- audits (audit.hpp) ---
+    struct audit_item;
+    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
+    bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
+    [[nodiscard]] std::optional<std::string> audited_key(const heap_audit& a, u64 word) const;
+    [[nodiscard]] std::optional<std::string> audited_key_below(const heap_audit& a, u64 word) const;
+    void audit_node(heap_audit& a, const audit_item& i, std::vector<audit_item>& more) const;
+
+    eager_space& space_;
+    std::byte* const base_;
+    u64 root_offset_ = 0;
+    node* root_ = nullptr;
+};
+
+}  // namespace hf
+
+#include "index/art/audit.hpp"
+#include "index/art/find.hpp"
+#include "index/art/scan.hpp"
+#include "index/art/shape.hpp"
+#include "index/art/write.hpp"

@@ -1,0 +1,175 @@
+// art/find.hpp: a part of art.hpp: ways down, and get.
+#pragma once
+
+#include "index/art/art.hpp"
+
+namespace hf {
+
+/// Of a node that is about to be read for a key whose next byte this may be.
+template <class D, class Keys>
+[[gnu::always_inline]] inline void art<D, Keys>::begin_loading(const node* n, what kind,
+                                                               u8 byte) noexcept {
+    using namespace art_detail;
+    __builtin_prefetch(n);
+    const auto* line = reinterpret_cast<const char*>(n) + line_size;
+    if (kind == what::n16) {
+        __builtin_prefetch(line);
+        __builtin_prefetch(line + line_size);
+    } else if (kind == what::n48) {
+        __builtin_prefetch(line + 8 * node48::home_of(byte));
+    } else if (kind == what::n256) {
+        __builtin_prefetch(line + 8 * u64{byte});
+    }
+}
+
+/// A slot's word has been loaded, or (nullptr) the node has none for a byte. The words of a node
+/// that is being changed are noted: what is read from them is durable before it is relied upon.
+template <class D, class Keys>
+[[gnu::always_inline]] inline void art<D, Keys>::saw_slot(operation& op, node* n, what kind,
+                                                          const published* slot) noexcept {
+    if (!node::is_unsure(n->lock.load(), op.generation())) [[likely]] {
+        return;
+    }
+    if (slot != nullptr) {
+        op.written_line(slot);
+    } else {
+        op.written(n, art_detail::size_of(kind));
+    }
+}
+
+template <class D, class Keys>
+template <class Found>
+bool art<D, Keys>::get(operation& op, key k, Found&& found) const {
+    using namespace art_detail;
+    node* n = root_;
+    auto kind = what::n256;
+    for (u32 depth = 0;;) {
+        const bool hints = node::has_hints(n->lock.load(), op.generation());
+        const prefix p = prefix_of(n);
+        bool is_apart = p.length != 0 && p.fits(depth);
+        if constexpr (path::can_end) {
+            if (path::length(k) < p.level) {
+                op.observed();
+                return false;
+            }
+        }
+        if (is_apart) is_apart = path::chunk(k, depth, p.stored()) != p.bytes;
+        if (is_apart) {
+            op.observed();
+            return false;
+        }
+        const found_word slot = find_for(n, kind, k, p.level, hints);
+        if (slot_word::is_node(slot.word)) [[likely]] {
+            const u32 next = p.level + 1;
+            node* child = node_of(slot.word);
+            const auto child_kind = slot_word::what_of(slot.word);
+            begin_loading(child, child_kind, next < path::length(k) ? path::at(k, next) : u8{0});
+            saw_slot(op, n, kind, slot.at);
+            n = child;
+            kind = child_kind;
+            depth = next;
+            continue;
+        }
+        if (slot.word == 0 || Keys::key_of(*record_of(slot.word)) != k) {
+            saw_slot(op, n, kind, slot.word == 0 ? nullptr : slot.at);
+            op.observed();
+            return false;
+        }
+        const record& r = *record_of(slot.word);
+        const auto v = Keys::value_of(r);
+        if (node::is_unsure(n->lock.load(), op.generation())) [[unlikely]] {
+            op.written_line(slot.at);
+            if constexpr (Keys::inline_values) op.written_line(&r);
+        }
+        op.observed();
+        found(v);
+        return true;
+    }
+}
+
+/// The way down of a writer. `stop`: the key is known to leave the paths that it leads to at that
+/// byte, in a part of a prefix that no node has stored. All links are seen.
+template <class D, class Keys>
+auto art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes) const -> place {
+    using namespace art_detail;
+    place p;
+    p.at = root_;
+    p.self = slot_word::of(0, what::n256, root_offset_);
+    const auto ends = [&](end_of_way how) {
+        p.how = how;
+        return p;
+    };
+    for (;;) {
+        const bool hints = node::has_hints(p.at->lock.load(), op.generation());
+        p.seen = prefix_of(p.at);
+        if (!p.seen.fits(p.depth)) [[unlikely]] {
+            return ends(end_of_way::torn);
+        }
+        if (p.seen.length != 0) {
+            const u32 stored = p.seen.stored();
+            const u32 here = std::min(stored, path::length(k) - p.depth);
+            if (path::chunk(k, p.depth, here) != p.seen.bytes >> (8 * (stored - here)) ||
+                path::length(k) < p.seen.level) {
+                return ends(end_of_way::apart);
+            }
+            p.skipped |= p.seen.length > prefix::stored_bytes;
+        }
+        if (stop < p.seen.level) return ends(end_of_way::apart);
+        p.slot = find_for(p.at, p.kind, k, p.seen.level, hints);
+        const u64 word = p.slot.word;
+        if (word == 0) {
+            saw_slot(op, p.at, p.kind, nullptr);
+            return ends(end_of_way::absent);
+        }
+        const u32 next = p.seen.level + 1;
+        if (slot_word::is_node(word)) {
+            begin_loading(node_of(word), slot_word::what_of(word),
+                          next < path::length(k) ? path::at(k, next) : u8{0});
+        }
+        saw_slot(op, p.at, p.kind, p.slot.at);
+        if (!slot_word::is_node(word)) {
+            return ends(key_in(word) == k ? end_of_way::equal : end_of_way::occupied);
+        }
+        if (removes && p.parent != nullptr && p.kind == what::n4 && entries_of(p.at, p.kind) == 1) {
+            return ends(end_of_way::lone);
+        }
+        p.parent = p.at;
+        p.parent_kind = p.kind;
+        p.link = p.slot.at;
+        p.self = word;
+        p.at = node_of(word);
+        p.kind = slot_word::what_of(word);
+        p.depth = next;
+    }
+}
+
+/// A record below, which says what the node's path is; nullptr: there is none, which is damage.
+template <class D, class Keys>
+auto art<D, Keys>::any_record(const node* from, what from_kind) const noexcept -> const record* {
+    using namespace art_detail;
+    constexpr unsigned most_tries = 1000;
+    for (unsigned tries = 0; tries < most_tries; ++tries) {
+        auto* n = const_cast<node*>(from);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+        auto kind = from_kind;
+        for (u32 steps = 0; steps <= most_key_bytes; ++steps) {
+            u64 word = 0;
+            each_word(n, kind, [&](u64 w, published*) {
+                if (word == 0 || (slot_word::is_node(word) && !slot_word::is_node(w))) word = w;
+            });
+            if (word == 0) break;  // an entry came and the last other one went while we looked
+            if (!slot_word::is_node(word)) return record_of(word);
+            n = node_of(word);
+            kind = slot_word::what_of(word);
+        }
+    }
+    return nullptr;
+}
+
+/// Where the key leaves the path of the node that it was led to; beyond its level if it doesn't.
+template <class D, class Keys>
+u32 art<D, Keys>::apart_at(const place& p, key k) const noexcept {
+    const record* any = any_record(p.at, p.kind);
+    return any == nullptr ? no_stop : path::first_difference(Keys::key_of(*any), k);
+}
+
+}  // namespace hf

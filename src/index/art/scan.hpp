@@ -1,0 +1,310 @@
+// art/scan.hpp: a part of art.hpp: entries in order, upwards and downwards.
+//
+// A node's entries have positions: 0 is the key that ends there, 1 + byte that of a slot. A scan
+// keeps the nodes on its way with the position where each goes on. It collects up to 128 records
+// from as many nodes as have them, and reads none of these before: so all of them are loaded at
+// once, and so are the next nodes. With the records spread over a memory that is what it costs.
+//
+// What changes beside a scan it finds or does not. What is there all the time it finds once: the
+// positions below a node that was replaced are those of its replacement (I1), and an old node does
+// not change any more (I5).
+#pragma once
+
+#include "index/art/art.hpp"
+
+#include <limits>
+
+namespace hf {
+
+namespace art_detail {
+
+struct entry {
+    u64 word;
+    u32 position;
+};
+
+/// Records of one node, in order, and the first node behind them.
+struct entries {
+    static constexpr u32 most = 64;
+    std::array<entry, most> all;  // NOLINT(cppcoreguidelines-pro-type-member-init): by count
+    u32 count = 0;
+
+    /// Whether there is no need for more.
+    bool put(u64 word, u32 position) noexcept {
+        all[count++] = {word, position};
+        return count == most || slot_word::is_node(word);
+    }
+};
+
+/// Begins to load all of a node.
+[[gnu::always_inline]] inline void load_node(const node* n, what kind) noexcept {
+    const auto* line = reinterpret_cast<const char*>(n);
+    const u64 bytes = std::min<u64>(size_of(kind), sizeof(node48));
+    for (u64 i = 0; i < bytes; i += line_size) __builtin_prefetch(line + i);
+}
+
+/// The entries of a node from a position on.
+template <bool Up>
+inline void gather(node256& n, u32 from, u32 most, entries& out) noexcept {
+    for (u32 i = from; Up ? i <= 256 : i <= from; Up ? ++i : --i) {
+        const u64 w = i == 0 ? n.end.load() : n.slots[i - 1].load();
+        if (w != 0 && (out.put(w, i) || out.count >= most)) return;
+        if (!Up && i == 0) return;
+    }
+}
+template <bool Up, class N>
+inline void gather(N& n, u32 from, u32 most, entries& out) noexcept {
+    std::array<u64, 256> words;  // NOLINT(cppcoreguidelines-pro-type-member-init): by the bits
+    std::array<u64, 4> bits{};
+    for (const published& s : n.slots) {
+        const u64 w = s.load();
+        if (w == 0) continue;
+        const u8 byte = slot_word::byte_of(w);
+        words[byte] = w;
+        bits[byte / 64] |= u64{1} << (byte % 64);
+    }
+    const auto put_end = [&] {
+        const u64 w = n.end.load();
+        return w != 0 && (out.put(w, 0) || out.count >= most);
+    };
+    if constexpr (Up) {
+        if (from == 0 && put_end()) return;
+        const u32 first = from == 0 ? 0 : from - 1;
+        for (u32 i = first / 64; i < 4; ++i) {
+            u64 left = bits[i];
+            if (i == first / 64) left &= ~u64{0} << (first % 64);
+            for (; left != 0; left &= left - 1) {
+                const u32 byte = i * 64 + static_cast<u32>(std::countr_zero(left));
+                if (out.put(words[byte], byte + 1) || out.count >= most) return;
+            }
+        }
+    } else {
+        for (u32 i = from == 0 ? 0 : (from - 1) / 64 + 1; i-- > 0;) {
+            u64 left = bits[i];
+            if (i == (from - 1) / 64) left &= ~u64{0} >> (63 - (from - 1) % 64);
+            while (left != 0) {
+                const u32 bit = 63 - static_cast<u32>(std::countl_zero(left));
+                left &= ~(u64{1} << bit);
+                const u32 byte = i * 64 + bit;
+                if (out.put(words[byte], byte + 1) || out.count >= most) return;
+            }
+        }
+        put_end();
+    }
+}
+
+}  // namespace art_detail
+
+template <class D, class Keys>
+struct art<D, Keys>::scan_state {
+    static constexpr u32 none = ~u32{0};
+    static constexpr u32 most_collected = 128;
+    struct level {
+        node* n;
+        what kind;
+        u32 next;       ///< position; beyond 256: there is nothing left
+        u32 ahead = 0;  ///< an N256: up to where its nodes have begun to be loaded
+    };
+    struct collected {
+        u64 word;
+        node* n;
+        what kind;
+    };
+    std::vector<level> way;
+    bool exclusive = false;      ///< the bound itself is left out
+    bool may_be_beyond = false;  ///< the first that is collected may be on the bound's other side
+    u64 wanted = 0;
+    u32 count = 0;
+    std::array<collected, most_collected> all;
+
+    [[nodiscard]] u64 room() const noexcept {
+        return std::min<u64>(most_collected, wanted) - count;
+    }
+    /// Begins to load the next few nodes below one that has many.
+    template <bool Up>
+    void look_ahead(level& l, const std::byte* base) const noexcept {
+        constexpr u32 entries_of_a_node = 12;
+        constexpr u32 most_nodes = 5;
+        if (l.kind != what::n256) return;
+        auto& n = *static_cast<art_detail::node256*>(l.n);
+        u32 nodes = std::min(most_nodes, static_cast<u32>(room()) / entries_of_a_node);
+        u32 at = l.next;
+        for (; nodes > 0 && at - 1 < 256; at = Up ? at + 1 : at - 1) {
+            const u64 w = n.slots[at - 1].load();
+            if (!art_detail::slot_word::is_node(w)) continue;
+            --nodes;
+            if (l.ahead != 0 && (Up ? at <= l.ahead : at >= l.ahead)) continue;
+            l.ahead = at;
+            art_detail::load_node(object_at<node>(base, art_detail::slot_word::offset_of(w)),
+                                  art_detail::slot_word::what_of(w));
+        }
+    }
+};
+
+/// The way to the first entry in bounds.
+template <class D, class Keys>
+template <bool Up>
+void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
+    using namespace art_detail;
+    node* n = root_;
+    auto kind = what::n256;
+    for (u32 depth = 0;;) {
+        const bool hints = node::has_hints(n->lock.load(), op.generation());
+        const prefix p = prefix_of(n);
+        int order = 0;  // of the node's keys, against the bound; 0: it shares the node's path
+        if (p.fits(depth) && p.length <= prefix::stored_bytes) {
+            const u32 here = std::min(p.length, path::length(bound) - depth);
+            const u64 mine = p.bytes >> (8 * (p.length - here));
+            const u64 theirs = path::chunk(bound, depth, here);
+            order = mine < theirs ? -1 : mine > theirs || here < p.length ? 1 : 0;
+        } else if (const record* below = any_record(n, kind); below != nullptr) {
+            const key other = Keys::key_of(*below);
+            const u32 apart = path::first_difference(other, bound);
+            if (apart < p.level) {
+                order =
+                    apart == path::length(bound) || path::at(other, apart) > path::at(bound, apart)
+                        ? 1
+                        : -1;
+            }
+        }
+        if (order != 0) {
+            if ((order > 0) == Up) s.way.push_back({n, kind, Up ? 0U : 256U});
+            return;
+        }
+        if (path::length(bound) == p.level) {
+            // The bound itself is the node's first key.
+            u32 next = 0;
+            if (s.exclusive) next = Up ? 1 : scan_state::none;
+            s.way.push_back({n, kind, next});
+            return;
+        }
+        const u8 byte = path::at(bound, p.level);
+        const found_word slot = find(n, kind, byte, hints);
+        saw_slot(op, n, kind, slot.at);
+        s.way.push_back({n, kind, Up ? byte + 2U : u32{byte}});
+        if (slot.word == 0) return;
+        if (!slot_word::is_node(slot.word)) {
+            // Nobody waits for its key here.
+            s.may_be_beyond = true;
+            collect(s, slot.word, n, kind);
+            return;
+        }
+        n = node_of(slot.word);
+        kind = slot_word::what_of(slot.word);
+        load_node(n, kind);
+        s.template look_ahead<Up>(s.way.back(), base_);
+        depth = p.level + 1;
+    }
+}
+
+template <class D, class Keys>
+void art<D, Keys>::collect(scan_state& s, u64 word, node* n, what kind) const noexcept {
+    __builtin_prefetch(record_of(word));
+    s.all[s.count++] = {word, n, kind};
+}
+
+/// Collects the next records of one node; false: there are none left.
+template <class D, class Keys>
+template <bool Up>
+bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
+    using namespace art_detail;
+    if (s.way.empty()) return false;
+    auto& top = s.way.back();
+    entries found;
+    if (top.next <= 256) {
+        const auto limit = static_cast<u32>(std::min<u64>(s.room(), entries::most));
+        visit_node(top.n, top.kind, [&](auto& n) { gather<Up>(n, top.next, limit, found); });
+        const u32 last = found.count == 0 ? 0 : found.all[found.count - 1].position;
+        top.next = found.count == 0 || (!Up && last == 0) ? scan_state::none
+                   : Up                                   ? last + 1
+                                                          : last - 1;
+    }
+    if (found.count == 0) {
+        saw_slot(op, top.n, top.kind, nullptr);
+        s.way.pop_back();
+        return true;
+    }
+    const u64 last = found.all[found.count - 1].word;
+    const bool goes_down = slot_word::is_node(last);
+    if (goes_down) --found.count;
+    for (u32 i = 0; i < found.count; ++i) collect(s, found.all[i].word, top.n, top.kind);
+    if (goes_down) {
+        saw_slot(op, top.n, top.kind, nullptr);
+        load_node(node_of(last), slot_word::what_of(last));
+        s.template look_ahead<Up>(top, base_);
+        s.way.push_back({node_of(last), slot_word::what_of(last), Up ? 0U : 256U});
+    }
+    return true;
+}
+
+/// Reads and visits what has been collected; how many there were in bounds.
+template <class D, class Keys>
+template <bool Up, class Visit>
+u64 art<D, Keys>::visit_collected(operation& op, scan_state& s, const key& bound,
+                                  Visit&& visit) const {
+    std::array<value, scan_state::most_collected> values;  // NOLINT(*-member-init): by count
+    for (u32 i = 0; i < s.count; ++i) values[i] = Keys::value_of(*record_of(s.all[i].word));
+    const node* looked_at = nullptr;
+    bool is_unsure = false;
+    for (u32 i = 0; i < s.count; ++i) {
+        const auto& c = s.all[i];
+        if (c.n != looked_at) {
+            looked_at = c.n;
+            is_unsure = node::is_unsure(c.n->lock.load(), op.generation());
+            if (is_unsure) op.written(c.n, art_detail::size_of(c.kind));
+        }
+        if (is_unsure && Keys::inline_values) op.written_line(record_of(c.word));
+    }
+    op.observed();
+    u32 first = 0;
+    if (s.may_be_beyond && s.count != 0) {
+        const int c = path::compare(key_in(s.all[0].word), bound);
+        if ((Up ? c < 0 : c > 0) || (c == 0 && s.exclusive)) first = 1;
+        s.may_be_beyond = false;
+    }
+    for (u32 i = first; i < s.count; ++i) visit(key_in(s.all[i].word), values[i]);
+    return std::exchange(s.count, 0) - first;
+}
+
+/// A long scan is several operations: memory that is unlinked meanwhile need not wait for its end.
+template <class D, class Keys>
+template <bool Up, class Visit>
+u64 art<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visit&& visit) const {
+    constexpr u64 an_operation = 4096;
+    using kept_key = std::conditional_t<std::is_same_v<key, std::string_view>, std::string, key>;
+    kept_key from(*bound);
+    u64 visited = 0;
+    scan_state s;
+    s.way.reserve(16);
+    for (bool more = true; more && visited < most;) {
+        operation op(space);
+        const u64 end = visited + std::min(most - visited, an_operation);
+        s.way.clear();
+        s.wanted = end - visited;
+        s.may_be_beyond = false;
+        const kept_key here = from;
+        key last{};
+        seek<Up>(op, here, s);
+        while (visited < end && (more || s.count != 0)) {
+            while (more && s.room() != 0) more = collect_next<Up>(op, s);
+            visited += visit_collected<Up>(op, s, here, [&](const key& k, const value& v) {
+                last = k;
+                visit(k, v);
+            });
+            s.wanted = end - visited;
+        }
+        op.observed();
+        from = kept_key(last);
+        s.exclusive = true;
+    }
+    return visited;
+}
+
+template <class D, class Keys>
+template <class Visit>
+void art<D, Keys>::for_each(eager_space& space, Visit&& visit) const {
+    const key lowest{};
+    scan_from<true>(space, &lowest, std::numeric_limits<u64>::max(), visit);
+}
+
+}  // namespace hf

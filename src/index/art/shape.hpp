@@ -1,0 +1,188 @@
+// art/shape.hpp: a part of art.hpp: nodes come, grow, shrink, merge and are repaired.
+#pragma once
+
+#include "index/art/art.hpp"
+
+namespace hf {
+
+/// An empty node, which nobody reaches; all of it is noted.
+template <class D, class Keys>
+template <class N>
+auto art<D, Keys>::make_node(operation& op, const prefix& p) -> result<fresh_node> {
+    auto offset = op.allocate(sizeof(N));
+    if (!offset) return tl::unexpected(offset.error());
+    auto* n = op.template at<N>(*offset);
+    n->lock.init(node::fresh_lock(false, op.generation()));
+    n->prefix_word.store(p.pack());
+    n->end.store(0);
+    for (published& s : n->slots) s.store(0);
+    n->make_hints();
+    return fresh_node{*offset, n};
+}
+
+/// A node with two entries, of keys that part at its level or of which one ends there.
+template <class D, class Keys>
+auto art<D, Keys>::make_pair(operation& op, const prefix& p, key one, u64 one_word, key other,
+                             u64 other_word) -> result<fresh_node> {
+    using namespace art_detail;
+    auto made = make_node<node4>(op, p);
+    if (!made) return made;
+    auto& n = *static_cast<node4*>(made->at);
+    unsigned used = 0;
+    const auto put = [&](key k, u64 word) {
+        if (path::can_end && path::length(k) == p.level) {
+            n.end.store(slot_word::by(word, 0));
+        } else {
+            n.slots[used++].store(slot_word::by(word, path::at(k, p.level)));
+        }
+    };
+    put(one, one_word);
+    put(other, other_word);
+    op.written(&n, sizeof n);
+    return made;
+}
+
+/// What the node has, and one word more if that isn't 0, in a node of another size.
+template <class D, class Keys>
+template <class To>
+auto art<D, Keys>::copy_as(operation& op, node* n, what kind, u64 more) -> result<fresh_node> {
+    using namespace art_detail;
+    auto made = make_node<To>(op, prefix_of(n));
+    if (!made) return made;
+    auto& to = *static_cast<To*>(made->at);
+    const auto put = [&](u64 word) {
+        published* slot = to.free_slot(slot_word::byte_of(word));
+        HF_CHECK(slot != nullptr, "a node does not fit into its copy");
+        to.note_added(slot, slot_word::byte_of(word));
+        slot->store(word);
+    };
+    published* end = end_of(n, kind);
+    to.end.store(end->load());
+    each_word(n, kind, [&](u64 word, published* slot) {
+        if (slot != end) put(word);
+    });
+    if (more != 0) put(more);
+    op.written(&to, sizeof to);
+    return made;
+}
+
+/// The node is locked and has no room for one more: a larger one with it takes its place.
+template <class D, class Keys>
+auto art<D, Keys>::grow(operation& op, const place& p, u64 more) -> result<step> {
+    using namespace art_detail;
+    if (!lock_parent(op, p)) {
+        p.at->lock.unlock();
+        return step::again;
+    }
+    auto made = p.kind == what::n4    ? copy_as<node16>(op, p.at, p.kind, more)
+                : p.kind == what::n16 ? copy_as<node48>(op, p.at, p.kind, more)
+                                      : copy_as<node256>(op, p.at, p.kind, more);
+    if (!made) {
+        p.parent->lock.unlock();
+        p.at->lock.unlock();
+        return tl::unexpected(made.error());
+    }
+    const auto larger = static_cast<what>(static_cast<u8>(p.kind) + 1);
+    replace_node(op, p, slot_word::of(0, larger, made->offset));
+    return step::done;
+}
+
+/// The node is locked and nearly empty. It stays what it is where that can't be changed now.
+template <class D, class Keys>
+void art<D, Keys>::shrink(operation& op, const place& p) {
+    using namespace art_detail;
+    if (!lock_parent(op, p)) {
+        p.at->lock.unlock();
+        return;
+    }
+    auto made = p.kind == what::n16   ? copy_as<node4>(op, p.at, p.kind, 0)
+                : p.kind == what::n48 ? copy_as<node16>(op, p.at, p.kind, 0)
+                                      : copy_as<node48>(op, p.at, p.kind, 0);
+    if (!made) {
+        p.parent->lock.unlock();
+        p.at->lock.unlock();
+        return;
+    }
+    const auto smaller = static_cast<what>(static_cast<u8>(p.kind) - 1);
+    replace_node(op, p, slot_word::of(0, smaller, made->offset));
+}
+
+/// Node and parent are locked: another child takes the node's place, or none (0). Unlocks both.
+template <class D, class Keys>
+void art<D, Keys>::replace_node(operation& op, const place& p, u64 word) {
+    using namespace art_detail;
+    op.settle();
+    HF_PERSIST_POINT("art A7: what takes a node's place is durable before the parent's slot");
+    op.publish(*p.link, word == 0 ? 0 : slot_word::by(word, slot_word::byte_of(p.self)));
+    op.commit();
+    HF_PERSIST_POINT("art A8: the parent's slot is durable before the old node is retired");
+    let_go(op, p);
+    p.parent->lock.unlock();
+}
+
+/// The node was unlinked durably. Its lock is held, and given back for ever.
+template <class D, class Keys>
+void art<D, Keys>::let_go(operation& op, const place& p) {
+    p.at->lock.set_flags(node::obsolete, true);
+    p.at->lock.unlock();
+    op.retire(*this, art_detail::slot_word::offset_of(p.self), static_cast<u32>(p.kind));
+}
+
+/// I2 does not hold for the node: a crash came between a split's or a merge's two words, or the
+/// writer whose they are is at it now. Under both locks that is told apart.
+template <class D, class Keys>
+void art<D, Keys>::repair(operation& op, const place& p) {
+    if (p.parent == nullptr || !lock(op, p.at, p.kind)) return;
+    if (lock_parent(op, p)) {
+        const prefix now = prefix_of(p.at);
+        const record* below = now.fits(p.depth) ? nullptr : any_record(p.at, p.kind);
+        if (below != nullptr) {
+            op.settle();
+            op.publish(p.at->prefix_word,
+                       prefix::of(Keys::key_of(*below), p.depth, now.level).pack());
+            op.commit();
+            HF_PERSIST_POINT(
+                "art A9: a repaired prefix is durable before the locks are given back");
+        }
+        p.parent->lock.unlock();
+    }
+    p.at->lock.unlock();
+}
+
+/// An N4 whose only entry is a node gives its place to that, if nothing has changed meanwhile.
+template <class D, class Keys>
+void art<D, Keys>::merge(operation& op, const place& p) {
+    using namespace art_detail;
+    u64 word = 0;
+    each_word(p.at, p.kind, [&](u64 w, published*) { word = w; });
+    if (!slot_word::is_node(word)) return;
+    node* child = node_of(word);
+    const auto child_kind = slot_word::what_of(word);
+    if (!lock(op, child, child_kind)) return;
+    if (!lock(op, p.at, p.kind)) {
+        child->lock.unlock();
+        return;
+    }
+    u64 now = 0;
+    each_word(p.at, p.kind, [&](u64 w, published*) { now = w; });
+    const bool is_lone = entries_of(p.at, p.kind) == 1 && now == word;
+    const record* below = is_lone ? any_record(child, child_kind) : nullptr;
+    if (below == nullptr || !lock_parent(op, p)) {
+        p.at->lock.unlock();
+        child->lock.unlock();
+        return;
+    }
+    op.settle();
+    op.publish(*p.link, slot_word::by(word, slot_word::byte_of(p.self)));
+    op.commit();
+    HF_PERSIST_POINT("art A4: the parent's slot is durable before the child's longer prefix");
+    const u32 level = prefix_of(child).level;
+    op.publish(child->prefix_word, prefix::of(Keys::key_of(*below), p.depth, level).pack());
+    op.commit();
+    HF_PERSIST_POINT("art A5: the longer prefix is durable before the merged node is retired");
+    let_go(op, p);
+    p.parent->lock.unlock();
+    child->lock.unlock();
+}
+
+}  // namespace hf

@@ -1,0 +1,311 @@
+// index/clht/clht.hpp: P-CLHT, a hash table whose bucket is a cache line, durable with every
+// operation.
+//
+// Purpose. The fastest index for single keys. A write without growth is one flushed line under one
+// fence (integer_keys), or two and two (byte_keys, whose record comes first). Reads are a line, and
+// for byte_keys the record. It grows bucket by bucket: nobody ever waits for a table to be copied.
+//
+// On the medium. layout.hpp. A slot's key is the full 64-bit hash of a key: for integers that is
+// the key, mixed; for bytes the record behind the value has the key.
+//
+// Growth. With L hash bits all of 2^L buckets are made. The buddy of bucket b is b + 2^L; it may be
+// made at any time, in a line of a chunk that was zero:
+//
+//        bucket b                          bucket b + 2^L            who looks for a hash with bit L
+//   before:  x0 y1 z0                      not made                  finds the buddy unmade: b
+//   split:   x0 y1 z0                      y1, then `made`           finds the buddy
+//   after:   x0 (y1) z0                    y1                        (y1): dead by its own bit L
+//
+// Entries are copied, never moved; the dead ones in b are told by their hash and overwritten by
+// later inserts. When all 2^L buddies are made, L grows by one. A bucket that is full splits its
+// group of buckets (one fence for all of them); if it is split already it gets an overflow bucket,
+// and some groups at the frontier are split, so that the level ends. Which groups are split is kept
+// in a bitmap, too, in ordinary memory: so nobody needs to look at a buddy to learn that it is not
+// made. After an opening the buddies themselves are asked, until the level has ended.
+//
+// Invariants.
+//  C-I1  In a made bucket's chain each key stands at most once among the entries that are alive:
+//        those whose hash ends in the bucket's number, with as many bits as it has been split to.
+//  C-I2  All buckets below 2^L are made; beyond 2^(L+1) none is.
+//  C-I3  A bucket's chain, and those of all buckets that it is split into, change under one lock
+//        alone; overflow buckets are never unlinked.
+//  C-I4  A slot that had a key counts the version up before it gets another value (readers, below).
+//
+// Persist order. Each is one line, or behind one fence of operation::settle().
+//  C1  a value before its key, a bucket's entries before `made`: in one line (PCSO);
+//  C2  an overflow bucket before its link;
+//  C3  a zeroed chunk or table before the word that leads to it; that word before a bucket of it;
+//  C4  overflow buckets of a buddy before `made`;
+//  C5  `made` before the group counts as split, and before its lock is given back.
+//
+// Concurrency. The locks lie in ordinary memory, in lines that stay in the cache. A lock in the
+// bucket's own line (eager/node_lock.hpp) would have to be given back behind the flush, which has
+// just taken the line out of the cache: measured, a third of an insert's time. It would be needed
+// where a dead writer leaves something to repair, and here he leaves nothing. Hash bits that all
+// levels share choose the lock, so a bucket and its buddies have the same one, and a group, too: a
+// writer need not look again whether the bucket is still his.
+// Readers lock nothing: state, keys, value, state again; another version means that the slot may
+// have changed hands, and they read again. Then they look at the lock: what they have found under
+// one that is held may not be durable yet, and they flush it themselves. A miss looks whether the
+// bucket has been split meanwhile.
+//
+// Recovery. None: each state between two stores is one of the table. The level follows from the
+// directory, the frontier begins anew and skips what is made.
+//
+// Full region. A split that gets no memory does not happen; an insert that then needs an overflow
+// bucket and gets none is errc::no_space with nothing changed. Updates of integers, reads and
+// removes need no memory.
+//
+// Bad input. open() refuses a root of other chunk bits, keys or format; audit() finds damage.
+//
+// Literature. David, Guerraoui, Trigonakis, "Asynchronized concurrency" (CLHT), ASPLOS 2015; Lee et
+// al., "RECIPE", SOSP 2019; Litwin, "Linear hashing", VLDB 1980; Zuriel et al., "Efficient lock-free
+// durable sets", OOPSLA 2019.
+#pragma once
+
+#include "index/clht/layout.hpp"
+#include "index/common/index.hpp"
+
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace hf {
+
+/// How large a step is.
+struct clht_shape {
+    static constexpr unsigned chunk_bits = 12;  ///< buckets of a chunk: 256 KiB
+    static constexpr unsigned group_bits = 3;   ///< buckets that split under one fence
+    static constexpr unsigned frontier_groups = 1;
+};
+
+template <class D, class Keys, class Shape = clht_shape>
+class clht final : public traced {
+   public:
+    using key = typename Keys::key;
+    using value = typename Keys::value;
+    using operation = typename D::operation;
+    static constexpr std::string_view name = "clht";
+    static constexpr layout::room_format format = clht_detail::clht_format;
+
+    [[nodiscard]] static result<std::unique_ptr<clht>> open(eager_space& space,
+                                                            std::string_view root);
+
+    [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
+        return write(op, k, v, wanted::absent, ignore);
+    }
+    template <class Old = ignore_old>
+    [[nodiscard]] result<bool> upsert(operation& op, key k, value v, Old&& old = {}) {
+        return write(op, k, v, wanted::any, old);
+    }
+    template <class Old = ignore_old>
+    [[nodiscard]] result<bool> update(operation& op, key k, value v, Old&& old = {}) {
+        return write(op, k, v, wanted::present, old);
+    }
+    template <class Old = ignore_old>
+    bool remove(operation& op, key k, Old&& old = {});
+    template <class Found>
+    bool get(operation& op, key k, Found&& found) const;
+    template <class Visit>
+    void for_each(eager_space& space, Visit&& visit) const;
+
+    void trace_roots(tracer& t) const override { t.visit(root_offset_, root_kind); }
+    void trace(u64 offset, u32 kind, tracer& t) const override;
+    void audit(heap_audit& a) const;
+
+    /// Hash bits by which all keys are told apart; for tests and figures.
+    [[nodiscard]] unsigned level() const noexcept { return now().bits; }
+
+   private:
+    using bucket = clht_detail::bucket;
+    using root_block = clht_detail::root_block;
+    static constexpr unsigned slots = clht_detail::slots;
+    static constexpr u64 group = u64{1} << Shape::group_bits;
+    static constexpr u64 stripes = u64{1} << (Shape::chunk_bits - Shape::group_bits);
+    static constexpr unsigned most_chunk_bits = 20;  ///< of a chunk's number
+    static_assert(Shape::group_bits <= Shape::chunk_bits);
+
+    static constexpr u32 root_kind = 1;
+    static constexpr u32 table_kind = 0x40000000;  // | level
+    static constexpr u32 chunk_kind = 0x80000000;  // | number
+
+    enum class wanted : u8 { absent, any, present };
+
+    /// A level, and which of its groups have buddies. Volatile: it saves a look at the buddy, which
+    /// would be a line from memory and a branch that nobody can predict.
+    struct stage {
+        stage(unsigned hash_bits, bool knows_all)
+            : bits(hash_bits),
+              exact(knows_all),
+              words(std::make_unique<std::atomic<u64>[]>((groups() + 63) / 64)) {}
+        const unsigned bits;
+        /// A group without its bit has no buddy. Else only one with its bit is known: the level was
+        /// begun by an earlier opening.
+        const bool exact;
+        const std::unique_ptr<std::atomic<u64>[]> words;
+
+        [[nodiscard]] u64 size() const noexcept { return u64{1} << bits; }
+        [[nodiscard]] u64 groups() const noexcept { return size() >> Shape::group_bits; }
+        [[nodiscard]] bool has_split(u64 g) const noexcept {
+            return (words[g / 64].load(std::memory_order_acquire) >> (g % 64) & 1) != 0;
+        }
+        void set_split(u64 g) const noexcept {
+            words[g / 64].fetch_or(u64{1} << (g % 64), std::memory_order_acq_rel);
+        }
+    };
+
+    /// Where a key is looked for.
+    struct home {
+        bucket* first;
+        u64 number;  ///< of the bucket; no_number: the one of the hash 0
+        u64 hash;    ///< as it is stored
+    };
+    static constexpr u64 no_number = ~u64{0};
+    struct alignas(line_size) stripe {
+        spin_lock lock;
+    };
+    struct slot {
+        bucket* node = nullptr;
+        unsigned at = 0;
+        explicit operator bool() const noexcept { return node != nullptr; }
+    };
+    struct found_slots {
+        slot of_key;
+        slot free;  ///< empty, or dead
+        bucket* last = nullptr;
+    };
+
+    explicit clht(eager_space& space)
+        : space_(space),
+          base_(space.file().base()),
+          locks_(std::make_unique<stripe[]>(stripes)),
+          chunks_(static_cast<std::atomic<bucket*>*>(
+                      std::calloc(u64{1} << most_chunk_bits, sizeof(std::atomic<bucket*>))),
+                  std::free) {
+        HF_CHECK(chunks_ != nullptr, "no memory for the table of chunks");
+    }
+
+    // --- finding (here) ---
+    template <class T>
+    [[nodiscard]] T* at(u64 offset) const noexcept {
+        return object_at<T>(base_, offset);
+    }
+    [[nodiscard]] const stage& now() const noexcept {
+        return *stage_.load(std::memory_order_acquire);
+    }
+    [[nodiscard]] static u64 mask(unsigned bits) noexcept { return (u64{1} << bits) - 1; }
+    /// nullptr: its chunk is not there.
+    [[nodiscard]] bucket* bucket_at(u64 number) const noexcept {
+        if (number >> (Shape::chunk_bits + most_chunk_bits) != 0) return nullptr;
+        bucket* chunk = chunks_[number >> Shape::chunk_bits].load(std::memory_order_acquire);
+        return chunk == nullptr ? nullptr : chunk + (number & mask(Shape::chunk_bits));
+    }
+    [[nodiscard]] bool is_made(u64 number) const noexcept {
+        const bucket* b = bucket_at(number);
+        return b != nullptr && b->is_made();
+    }
+    [[nodiscard, gnu::always_inline]] home home_of(u64 hash) const noexcept {
+        if (hash == 0) [[unlikely]] {
+            if constexpr (Keys::inline_values) return {&root_->zero, no_number, 1};
+            hash = 1;
+        }
+        const stage& s = now();
+        const u64 low = hash & (s.size() - 1);
+        u64 upper = hash >> s.bits & 1;
+        upper &= static_cast<u64>(s.has_split(low >> Shape::group_bits));
+        u64 number = low + (upper << s.bits);
+        if (!s.exact) [[unlikely]] {
+            if ((hash >> s.bits & 1) != 0 && is_made(low + s.size())) number = low + s.size();
+        }
+        bucket* chunk = chunks_[number >> Shape::chunk_bits].load(std::memory_order_acquire);
+        return {chunk + (number & mask(Shape::chunk_bits)), number, hash};
+    }
+    /// How many hash bits the entries of a bucket share. Stable while its lock is held.
+    [[nodiscard]] unsigned bits_of(u64 number) const noexcept {
+        const stage& s = now();
+        const bool is_split = number >= s.size() || s.has_split(number >> Shape::group_bits) ||
+                              (!s.exact && is_made(number + s.size()));
+        return is_split ? s.bits + 1 : s.bits;
+    }
+    /// Of a hash, or of a bucket's number.
+    [[nodiscard]] spin_lock& lock_of(u64 hash) const noexcept {
+        return locks_[hash >> Shape::group_bits & (stripes - 1)].lock;
+    }
+    [[nodiscard]] static bool is_alive(u64 hash, u64 number, unsigned bits) noexcept {
+        return hash != 0 && (number == no_number || (hash & mask(bits)) == number);
+    }
+    [[nodiscard]] bucket* next_of(const bucket* b) const noexcept {
+        const u64 offset = b->next.load();
+        return offset == 0 ? nullptr : at<bucket>(offset);
+    }
+    /// Whether the entry is of this key; its hash is.
+    [[nodiscard]] bool is_of(key k, u64 value_word) const noexcept {
+        if constexpr (Keys::inline_values) {
+            return true;
+        } else {
+            return Keys::key_of(*at<typename Keys::record>(value_word)) == k;
+        }
+    }
+    [[nodiscard]] value value_in(u64 word) const noexcept {
+        if constexpr (Keys::inline_values) {
+            return word;
+        } else {
+            return Keys::value_of(*at<typename Keys::record>(word));
+        }
+    }
+
+    // --- writing (write.hpp) ---
+    [[nodiscard]] found_slots search(const home& h, key k) const noexcept;
+    template <class Old>
+    [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted what, Old&& old);
+    [[nodiscard]] static result<u64> make_value(operation& op, key k, value v);
+    static void fill(slot s, u64 hash, u64 word) noexcept;
+    [[nodiscard]] result<void> add_overflow(operation& op, bucket* last, u64 hash, key k, value v);
+
+    // --- growing (growth.hpp) ---
+    [[nodiscard]] result<void> split_group_of(operation& op, u64 number);
+    [[nodiscard]] result<void> copy_to_buddy(operation& op, u64 number, unsigned bits);
+    void begin_level(unsigned bits, bool exact);
+    void undo_copy(operation& op, bucket* buddy);
+    void push_frontier(operation& op, unsigned groups);
+    [[nodiscard]] result<void> ensure_chunk(operation& op, u64 chunk);
+    [[nodiscard]] result<u64> make_zeros(operation& op, u64 bytes);
+
+    // --- walking (walk.hpp) ---
+    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] result<void> load(u64 root_offset);
+    [[nodiscard]] error damaged(u64 offset, std::string why) const;
+    struct entry {
+        u64 hash;
+        u64 value;
+    };
+    void collect(operation& op, u64 number, unsigned bits, std::vector<entry>& out) const;
+    void read_chain(operation& op, bucket* first, u64 number, unsigned bits,
+                    std::vector<entry>& out) const;
+    void learn(u64 first) const;
+    void trace_chain(const bucket* first, u64 number, unsigned bits, tracer& t) const;
+    bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what, u64 from) const;
+    void audit_chain(heap_audit& a, const bucket* first, u64 number, unsigned bits) const;
+
+    eager_space& space_;
+    std::byte* const base_;
+    u64 root_offset_ = 0;
+    root_block* root_ = nullptr;
+    const std::unique_ptr<stripe[]> locks_;
+    std::unique_ptr<std::atomic<bucket*>[], void (*)(void*)> chunks_;
+    alignas(line_size) std::atomic<const stage*> stage_{nullptr};
+    std::vector<std::unique_ptr<const stage>> stages_;  ///< somebody may look at an old one
+    std::mutex chunk_mutex_;  // making of chunks and tables
+    alignas(line_size) spin_lock frontier_lock_;
+    u64 frontier_ = 0;  ///< groups of this level that are split for sure; its lock's, as stages_
+};
+
+}  // namespace hf
+
+#include "index/clht/growth.hpp"
+#include "index/clht/read.hpp"
+#include "index/clht/walk.hpp"
+#include "index/clht/write.hpp"

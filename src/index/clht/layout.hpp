@@ -1,0 +1,73 @@
+// clht/layout.hpp: what a CLHT lays into a region. clht.hpp says what it means.
+//
+//   root block:  | header, a line | bucket of the hash 0 | directory, 32 words |
+//   directory[0] ──> chunk 0            the first 2^c buckets
+//   directory[s] ──> table of 2^(s-1) words ──> chunks 2^(s-1) .. 2^s - 1
+//   chunk:       | bucket | bucket | ...    2^c of them, c: chunk bits
+//   bucket:      | state 8 | key 8 x 3 | value 8 x 3 | next 8 |     one line
+//   state:       | version 62 | made | 0 |
+//
+// A word is 0 where there is nothing. A key is the whole hash of one.
+#pragma once
+
+#include "eager/published.hpp"
+#include "region/layout.hpp"
+
+#include <bit>
+
+namespace hf::clht_detail {
+
+inline constexpr layout::room_format clht_format{"clht", 1};
+inline constexpr unsigned slots = 3;
+inline constexpr unsigned directory_words = 32;
+
+struct alignas(line_size) bucket {
+    /// Set in the state of a bucket that holds what its hash bits say. Without it nothing in it
+    /// counts.
+    static constexpr u64 made = 2;
+    static constexpr u64 one_version = 4;
+
+    published state;  ///< of the whole chain; unused in overflow buckets
+    published key[slots];
+    published value[slots];
+    published next;  ///< overflow bucket
+
+    [[nodiscard]] bool is_made() const noexcept { return (state.load() & made) != 0; }
+    /// Bit i: slot i has this hash. Without a branch on where a key stands: the processor would
+    /// guess, and forget what it has begun to load for the operations behind.
+    [[nodiscard]] unsigned slots_of(u64 hash) const noexcept {
+        const auto is_zero = [](u64 x) { return 1 ^ ((x | (0 - x)) >> 63); };
+        return static_cast<unsigned>(is_zero(key[0].load() ^ hash) |
+                                     is_zero(key[1].load() ^ hash) << 1 |
+                                     is_zero(key[2].load() ^ hash) << 2);
+    }
+    /// Readers who compare states read again. The holder of its lock.
+    void count_version() noexcept { state.store(state.load() + one_version); }
+};
+static_assert(sizeof(bucket) == line_size);
+static_assert(offsetof(bucket, key) == 8 && offsetof(bucket, value) == 32 &&
+              offsetof(bucket, next) == 56);
+
+struct alignas(line_size) root_block {
+    static constexpr u64 magic_value = 0x4846434c48540001;  // "HFCLHT", version 1
+    u64 magic;
+    u32 chunk_bits;
+    u32 inline_values;  ///< 1: integer_keys; 0: byte_keys
+    u64 reserved[6];
+    bucket zero;  ///< of the key whose hash is 0; stored as the hash 1
+    published directory[directory_words];
+};
+static_assert(offsetof(root_block, chunk_bits) == 8 && offsetof(root_block, zero) == 64 &&
+              offsetof(root_block, directory) == 128 && sizeof(root_block) == 384);
+
+/// Which directory word leads to a chunk.
+[[nodiscard]] constexpr unsigned level_of_chunk(u64 chunk) noexcept {
+    return static_cast<unsigned>(std::bit_width(chunk));
+}
+/// Where in that word's table; level > 0.
+[[nodiscard]] constexpr u64 place_of_chunk(u64 chunk) noexcept {
+    return chunk - std::bit_floor(chunk);
+}
+[[nodiscard]] constexpr u64 table_bytes(unsigned level) noexcept { return u64{8} << (level - 1); }
+
+}  // namespace hf::clht_detail

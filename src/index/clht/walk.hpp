@@ -1,0 +1,323 @@
+// clht/walk.hpp: a part of clht.hpp: opening, visiting everything, tracing, auditing.
+#pragma once
+
+#include "index/clht/clht.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace hf {
+
+// ----------------------------------------------------------------------------------------- opening
+
+template <class D, class Keys, class Shape>
+error clht<D, Keys, Shape>::damaged(u64 offset, std::string why) const {
+    return {errc::corrupt, "open the CLHT",
+            space_.file().path().string() + " at offset " + std::to_string(offset), std::move(why),
+            "run `holdfast check` and restore the file from a copy"};
+}
+
+/// An empty table: its root block, durable.
+template <class D, class Keys, class Shape>
+result<u64> clht<D, Keys, Shape>::found(eager_space& space) {
+    operation op(space);
+    auto chunk = op.allocate(sizeof(bucket) << Shape::chunk_bits);
+    if (!chunk) return chunk;
+    auto root = op.allocate(sizeof(root_block));
+    if (!root) {
+        op.cancel(*chunk);
+        return root;
+    }
+    const auto make_empty = [](bucket& b) {
+        for (unsigned i = 0; i < slots; ++i) {
+            b.key[i].store(0);
+            b.value[i].store(0);
+        }
+        b.next.store(0);
+        b.state.store(bucket::made);
+    };
+    auto* buckets = op.template at<bucket>(*chunk);
+    for (u64 i = 0; i <= mask(Shape::chunk_bits); ++i) make_empty(buckets[i]);
+    op.written(buckets, sizeof(bucket) << Shape::chunk_bits);
+    auto* r = new (op.template at<root_block>(*root)) root_block{};
+    r->magic = root_block::magic_value;
+    r->chunk_bits = Shape::chunk_bits;
+    r->inline_values = Keys::inline_values ? 1 : 0;
+    make_empty(r->zero);
+    r->directory[0].store(*chunk);
+    op.written(r, sizeof(*r));
+    op.commit();
+    return root;
+}
+
+template <class D, class Keys, class Shape>
+result<std::unique_ptr<clht<D, Keys, Shape>>> clht<D, Keys, Shape>::open(eager_space& space,
+                                                                         std::string_view root) {
+    std::unique_ptr<clht> made(new clht(space));
+    auto known = space.file().find_root(root);
+    u64 offset = 0;
+    if (known) {
+        if ((*known)->type != root_block::magic_value || (*known)->format != format.version) {
+            return failure({errc::incompatible, "open the CLHT", space.file().path().string(),
+                            "the root " + std::string(root) + " is of something else",
+                            "open it as what it was made"});
+        }
+        offset = (*known)->value.load(std::memory_order_acquire);
+    } else if (known.error().code != errc::not_found) {
+        return tl::unexpected(known.error());
+    } else {
+        auto fresh = found(space);
+        if (!fresh) return tl::unexpected(fresh.error());
+        offset = *fresh;
+        auto named =
+            space.file().publish_root(root, root_block::magic_value, format.version, offset);
+        if (!named) return tl::unexpected(named.error());
+    }
+    if (auto ok = made->load(offset); !ok) return tl::unexpected(ok.error());
+    space.add_structure(*made);
+    return made;
+}
+
+template <class D, class Keys, class Shape>
+result<void> clht<D, Keys, Shape>::load(u64 root_offset) {
+    const auto is_block = [&](u64 offset) {
+        const swept::run* r = space_.heap().run_of(offset);
+        return r != nullptr && r->begins_at(offset);
+    };
+    if (!is_block(root_offset)) return failure(damaged(root_offset, "its root is no block"));
+    root_offset_ = root_offset;
+    root_ = at<root_block>(root_offset);
+    if (root_->magic != root_block::magic_value) {
+        return failure(damaged(root_offset, "its root block is damaged"));
+    }
+    if (root_->chunk_bits != Shape::chunk_bits ||
+        root_->inline_values != (Keys::inline_values ? 1 : 0)) {
+        return failure({errc::incompatible, "open the CLHT", space_.file().path().string(),
+                        "it has other keys, or chunks of another size",
+                        "open it as what it was made"});
+    }
+    const auto put = [&](u64 chunk, u64 offset) {
+        if (!is_block(offset)) return false;
+        chunks_[chunk].store(at<bucket>(offset), std::memory_order_release);
+        return true;
+    };
+    if (!put(0, root_->directory[0].load())) {
+        return failure(damaged(root_offset, "its first chunk is no block"));
+    }
+    unsigned bits = Shape::chunk_bits;
+    for (unsigned l = 1; l <= most_chunk_bits; ++l) {
+        const u64 table = root_->directory[l].load();
+        if (table == 0) break;
+        if (!is_block(table)) return failure(damaged(root_offset, "a table of chunks is no block"));
+        for (u64 i = 0; i < u64{1} << (l - 1); ++i) {
+            const u64 chunk = at<published>(table)[i].load();
+            if (chunk == 0 || put((u64{1} << (l - 1)) + i, chunk)) continue;
+            return failure(damaged(table + 8 * i, "a chunk is no block"));
+        }
+        bits = Shape::chunk_bits + l - 1;  // what the level before led to is whole
+    }
+    begin_level(bits, bits == Shape::chunk_bits && root_->directory[1].load() == 0);
+    return {};
+}
+
+// ---------------------------------------------------------------------------------------- visiting
+
+/// The live entries of one chain, as they were at one moment.
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::read_chain(operation& op, bucket* first, u64 number, unsigned bits,
+                                      std::vector<entry>& out) const {
+    const std::size_t before_all = out.size();
+    for (;;) {
+        out.resize(before_all);
+        const u64 before = first->state.load();
+        for (bucket* n = first; n != nullptr; n = next_of(n)) {
+            for (unsigned i = 0; i < slots; ++i) {
+                const u64 hash = n->key[i].load();
+                if (is_alive(hash, number, bits)) out.push_back({hash, n->value[i].load()});
+            }
+        }
+        const u64 behind = first->state.load();
+        if (before != behind) continue;
+        if (!lock_of(number == no_number ? 0 : number).is_held()) return;
+        for (bucket* n = first; n != nullptr; n = next_of(n)) op.written_line(n);
+        return;
+    }
+}
+
+/// What has these last hash bits, wherever splits have brought it.
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::collect(operation& op, u64 number, unsigned bits,
+                                   std::vector<entry>& out) const {
+    const u64 buddy = number + mask(bits) + 1;
+    const std::size_t before_all = out.size();
+    if (!is_made(buddy)) {
+        read_chain(op, bucket_at(number), number, bits, out);
+        if (!is_made(buddy)) return;
+        out.resize(before_all);
+    }
+    collect(op, number, bits + 1, out);
+    collect(op, buddy, bits + 1, out);
+}
+
+template <class D, class Keys, class Shape>
+template <class Visit>
+void clht<D, Keys, Shape>::for_each(eager_space& space, Visit&& visit) const {
+    std::vector<entry> all;
+    for (u64 i = 0; i <= mask(Shape::chunk_bits) + 1; ++i) {
+        operation op(space);
+        all.clear();
+        const bool is_zero = i > mask(Shape::chunk_bits);
+        if (is_zero) {
+            read_chain(op, &root_->zero, no_number, 0, all);
+        } else {
+            collect(op, i, Shape::chunk_bits, all);
+        }
+        op.observed();
+        for (const entry& e : all) {
+            if constexpr (Keys::inline_values) {
+                visit(Keys::key_of_hash(is_zero ? 0 : e.hash), e.value);
+            } else {
+                const auto& r = *at<typename Keys::record>(e.value);
+                visit(Keys::key_of(r), Keys::value_of(r));
+            }
+        }
+    }
+}
+
+// --------------------------------------------------------------------------------------- the sweep
+
+/// Overflow buckets are never unlinked, so they can be read like the chunk that leads to them.
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::trace_chain(const bucket* first, u64 number, unsigned bits,
+                                       tracer& t) const {
+    for (const bucket* n = first; n != nullptr; n = next_of(n)) {
+        t.visit(n->next.load(), leaf);
+        if constexpr (!Keys::inline_values) {
+            for (unsigned i = 0; i < slots; ++i) {
+                if (is_alive(n->key[i].load(), number, bits)) t.visit(n->value[i].load(), leaf);
+            }
+        }
+    }
+}
+
+/// The sweep looks at all buckets anyway.
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::learn(u64 first) const {
+    const stage& s = now();
+    if (s.exact || first < s.size()) return;
+    for (u64 i = first; i <= first + mask(Shape::chunk_bits); i += group) {
+        bool all = true;
+        for (u64 j = i; j < i + group; ++j) {
+            const bucket* b = bucket_at(j);
+            all &= b->is_made();
+        }
+        // Under its lock a split may not be durable yet.
+        if (all && !lock_of(i).is_held()) s.set_split((i - s.size()) >> Shape::group_bits);
+    }
+}
+
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::trace(u64 offset, u32 kind, tracer& t) const {
+    if (kind == root_kind) {
+        t.visit(root_->directory[0].load(), chunk_kind);
+        for (u32 l = 1; l < clht_detail::directory_words; ++l) {
+            t.visit(root_->directory[l].load(), table_kind | l);
+        }
+        trace_chain(&root_->zero, no_number, 0, t);
+        return;
+    }
+    if ((kind & table_kind) != 0) {
+        const u32 first = u32{1} << ((kind & ~table_kind) - 1);
+        for (u32 i = 0; i < first; ++i) {
+            t.visit(at<published>(offset)[i].load(), chunk_kind | (first + i));
+        }
+        return;
+    }
+    const auto* buckets = at<bucket>(offset);
+    const u64 first = u64{kind & ~chunk_kind} << Shape::chunk_bits;
+    learn(first);
+    for (u64 i = 0; i <= mask(Shape::chunk_bits); ++i) {
+        if (buckets[i].is_made()) trace_chain(&buckets[i], first + i, bits_of(first + i), t);
+    }
+}
+
+// ----------------------------------------------------------------------------------------- audits
+
+template <class D, class Keys, class Shape>
+bool clht<D, Keys, Shape>::claim(heap_audit& a, u64 offset, u64 bytes, const char* what,
+                                 u64 from) const {
+    const auto place = a.locate(offset, 0);
+    if (!place || place->room < bytes) {
+        a.report().add(from, std::string("what should be ") + what + " is no such block");
+        a.report().mark_incomplete();
+        return false;
+    }
+    return a.claim(*place, what, from);
+}
+
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::audit_chain(heap_audit& a, const bucket* first, u64 number,
+                                       unsigned bits) const {
+    std::vector<entry> seen;
+    for (const bucket* n = first; n != nullptr;) {
+        const u64 here = offset_from(base_, n);
+        for (unsigned i = 0; i < slots; ++i) {
+            const entry e{n->key[i].load(), n->value[i].load()};
+            if (!is_alive(e.hash, number, bits)) continue;
+            ++a.report().tree.records;
+            if constexpr (Keys::inline_values) {
+                const bool twice = std::any_of(seen.begin(), seen.end(),
+                                               [&](const entry& s) { return s.hash == e.hash; });
+                if (twice) a.report().add(here, "a key stands twice in a chain of buckets");
+            } else {
+                if (!claim(a, e.value, sizeof(typename Keys::record), "a record", here)) continue;
+                const auto& r = *at<typename Keys::record>(e.value);
+                if (!Keys::is_whole(r, a.locate(e.value, 0)->room)) {
+                    a.report().add(e.value, "a record is damaged");
+                    continue;
+                }
+                if (std::max<u64>(Keys::hash(Keys::key_of(r)), 1) != e.hash) {
+                    a.report().add(here, "a record lies under a hash that is not its key's");
+                }
+                for (const entry& s : seen) {
+                    if (s.hash == e.hash &&
+                        Keys::key_of(*at<typename Keys::record>(s.value)) == Keys::key_of(r)) {
+                        a.report().add(here, "a key stands twice in a chain of buckets");
+                    }
+                }
+            }
+            seen.push_back(e);
+        }
+        const u64 next = n->next.load();
+        if (next == 0 || !claim(a, next, sizeof(bucket), "an overflow bucket", here)) return;
+        n = at<bucket>(next);
+    }
+}
+
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::audit(heap_audit& a) const {
+    if (!claim(a, root_offset_, sizeof(root_block), "the root of a CLHT", 0)) return;
+    const u64 chunk_bytes = sizeof(bucket) << Shape::chunk_bits;
+    audit_chain(a, &root_->zero, no_number, 0);
+    for (u64 c = 0; c < u64{1} << most_chunk_bits; ++c) {
+        const unsigned l = clht_detail::level_of_chunk(c);
+        const u64 from = offset_from(base_, &root_->directory[l]);
+        const u64 table = root_->directory[l].load();
+        if (table == 0) break;
+        if (l > 0 && clht_detail::place_of_chunk(c) == 0 &&
+            !claim(a, table, clht_detail::table_bytes(l), "a table of chunks", from)) {
+            return;
+        }
+        const u64 offset =
+            l == 0 ? table : at<published>(table)[clht_detail::place_of_chunk(c)].load();
+        if (offset == 0) continue;
+        if (!claim(a, offset, chunk_bytes, "a chunk of buckets", from)) continue;
+        for (u64 i = 0; i <= mask(Shape::chunk_bits); ++i) {
+            const u64 number = (c << Shape::chunk_bits) + i;
+            const bucket* b = at<bucket>(offset) + i;
+            if (b->is_made()) audit_chain(a, b, number, bits_of(number));
+        }
+    }
+}
+
+}  // namespace hf

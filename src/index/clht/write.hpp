@@ -1,0 +1,146 @@
+// clht/write.hpp: a part of clht.hpp: changing one key.
+#pragma once
+
+#include "index/clht/clht.hpp"
+
+namespace hf {
+
+template <class D, class Keys, class Shape>
+auto clht<D, Keys, Shape>::search(const home& h, key k) const noexcept -> found_slots {
+    found_slots s;
+    for (bucket* n = h.first; n != nullptr; n = next_of(n)) {
+        unsigned equal = n->slots_of(h.hash);
+        const unsigned empty = n->slots_of(0);
+        for (; equal != 0; equal &= equal - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(equal));
+            if (!is_of(k, n->value[i].load())) continue;
+            s.of_key = {n, i};
+            return s;
+        }
+        if (empty != 0 && !s.free) s.free = {n, static_cast<unsigned>(std::countr_zero(empty))};
+        s.last = n;
+    }
+    if (s.free || h.number == no_number) return s;
+    const unsigned bits = bits_of(h.number);
+    for (bucket* n = h.first; n != nullptr; n = next_of(n)) {
+        for (unsigned i = 0; i < slots; ++i) {
+            if (is_alive(n->key[i].load(), h.number, bits)) continue;
+            s.free = {n, i};
+            return s;
+        }
+    }
+    return s;
+}
+
+/// The word that a slot has for it.
+template <class D, class Keys, class Shape>
+result<u64> clht<D, Keys, Shape>::make_value(operation& op, key k, value v) {
+    if constexpr (Keys::inline_values) {
+        return v;
+    } else {
+        return Keys::make_record(op, k, v);
+    }
+}
+
+/// C1: all in one line. Whatever prefix of it is durable, no key has another's value.
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::fill(slot s, u64 hash, u64 word) noexcept {
+    if (s.node->key[s.at].load() != 0) s.node->key[s.at].store(0);
+    s.node->value[s.at].store(word);
+    s.node->key[s.at].store(hash);
+}
+
+template <class D, class Keys, class Shape>
+result<void> clht<D, Keys, Shape>::add_overflow(operation& op, bucket* last, u64 hash, key k,
+                                                value v) {
+    auto at_offset = op.allocate(sizeof(bucket));
+    if (!at_offset) return tl::unexpected(at_offset.error());
+    auto word = make_value(op, k, v);
+    if (!word) {
+        op.cancel(*at_offset);
+        return tl::unexpected(word.error());
+    }
+    auto* more = at<bucket>(*at_offset);
+    more->state.store(0);
+    for (unsigned i = 0; i < slots; ++i) {
+        more->value[i].store(i == 0 ? *word : 0);
+        more->key[i].store(i == 0 ? hash : 0);
+    }
+    more->next.store(0);
+    op.written_line(more);
+    op.settle();
+    HF_PERSIST_POINT("clht C2: an overflow bucket is durable before its link");
+    op.publish(last->next, *at_offset);
+    op.commit();
+    return {};
+}
+
+template <class D, class Keys, class Shape>
+template <class Old>
+result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted what, Old&& old) {
+    if (auto ok = Keys::check(k, v); !ok) return tl::unexpected(ok.error());
+    const u64 hash = Keys::hash(k);
+    spin_lock& lock = lock_of(hash);
+    __builtin_prefetch(home_of(hash).first, 1);
+    for (bool may_split = true;;) {
+        std::unique_lock guard(lock);
+        const home h = home_of(hash);
+        const found_slots s = search(h, k);
+        if (what != wanted::any && static_cast<bool>(s.of_key) != (what == wanted::present)) {
+            return false;
+        }
+        if (!s.of_key && !s.free) {
+            // A buddy that is not made yet takes about half of what is here.
+            const bool splits = may_split && h.number != no_number && bits_of(h.number) == level();
+            auto done = splits ? result<void>{} : add_overflow(op, s.last, h.hash, k, v);
+            guard.unlock();
+            if (splits) {
+                may_split = false;
+                static_cast<void>(split_group_of(op, h.number));  // else an overflow bucket
+                continue;
+            }
+            if (!done) return tl::unexpected(done.error());
+            push_frontier(op, Shape::frontier_groups);
+            return true;
+        }
+        auto word = make_value(op, k, v);
+        if (!word) return tl::unexpected(word.error());
+        op.settle();
+        u64 replaced = 0;
+        if (s.of_key) {
+            replaced = s.of_key.node->value[s.of_key.at].load();
+            op.publish(s.of_key.node->value[s.of_key.at], *word);
+        } else {
+            if (s.free.node->key[s.free.at].load() != 0) h.first->count_version();  // C-I4
+            fill(s.free, h.hash, *word);
+            op.written_line(s.free.node);
+        }
+        op.commit();
+        guard.unlock();
+        if (!s.of_key) return true;
+        old(value_in(replaced));
+        if constexpr (!Keys::inline_values) op.retire(*this, replaced, leaf);
+        return what == wanted::present;
+    }
+}
+
+template <class D, class Keys, class Shape>
+template <class Old>
+bool clht<D, Keys, Shape>::remove(operation& op, key k, Old&& old) {
+    const u64 hash = Keys::hash(k);
+    __builtin_prefetch(home_of(hash).first, 1);
+    std::unique_lock guard(lock_of(hash));
+    const home h = home_of(hash);
+    const found_slots s = search(h, k);
+    if (!s.of_key) return false;
+    const u64 word = s.of_key.node->value[s.of_key.at].load();
+    h.first->count_version();  // C-I4
+    op.publish(s.of_key.node->key[s.of_key.at], 0);
+    op.commit();
+    guard.unlock();
+    old(value_in(word));
+    if constexpr (!Keys::inline_values) op.retire(*this, word, leaf);
+    return true;
+}
+
+}  // namespace hf
