@@ -65,8 +65,8 @@ struct plan_of_item {
 
     explicit plan_of_item(u64 number) {
         splitmix64 r(number);
-        constexpr deed deeds[] = {deed::put,  deed::put,    deed::share,     deed::clear,
-                                  deed::look, deed::keep,   deed::let_go,    deed::put,
+        constexpr deed deeds[] = {deed::put,  deed::put,       deed::share,     deed::clear,
+                                  deed::look, deed::keep,      deed::let_go,    deed::put,
                                   deed::put,  deed::fill_many, deed::drop_many, deed::give_up};
         what = deeds[r() % std::size(deeds)];
         a = static_cast<unsigned>(r() % slots);
@@ -439,24 +439,69 @@ const std::vector<heap_case>& heap_workloads() {
     constexpr auto redo = nv::engine::redo;
     constexpr auto undo = nv::engine::undo;
     static const std::vector<heap_case> all{
-        {"transaction.heap.mixed", "objects are made, shared, and die", redo, fill_slots,
-         run_items, false, {point_of_redo}},
-        {"transaction.heap.undo", "the same, undo", undo, fill_slots, run_items, false,
-         {point_of_undo}},
-        {"transaction.heap.first", "the first objects of a heap", redo, nullptr, run_items, false,
+        {"transaction.heap.mixed",
+         "objects are made, shared, and die",
+         redo,
+         fill_slots,
+         run_items,
+         false,
          {point_of_redo}},
-        {"transaction.heap.destroy", "chains die in several transactions", redo, build_chains,
-         destroy_chains, false, {point_of_redo}},
-        {"transaction.heap.arrays", "arrays of pointers die piece by piece", redo, build_chains,
-         arrays, false, {point_of_redo}},
-        {"transaction.heap.references", "volatile references hold what nothing leads to", redo,
-         build_chains, references, false, {point_of_redo}},
-        {"transaction.heap.reclaim", "an opening reclaims what only references held", redo,
-         keep_some, destroy_chains, true, {point_of_redo}},
-        {"transaction.heap.weak", "weak pointers, whose objects die", redo, build_chains,
-         weak_pointers, false, {point_of_redo}},
-        {"transaction.heap.close", "closed in order and opened again", redo, build_chains,
-         close_and_open, false, {point_of_redo}},
+        {"transaction.heap.undo",
+         "the same, undo",
+         undo,
+         fill_slots,
+         run_items,
+         false,
+         {point_of_undo}},
+        {"transaction.heap.first",
+         "the first objects of a heap",
+         redo,
+         nullptr,
+         run_items,
+         false,
+         {point_of_redo}},
+        {"transaction.heap.destroy",
+         "chains die in several transactions",
+         redo,
+         build_chains,
+         destroy_chains,
+         false,
+         {point_of_redo}},
+        {"transaction.heap.arrays",
+         "arrays of pointers die piece by piece",
+         redo,
+         build_chains,
+         arrays,
+         false,
+         {point_of_redo}},
+        {"transaction.heap.references",
+         "volatile references hold what nothing leads to",
+         redo,
+         build_chains,
+         references,
+         false,
+         {point_of_redo}},
+        {"transaction.heap.reclaim",
+         "an opening reclaims what only references held",
+         redo,
+         keep_some,
+         destroy_chains,
+         true,
+         {point_of_redo}},
+        {"transaction.heap.weak",
+         "weak pointers, whose objects die",
+         redo,
+         build_chains,
+         weak_pointers,
+         false,
+         {point_of_redo}},
+        {"transaction.heap.close",
+         "closed in order and opened again",
+         redo,
+         build_chains,
+         close_and_open,
+         false,
+         {point_of_redo}},
     };
     return all;
 }
@@ -467,9 +512,9 @@ const std::vector<target_description>& heap_cases() {
     static const std::vector<target_description> all = [] {
         std::vector<target_description> found;
         for (const heap_case& c : heap_workloads()) {
-            found.push_back(
-                {c.name, "heap", c.what,
-                 [&c](u64 seed) { return std::make_unique<heap_target>(c, seed); }, c.points});
+            found.push_back({c.name, "heap", c.what,
+                             [&c](u64 seed) { return std::make_unique<heap_target>(c, seed); },
+                             c.points});
         }
         return found;
     }();

@@ -19,24 +19,24 @@ struct node {
 };
 
 static void add(nv::heap<>& heap, nv::root<node>& head, int value) {
-    heap.atomic([&](nv::tx<>& tx) {
-        head.set(tx, tx.make<node>(value, head.get()));
-    }).value();
+    heap.atomic([&](nv::tx<>& tx) { head.set(tx, tx.make<node>(value, head.get())); }).value();
 }
 
 static void remove(nv::heap<>& heap, nv::root<node>& head, int value) {
     heap.atomic([&](nv::tx<>& tx) {
-        while (head && head->value == value) head.set(tx, head->next);
-        for (auto n = head.get(); n; n = n->next) {
-            while (n->next && n->next->value == value) n->next.set(tx, n->next->next);
-        }
-    }).value();
+            while (head && head->value == value) head.set(tx, head->next);
+            for (auto n = head.get(); n; n = n->next) {
+                while (n->next && n->next->value == value) n->next.set(tx, n->next->next);
+            }
+        })
+        .value();
 }
 
 static void print(nv::heap<>& heap, nv::root<node>& head) {
     heap.read([&](nv::tx<>&) {
-        for (auto n = head.get(); n; n = n->next) std::cout << n->value << '\n';
-    }).value();
+            for (auto n = head.get(); n; n = n->next) std::cout << n->value << '\n';
+        })
+        .value();
 }
 
 int main(int argc, char** argv) {

@@ -171,8 +171,8 @@ class heap {
     /// brand or version.
     [[nodiscard]] static result<heap> open(const std::filesystem::path& path,
                                            const heap_options& options = {}) {
-        auto base = detail::heap_base::open(path, detail::common_name(detail::raw_type_name<H>()),
-                                            options);
+        auto base =
+            detail::heap_base::open(path, detail::common_name(detail::raw_type_name<H>()), options);
         if (!base) return tl::unexpected(base.error());
         return heap(std::move(*base));
     }

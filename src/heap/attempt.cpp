@@ -79,7 +79,8 @@ held_object* attempt::hold(u64 offset, bool strongly) {
     // The other half of the meeting with who lets it die: held_table.hpp.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     try {
-        if (h->state.load(std::memory_order_acquire) != held::live) throw hf::detail::transaction_conflict{};
+        if (h->state.load(std::memory_order_acquire) != held::live)
+            throw hf::detail::transaction_conflict{};
         const counted* const c = counts_.find(offset);
         if (c == nullptr || !c->fresh) (void)t_.load(&header_of(offset)->word);
     } catch (...) {
@@ -141,8 +142,8 @@ void attempt::read_types() {
                                       [&](const auto& n) { return n->block == block; });
         if (!mine) {
             if (core_.types().find(t_.load(&b->number)) != nullptr) return;
-            auto type = unpack_type(reinterpret_cast<const std::byte*>(b),
-                                    core_.file().size() - block);
+            auto type =
+                unpack_type(reinterpret_cast<const std::byte*>(b), core_.file().size() - block);
             if (!type) transaction::fail(type.error());
             (*type)->block = block;
             core_.types().add(std::move(*type));
@@ -298,8 +299,8 @@ bool attempt::count_down(u64 offset, const heap_type& type, state_word s) {
     const u64 length = is_array ? t_.load(&start->length) : 1;
     const u64 first = is_array ? t_.load(&start->progress) : 0;
     const u64 each = type.pointers_each;
-    const u64 here = std::min(length - std::min(first, length),
-                              std::max<u64>(1, (most_pointers + each) / each));
+    const u64 here =
+        std::min(length - std::min(first, length), std::max<u64>(1, (most_pointers + each) / each));
     const u64 elements = offset + (is_array ? array_head : 0);
     for (u64 i = first; i < first + here; ++i) {
         type.each_pointer([&](u64 at_member, const member_info&) {

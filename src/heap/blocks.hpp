@@ -23,7 +23,8 @@ void each_block(const region& r, Visit&& visit) {
                 const u64 bits = committed::bits_of(span, page);
                 const u32 blocks = slab_blocks(run.size_class);
                 for (u32 w = 0; w < (blocks + 63) / 64; ++w) {
-                    u64 word = r.at<committed::word>(bits + 8 * u64{w})->load(std::memory_order_acquire);
+                    u64 word =
+                        r.at<committed::word>(bits + 8 * u64{w})->load(std::memory_order_acquire);
                     for (; word != 0; word &= word - 1) {
                         const u64 block = 64 * u64{w} + static_cast<u64>(std::countr_zero(word));
                         if (block >= blocks) break;

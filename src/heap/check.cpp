@@ -41,14 +41,15 @@ result<void> heap_reader::read_types() {
     u64 at = word(control_ + offsetof(control_block, types));
     while (at != 0) {
         if (at % 16 != 0 || at >= region_.size() || types_.size() > 0x10000) {
-            return failure({errc::corrupt, "read the types of the heap", "", "their list is damaged",
-                            "restore the file from a backup"});
+            return failure({errc::corrupt, "read the types of the heap", "",
+                            "their list is damaged", "restore the file from a backup"});
         }
         auto type = unpack_type(region_.at<std::byte>(at), region_.size() - at);
         if (!type) return tl::unexpected(type.error());
         system_.emplace(at, region_.at<type_block>(at)->header.second);
         const u64 number = (*type)->number;
-        if (!types_.emplace(number, std::move(*type)).second) add(at, "a type's number is given twice");
+        if (!types_.emplace(number, std::move(*type)).second)
+            add(at, "a type's number is given twice");
         at = region_.at<type_block>(at)->next;
     }
     return {};
@@ -157,10 +158,11 @@ void heap_reader::count_to(u64 target, u64 from, const char* what, const std::st
     ++o->found;
     const bool is_weak = type == nullptr;
     if (is_weak != (o->state.type == proxy_type)) {
-        add(from, std::string(what) + (is_weak ? " leads to what is no proxy" : " leads to a proxy"));
+        add(from,
+            std::string(what) + (is_weak ? " leads to what is no proxy" : " leads to a proxy"));
     } else if (!is_weak && types_.at(o->state.type)->name != *type) {
-        add(from, std::string(what) + " to a " + *type + " leads to a " +
-                      types_.at(o->state.type)->name);
+        add(from,
+            std::string(what) + " to a " + *type + " leads to a " + types_.at(o->state.type)->name);
     }
 }
 

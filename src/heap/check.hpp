@@ -24,7 +24,7 @@ struct heap_facts {
         u64 offset = 0;
         u64 bytes = 0;  ///< of its block
         state_word state;
-        u32 found = 0;   ///< pointers that lead to it
+        u32 found = 0;  ///< pointers that lead to it
         bool reachable = false;
         bool listed = false;  ///< in a slot, or on a list
     };

@@ -1,8 +1,7 @@
 // heap.cpp: the public heap (include/holdfast/heap.hpp) over a core.
-#include "heap/core.hpp"
-
 #include "base/check.hpp"
 #include "epoch/epoch_area.hpp"
+#include "heap/core.hpp"
 #include "transaction/transaction_area.hpp"
 
 #include <utility>
@@ -31,8 +30,8 @@ std::string common_name(std::string_view printed) {
             name += printed[i];
             if (printed[i] == ' ') name.pop_back();
             if (printed[i] != ' ') ++i;
-        } else if ((rest[0] == 'u' || rest[0] == 'l') && i != 0 &&
-                   printed[i - 1] >= '0' && printed[i - 1] <= '9' &&
+        } else if ((rest[0] == 'u' || rest[0] == 'l') && i != 0 && printed[i - 1] >= '0' &&
+                   printed[i - 1] <= '9' &&
                    rest.find_first_not_of("ul") != std::string_view::npos &&
                    (rest[rest.find_first_not_of("ul")] == '>' ||
                     rest[rest.find_first_not_of("ul")] == ',')) {
@@ -82,8 +81,9 @@ transaction& transaction_of(attempt& a) noexcept { return a.running(); }
 
 attempt& attempt_for(const void* pointer) {
     if (current == nullptr || !current->running().covers(pointer)) [[unlikely]] {
-        misuse("a persistent pointer or reference was made outside of a transaction of its heap: "
-               "persistent objects are made by tx.make<T>() only");
+        misuse(
+            "a persistent pointer or reference was made outside of a transaction of its heap: "
+            "persistent objects are made by tx.make<T>() only");
     }
     return *current;
 }
@@ -183,8 +183,7 @@ result<void> heap_base::close() {
     return c->close();
 }
 
-result<std::pair<std::byte*, held*>> heap_base::root(std::string_view name,
-                                                     const type_info& type) {
+result<std::pair<std::byte*, held*>> heap_base::root(std::string_view name, const type_info& type) {
     if (core_ == nullptr) return closed("find a root");
     if (auto ok = check_outside("find a root"); !ok) return tl::unexpected(ok.error());
     if (auto ok = core_->learn(type); !ok) return tl::unexpected(ok.error());
@@ -195,10 +194,10 @@ result<std::pair<std::byte*, held*>> heap_base::root(std::string_view name,
         place = found ? *found : core_->add_root(a, name, number);
         if (place.type == number) return;
         const heap_type* const other = core_->types().find(place.type);
-        transaction::fail({errc::incompatible, "find the root " + std::string(name), "",
-                           "it is of type " + (other != nullptr ? other->name : "?") + ", not " +
-                               type.name,
-                           "use the type that it was made with, or another name"});
+        transaction::fail(
+            {errc::incompatible, "find the root " + std::string(name), "",
+             "it is of type " + (other != nullptr ? other->name : "?") + ", not " + type.name,
+             "use the type that it was made with, or another name"});
     });
     if (!done) return tl::unexpected(done.error());
     core_->tidy_up_if_needed();

@@ -87,7 +87,8 @@ held_table::finding held_table::look_before_death(u64 offset) {
         if (h->slot == 0) h->slot = slot_to_come;
         return {true, nullptr, false};
     }
-    if (h->state.load(std::memory_order_relaxed) == detail::held::dying) return {false, nullptr, true};
+    if (h->state.load(std::memory_order_relaxed) == detail::held::dying)
+        return {false, nullptr, true};
     h->state.store(detail::held::dying, std::memory_order_release);
     return {false, h, false};
 }

@@ -23,8 +23,8 @@ class held_table;
 
 struct held_object : detail::held {
     u64 offset = 0;
-    u64 slot = 0;    ///< offset of the orphan's durable slot; 0: it is none
-    u32 weak = 0;    ///< weak references, and the queue's
+    u64 slot = 0;  ///< offset of the orphan's durable slot; 0: it is none
+    u32 weak = 0;  ///< weak references, and the queue's
     bool queued = false;
     std::shared_ptr<held_table> home;
 };
@@ -80,7 +80,9 @@ class held_table : public std::enable_shared_from_this<held_table> {
         std::mutex mutex;
         std::unordered_map<u64, held_object*> objects;
     };
-    [[nodiscard]] shard& shard_of(u64 offset) noexcept { return shards_[offset / 16 % shards_.size()]; }
+    [[nodiscard]] shard& shard_of(u64 offset) noexcept {
+        return shards_[offset / 16 % shards_.size()];
+    }
     void unlink(shard& s, held_object* h);
     /// True: nobody refers to it any more; it is to be deleted outside of the lock.
     [[nodiscard]] bool is_unused(shard& s, held_object* h);

@@ -44,8 +44,9 @@ result<std::unique_ptr<heap_type>> unpack_type(const std::byte* block, u64 bytes
     type_block head;
     std::memcpy(&head, block, sizeof head);
     const u64 members = u64{head.members} * sizeof(type_member);
-    if (head.header.second > bytes || sizeof head + members + head.text_bytes > head.header.second ||
-        head.number < first_type || head.number > 0xffff) {
+    if (head.header.second > bytes ||
+        sizeof head + members + head.text_bytes > head.header.second || head.number < first_type ||
+        head.number > 0xffff) {
         return bad("a description is damaged");
     }
     auto type = std::make_unique<heap_type>();

@@ -8,9 +8,9 @@
 // Concurrency. Lookups by number are wait-free; the rest takes a mutex.
 #pragma once
 
-#include "heap/layout.hpp"
-
 #include <holdfast/result.hpp>
+
+#include "heap/layout.hpp"
 
 #include <memory>
 #include <mutex>
@@ -29,8 +29,8 @@ struct heap_type {
     u32 bytes = 0;
     std::string name;
     std::vector<detail::member_info> members;
-    std::vector<detail::member_info> pointers;  ///< those that lead somewhere
-    u64 pointers_each = 0;                      ///< of an object or element
+    std::vector<detail::member_info> pointers;             ///< those that lead somewhere
+    u64 pointers_each = 0;                                 ///< of an object or element
     std::atomic<const detail::type_info*> known{nullptr};  ///< in this program
 
     [[nodiscard]] u64 block_bytes(u64 elements) const noexcept {
@@ -64,9 +64,8 @@ class type_table {
     }
     /// 0: not known yet to lie in the heap.
     [[nodiscard]] u16 number_of(const detail::type_info& type) const noexcept {
-        return type.number < numbers_.size()
-                   ? numbers_[type.number].load(std::memory_order_acquire)
-                   : u16{0};
+        return type.number < numbers_.size() ? numbers_[type.number].load(std::memory_order_acquire)
+                                             : u16{0};
     }
     /// Of a program's type by its name, among those that have been read. errc::incompatible.
     [[nodiscard]] result<u16> match(const detail::type_info& type);

@@ -89,7 +89,8 @@ TEST_F(containers, elements_that_are_pointers_are_counted) {
 TEST_F(containers, a_string_grows_and_is_replaced) {
     std::string model;
     for (int i = 0; i < 30; ++i) {
-        const std::string piece(static_cast<std::size_t>(i * 7 % 23), static_cast<char>('a' + i % 26));
+        const std::string piece(static_cast<std::size_t>(i * 7 % 23),
+                                static_cast<char>('a' + i % 26));
         change([&](nv::tx<>& tx, store& s) {
             if (i % 9 == 8) {
                 s.text.assign(tx, piece);

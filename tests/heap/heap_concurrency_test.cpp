@@ -27,7 +27,8 @@ class heap_threads : public on_tmpfs, public ::testing::WithParamInterface<nv::e
     }
     void run(void (heap_threads::*body)(unsigned)) {
         std::vector<std::thread> all;
-        for (unsigned t = 0; t < threads; ++t) all.emplace_back([this, body, t] { (this->*body)(t); });
+        for (unsigned t = 0; t < threads; ++t)
+            all.emplace_back([this, body, t] { (this->*body)(t); });
         for (std::thread& t : all) t.join();
     }
     void churn(unsigned thread);

@@ -8,8 +8,7 @@ class objects : public on_tmpfs {
    protected:
     objects() : heap(open_heap(file)), head(must(heap.root<node>("head"))) {}
     void push(int value) {
-        must(heap.atomic(
-            [&](nv::tx<>& tx) { head.set(tx, tx.make<node>(value, head.get())); }));
+        must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, tx.make<node>(value, head.get())); }));
     }
     [[nodiscard]] std::vector<int> values() {
         return must(heap.read([&](nv::tx<>&) {
@@ -235,9 +234,7 @@ TEST_F(objects, a_weak_pointer_becomes_null_with_its_object) {
 
 TEST_F(objects, a_great_array_of_pointers_dies_in_pieces) {
     auto many = must(heap.root<nv::ptr<node>[]>("many"));
-    must(heap.atomic([&](nv::tx<>& tx) {
-        many.set(tx, tx.make_array<nv::ptr<node>[]>(40'000));
-    }));
+    must(heap.atomic([&](nv::tx<>& tx) { many.set(tx, tx.make_array<nv::ptr<node>[]>(40'000)); }));
     for (unsigned i = 0; i < 40'000; i += 1'000) {
         must(heap.atomic([&](nv::tx<>& tx) {
             for (unsigned k = 0; k < 1'000; ++k) {

@@ -78,7 +78,9 @@ TEST_F(persistent_types, another_layout_is_refused_by_type_and_member) {
 
 TEST_F(persistent_types, another_brand_is_refused) {
     struct other;
-    { auto heap = open_heap(file); }
+    {
+        auto heap = open_heap(file);
+    }
     const auto heap = nv::heap<other>::open(file, small_heap());
     ASSERT_FALSE(heap);
     EXPECT_EQ(heap.error().code, errc::incompatible);

@@ -85,8 +85,8 @@ struct members {
 template <tells_members T>
 struct members<T> {
     using list =
-        decltype(told_types<T>(std::make_index_sequence<std::tuple_size_v<
-                                   std::remove_cvref_t<decltype(T::nv_members)>>>{}));
+        decltype(told_types<T>(std::make_index_sequence<
+                               std::tuple_size_v<std::remove_cvref_t<decltype(T::nv_members)>>>{}));
 };
 
 /// What so many members in a row take.
@@ -111,23 +111,26 @@ consteval bool check_field() {
     if constexpr (is_p<M> || is_bytes<M>) {
         return true;
     } else if constexpr (is_ptr<M> || is_weak<M>) {
-        static_assert(std::is_same_v<typename M::brand, H>,
-                      "holdfast: a pointer into a heap of another brand: it would lead into nothing "
-                      "where that heap isn't: objects point into their own heap only");
+        static_assert(
+            std::is_same_v<typename M::brand, H>,
+            "holdfast: a pointer into a heap of another brand: it would lead into nothing "
+            "where that heap isn't: objects point into their own heap only");
     } else if constexpr (is_array<M>) {
         return check_field<typename M::value_type, H>();
     } else if constexpr (std::is_reference_v<M>) {
-        static_assert(never<M>,
-                      "holdfast: a reference in a persistent object would lead into nothing after a "
-                      "restart: use nv::ptr<T, H>");
+        static_assert(
+            never<M>,
+            "holdfast: a reference in a persistent object would lead into nothing after a "
+            "restart: use nv::ptr<T, H>");
     } else if constexpr (is_volatile_handle<M>) {
         static_assert(never<M>,
                       "holdfast: nv::ref, weak_ref and cursor live in ordinary memory only: in a "
                       "persistent object use nv::ptr<T, H> or nv::weak<T, H>");
     } else if constexpr (std::is_pointer_v<M> || std::is_member_pointer_v<M>) {
-        static_assert(never<M>,
-                      "holdfast: a raw pointer in a persistent object would lead into nothing after "
-                      "a restart: use nv::ptr<T, H>");
+        static_assert(
+            never<M>,
+            "holdfast: a raw pointer in a persistent object would lead into nothing after "
+            "a restart: use nv::ptr<T, H>");
     } else if constexpr (std::is_arithmetic_v<M> || std::is_enum_v<M>) {
         static_assert(never<M>,
                       "holdfast: a bare field (a bit-field, too) could be written outside of a "
@@ -162,10 +165,11 @@ consteval bool check_field() {
                       "holdfast: a persistent class can't have a base class: make the base a "
                       "member");
     } else if constexpr (member_count<M> > most_members) {
-        static_assert(never<M>,
-                      "holdfast: a reference in a persistent object would lead into nothing after a "
-                      "restart: use nv::ptr<T, H>; or it has more than 32 members: put some into a "
-                      "struct within it");
+        static_assert(
+            never<M>,
+            "holdfast: a reference in a persistent object would lead into nothing after a "
+            "restart: use nv::ptr<T, H>; or it has more than 32 members: put some into a "
+            "struct within it");
     } else {
         using list = typename members<M>::list;
         if constexpr (check_fields<H>(list{})) {
@@ -230,7 +234,8 @@ void describe_members(type_info& info, const place_of_members& at, types<M...>,
     alignas(T) static std::byte room[sizeof(T)];
     T& t = reinterpret_cast<T&>(room);
     const auto offset = [&](const volatile void* p) {
-        return at.offset + static_cast<std::size_t>(static_cast<const volatile std::byte*>(p) - room);
+        return at.offset +
+               static_cast<std::size_t>(static_cast<const volatile std::byte*>(p) - room);
     };
     (describe<M>(info, {at.prefix, offset(address_of_member<T, I>(t)), at.count, at.stride},
                  name_of_member<T, I>()),
@@ -267,8 +272,8 @@ void describe(type_info& info, const place_of_members& at, std::string_view name
         }
     } else {
         using list = typename members<M>::list;
-        describe_members<M>(info, {name.empty() ? at.prefix : full + ".", at.offset, at.count,
-                                   at.stride},
+        describe_members<M>(info,
+                            {name.empty() ? at.prefix : full + ".", at.offset, at.count, at.stride},
                             list{}, std::make_index_sequence<list::size>{});
     }
 }

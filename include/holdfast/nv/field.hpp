@@ -28,7 +28,8 @@ class p {
     [[nodiscard]] T get() const {
         transaction* const t = transaction::running();
         if (t == nullptr) [[unlikely]] {
-            detail::misuse("a field was read outside of a transaction: read it in atomic() or read()");
+            detail::misuse(
+                "a field was read outside of a transaction: read it in atomic() or read()");
         }
         if constexpr (detail::is_word<T>) {
             return t->load(&value_);
@@ -57,9 +58,10 @@ class p {
     p& operator=(const p&) = delete;
     template <class U = void>
     void operator&() const {  // NOLINT(google-runtime-operator)
-        static_assert(detail::never<U>,
-                      "holdfast: a field's address is good for nothing outside of its heap: keep an "
-                      "nv::ref to the object");
+        static_assert(
+            detail::never<U>,
+            "holdfast: a field's address is good for nothing outside of its heap: keep an "
+            "nv::ref to the object");
     }
 
    private:
@@ -122,7 +124,8 @@ class array {
 
    private:
     static void check(std::size_t i) {
-        if (i >= N) [[unlikely]] detail::misuse("an index is beyond the end of an nv::array");
+        if (i >= N) [[unlikely]]
+            detail::misuse("an index is beyond the end of an nv::array");
     }
     E elements_[N]{};
 };

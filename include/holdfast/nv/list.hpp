@@ -32,7 +32,8 @@ class forward_list {
     }
     void pop_front(tx<H>& t) {
         const auto e = first_.get();
-        if (!e) [[unlikely]] detail::misuse("pop_front() of an empty list");
+        if (!e) [[unlikely]]
+            detail::misuse("pop_front() of an empty list");
         first_.set(t, e->next);
     }
     template <class U>
@@ -44,7 +45,8 @@ class forward_list {
     }
     void erase_after(tx<H>& t, const cursor_type& where) {
         const auto e = where->next.get();
-        if (!e) [[unlikely]] detail::misuse("erase_after() of the last element of a list");
+        if (!e) [[unlikely]]
+            detail::misuse("erase_after() of the last element of a list");
         where->next.set(t, e->next);
     }
     void clear(tx<H>& t) { first_.set(t, nullptr); }
@@ -91,7 +93,8 @@ class queue {
     }
     void pop(tx<H>& t) {
         const auto e = first_.get();
-        if (!e) [[unlikely]] detail::misuse("pop() of an empty queue");
+        if (!e) [[unlikely]]
+            detail::misuse("pop() of an empty queue");
         const auto next = e->next.get();
         first_.set(t, next);
         if (!next) last_.set(t, nullptr);

@@ -47,7 +47,7 @@ class map {
     [[nodiscard]] V* find(const K& key) const {
         const auto [l, i] = place_of(key);
         return l && i < l->count && !(key < l->keys[i].get()) ? std::addressof(l->values[i])
-                                                             : nullptr;
+                                                              : nullptr;
     }
     [[nodiscard]] bool contains(const K& key) const { return find(key) != nullptr; }
     /// The value of that key; made, of zeros, where there is none. Second: made.

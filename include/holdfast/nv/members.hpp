@@ -125,8 +125,8 @@ constexpr auto members_of(T& t) noexcept {
         return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
                         m17);
     } else if constexpr (n == 19) {
-        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18]
-               = t;
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17,
+               m18] = t;
         return std::tie(m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16,
                         m17, m18);
     } else if constexpr (n == 20) {
@@ -282,8 +282,8 @@ constexpr auto types_of_members(T& t) noexcept {
                      decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
                      decltype(m15), decltype(m16), decltype(m17)>{};
     } else if constexpr (n == 19) {
-        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17, m18]
-               = t;
+        auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15, m16, m17,
+               m18] = t;
         return types<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4),
                      decltype(m5), decltype(m6), decltype(m7), decltype(m8), decltype(m9),
                      decltype(m10), decltype(m11), decltype(m12), decltype(m13), decltype(m14),
@@ -459,9 +459,9 @@ constexpr std::string_view last_name(std::string_view text, std::string_view gcc
 #endif
 template <class T, std::size_t I>
 constexpr std::string_view member_name() noexcept {
-    return last_name(printed<pointer_to{std::addressof(
-                         std::get<I>(members_of(nowhere<T>.value)))}>(),
-                     ")}", "}]");
+    return last_name(
+        printed<pointer_to{std::addressof(std::get<I>(members_of(nowhere<T>.value)))}>(), ")}",
+        "}]");
 }
 #ifdef __clang__
 #pragma clang diagnostic pop

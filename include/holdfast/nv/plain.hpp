@@ -74,9 +74,10 @@ consteval bool check_plain() {
                       "holdfast: nv::p<T> of a union: nothing tells which member it holds: use "
                       "a struct, or say nv::plain<T> = true");
     } else if constexpr (std::is_polymorphic_v<T>) {
-        static_assert(refused<T>,
-                      "holdfast: nv::p<T> of a class with virtual functions: it holds an address of "
-                      "the program: keep an enumeration that says what it is");
+        static_assert(
+            refused<T>,
+            "holdfast: nv::p<T> of a class with virtual functions: it holds an address of "
+            "the program: keep an enumeration that says what it is");
     } else if constexpr (!std::is_trivially_copyable_v<T>) {
         static_assert(refused<T>,
                       "holdfast: nv::p<T> holds what is nothing but its bytes: this T owns "

@@ -74,7 +74,8 @@ class cursor<E[], H> : public detail::cursor_base {
         return transaction::running()->load(head);
     }
     [[nodiscard]] E& operator[](std::size_t i) const {
-        if (i >= size()) [[unlikely]] detail::misuse("an index is beyond the end of an array");
+        if (i >= size()) [[unlikely]]
+            detail::misuse("an index is beyond the end of an array");
         return first()[i];
     }
     /// The elements as bytes: E is a p<> whose values are stored as they are.
@@ -141,7 +142,8 @@ class ptr {
     [[nodiscard]] cursor_type get() const {
         transaction* const t = transaction::running();
         if (t == nullptr) [[unlikely]] {
-            detail::misuse("a pointer was read outside of a transaction: read it in atomic() or read()");
+            detail::misuse(
+                "a pointer was read outside of a transaction: read it in atomic() or read()");
         }
         const std::uint64_t offset = t->load(&offset_);
         return cursor_type::at(offset == 0 ? nullptr : t->base() + offset, t->serial());
@@ -216,7 +218,8 @@ class weak {
     [[nodiscard]] cursor_type get() const {
         transaction* const t = transaction::running();
         if (t == nullptr) [[unlikely]] {
-            detail::misuse("a pointer was read outside of a transaction: read it in atomic() or read()");
+            detail::misuse(
+                "a pointer was read outside of a transaction: read it in atomic() or read()");
         }
         const std::uint64_t proxy = t->load(&proxy_);
         const std::uint64_t offset = proxy == 0 ? 0 : detail::proxy_target(*t, proxy);
@@ -225,8 +228,8 @@ class weak {
     void set(tx<H>& t, const cursor_type& to) {
         const std::byte* const p = to.address();
         exchange(t, p == nullptr ? 0
-                                 : detail::proxy_of(t.counts(),
-                                                    reinterpret_cast<std::uint64_t>(p) & window_mask));
+                                 : detail::proxy_of(t.counts(), reinterpret_cast<std::uint64_t>(p) &
+                                                                    window_mask));
     }
     void set(tx<H>& t, const ref<T, H>& to) { set(t, to.get()); }
     void set(tx<H>& t, std::nullptr_t) { exchange(t, 0); }

@@ -24,7 +24,8 @@ class ref {
     ref(const cursor_type& c) {      // NOLINT(google-explicit-constructor)
         std::byte* const p = c.address();
         if (p == nullptr) return;
-        held_ = detail::hold(detail::attempt_for(p), reinterpret_cast<std::uint64_t>(p) & window_mask);
+        held_ =
+            detail::hold(detail::attempt_for(p), reinterpret_cast<std::uint64_t>(p) & window_mask);
         at_ = p;
     }
     ref(const ref& other) noexcept : at_(other.at_), held_(other.held_) {
@@ -67,8 +68,9 @@ class ref {
    private:
     void check() const {
         const transaction* const t = transaction::running();
-        if (held_ == nullptr || held_->state.load(std::memory_order_acquire) != detail::held::live ||
-            t == nullptr || !t->covers(at_)) [[unlikely]] {
+        if (held_ == nullptr ||
+            held_->state.load(std::memory_order_acquire) != detail::held::live || t == nullptr ||
+            !t->covers(at_)) [[unlikely]] {
             detail::bad_reference(held_);
         }
     }
@@ -112,7 +114,8 @@ class weak_ref {
             held_->state.load(std::memory_order_acquire) == detail::held::closed) [[unlikely]] {
             detail::bad_reference(held_);
         }
-        return detail::is_alive(*detail::current, held_) ? cursor_type::at(at_, t->serial()) : nullptr;
+        return detail::is_alive(*detail::current, held_) ? cursor_type::at(at_, t->serial())
+                                                         : nullptr;
     }
 
    private:

@@ -23,14 +23,13 @@ template <class T, class H>
 cursor<T, H> value_of(ptr<T, H>& a) {
     return a.get();
 }
-}
+}  // namespace detail
 
 /// The argument of what atomic() runs. Not to be kept, nor given to another thread.
 template <class H>
 class tx {
    public:
-    explicit tx(detail::attempt& a) noexcept
-        : running_(detail::transaction_of(a)), counts_(a) {}
+    explicit tx(detail::attempt& a) noexcept : running_(detail::transaction_of(a)), counts_(a) {}
     tx(const tx&) = delete;
     tx& operator=(const tx&) = delete;
 

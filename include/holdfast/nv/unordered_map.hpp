@@ -89,8 +89,7 @@ class unordered_map {
     bool erase(tx<H>& t, const K& key) {
         const auto table = buckets_.get();
         if (!table) return false;
-        ptr<entry, H>* link =
-            std::addressof(table[detail::hash_key(key) & (table.size() - 1)]);
+        ptr<entry, H>* link = std::addressof(table[detail::hash_key(key) & (table.size() - 1)]);
         for (cursor_type e = *link; e; e = *link) {
             if (e->key.get() == key) {
                 link->set(t, e->next);
@@ -140,8 +139,7 @@ class unordered_map {
     array<p<std::size_t>, counters> sizes_;
 
    public:
-    static constexpr auto nv_members =
-        std::tuple{&unordered_map::buckets_, &unordered_map::sizes_};
+    static constexpr auto nv_members = std::tuple{&unordered_map::buckets_, &unordered_map::sizes_};
 };
 
 }  // namespace hf::nv

@@ -53,7 +53,8 @@ class vector {
         return a ? a.size() : 0;
     }
     [[nodiscard]] E& operator[](std::size_t i) const {
-        if (i >= size()) [[unlikely]] detail::misuse("an index is beyond the end of an nv::vector");
+        if (i >= size()) [[unlikely]]
+            detail::misuse("an index is beyond the end of an nv::vector");
         return elements_.get().first()[i];
     }
     [[nodiscard]] E& front() const { return (*this)[0]; }
@@ -94,14 +95,16 @@ class vector {
     }
     void pop_back(tx<H>& t) {
         const std::size_t n = size();
-        if (n == 0) [[unlikely]] detail::misuse("pop_back() of an empty nv::vector");
+        if (n == 0) [[unlikely]]
+            detail::misuse("pop_back() of an empty nv::vector");
         release(t, n - 1);
         size_.set(t, n - 1);
     }
     /// The elements from there on move one place down.
     void erase(tx<H>& t, std::size_t i) {
         const std::size_t n = size();
-        if (i >= n) [[unlikely]] detail::misuse("erase() beyond the end of an nv::vector");
+        if (i >= n) [[unlikely]]
+            detail::misuse("erase() beyond the end of an nv::vector");
         for (; i + 1 < n; ++i) {
             E* const e = elements_.get().first();
             detail::copy_field(t, e[i], e[i + 1]);
@@ -145,7 +148,8 @@ class basic_string {
     }
     operator std::string() const { return str(); }  // NOLINT(google-explicit-constructor)
     [[nodiscard]] char operator[](std::size_t i) const {
-        if (i >= size()) [[unlikely]] detail::misuse("an index is beyond the end of an nv::string");
+        if (i >= size()) [[unlikely]]
+            detail::misuse("an index is beyond the end of an nv::string");
         return bytes_.get().first()[i];
     }
     friend bool operator==(const basic_string& a, std::string_view b) {
