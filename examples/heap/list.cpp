@@ -1,5 +1,5 @@
-// A persistent list, as in figure 2 of the NV-heaps paper; and, with numbers to add, what it takes to
-// keep it over crashes: nothing.
+// A persistent list, as in figure 2 of the NV-heaps paper. Nothing more has to be done for it to be
+// whole after a crash.
 //
 //     heap_list list.hf add 1 2 3
 //     heap_list list.hf erase 2

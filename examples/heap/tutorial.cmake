@@ -1,5 +1,5 @@
-# cmake -DPAGE=docs/heap.md -DPROGRAM=list.cpp -P tutorial.cmake: each C++ block of the page is to be
-# found in the program, letter by letter.
+# cmake -DPAGE=docs/heap.md -DPROGRAM=list.cpp -P tutorial.cmake: each C++ block of the page is
+# to be found in the program, letter by letter.
 cmake_minimum_required(VERSION 3.25)
 file(READ "${PAGE}" page)
 file(READ "${PROGRAM}" program)

@@ -1,8 +1,9 @@
 // holdfast/heap.hpp: persistent objects with pointers, changed by transactions.
 //
-// Purpose. A heap is a file that holds objects of your own types. They point to each other, and live
-// as long as something leads to them; a transaction changes them, all of it or nothing, whatever
-// crash comes. The design is that of NV-heaps (Coburn et al., ASPLOS 2011, sections 2 and 3).
+// Purpose. A heap is a file that holds objects of your own types. They point to each other, and
+// live as long as something leads to them; a transaction changes them, all of it or nothing,
+// whatever crash comes. The design is that of NV-heaps (Coburn et al., ASPLOS 2011, sections 2
+// and 3).
 //
 //     struct node {
 //         hf::nv::p<int> value;
@@ -224,7 +225,8 @@ class heap {
     /// Verifies counts, pointers, types and the allocator's books. No transaction may be running.
     [[nodiscard]] result<heap_report> check() const { return base_.check(); }
     [[nodiscard]] heap_statistics numbers() const { return base_.numbers(); }
-    /// Leaves the file; volatile references are refused from here on. No transaction may be running.
+    /// Leaves the file; volatile references are refused from here on. No transaction may be
+    /// running.
     result<void> close() { return base_.close(); }
 
    private:

@@ -45,8 +45,9 @@ class held_table : public std::enable_shared_from_this<held_table> {
     /// Of an orphan whose slot is not known yet: set_slot() follows.
     static constexpr u64 slot_to_come = ~u64{0};
 
-    /// Whether there is a strong reference: then it becomes an orphan (slot_to_come). Marks the object as one that is dying where there is
-    /// none, and gives it if it must be told what came of it.
+    /// Whether there is a strong reference: then it becomes an orphan (slot_to_come). Marks the
+    /// object as one that is dying where there is none, and gives it if it must be told what came
+    /// of it.
     struct finding {
         bool held = false;
         held_object* dying = nullptr;

@@ -3,7 +3,7 @@
 //   object      | header 16 | members ...                   |
 //   array       | header 16 | length, progress | elements ... |
 //   proxy       | header 16 | the object that it stands for   |
-//   the rest    | header 16 | ...                             |   control block, types, roots, orphans
+//   the rest    | header 16 | ...                             |  control block, types, roots ...
 //
 //   header      | count 32 | type 16 | flags 16 |    how many pointers lead here
 //               | proxy, or link of a list, or bytes of a system block |

@@ -1,7 +1,7 @@
 // holdfast/nv/list.hpp: a list and a queue in a heap. With the public interface alone.
 //
-// Value is a field: nv::p<T>, nv::ptr<T, H>, or a struct of these. What a transaction pays: an insertion
-// makes one object and stores the words that lead to it; nothing else is touched.
+// Value is a field: nv::p<T>, nv::ptr<T, H>, or a struct of these. What a transaction pays: an
+// insertion makes one object and stores the words that lead to it; nothing else is touched.
 #pragma once
 
 #include <holdfast/nv/transaction.hpp>

@@ -1,7 +1,7 @@
 // holdfast/nv/map.hpp: an ordered map in a heap, a B+ tree. With the public interface alone.
 //
-// Key is any type that nv::p holds, with operator<; Value a field: nv::p<T>, nv::ptr<T, H>, a struct
-// of these. What a transaction pays: find() reads about 4 keys of a node on each level, and there
+// Key is any type that nv::p holds, with operator<; Value a field: nv::p<T>, nv::ptr<T, H>.
+// What a transaction pays: find() reads about 4 keys of a node on each level, and there
 // are log_12 n; inserting moves half of a leaf's entries on the average (one to three cache lines),
 // now and then it splits a node. Nodes that became empty go; others are not joined.
 //

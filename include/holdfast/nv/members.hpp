@@ -1,5 +1,5 @@
-// holdfast/nv/members.hpp: the members of an aggregate: how many, of what types, where, and how they
-// are called. C++20 has no reflection; these are its stand-ins:
+// holdfast/nv/members.hpp: the members of an aggregate: how many, of what types, where, and how
+// they are called. C++20 has no reflection; these are its stand-ins:
 //
 //   how many   the longest list of anything that the aggregate can be initialised from
 //   what       structured bindings of just so many names

@@ -1,4 +1,4 @@
-// holdfast/nv/reference.hpp: references from ordinary memory into a heap: ref<T, H>, weak_ref<T, H>.
+// holdfast/nv/reference.hpp: references from ordinary memory into a heap, ref and weak_ref.
 //
 // A ref keeps its object alive beyond transactions, however its durable count is, until the last
 // copy goes or the heap is closed; then, or at the next opening behind a crash, what only refs held

@@ -33,8 +33,8 @@ class tx {
     tx(const tx&) = delete;
     tx& operator=(const tx&) = delete;
 
-    /// A new object T{arguments...}. It lives on if a pointer or a ref leads to it at the end of the
-    /// transaction.
+    /// A new object T{arguments...}. It lives on if a pointer or a ref leads to it at the end of
+    /// the transaction.
     template <class T, class... A>
     [[nodiscard]] cursor<T, H> make(A&&... arguments) {
         static_assert(!is_array_type<T>::value, "holdfast: use make_array<T[]>(length)");

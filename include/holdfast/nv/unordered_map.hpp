@@ -1,10 +1,11 @@
-// holdfast/nv/unordered_map.hpp: a hash table in a heap, by chains. With the public interface alone.
+// holdfast/nv/unordered_map.hpp: a hash table in a heap, by chains. Written with
+// the public interface alone.
 //
 // Key is any type that nv::p holds, with operator==; Value a field: nv::p<T>, nv::ptr<T, H>, a
-// struct of these, or a container. What a transaction pays: find() reads a bucket and the entries of its chain
-// (1 on the average); inserting makes one object and stores two words and the number of entries of
-// a sixteenth of the table: two threads seldom meet. The table doubles, in one transaction, when
-// there are as many entries as buckets.
+// struct of these, or a container. What a transaction pays: find() reads a bucket and the
+// entries of its chain (1 on the average); inserting makes one object and stores two words and the
+// number of entries of a sixteenth of the table: two threads seldom meet. The table doubles, in one
+// transaction, when there are as many entries as buckets.
 #pragma once
 
 #include <holdfast/nv/transaction.hpp>

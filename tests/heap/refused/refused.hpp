@@ -1,5 +1,5 @@
-// tests/heap/refused/refused.hpp: what the files beside it need: each holds one mistake, and says in
-// its first line what the compiler must say to it (tests/heap/refused.cmake).
+// tests/heap/refused/refused.hpp: what the files beside it need: each holds one mistake, and
+// says in its first line what the compiler must say to it (tests/heap/refused.cmake).
 #pragma once
 
 #include <holdfast/heap.hpp>
