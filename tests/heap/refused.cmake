@@ -1,5 +1,6 @@
-# cmake -DFILE=... -DCOMPILERS=a;b -DINCLUDE=... -P refused.cmake: the file must not compile,
-# with each of the compilers, and they must say what its first line says; "nothing": it must compile.
+# cmake -DFILE=... -DCOMPILERS=a;b -DINCLUDE=... -P refused.cmake: the file must not compile, with
+# each of the compilers, and they must say what its first line says; "nothing": it must compile.
+# " | " stands between two ways of saying it.
 cmake_minimum_required(VERSION 3.25)
 file(STRINGS "${FILE}" lines LIMIT_COUNT 1)
 string(REGEX REPLACE "^// says: " "" says "${lines}")
