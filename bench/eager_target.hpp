@@ -55,10 +55,14 @@ class eager_target {
         scan_check check{key, allowed};
         if (strings_) {
             strings_->scan(key, scan_length, false,
-                           [&](std::string_view k, std::string_view v) { check(k, v); });
+                           [&](std::string_view k, std::string_view v) {
+                               if (!check.wrong) check(k, v);
+                           });
         } else {
             numbers_->scan(number(key), scan_length, false,
-                           [&](u64 k, u64 v) { check(bytes_of(k), bytes_of(v)); });
+                           [&](u64 k, u64 v) {
+                               if (!check.wrong) check(bytes_of(k), bytes_of(v));
+                           });
         }
         return check.outcome();
     }
