@@ -139,7 +139,9 @@ TEST_F(eager_regions, give_extents_back_and_keep_them_apart_from_blocks) {
 }
 
 TEST_F(eager_regions, refuse_to_be_swept_without_all_their_structures) {
-    { eager_file f(file); }
+    {
+        eager_file f(file);
+    }
     eager_options o;
     o.region.kind = discipline::eager;
     const auto opened =
