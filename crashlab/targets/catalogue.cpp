@@ -1,6 +1,7 @@
 #include "crashlab/targets/art_cases.hpp"
 #include "crashlab/targets/clht_cases.hpp"
 #include "crashlab/targets/committed_cases.hpp"
+#include "crashlab/targets/heap_cases.hpp"
 #include "crashlab/targets/journal_cases.hpp"
 #include "crashlab/targets/transaction_cases.hpp"
 #include "crashlab/targets/tree.hpp"
@@ -21,8 +22,8 @@ const std::vector<target_description>& all_targets() {
                 found.push_back(std::move(d));
             }
         }
-        for (const auto* cases : {&committed_cases(), &transaction_cases(), &journal_cases(),
-                                  &clht_cases(), &art_cases()}) {
+        for (const auto* cases : {&committed_cases(), &transaction_cases(), &heap_cases(),
+                                  &journal_cases(), &clht_cases(), &art_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
         found.push_back(upgrade_case());

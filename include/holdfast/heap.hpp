@@ -1,0 +1,244 @@
+// holdfast/heap.hpp: persistent objects with pointers, changed by transactions.
+//
+// Purpose. A heap is a file that holds objects of your own types. They point to each other, and live
+// as long as something leads to them; a transaction changes them, all of it or nothing, whatever
+// crash comes. The design is that of NV-heaps (Coburn et al., ASPLOS 2011, sections 2 and 3).
+//
+//     struct node {
+//         hf::nv::p<int> value;
+//         hf::nv::ptr<node> next;
+//     };
+//     auto heap = hf::nv::heap<>::open("list.hf").value();
+//     auto head = heap.root<node>("head").value();
+//     heap.atomic([&](auto& tx) {
+//         head.set(tx, tx.template make<node>(42, head.get()));
+//     }).value();
+//
+// What does not compile: types that would not survive (nv/describe.hpp), writing without a
+// transaction, pointers into other heaps (brands), copies of persistent fields. What only run time
+// can see is an error by one comparison (nv/pointer.hpp, nv/reference.hpp).
+//
+// On the medium, invariants, recovery: docs/heap.md and src/heap/core.hpp.
+//
+// Concurrency. Any number of threads up to 255 run transactions; conflicts are found by cache line
+// (transaction.hpp). collect(), check() and close() need the heap for themselves.
+#pragma once
+
+#include <holdfast/nv/transaction.hpp>
+#include <holdfast/options.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+namespace hf::nv {
+
+/// How commits become durable; of a heap that is made, others have theirs.
+enum class engine : std::uint32_t {
+    redo = 1,  ///< one fence
+    undo = 2,  ///< the paper's log; three fences
+};
+
+struct heap_options {
+    region_options region;
+    nv::engine engine = nv::engine::redo;
+    /// 1 ms to 10 s: how long the log of commits is kept, and, on a disk, how often what has
+    /// committed is made durable where nobody waits. 0: only where somebody does.
+    std::chrono::microseconds epoch = std::chrono::milliseconds(64);
+};
+
+struct heap_testing;  ///< src/heap/testing.hpp
+
+/// What check() has found.
+struct heap_report {
+    std::uint64_t objects = 0;      ///< proxies and arrays among them
+    std::uint64_t proxies = 0;      ///< of these, what weak pointers lead to
+    std::uint64_t bytes = 0;        ///< of their blocks
+    std::uint64_t reachable = 0;    ///< from roots, refs and what waits to be destroyed
+    std::uint64_t unreachable = 0;  ///< in cycles: what collect() would free
+    std::uint64_t orphans = 0;      ///< held by refs alone
+    std::uint64_t doomed = 0;       ///< dead, and waiting for their turn
+    std::vector<std::string> violations;
+    [[nodiscard]] bool ok() const noexcept { return violations.empty(); }
+};
+
+struct heap_statistics {
+    std::uint64_t commits = 0;
+    std::uint64_t conflicts = 0;
+    std::uint64_t log_records = 0;
+    std::uint64_t log_bytes = 0;
+    std::uint64_t recovered_records = 0;  ///< that the opening found
+};
+
+namespace detail {
+
+/// An open heap, whatever its brand.
+class heap_base {
+   public:
+    [[nodiscard]] static result<heap_base> open(const std::filesystem::path& path,
+                                                std::string_view brand,
+                                                const heap_options& options);
+    [[nodiscard]] static result<heap_base> make_volatile(std::uint64_t bytes,
+                                                         std::string_view brand,
+                                                         const heap_options& options);
+    heap_base(heap_base&&) noexcept;
+    heap_base& operator=(heap_base&&) noexcept;
+    heap_base(const heap_base&) = delete;
+    heap_base& operator=(const heap_base&) = delete;
+    ~heap_base();
+
+    [[nodiscard]] transactional& runner() const;
+    [[nodiscard]] core& inner() const noexcept { return *core_; }
+    /// {address of the pointer, what says that the heap is open}.
+    [[nodiscard]] result<std::pair<std::byte*, held*>> root(std::string_view name,
+                                                            const type_info& type);
+    [[nodiscard]] result<void> learn(const type_info& type);
+    [[nodiscard]] result<std::uint64_t> collect();
+    [[nodiscard]] result<heap_report> check() const;
+    [[nodiscard]] heap_statistics numbers() const;
+    result<void> close();
+
+   private:
+    friend struct hf::nv::heap_testing;
+    explicit heap_base(std::unique_ptr<core> c) noexcept;
+    std::unique_ptr<core> core_;
+    transactional* runner_ = nullptr;
+};
+
+/// From the begin of a transaction's function to its end.
+class attempt_scope {
+   public:
+    attempt_scope(core& c, transaction& t);
+    attempt_scope(const attempt_scope&) = delete;
+    attempt_scope& operator=(const attempt_scope&) = delete;
+    ~attempt_scope() { current = before_; }
+    [[nodiscard]] attempt& counts() const noexcept { return *current; }
+
+   private:
+    attempt* before_;
+};
+
+}  // namespace detail
+
+/// A pointer of a heap that is found by its name: where everything is reached from. In ordinary
+/// memory; used in transactions, as a ptr is.
+template <class T, class H = common>
+class root {
+   public:
+    root(std::byte* at, detail::held* open) noexcept
+        : at_(reinterpret_cast<ptr<T, H>*>(at)), open_(open) {}
+    root(const root& other) noexcept : at_(other.at_), open_(other.open_) {
+        open_->strong.fetch_add(1, std::memory_order_relaxed);
+    }
+    root& operator=(root other) noexcept {
+        std::swap(at_, other.at_);
+        std::swap(open_, other.open_);
+        return *this;
+    }
+    ~root() { detail::drop(open_); }
+
+    [[nodiscard]] ptr<T, H>& operator*() const {
+        const transaction* const t = transaction::running();
+        if (open_->state.load(std::memory_order_acquire) != detail::held::live || t == nullptr ||
+            !t->covers(at_)) [[unlikely]] {
+            detail::bad_reference(open_);
+        }
+        return *at_;
+    }
+    [[nodiscard]] cursor<T, H> get() const { return (**this).get(); }
+    [[nodiscard]] auto operator->() const
+        requires(!is_array_type<T>::value)
+    {
+        return get().operator->();
+    }
+    [[nodiscard]] explicit operator bool() const { return static_cast<bool>(get()); }
+    template <class To>
+    void set(tx<H>& t, To&& to) const {
+        (**this).set(t, std::forward<To>(to));
+    }
+
+   private:
+    ptr<T, H>* at_;
+    detail::held* open_;
+};
+
+template <class H = common>
+class heap {
+   public:
+    /// Opens the heap in the file `path`, making it where options.region.mode allows that. After a
+    /// crash it holds what has committed. errc::incompatible: the file is of another discipline,
+    /// brand or version.
+    [[nodiscard]] static result<heap> open(const std::filesystem::path& path,
+                                           const heap_options& options = {}) {
+        auto base =
+            detail::heap_base::open(path, detail::common_name(detail::raw_type_name<H>()), options);
+        if (!base) return tl::unexpected(base.error());
+        return heap(std::move(*base));
+    }
+    /// One in ordinary memory, that ends with the process: transactions, but nothing durable.
+    [[nodiscard]] static result<heap> make_volatile(std::uint64_t bytes,
+                                                    const heap_options& options = {}) {
+        auto base = detail::heap_base::make_volatile(
+            bytes, detail::common_name(detail::raw_type_name<H>()), options);
+        if (!base) return tl::unexpected(base.error());
+        return heap(std::move(*base));
+    }
+
+    /// Runs f(tx&) as a transaction and gives what it returns: transaction.hpp, transactional.
+    template <class F>
+    auto atomic(F&& f) {
+        return base_.runner().atomic(in_heap(f));
+    }
+    template <class F>
+    auto later(F&& f, ticket& when) {
+        return base_.runner().later(in_heap(f), when);
+    }
+    template <class F>
+    auto read(F&& f) {
+        return base_.runner().read(in_heap(f));
+    }
+    result<void> wait_durable(ticket when) { return base_.runner().wait_durable(when); }
+    [[nodiscard]] bool durable(ticket when) const { return base_.runner().durable(when); }
+
+    /// The pointer of that name; null at first. Not in a transaction. errc::incompatible: it is one
+    /// to another type, or a type that is met from it lies otherwise in the heap than in this
+    /// program; the error names type and member.
+    template <class T>
+    [[nodiscard]] result<nv::root<T, H>> root(std::string_view name) {
+        static_assert(check_persistent<T, H>());
+        auto found = base_.root(name, detail::info_of<T>());
+        if (!found) return tl::unexpected(found.error());
+        return nv::root<T, H>(found->first, found->second);
+    }
+    /// Tells the heap a type before an object of it is met: so that nv_destroy() of objects that
+    /// wait for it since a crash can run.
+    template <class T>
+    [[nodiscard]] result<void> learn() {
+        static_assert(check_persistent<T, H>());
+        return base_.learn(detail::info_of<T>());
+    }
+
+    /// Frees what nothing leads to: cycles. Gives how many objects. No transaction may be running.
+    [[nodiscard]] result<std::uint64_t> collect() { return base_.collect(); }
+    /// Verifies counts, pointers, types and the allocator's books. No transaction may be running.
+    [[nodiscard]] result<heap_report> check() const { return base_.check(); }
+    [[nodiscard]] heap_statistics numbers() const { return base_.numbers(); }
+    /// Leaves the file; volatile references are refused from here on. No transaction may be running.
+    result<void> close() { return base_.close(); }
+
+   private:
+    friend struct heap_testing;
+    explicit heap(detail::heap_base base) noexcept : base_(std::move(base)) {}
+    template <class F>
+    auto in_heap(F& f) {
+        return [this, &f](transaction& t) {
+            const detail::attempt_scope scope(base_.inner(), t);
+            tx<H> mine(scope.counts());
+            return f(mine);
+        };
+    }
+    detail::heap_base base_;
+};
+
+}  // namespace hf::nv

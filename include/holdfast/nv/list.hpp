@@ -1,0 +1,121 @@
+// holdfast/nv/list.hpp: a list and a queue in a heap. With the public interface alone.
+//
+// Value is a field: nv::p<T>, nv::ptr<T, H>, or a struct of these. What a transaction pays: an insertion
+// makes one object and stores the words that lead to it; nothing else is touched.
+#pragma once
+
+#include <holdfast/nv/transaction.hpp>
+
+#include <cstddef>
+
+namespace hf::nv {
+
+/// Linked one way: the way back would cost a proxy an element, for it must not keep alive.
+/// Elements are inserted and erased behind one that is known.
+template <class V, class H = common>
+class forward_list {
+   public:
+    struct entry {
+        ptr<entry, H> next;
+        V value;
+    };
+    using cursor_type = cursor<entry, H>;
+
+    [[nodiscard]] bool empty() const { return !first_; }
+    [[nodiscard]] cursor_type front() const { return first_; }
+    template <class U>
+    cursor_type push_front(tx<H>& t, const U& value) {
+        auto made = t.template make<entry>(first_.get());
+        made->value.set(t, value);
+        first_.set(t, made);
+        return made;
+    }
+    void pop_front(tx<H>& t) {
+        const auto e = first_.get();
+        if (!e) [[unlikely]]
+            detail::misuse("pop_front() of an empty list");
+        first_.set(t, e->next);
+    }
+    template <class U>
+    cursor_type insert_after(tx<H>& t, const cursor_type& where, const U& value) {
+        auto made = t.template make<entry>(where->next.get());
+        made->value.set(t, value);
+        where->next.set(t, made);
+        return made;
+    }
+    void erase_after(tx<H>& t, const cursor_type& where) {
+        const auto e = where->next.get();
+        if (!e) [[unlikely]]
+            detail::misuse("erase_after() of the last element of a list");
+        where->next.set(t, e->next);
+    }
+    void clear(tx<H>& t) { first_.set(t, nullptr); }
+    template <class F>
+    void for_each(F&& visit) const {
+        for (cursor_type e = first_; e; e = e->next) visit(e->value);
+    }
+
+    forward_list() = default;
+    forward_list(const forward_list&) = delete;
+    forward_list& operator=(const forward_list&) = delete;
+    ~forward_list() = default;
+
+   private:
+    ptr<entry, H> first_;
+
+   public:
+    static constexpr auto nv_members = std::tuple{&forward_list::first_};
+};
+
+/// First in, first out. Its ends lie in lines of their own where they can: who pushes and who pops
+/// meet only when it is nearly empty.
+template <class V, class H = common>
+class queue {
+   public:
+    struct entry {
+        ptr<entry, H> next;
+        V value;
+    };
+    using cursor_type = cursor<entry, H>;
+
+    [[nodiscard]] bool empty() const { return !first_; }
+    [[nodiscard]] cursor_type front() const { return first_; }
+    template <class U>
+    void push(tx<H>& t, const U& value) {
+        auto made = t.template make<entry>(nullptr);
+        made->value.set(t, value);
+        if (const auto last = last_.get()) {
+            last->next.set(t, made);
+        } else {
+            first_.set(t, made);
+        }
+        last_.set(t, made);
+    }
+    void pop(tx<H>& t) {
+        const auto e = first_.get();
+        if (!e) [[unlikely]]
+            detail::misuse("pop() of an empty queue");
+        const auto next = e->next.get();
+        first_.set(t, next);
+        if (!next) last_.set(t, nullptr);
+    }
+    void clear(tx<H>& t) {
+        first_.set(t, nullptr);
+        last_.set(t, nullptr);
+    }
+
+    queue() = default;
+    queue(const queue&) = delete;
+    queue& operator=(const queue&) = delete;
+    ~queue() = default;
+
+   private:
+    ptr<entry, H> first_;
+    bytes<56> between_;
+    ptr<entry, H> last_;
+
+   public:
+    static constexpr auto nv_members = std::tuple{&queue::first_, &queue::between_, &queue::last_};
+};
+
+}  // namespace hf::nv

@@ -1,0 +1,486 @@
+#include "heap/attempt.hpp"
+
+#include "base/check.hpp"
+#include "heap/core.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hf::nv::detail {
+namespace {
+
+[[noreturn]] void damaged(const char* why) {
+    transaction::fail({errc::corrupt, "change the heap", "", why, "run holdfast check"});
+}
+[[noreturn]] void too_many(const char* why) {
+    transaction::fail({errc::no_space, "change the heap", "", why, "use several objects"});
+}
+
+}  // namespace
+
+control_block& attempt::control() const noexcept { return core_.control(); }
+
+// ------------------------------------------------------------------------------- while it runs
+
+void attempt::add(u64 offset, int by) {
+    const u32 index = counts_.index_of(offset);
+    counted& c = counts_[index];
+    c.by += by;
+    if (!c.queued) {
+        c.queued = true;
+        queue_.push_back(index);
+    }
+}
+
+std::byte* attempt::allocate(u64 bytes) {
+    std::byte* const p = t_.allocate(bytes);
+    std::memset(p, 0, bytes);
+    return p;
+}
+
+std::byte* attempt::make(const type_info& type, u64 elements) {
+    const u16 number = type_number(type);
+    const u64 most = (u64{1} << 46) / std::max<u64>(type.bytes, 1);
+    if (elements > most) too_many("an array is larger than any region");
+    const u64 bytes = type.is_array ? header_bytes + array_head + elements * type.bytes
+                                    : header_bytes + type.bytes;
+    std::byte* const block = allocate(bytes);
+    auto* const header = reinterpret_cast<object_header*>(block);
+    header->word = state_word{0, number, type.is_array ? state_word::array : u16{0}}.pack();
+    if (type.is_array) reinterpret_cast<array_start*>(block + header_bytes)->length = elements;
+    const u64 offset = static_cast<u64>(block - t_.base()) + header_bytes;
+    fresh_.push_back(offset);
+    add(offset, 0);
+    counts_[counts_.index_of(offset)].fresh = true;
+    return block + header_bytes;
+}
+
+u64 attempt::proxy(u64 offset) {
+    const counted& c = counts_[counts_.index_of(offset)];
+    state_word s = state_of(c);
+    if (s.has(state_word::proxied)) return second_of(c);
+    std::byte* const block = allocate(proxy_bytes);
+    auto* const header = reinterpret_cast<object_header*>(block);
+    header->word = state_word{0, proxy_type, 0}.pack();
+    *reinterpret_cast<u64*>(block + header_bytes) = offset;
+    const u64 at = static_cast<u64>(block - t_.base()) + header_bytes;
+    fresh_.push_back(at);
+    add(at, 1);
+    counts_[counts_.index_of(at)].fresh = true;
+    s.flags |= state_word::proxied;
+    const counted& again = counts_[counts_.index_of(offset)];
+    set_second(again, at);
+    set_state(again, s);
+    return at;
+}
+
+held_object* attempt::hold(u64 offset, bool strongly) {
+    held_object* const h = core_.refs().hold(offset, strongly);
+    // The other half of the meeting with who lets it die: held_table.hpp.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    try {
+        if (h->state.load(std::memory_order_acquire) != held::live)
+            throw hf::detail::transaction_conflict{};
+        const counted* const c = counts_.find(offset);
+        if (c == nullptr || !c->fresh) (void)t_.load(&header_of(offset)->word);
+    } catch (...) {
+        if (strongly) {
+            core_.refs().drop(h);
+        } else {
+            core_.refs().drop_weakly(h);
+        }
+        throw;
+    }
+    return h;
+}
+
+bool attempt::is_alive(held_object& h) {
+    const u32 state = h.state.load(std::memory_order_acquire);
+    if (state == held::gone) return false;
+    if (state == held::dying) throw hf::detail::transaction_conflict{};
+    const counted* const c = counts_.find(h.offset);
+    if (c != nullptr && c->fresh) return true;
+    return state_word::unpack(t_.load(&header_of(h.offset)->word)).type != 0;
+}
+
+u16 attempt::type_number(const type_info& type) {
+    if (const u16 known = core_.types().number_of(type); known != 0) [[likely]] {
+        return known;
+    }
+    // The list on the medium is the truth; somebody may be adding the type just now.
+    read_types();
+    const auto found = core_.types().match(type);
+    if (!found) transaction::fail(found.error());
+    if (*found != 0) return *found;
+    for (const auto& mine : new_types_) {
+        if (mine->name == type.name) return mine->number;
+    }
+    const u64 number = t_.load(&control().type_count) + first_type;
+    if (number > 0xffff) too_many("it has as many types as it may");
+    const std::vector<std::byte> said = pack_type(type);
+    std::byte* const block = allocate(said.size());
+    std::memcpy(block, said.data(), said.size());
+    auto* const b = reinterpret_cast<type_block*>(block);
+    b->number = number;
+    b->next = t_.load(&control().types);
+    const auto offset = static_cast<u64>(block - t_.base());
+    t_.store(&control().types, offset);
+    t_.store(&control().type_count, number + 1 - first_type);
+    auto said_again = unpack_type(block, said.size());
+    HF_CHECK(said_again, "a description can be read again");
+    (*said_again)->block = offset;
+    (*said_again)->known.store(&type, std::memory_order_relaxed);
+    new_types_.push_back(std::move(*said_again));
+    return static_cast<u16>(number);
+}
+
+void attempt::read_types() {
+    for (u64 block = t_.load(&control().types); block != 0;) {
+        const auto* const b = at<type_block>(block);
+        const u64 next = t_.load(&b->next);
+        const bool mine = std::any_of(new_types_.begin(), new_types_.end(),
+                                      [&](const auto& n) { return n->block == block; });
+        if (!mine) {
+            if (core_.types().find(t_.load(&b->number)) != nullptr) return;
+            auto type =
+                unpack_type(reinterpret_cast<const std::byte*>(b), core_.file().size() - block);
+            if (!type) transaction::fail(type.error());
+            (*type)->block = block;
+            core_.types().add(std::move(*type));
+        }
+        block = next;
+    }
+}
+
+// --------------------------------------------------------------------------------- its end
+
+state_word attempt::state_of(const counted& c) {
+    const u64* const word = &header_of(c.offset)->word;
+    return state_word::unpack(c.fresh ? *word : t_.load(word));
+}
+void attempt::set_state(const counted& c, state_word s) {
+    if (c.fresh) {
+        header_of(c.offset)->word = s.pack();
+    } else {
+        t_.store(&header_of(c.offset)->word, s.pack());
+    }
+}
+u64 attempt::second_of(const counted& c) {
+    const u64* const word = &header_of(c.offset)->second;
+    return c.fresh ? *word : t_.load(word);
+}
+void attempt::set_second(const counted& c, u64 value) {
+    if (c.fresh) {
+        header_of(c.offset)->second = value;
+    } else {
+        t_.store(&header_of(c.offset)->second, value);
+    }
+}
+
+void attempt::settle() {
+    settling_ = true;
+    for (std::size_t i = 0; i < queue_.size(); ++i) apply(queue_[i]);
+    queue_.clear();
+}
+
+void attempt::apply(u32 index) {
+    counted& c = counts_[index];
+    c.queued = false;
+    const int by = std::exchange(c.by, 0);
+    if (c.dead) {
+        if (by > 0) misuse("nv_destroy() stored a pointer to its own object, which is going");
+        return;
+    }
+    if (by == 0 && !c.fresh) return;
+    state_word s = state_of(c);
+    if (s.type == 0) damaged("a pointer leads to an object that has died");
+    const std::int64_t count = std::int64_t{s.count} + by;
+    if (count < 0) damaged("an object's count is less than the pointers that lead to it");
+    if (count > 0xffffffff) too_many("so many pointers to one object can't be counted");
+    s.count = static_cast<u32>(count);
+    if (count == 0) {
+        if (s.has(state_word::doomed)) {
+            set_state(c, s);
+            return;
+        }
+        lose_last(index, s);
+        return;
+    }
+    if (s.has(state_word::orphan)) {
+        s.flags &= static_cast<u16>(~state_word::orphan);
+        const u64 slot = core_.refs().set_slot(c.offset, 0);
+        slot_changes_.push_back({c.offset, slot});
+        free_slot(slot);
+    }
+    set_state(c, s);
+}
+
+// Nothing durable leads to it. The store of its state comes first: held_table.hpp.
+void attempt::lose_last(u32 index, state_word s) {
+    counted& c = counts_[index];
+    set_state(c, s);
+    const held_table::finding f = core_.refs().look_before_death(c.offset);
+    if (f.held) {
+        make_orphan(index, s);
+        return;
+    }
+    if (f.undecided) throw hf::detail::transaction_conflict{};
+    if (f.dying != nullptr) dying_.push_back(f.dying);
+    let_go_of_proxy(index, s);
+    die(index, s);
+}
+
+void attempt::make_orphan(u32 index, state_word s) {
+    if (s.has(state_word::orphan)) return;
+    const counted& c = counts_[index];
+    slot_changes_.push_back({c.offset, 0});
+    const u64 slot = take_slot();
+    (void)core_.refs().set_slot(c.offset, slot);
+    t_.store(at<u64>(slot), c.offset);
+    s.flags |= state_word::orphan;
+    set_state(c, s);
+}
+
+void attempt::let_go_of_proxy(u32 index, state_word& s) {
+    if (!s.has(state_word::proxied)) return;
+    const u64 proxy = second_of(counts_[index]);
+    s.flags &= static_cast<u16>(~state_word::proxied);
+    const counted* const known = counts_.find(proxy);
+    if (known != nullptr && known->fresh) {
+        *at<u64>(proxy) = 0;
+    } else {
+        t_.store(at<u64>(proxy), 0);
+    }
+    add(proxy, -1);
+}
+
+void attempt::push(u64& list, const counted& c, state_word s) {
+    s.flags |= state_word::doomed;
+    set_state(c, s);
+    set_second(c, t_.load(&list));
+    t_.store(&list, c.offset);
+    ++doomed_;
+}
+
+void attempt::die(u32 index, state_word s) {
+    const u64 offset = counts_[index].offset;
+    if (s.type == proxy_type) {
+        counts_[index].dead = true;
+        if (!counts_[index].fresh) t_.store(&header_of(offset)->word, u64{0});
+        t_.release(header_of(offset), proxy_bytes);
+        return;
+    }
+    const heap_type& type = type_of(s.type);
+    const u64 length = s.has(state_word::array) ? t_.load(at<u64>(offset)) : 1;
+    if (is_full() || length * type.pointers_each > most_pointers) {
+        push(control().doomed, counts_[index], s);
+        return;
+    }
+    const type_info* const known = type.known.load(std::memory_order_acquire);
+    if (type.destroys && known == nullptr) {
+        push(control().waiting, counts_[index], s);
+        return;
+    }
+    ++deaths_;
+    counts_[index].dead = true;
+    if (known != nullptr && known->destroy != nullptr) {
+        known->destroy(*this, at<std::byte>(offset));
+    }
+    if (!count_down(offset, type, s)) damaged("an array has grown while it was destroyed");
+    if (!counts_[index].fresh) t_.store(&header_of(offset)->word, u64{0});
+    t_.release(header_of(offset), type.block_bytes(length));
+}
+
+// False: a part of its elements was enough for this transaction.
+bool attempt::count_down(u64 offset, const heap_type& type, state_word s) {
+    if (type.pointers.empty()) return true;
+    const bool is_array = s.has(state_word::array);
+    auto* const start = at<array_start>(offset);
+    const u64 length = is_array ? t_.load(&start->length) : 1;
+    const u64 first = is_array ? t_.load(&start->progress) : 0;
+    const u64 each = type.pointers_each;
+    const u64 here =
+        std::min(length - std::min(first, length), std::max<u64>(1, (most_pointers + each) / each));
+    const u64 elements = offset + (is_array ? array_head : 0);
+    for (u64 i = first; i < first + here; ++i) {
+        type.each_pointer([&](u64 at_member, const member_info&) {
+            const u64 target = t_.load(at<u64>(elements + i * type.bytes + at_member));
+            if (target != 0) add(target, -1);
+        });
+    }
+    pointers_ += here * each;
+    if (first + here >= length) return true;
+    t_.store(&start->progress, first + here);
+    return false;
+}
+
+bool attempt::destroy_doomed() {
+    const u64 offset = t_.load(&control().doomed);
+    if (offset == 0) return false;
+    const u32 index = counts_.index_of(offset);
+    const state_word s = state_of(counts_[index]);
+    const heap_type& type = type_of(s.type);
+    const u64 next = second_of(counts_[index]);
+    const type_info* const known = type.known.load(std::memory_order_acquire);
+    if (type.destroys && known == nullptr) {
+        t_.store(&control().doomed, next);
+        push(control().waiting, counts_[index], s);
+        return true;
+    }
+    // Before its pointers are counted down: it may change them. An array has none.
+    counts_[index].dead = true;
+    if (known != nullptr && known->destroy != nullptr) known->destroy(*this, at<std::byte>(offset));
+    if (!count_down(offset, type, s)) return true;
+    t_.store(&control().doomed, next);
+    ++deaths_;
+    const u64 length = s.has(state_word::array) ? t_.load(at<u64>(offset)) : 1;
+    t_.store(&header_of(offset)->word, u64{0});
+    t_.release(header_of(offset), type.block_bytes(length));
+    return true;
+}
+
+void attempt::revive_waiting() {
+    u64 left = 0;
+    for (u64 offset = t_.load(&control().waiting); offset != 0;) {
+        const u64 next = t_.load(&header_of(offset)->second);
+        const auto s = state_word::unpack(t_.load(&header_of(offset)->word));
+        const bool known = type_of(s.type).known.load(std::memory_order_acquire) != nullptr;
+        if (known) {
+            t_.store(&header_of(offset)->second, t_.load(&control().doomed));
+            t_.store(&control().doomed, offset);
+            ++doomed_;
+        } else {
+            t_.store(&header_of(offset)->second, left);
+            left = offset;
+        }
+        offset = next;
+    }
+    if (t_.load(&control().waiting) != left) t_.store(&control().waiting, left);
+}
+
+bool attempt::reclaim(u64 offset, u64 slot) {
+    const u32 index = counts_.index_of(offset);
+    const state_word s = state_of(counts_[index]);
+    if (s.type == 0 || s.count != 0 || !s.has(state_word::orphan)) return false;
+    state_word dying = s;
+    dying.flags &= static_cast<u16>(~state_word::orphan);
+    set_state(counts_[index], dying);
+    const held_table::finding f = core_.refs().look_before_death(offset);
+    if (f.held) {
+        set_state(counts_[index], s);
+        return false;
+    }
+    if (f.undecided) throw hf::detail::transaction_conflict{};
+    if (f.dying != nullptr) dying_.push_back(f.dying);
+    free_slot(slot);
+    let_go_of_proxy(index, dying);
+    die(index, dying);
+    return true;
+}
+
+u64 attempt::cut_pointers(u64 offset, u64 first, u64 elements) {
+    const auto s = state_word::unpack(t_.load(&header_of(offset)->word));
+    const heap_type& type = type_of(s.type);
+    const bool is_array = s.has(state_word::array);
+    const u64 length = is_array ? t_.load(at<u64>(offset)) : 1;
+    const u64 end = std::min(length, first + elements);
+    const u64 start = offset + (is_array ? array_head : 0);
+    for (u64 i = first; i < end && !type.pointers.empty(); ++i) {
+        type.each_pointer([&](u64 at_member, const member_info&) {
+            u64* const p = at<u64>(start + i * type.bytes + at_member);
+            const u64 target = t_.load(p);
+            if (target == 0) return;
+            t_.store(p, u64{0});
+            add(target, -1);
+        });
+    }
+    return end;
+}
+
+bool attempt::has_elements(u64 offset, u64 from) {
+    const auto s = state_word::unpack(t_.load(&header_of(offset)->word));
+    return s.has(state_word::array) && from < t_.load(at<u64>(offset));
+}
+
+// ---------------------------------------------------------------------------- slots of orphans
+
+u64 attempt::take_slot() {
+    u64 slot = core_.take_slot();
+    if (slot == 0) {
+        if (new_slots_.empty()) {
+            std::byte* const block = allocate(sizeof(orphan_block));
+            auto* const b = reinterpret_cast<orphan_block*>(block);
+            b->header = {state_word{0, system_type, 0}.pack(), sizeof(orphan_block)};
+            b->next = t_.load(&control().orphans);
+            const auto offset = static_cast<u64>(block - t_.base());
+            t_.store(&control().orphans, offset);
+            for (u32 i = 0; i < orphan_block::slots; ++i) {
+                new_slots_.push_back(offset + offsetof(orphan_block, slot) + 8 * u64{i});
+            }
+        }
+        slot = new_slots_.back();
+        new_slots_.pop_back();
+        return slot;
+    }
+    taken_slots_.push_back(slot);
+    return slot;
+}
+
+void attempt::free_slot(u64 slot) {
+    HF_CHECK(slot != 0 && slot != held_table::slot_to_come, "an orphan has a slot");
+    t_.store(at<u64>(slot), u64{0});
+    freed_slots_.push_back(slot);
+}
+
+const heap_type& attempt::type_of(u16 number) {
+    if (const heap_type* const t = core_.types().find(number)) return *t;
+    for (const auto& mine : new_types_) {
+        if (mine->number == number) return *mine;
+    }
+    read_types();
+    const heap_type* const t = core_.types().find(number);
+    if (t == nullptr) damaged("an object's type is not described");
+    return *t;
+}
+
+// -------------------------------------------------------------------------------- behind it
+
+void attempt::clear() noexcept {
+    counts_.clear();
+    queue_.clear();
+    settling_ = false;
+    deaths_ = 0;
+    pointers_ = 0;
+    doomed_ = 0;
+    fresh_.clear();
+    dying_.clear();
+    slot_changes_.clear();
+    taken_slots_.clear();
+    freed_slots_.clear();
+    new_slots_.clear();
+    new_types_.clear();
+}
+
+void attempt::committed() {
+    for (held_object* h : dying_) core_.refs().settle_death(h, true);
+    core_.give_slots(freed_slots_);
+    core_.give_slots(new_slots_);
+    for (auto& type : new_types_) {
+        const type_info* const known = type->known.load(std::memory_order_relaxed);
+        core_.types().add(std::move(type));
+        (void)core_.types().match(*known);
+    }
+    clear();
+}
+
+void attempt::rolled_back() noexcept {
+    for (held_object* h : dying_) core_.refs().settle_death(h, false);
+    for (auto c = slot_changes_.rbegin(); c != slot_changes_.rend(); ++c) {
+        (void)core_.refs().set_slot(c->offset, c->before);
+    }
+    core_.give_slots(taken_slots_);
+    for (const u64 offset : fresh_) core_.refs().forget(offset);
+    clear();
+}
+
+}  // namespace hf::nv::detail

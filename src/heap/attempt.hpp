@@ -1,0 +1,123 @@
+// heap/attempt.hpp: what one attempt of a transaction does to objects beyond their bytes: makes
+// them, changes their counts, and at its end lets those die to which nothing leads any more.
+//
+//   while it runs                        add_count(): gathered by object (count_map.hpp)
+//   end: settle()                        counts that have changed are stored
+//     count 0, held by a ref             an orphan: a durable slot says so
+//     count 0                            dies: nv_destroy(), its pointers are counted down, its
+//                                        memory goes; and so on, by a list, not by recursion
+//     more than `most_deaths`            doomed: onto a durable list, for small transactions later
+//
+// All of it is part of the transaction: a crash leaves all or nothing.
+#pragma once
+
+#include "heap/count_map.hpp"
+#include "heap/held_table.hpp"
+#include "heap/type_table.hpp"
+#include "persist/persist_point.hpp"
+#include "region/region.hpp"
+
+#include <vector>
+
+namespace hf::nv {
+
+namespace detail {
+
+class attempt {
+   public:
+    attempt(core& of, transaction& t) : core_(of), t_(t) {}
+    attempt(const attempt&) = delete;
+    attempt& operator=(const attempt&) = delete;
+    ~attempt() = default;
+
+    /// Deaths in one transaction, and pointers that they count down.
+    static constexpr u32 most_deaths = crashes_throw ? 3 : 1000;  // few where the lab looks on
+    static constexpr u64 most_pointers = crashes_throw ? 8 : 16'384;
+
+    [[nodiscard]] transaction& running() const noexcept { return t_; }
+    [[nodiscard]] core& of() const noexcept { return core_; }
+
+    void add(u64 offset, int by);
+    [[nodiscard]] std::byte* make(const type_info& type, u64 elements);
+    [[nodiscard]] u64 proxy(u64 offset);
+    [[nodiscard]] held_object* hold(u64 offset, bool strongly);
+    [[nodiscard]] bool is_alive(held_object& h);
+    [[nodiscard]] u16 type_number(const type_info& type);
+    /// Descriptions that others have added since.
+    void read_types();
+
+    /// Before the commit.
+    void settle();
+    void committed();
+    void rolled_back() noexcept;
+    /// Whether a death waits for another transaction.
+    [[nodiscard]] bool has_doomed() const noexcept { return doomed_ != 0; }
+
+    // --- transactions of the heap itself ---
+    /// An object of the doomed list is destroyed; false: the list is empty.
+    [[nodiscard]] bool destroy_doomed();
+    /// Of a list that waits for programs that know its types, back onto the doomed one.
+    void revive_waiting();
+    /// An orphan without references dies. False: it is none.
+    bool reclaim(u64 offset, u64 slot);
+    /// Pointers of up to so many elements become null; gives the element behind the last one.
+    [[nodiscard]] u64 cut_pointers(u64 offset, u64 first, u64 elements);
+    [[nodiscard]] bool has_elements(u64 offset, u64 from);
+    [[nodiscard]] bool is_full() const noexcept {
+        return deaths_ >= most_deaths || pointers_ >= most_pointers;
+    }
+
+    template <class T>
+    [[nodiscard]] T* at(u64 offset) const noexcept {
+        return reinterpret_cast<T*>(t_.base() + offset);
+    }
+    [[nodiscard]] object_header* header_of(u64 offset) const noexcept {
+        return at<object_header>(offset - header_bytes);
+    }
+    [[nodiscard]] control_block& control() const noexcept;
+
+   private:
+    /// The header of an object that this transaction made is stored in place: nobody else sees it.
+    [[nodiscard]] state_word state_of(const counted& c);
+    void set_state(const counted& c, state_word s);
+    [[nodiscard]] u64 second_of(const counted& c);
+    void set_second(const counted& c, u64 value);
+
+    void apply(u32 index);
+    void lose_last(u32 index, state_word s);
+    void make_orphan(u32 index, state_word s);
+    void doom(u32 index, state_word s);
+    void die(u32 index, state_word s);
+    void let_go_of_proxy(u32 index, state_word& s);
+    [[nodiscard]] bool count_down(u64 offset, const heap_type& type, state_word s);
+    void push(u64& list, const counted& c, state_word s);
+    [[nodiscard]] std::byte* allocate(u64 bytes);
+    [[nodiscard]] u64 take_slot();
+    void free_slot(u64 slot);
+    [[nodiscard]] const heap_type& type_of(u16 number);
+    void clear() noexcept;
+
+    struct slot_change {
+        u64 offset;  ///< of the object
+        u64 before;
+    };
+
+    core& core_;
+    transaction& t_;
+    count_map counts_;
+    std::vector<u32> queue_;
+    bool settling_ = false;
+    u32 deaths_ = 0;
+    u64 pointers_ = 0;
+    u32 doomed_ = 0;
+    std::vector<u64> fresh_;  ///< objects that it made
+    std::vector<held_object*> dying_;
+    std::vector<slot_change> slot_changes_;
+    std::vector<u64> taken_slots_;
+    std::vector<u64> freed_slots_;
+    std::vector<u64> new_slots_;  ///< of blocks that it made
+    std::vector<std::unique_ptr<heap_type>> new_types_;
+};
+
+}  // namespace detail
+}  // namespace hf::nv

@@ -1,0 +1,306 @@
+#include "heap/core.hpp"
+
+#include "base/check.hpp"
+#include "base/checksum.hpp"
+#include "heap/blocks.hpp"
+
+#include <cstring>
+#include <set>
+
+namespace hf::nv::detail {
+namespace {
+
+thread_local constinit attempt* last = nullptr;  ///< of this thread's newest transaction
+
+}  // namespace
+
+attempt_scope::attempt_scope(core& c, transaction& t) : before_(current) {
+    current = last = &c.attempt_of(t);
+}
+
+attempt& core::attempt_of(transaction& t) {
+    std::atomic<attempt*>& mine = attempts_[t.thread_number()];
+    if (mine.load(std::memory_order_relaxed) == nullptr) [[unlikely]] {
+        mine.store(new attempt(*this, t), std::memory_order_release);
+    }
+    return *mine.load(std::memory_order_relaxed);
+}
+
+core::~core() {
+    if (is_open()) refs_->close();
+    refs_->owner.store(nullptr, std::memory_order_release);
+    if (open_mark_ != nullptr) {
+        open_mark_->state.store(held::closed, std::memory_order_release);
+        detail::drop(open_mark_);
+    }
+    for (std::atomic<attempt*>& a : attempts_) delete a.load(std::memory_order_acquire);
+}
+
+held* core::open_mark() {
+    open_mark_->strong.fetch_add(1, std::memory_order_relaxed);
+    return open_mark_;
+}
+
+// ----------------------------------------------------------------------------------- opening
+
+result<std::unique_ptr<core>> core::open(opened_region opened, std::string_view brand,
+                                         const heap_options& options) {
+    std::unique_ptr<core> c(new core(std::move(opened)));
+    auto* const mark = new held_object;
+    mark->home = c->refs_;
+    mark->strong.store(1, std::memory_order_relaxed);
+    c->open_mark_ = mark;
+    transaction_options t;
+    t.epoch = options.epoch;
+    t.engine = static_cast<engine_kind>(options.engine);
+    transaction_opening steps(c->region_, t);
+    steps.add(recovery_phase::discipline, "heap", [&]() -> result<void> {
+        c->all().set_listener(c.get());
+        if (auto found = c->find_control(brand); !found) return found;
+        return c->read_lists();
+    });
+    steps.add(recovery_phase::discipline, "orphans", [&] { return c->recover(); });
+    if (auto ok = steps.run(); !ok) return tl::unexpected(ok.error());
+    c->refs_->owner.store(c.get(), std::memory_order_release);
+    return c;
+}
+
+result<void> core::find_control(std::string_view brand) {
+    const auto found = file().find_root(root_name);
+    if (found) {
+        control_ = (*found)->value.load(std::memory_order_acquire);
+        const bool fits = control_ % 16 == 0 && control_ < file().size() - sizeof(control_block);
+        if (!fits || control().magic != control_block::magic_value) {
+            return failure({errc::corrupt, "open the heap", file().path().string(),
+                            "its control block is damaged", "restore the file from a backup"});
+        }
+        if (control().brand == hash_of(brand)) return {};
+        return failure({errc::incompatible, "open the heap", file().path().string(),
+                        "it is of another brand than " + std::string(brand),
+                        "open it as a heap of the brand that it was made with"});
+    }
+    // A crash may have come between the block and its root: then it is the only one.
+    u64 made = 0;
+    each_block(file(), [&](u64 offset, u64 bytes) {
+        if (bytes >= sizeof(control_block) &&
+            file().at<control_block>(offset)->magic == control_block::magic_value) {
+            made = offset;
+        }
+    });
+    auto done = all().atomic([&](transaction& t) {
+        std::byte* const p = made == 0 ? t.allocate(sizeof(control_block)) : t.base() + made;
+        control_block first{};
+        first.header = {state_word{0, system_type, 0}.pack(), sizeof(control_block)};
+        first.magic = control_block::magic_value;
+        first.brand = hash_of(brand);
+        t.store_bytes(p, &first, sizeof first);
+        made = static_cast<u64>(p - t.base());
+    });
+    if (!done) return done;
+    auto root = file().publish_root(root_name, 1, heap_format.version, made);
+    if (!root) return tl::unexpected(root.error());
+    control_ = made;
+    return {};
+}
+
+result<void> core::read_lists() {
+    return run([&](attempt& a) {
+        a.read_types();
+        std::vector<u64> free;
+        for (u64 block = a.running().load(&control().orphans); block != 0;) {
+            auto* const b = a.at<orphan_block>(block);
+            for (u32 i = 0; i < orphan_block::slots; ++i) {
+                if (a.running().load(&b->slot[i]) == 0) {
+                    free.push_back(block + offsetof(orphan_block, slot) + 8 * u64{i});
+                }
+            }
+            block = a.running().load(&b->next);
+        }
+        const std::lock_guard lock(slots_mutex_);
+        slots_ = std::move(free);
+    });
+}
+
+template <class F>
+result<void> core::in_pieces(F&& f) {
+    bool more = true;
+    while (more) {
+        auto done = run([&](attempt& a) {
+            more = true;
+            while (more && !a.is_full()) more = f(a);
+        });
+        if (!done) return done;
+    }
+    return {};
+}
+
+result<void> core::reclaim_orphans() {
+    u64 block = 0;
+    u32 i = 0;
+    bool begun = false;
+    return in_pieces([&](attempt& a) {
+        if (!std::exchange(begun, true)) block = a.running().load(&control().orphans);
+        while (block != 0) {
+            auto* const b = a.at<orphan_block>(block);
+            for (; i < orphan_block::slots; ++i) {
+                const u64 offset = a.running().load(&b->slot[i]);
+                if (offset == 0) continue;
+                (void)a.reclaim(offset, block + offsetof(orphan_block, slot) + 8 * u64{i});
+                ++i;
+                return true;
+            }
+            block = a.running().load(&b->next);
+            i = 0;
+        }
+        return false;
+    });
+}
+
+result<void> core::destroy_doomed() {
+    return in_pieces([](attempt& a) { return a.destroy_doomed(); });
+}
+
+result<void> core::recover() {
+    if (auto ok = reclaim_orphans(); !ok) return ok;
+    return destroy_doomed();
+}
+
+// ---------------------------------------------------------------------------------- behind it
+
+result<void> core::reclaim_queue() {
+    for (held_object* const h : refs_->take_queue()) {
+        auto done = run([&](attempt& a) {
+            if (h->state.load(std::memory_order_acquire) != held::live) return;
+            a.reclaim(h->offset, h->slot);
+        });
+        if (!done) {
+            refs_->requeue(h);
+            return done;
+        }
+        refs_->give_up(h);
+    }
+    return {};
+}
+
+result<void> core::tidy_up() {
+    while (refs_->has_queue()) {
+        if (auto ok = reclaim_queue(); !ok) return ok;
+    }
+    if (!has_doomed_.exchange(false, std::memory_order_acq_rel)) return {};
+    auto ok = destroy_doomed();
+    if (!ok) has_doomed_.store(true, std::memory_order_release);
+    return ok;
+}
+
+void core::tidy_up_if_needed() noexcept(!crashes_throw) {
+    while (has_doomed_.load(std::memory_order_acquire) || refs_->has_queue()) {
+        if (tidying_.exchange(true, std::memory_order_acq_rel)) return;
+        bool done = false;
+        try {
+            done = tidy_up().has_value();
+        } catch (...) {
+            if constexpr (crashes_throw) throw;
+            done = false;  // nv_destroy() threw: it is left for later
+        }
+        tidying_.store(false, std::memory_order_release);
+        if (!done) return;
+    }
+}
+
+void core::before_commit(transaction& t) {
+    attempt* const a = attempts_[t.thread_number()].load(std::memory_order_relaxed);
+    if (a == nullptr) return;
+    const attempt_scope scope(*this, t);
+    a->settle();
+}
+
+void core::committed() {
+    attempt* const a = std::exchange(last, nullptr);
+    if (a == nullptr || &a->of() != this) return;
+    if (a->has_doomed()) has_doomed_.store(true, std::memory_order_release);
+    a->committed();
+    tidy_up_if_needed();
+}
+
+void core::rolled_back(transaction& t) noexcept {
+    attempt* const a = attempts_[t.thread_number()].load(std::memory_order_relaxed);
+    if (a != nullptr) a->rolled_back();
+}
+
+result<void> core::close() {
+    HF_CHECK(transaction::running() == nullptr, "a heap is closed within a transaction");
+    refs_->owner.store(nullptr, std::memory_order_release);
+    refs_->close();
+    open_mark_->state.store(held::closed, std::memory_order_release);
+    // What only references held ends with them.
+    if (auto ok = reclaim_orphans(); !ok) return ok;
+    if (auto ok = destroy_doomed(); !ok) return ok;
+    return region_.close();
+}
+
+// ------------------------------------------------------------------------------- slots, roots
+
+u64 core::take_slot() {
+    const std::lock_guard lock(slots_mutex_);
+    if (slots_.empty()) return 0;
+    const u64 slot = slots_.back();
+    slots_.pop_back();
+    return slot;
+}
+
+void core::give_slots(const std::vector<u64>& slots) {
+    if (slots.empty()) return;
+    const std::lock_guard lock(slots_mutex_);
+    slots_.insert(slots_.end(), slots.begin(), slots.end());
+}
+
+std::optional<core::root_place> core::find_root(transaction& t, std::string_view name) {
+    for (u64 at = t.load(&control().roots); at != 0;) {
+        const auto* const r = reinterpret_cast<const root_block*>(t.base() + at);
+        std::string found(t.load(&r->name_bytes), '\0');
+        t.load_bytes(r + 1, found.data(), found.size());
+        if (found == name) {
+            return root_place{at + offsetof(root_block, target), t.load(&r->type)};
+        }
+        at = t.load(&r->next);
+    }
+    return std::nullopt;
+}
+
+core::root_place core::add_root(attempt& a, std::string_view name, u16 type) {
+    const u64 bytes = align_up(sizeof(root_block) + name.size(), 16);
+    transaction& t = a.running();
+    std::byte* const block = t.allocate(bytes);
+    std::memset(block, 0, bytes);
+    auto* const r = reinterpret_cast<root_block*>(block);
+    r->header = {state_word{0, system_type, 0}.pack(), bytes};
+    r->next = t.load(&control().roots);
+    r->type = type;
+    r->name_bytes = name.size();
+    std::memcpy(r + 1, name.data(), name.size());
+    const auto at = static_cast<u64>(block - t.base());
+    t.store(&control().roots, at);
+    return {at + offsetof(root_block, target), type};
+}
+
+result<void> core::learn(const type_info& type) {
+    std::vector<const type_info*> all{&type};
+    std::set<const type_info*> met{&type};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        for (const auto& next : all[i]->leads_to) {
+            const type_info* const t = &next();
+            if (met.insert(t).second) all.push_back(t);
+        }
+    }
+    auto done = run([&](attempt& a) {
+        bool destroys = false;
+        for (const type_info* t : all) {
+            (void)a.type_number(*t);
+            destroys |= t->destroy != nullptr;
+        }
+        if (destroys && a.running().load(&control().waiting) != 0) a.revive_waiting();
+    });
+    return done;
+}
+
+}  // namespace hf::nv::detail

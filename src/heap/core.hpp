@@ -1,0 +1,126 @@
+// heap/core.hpp: a heap of typed objects over transactions (Coburn et al., "NV-Heaps", ASPLOS 2011,
+// sections 2 and 3).
+//
+// Purpose. Objects that point to each other, are counted, and die when nothing leads to them any
+// more: as part of transactions, so that a crash leaves no count wrong, nothing lost and nothing
+// freed that is in use. Programs see include/holdfast/heap.hpp.
+//
+// On the medium. layout.hpp: objects behind headers; a control block with the lists of types,
+// roots, orphans and of what is doomed.
+//
+// Invariants, of every state that has committed.
+//  J1  An object's count is the number of pointers that lead to it: in objects that have not died,
+//      and in roots. A proxy's is that of weak pointers, and one more while its object lives.
+//  J2  An object of count 0 is an orphan, in a slot; or doomed, on a list; or it is memory that the
+//      allocator has back.
+//  J3  What a pointer leads to has not died. What is doomed still has its pointers counted, but for
+//      the first `progress` elements of an array.
+//  J4  The type in a header is described in the heap, and says where the object's pointers are.
+//
+// Persist order. None of its own: all is done by transactions (transaction/commit_engine.hpp).
+//
+// Concurrency. Conflicts are the transactions'. An object that one makes a reference to while
+// another lets it die: held_table.hpp.
+//
+// Recovery, in the phase `discipline`, by small transactions: orphans are reclaimed, for their
+// references ended with the process; what is doomed is destroyed, but where nv_destroy() of its
+// type is not known yet: that waits for the type. Cut short, it goes on at the next opening from
+// where it was.
+//
+// Bad input. errc::incompatible: another brand, or a type that lies otherwise. errc::corrupt: a
+// list or description that is damaged. What else is wrong check() tells (check.hpp).
+//
+// Limits. 65,533 types a heap; 2^32 - 1 pointers to one object.
+#pragma once
+
+#include <holdfast/heap.hpp>
+
+#include "heap/attempt.hpp"
+#include "transaction/opening.hpp"
+
+#include <array>
+#include <memory>
+#include <mutex>
+
+namespace hf::nv::detail {
+
+class core final : public transaction_listener {
+   public:
+    [[nodiscard]] static result<std::unique_ptr<core>> open(opened_region opened,
+                                                            std::string_view brand,
+                                                            const heap_options& options);
+    ~core() override;
+
+    [[nodiscard]] transactions& all() const noexcept { return region_.all(); }
+    [[nodiscard]] region& file() const noexcept { return region_.file(); }
+    [[nodiscard]] const transactional_region& lower() const noexcept { return region_; }
+    [[nodiscard]] bool is_open() const noexcept { return region_.is_open(); }
+    [[nodiscard]] control_block& control() const noexcept {
+        return *reinterpret_cast<control_block*>(file().base() + control_);
+    }
+    [[nodiscard]] type_table& types() noexcept { return types_; }
+    [[nodiscard]] held_table& refs() noexcept { return *refs_; }
+    [[nodiscard]] attempt& attempt_of(transaction& t);
+
+    /// What says that the heap is open; one more reference to it.
+    [[nodiscard]] held* open_mark();
+    /// {offset of the pointer, number of its type}, in a transaction. nullopt: there is none.
+    struct root_place {
+        u64 target = 0;
+        u64 type = 0;
+    };
+    [[nodiscard]] std::optional<root_place> find_root(transaction& t, std::string_view name);
+    [[nodiscard]] root_place add_root(attempt& a, std::string_view name, u16 type);
+    /// It, and all types that its pointers lead to.
+    [[nodiscard]] result<void> learn(const type_info& type);
+
+    [[nodiscard]] result<u64> collect();
+    [[nodiscard]] result<heap_report> check();
+    /// Destroys what is doomed and reclaims orphans without references, by transactions.
+    [[nodiscard]] result<void> tidy_up();
+    /// The same, where somebody has time for it and nobody asked: errors leave it for later.
+    void tidy_up_if_needed() noexcept(!crashes_throw);
+    [[nodiscard]] result<void> close();
+
+    // --- slots of orphans: volatile books ---
+    [[nodiscard]] u64 take_slot();  ///< 0: there is none
+    void give_slots(const std::vector<u64>& slots);
+
+    // --- transaction_listener ---
+    void before_commit(transaction& t) override;
+    void committed() override;
+    void rolled_back(transaction& t) noexcept override;
+
+    template <class F>
+    auto run(F&& f) {
+        return all().atomic([&](transaction& t) {
+            const attempt_scope scope(*this, t);
+            return f(scope.counts());
+        });
+    }
+
+   private:
+    explicit core(opened_region opened) : region_(std::move(opened)) {}
+    [[nodiscard]] result<void> find_control(std::string_view brand);
+    [[nodiscard]] result<void> read_lists();
+    [[nodiscard]] result<void> recover();
+    /// By small transactions, until f(attempt&) says false.
+    template <class F>
+    [[nodiscard]] result<void> in_pieces(F&& f);
+    [[nodiscard]] result<void> reclaim_orphans();
+    [[nodiscard]] result<void> destroy_doomed();
+    [[nodiscard]] result<void> reclaim_queue();
+
+    transactional_region region_;
+    u64 control_ = 0;
+    type_table types_;
+    std::shared_ptr<held_table> refs_ = std::make_shared<held_table>();
+    held* open_mark_ = nullptr;
+    std::array<std::atomic<attempt*>, 256> attempts_{};
+    std::mutex slots_mutex_;
+    std::vector<u64> slots_;
+    std::atomic<bool> has_doomed_{false};
+    std::atomic<bool> tidying_{false};
+};
+
+}  // namespace hf::nv::detail

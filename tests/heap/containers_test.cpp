@@ -1,0 +1,224 @@
+// Containers against those of the standard library.
+#include <holdfast/nv/list.hpp>
+#include <holdfast/nv/map.hpp>
+#include <holdfast/nv/unordered_map.hpp>
+
+#include "base/random.hpp"
+#include "heap_of_nodes.hpp"
+
+#include <map>
+#include <queue>
+
+namespace hf::test {
+namespace {
+
+struct store {
+    static constexpr std::string_view nv_name = "store";
+    nv::vector<nv::p<int>> numbers;
+    nv::vector<nv::ptr<node>> nodes;
+    nv::string text;
+    nv::unordered_map<u64, nv::p<u64>> table;
+    nv::map<u64, nv::p<u64>> tree;
+    nv::map<u64, nv::ptr<node>> tree_of_nodes;
+    nv::forward_list<nv::p<int>> list;
+    nv::queue<nv::p<int>> queue;
+};
+
+class containers : public on_tmpfs {
+   protected:
+    containers() : heap(open_heap(file)), all(must(heap.root<store>("store"))) {
+        must(heap.atomic([&](nv::tx<>& tx) { all.set(tx, tx.make<store>()); }));
+    }
+    template <class F>
+    void change(F&& f) {
+        must(heap.atomic([&](nv::tx<>& tx) { f(tx, *all.get()); }));
+    }
+    nv::heap<> heap;
+    nv::root<store> all;
+};
+
+TEST_F(containers, a_vector_is_as_the_standard_one) {
+    std::vector<int> model;
+    splitmix64 random(1);
+    for (int round = 0; round < 400; ++round) {
+        const u64 what = random() % 8;
+        const bool aborts = random() % 10 == 0;
+        std::vector<int> next = model;
+        const auto done = heap.atomic([&](nv::tx<>& tx) {
+            next = model;
+            auto& v = all->numbers;
+            if (what < 5 || next.empty()) {
+                v.push_back(tx, round);
+                next.push_back(round);
+            } else if (what == 5) {
+                v.pop_back(tx);
+                next.pop_back();
+            } else if (what == 6) {
+                const std::size_t i = next.size() / 2;
+                v.erase(tx, i);
+                next.erase(next.begin() + static_cast<std::ptrdiff_t>(i));
+            } else {
+                v[0].set(tx, -round);
+                next[0] = -round;
+            }
+            if (aborts) tx.abort();
+        });
+        if (done) model = next;
+        must(heap.read([&](nv::tx<>&) {
+            std::vector<int> found;
+            for (const auto& n : all->numbers) found.push_back(n);
+            EXPECT_EQ(found, model);
+        }));
+    }
+    sound(heap);
+}
+
+TEST_F(containers, elements_that_are_pointers_are_counted) {
+    change([&](nv::tx<>& tx, store& s) {
+        for (int i = 0; i < 50; ++i) s.nodes.push_back(tx, tx.make<node>(i));
+    });
+    change([&](nv::tx<>& tx, store& s) {
+        s.nodes.pop_back(tx);
+        s.nodes.erase(tx, 0);
+    });
+    EXPECT_EQ(sound(heap).objects, 1U + 1 + 48);
+    change([&](nv::tx<>& tx, store& s) { s.nodes.clear(tx); });
+    EXPECT_EQ(sound(heap).objects, 1U);
+}
+
+TEST_F(containers, a_string_grows_and_is_replaced) {
+    std::string model;
+    for (int i = 0; i < 30; ++i) {
+        const std::string piece(static_cast<std::size_t>(i * 7 % 23),
+                                static_cast<char>('a' + i % 26));
+        change([&](nv::tx<>& tx, store& s) {
+            if (i % 9 == 8) {
+                s.text.assign(tx, piece);
+            } else {
+                s.text.append(tx, piece);
+            }
+        });
+        if (i % 9 == 8) model.clear();
+        model += piece;
+        must(heap.read([&](nv::tx<>&) {
+            EXPECT_EQ(all->text.str(), model);
+            EXPECT_TRUE(all->text == model);
+        }));
+    }
+    sound(heap);
+}
+
+TEST_F(containers, tables_and_trees_are_as_the_standard_map) {
+    std::map<u64, u64> model;
+    splitmix64 random(2);
+    const auto compare = [&] {
+        must(heap.read([&](nv::tx<>&) {
+            ASSERT_EQ(all->tree.size(), model.size());
+            ASSERT_EQ(all->table.size(), model.size());
+            auto wanted = model.begin();
+            all->tree.for_each([&](u64 k, nv::p<u64>& v) {
+                ASSERT_NE(wanted, model.end());
+                EXPECT_EQ(k, wanted->first);
+                EXPECT_EQ(v, wanted->second);
+                ++wanted;
+            });
+            std::map<u64, u64> found;
+            all->table.for_each([&](u64 k, nv::p<u64>& v) { found.emplace(k, v); });
+            EXPECT_EQ(found, model);
+            const u64 from = random() % 2'000;
+            wanted = model.lower_bound(from);
+            all->tree.for_each_from(from, [&](u64 k, nv::p<u64>&) {
+                EXPECT_EQ(k, wanted->first);
+                return ++wanted != model.end();
+            });
+        }));
+    };
+    for (int round = 0; round < 6'000; ++round) {
+        const u64 key = random() % 1'500;
+        // Grows for a while, then shrinks.
+        const bool insert = random() % 10 < (round / 1'500 % 2 == 0 ? 7U : 2U);
+        change([&](nv::tx<>& tx, store& s) {
+            if (insert) {
+                s.tree.insert_or_assign(tx, key, u64(round));
+                s.table.insert_or_assign(tx, key, u64(round));
+            } else {
+                EXPECT_EQ(s.tree.erase(tx, key), model.contains(key));
+                EXPECT_EQ(s.table.erase(tx, key), model.contains(key));
+            }
+        });
+        if (insert) {
+            model[key] = static_cast<u64>(round);
+        } else {
+            model.erase(key);
+        }
+        if (round % 500 == 0) compare();
+    }
+    compare();
+    sound(heap);
+    while (!model.empty()) {
+        const u64 key = model.begin()->first;
+        model.erase(key);
+        change([&](nv::tx<>& tx, store& s) {
+            EXPECT_TRUE(s.tree.erase(tx, key));
+            EXPECT_TRUE(s.table.erase(tx, key));
+        });
+    }
+    compare();
+    EXPECT_EQ(sound(heap).objects, 2U) << "the store, and the table's buckets";
+}
+
+TEST_F(containers, a_tree_of_pointers_keeps_its_objects_and_no_others) {
+    for (int i = 0; i < 600; ++i) {
+        const u64 key = static_cast<u64>(i) * 7919 % 601;
+        change([&](nv::tx<>& tx, store& s) {
+            s.tree_of_nodes.insert_or_assign(tx, key, tx.make<node>(i));
+        });
+    }
+    for (u64 key = 0; key < 601; key += 2) {
+        change([&](nv::tx<>& tx, store& s) { s.tree_of_nodes.erase(tx, key); });
+    }
+    must(heap.read([&](nv::tx<>&) {
+        u64 n = 0;
+        all->tree_of_nodes.for_each([&](u64 k, nv::ptr<node>& v) {
+            EXPECT_EQ(k % 2, 1U);
+            EXPECT_EQ(static_cast<u64>(v->value.get()) * 7919 % 601, k);
+            ++n;
+        });
+        EXPECT_EQ(n, all->tree_of_nodes.size());
+    }));
+    sound(heap);
+    change([&](nv::tx<>& tx, store& s) { s.tree_of_nodes.clear(tx); });
+    EXPECT_EQ(sound(heap).objects, 1U);
+}
+
+TEST_F(containers, lists_and_queues_keep_their_order) {
+    std::queue<int> model;
+    for (int i = 0; i < 200; ++i) {
+        change([&](nv::tx<>& tx, store& s) {
+            if (i % 3 != 2) {
+                s.queue.push(tx, i);
+            } else {
+                EXPECT_EQ(s.queue.front()->value, model.front());
+                s.queue.pop(tx);
+            }
+            if (i % 2 == 0) s.list.push_front(tx, i);
+        });
+        if (i % 3 != 2) {
+            model.push(i);
+        } else {
+            model.pop();
+        }
+    }
+    change([&](nv::tx<>& tx, store& s) {
+        s.list.insert_after(tx, s.list.front(), 1'000);
+        s.list.pop_front(tx);
+        EXPECT_EQ(s.list.front()->value, 1'000);
+        s.list.erase_after(tx, s.list.front());
+        while (!s.queue.empty()) s.queue.pop(tx);
+        s.list.clear(tx);
+    });
+    EXPECT_EQ(sound(heap).objects, 1U);
+}
+
+}  // namespace
+}  // namespace hf::test

@@ -1,0 +1,251 @@
+// Objects, pointers between them, and what becomes of them when nothing leads to them any more.
+#include "heap_of_nodes.hpp"
+
+namespace hf::test {
+namespace {
+
+class objects : public on_tmpfs {
+   protected:
+    objects() : heap(open_heap(file)), head(must(heap.root<node>("head"))) {}
+    void push(int value) {
+        must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, tx.make<node>(value, head.get())); }));
+    }
+    [[nodiscard]] std::vector<int> values() {
+        return must(heap.read([&](nv::tx<>&) {
+            std::vector<int> all;
+            for (auto n = head.get(); n; n = n->next) all.push_back(n->value);
+            return all;
+        }));
+    }
+    void reopen() {
+        must(heap.close());
+        heap = open_heap(file);
+        head = must(heap.root<node>("head"));
+    }
+    nv::heap<> heap;
+    nv::root<node> head;
+};
+
+TEST_F(objects, a_list_is_there_after_a_new_opening) {
+    for (int i : {1, 2, 3}) push(i);
+    EXPECT_EQ(values(), (std::vector{3, 2, 1}));
+    reopen();
+    EXPECT_EQ(values(), (std::vector{3, 2, 1}));
+    EXPECT_EQ(sound(heap).objects, 3U);
+}
+
+TEST_F(objects, what_nothing_leads_to_is_gone_with_the_transaction) {
+    for (int i : {1, 2, 3}) push(i);
+    must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, head->next); }));
+    EXPECT_EQ(sound(heap).objects, 2U);
+    must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, nullptr); }));
+    EXPECT_EQ(sound(heap).objects, 0U);
+}
+
+TEST_F(objects, what_was_made_and_not_linked_leaves_no_trace) {
+    must(heap.atomic([&](nv::tx<>& tx) {
+        auto a = tx.make<node>(1, nullptr);
+        (void)tx.make<node>(2, a);
+    }));
+    EXPECT_EQ(sound(heap).objects, 0U);
+}
+
+TEST_F(objects, an_aborted_transaction_leaves_no_trace) {
+    push(1);
+    const auto done = heap.atomic([&](nv::tx<>& tx) {
+        head.set(tx, tx.make<node>(2, head.get()));
+        tx.abort();
+    });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, errc::aborted);
+    EXPECT_EQ(values(), std::vector{1});
+    EXPECT_EQ(sound(heap).objects, 1U);
+}
+
+TEST_F(objects, an_exception_ends_the_transaction_and_life_goes_on) {
+    push(1);
+    EXPECT_THROW((void)heap.atomic([&](nv::tx<>& tx) {
+        head.set(tx, nullptr);
+        throw std::runtime_error("no");
+    }),
+                 std::runtime_error);
+    EXPECT_EQ(values(), std::vector{1});
+    push(2);
+    EXPECT_EQ(values(), (std::vector{2, 1}));
+}
+
+TEST_F(objects, a_long_list_dies_in_pieces) {
+    must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, tx.make<node>(0, nullptr)); }));
+    for (int piece = 0; piece < 20; ++piece) {
+        must(heap.atomic([&](nv::tx<>& tx) {
+            for (int i = 0; i < 500; ++i) head.set(tx, tx.make<node>(i, head.get()));
+        }));
+    }
+    EXPECT_EQ(sound(heap).objects, 10'001U);
+    must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, nullptr); }));
+    EXPECT_EQ(sound(heap).objects, 0U);
+}
+
+TEST_F(objects, a_cycle_stays_until_it_is_collected) {
+    must(heap.atomic([&](nv::tx<>& tx) {
+        auto a = tx.make<node>(1, nullptr);
+        auto b = tx.make<node>(2, a);
+        a->next.set(tx, b);
+        head.set(tx, a);
+    }));
+    must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, nullptr); }));
+    EXPECT_EQ(sound(heap).unreachable, 2U);
+    EXPECT_EQ(must(heap.collect()), 2U);
+    EXPECT_EQ(sound(heap).objects, 0U);
+}
+
+TEST_F(objects, a_reference_keeps_its_object_alive_until_it_goes) {
+    push(7);
+    nv::ref<node> kept;
+    must(heap.atomic([&](nv::tx<>& tx) {
+        kept = head.get();
+        head.set(tx, nullptr);
+    }));
+    EXPECT_EQ(sound(heap).orphans, 1U);
+    EXPECT_EQ(must(heap.read([&](nv::tx<>&) { return int{kept->value}; })), 7);
+    {
+        const nv::ref<node> copy = kept;
+        kept = nullptr;
+        EXPECT_EQ(sound(heap).objects, 1U);
+    }
+    EXPECT_EQ(sound(heap).objects, 0U);
+}
+
+TEST_F(objects, an_orphan_can_be_linked_again) {
+    push(7);
+    nv::ref<node> kept;
+    must(heap.atomic([&](nv::tx<>& tx) {
+        kept = head.get();
+        head.set(tx, nullptr);
+    }));
+    must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, kept); }));
+    kept = nullptr;
+    EXPECT_EQ(sound(heap).orphans, 0U);
+    EXPECT_EQ(values(), std::vector{7});
+}
+
+TEST_F(objects, what_only_references_held_ends_with_the_heap) {
+    push(7);
+    nv::ref<node> kept;
+    must(heap.atomic([&](nv::tx<>& tx) {
+        kept = head.get();
+        head.set(tx, nullptr);
+    }));
+    reopen();
+    EXPECT_EQ(sound(heap).objects, 0U);
+    const auto used = heap.read([&](nv::tx<>&) { return int{kept->value}; });
+    ASSERT_FALSE(used);
+    EXPECT_EQ(used.error().code, errc::usage);
+    EXPECT_NE(used.error().why.find("closed"), std::string::npos);
+}
+
+TEST_F(objects, what_only_references_held_is_reclaimed_after_a_crash) {
+    ASSERT_EQ(in_child([&] {
+                  auto h = open_heap(dir / "other.hf");
+                  auto r = must(h.root<node>("head"));
+                  nv::ref<node> kept;
+                  must(h.atomic([&](nv::tx<>& tx) {
+                      r.set(tx, tx.make<node>(1, tx.make<node>(2, nullptr)));
+                  }));
+                  must(h.atomic([&](nv::tx<>& tx) {
+                      kept = r.get();
+                      r.set(tx, nullptr);
+                  }));
+                  EXPECT_EQ(must(h.check()).orphans, 1U);
+                  _exit(0);
+                  return 0;
+              }),
+              0);
+    auto h = open_heap(dir / "other.hf");
+    EXPECT_EQ(sound(h).objects, 0U);
+}
+
+TEST_F(objects, a_reference_to_what_did_not_commit_is_refused) {
+    nv::ref<node> made;
+    EXPECT_FALSE(heap.atomic([&](nv::tx<>& tx) {
+        made = tx.make<node>(1, nullptr);
+        tx.abort();
+    }));
+    const auto used = heap.read([&](nv::tx<>&) { return int{made->value}; });
+    ASSERT_FALSE(used);
+    EXPECT_NE(used.error().why.find("did not commit"), std::string::npos);
+    EXPECT_EQ(sound(heap).objects, 0U);
+}
+
+TEST_F(objects, a_cursor_is_good_in_its_transaction_only) {
+    push(1);
+    nv::cursor<node> c;
+    must(heap.read([&](nv::tx<>&) { c = head.get(); }));
+    const auto used = heap.read([&](nv::tx<>&) { return int{c->value}; });
+    ASSERT_FALSE(used);
+    EXPECT_EQ(used.error().code, errc::usage);
+    const auto null = heap.read([&](nv::tx<>&) { return int{c->next->value}; });
+    EXPECT_FALSE(null);
+}
+
+TEST_F(objects, a_weak_reference_becomes_null_with_its_object) {
+    push(1);
+    nv::weak_ref<node> w;
+    must(heap.read([&](nv::tx<>&) { w = head.get(); }));
+    const auto alive = [&] {
+        return must(heap.read([&](nv::tx<>&) { return static_cast<bool>(w.get()); }));
+    };
+    EXPECT_TRUE(alive());
+    must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, nullptr); }));
+    EXPECT_FALSE(alive());
+    push(2);
+    EXPECT_FALSE(alive());
+}
+
+struct person {
+    static constexpr std::string_view nv_name = "person";
+    nv::p<int> age;
+    nv::weak<person> friend_of;
+    nv::ptr<person> child;
+};
+
+TEST_F(objects, a_weak_pointer_becomes_null_with_its_object) {
+    auto one = must(heap.root<person>("one"));
+    auto other = must(heap.root<person>("other"));
+    must(heap.atomic([&](nv::tx<>& tx) {
+        one.set(tx, tx.make<person>(30));
+        other.set(tx, tx.make<person>(40));
+        one->friend_of.set(tx, other.get());
+    }));
+    EXPECT_EQ(sound(heap).objects, 3U) << "and a proxy";
+    const auto age = [&] {
+        return must(heap.read([&](nv::tx<>&) {
+            const auto f = one->friend_of.get();
+            return f ? int{f->age} : 0;
+        }));
+    };
+    EXPECT_EQ(age(), 40);
+    must(heap.atomic([&](nv::tx<>& tx) { other.set(tx, nullptr); }));
+    EXPECT_EQ(age(), 0);
+    EXPECT_EQ(sound(heap).objects, 2U) << "the proxy waits for its pointers";
+    must(heap.atomic([&](nv::tx<>& tx) { one->friend_of.set(tx, nullptr); }));
+    EXPECT_EQ(sound(heap).objects, 1U);
+}
+
+TEST_F(objects, a_great_array_of_pointers_dies_in_pieces) {
+    auto many = must(heap.root<nv::ptr<node>[]>("many"));
+    must(heap.atomic([&](nv::tx<>& tx) { many.set(tx, tx.make_array<nv::ptr<node>[]>(40'000)); }));
+    for (unsigned i = 0; i < 40'000; i += 1'000) {
+        must(heap.atomic([&](nv::tx<>& tx) {
+            for (unsigned k = 0; k < 1'000; ++k) {
+                many.get()[i + k].set(tx, tx.make<node>(1, nullptr));
+            }
+        }));
+    }
+    EXPECT_EQ(sound(heap).objects, 40'001U);
+    must(heap.atomic([&](nv::tx<>& tx) { many.set(tx, nullptr); }));
+    EXPECT_EQ(sound(heap).objects, 0U);
+}
+
+}  // namespace
+}  // namespace hf::test

@@ -1,0 +1,6 @@
+// says: holds what is nothing but its bytes
+#include "refused.hpp"
+
+#include <string>
+
+nv::p<std::string> bad;

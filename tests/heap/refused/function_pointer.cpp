@@ -1,0 +1,8 @@
+// says: a raw pointer in a persistent object
+#include "refused.hpp"
+
+struct bad {
+    nv::p<int> a;
+    void (*b)();
+};
+static_assert(may_live<bad>);

@@ -1,0 +1,8 @@
+// says: a reference
+#include "refused.hpp"
+
+struct bad {
+    nv::p<int> a;
+    int& b;
+};
+static_assert(may_live<bad>);
