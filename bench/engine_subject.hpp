@@ -83,6 +83,8 @@ class engine_subject final : public subject {
             const medium& m = machine().file().med();
             return std::string(hf::to_string(m.kind())) + ", flush " +
                    std::string(hf::to_string(m.instruction()));
+        } else if constexpr (requires { target_->medium_name(); }) {
+            return target_->medium_name();
         } else {
             return "malloc";
         }

@@ -1,5 +1,7 @@
 #include "bench/options.hpp"
 
+#include <holdfast/eager.hpp>
+
 #include "alloc/size_class.hpp"
 #include "bench/option_values.hpp"
 #include "bench/processor.hpp"
@@ -23,6 +25,7 @@ struct raw {
     std::string distributions;
     std::string compare;
     std::string discipline;
+    std::string index;
     std::string records;
     std::string operations;
     std::string epoch;
@@ -53,7 +56,26 @@ std::vector<std::string> disciplines(const std::string& option, const std::strin
             if (std::find(known.begin(), known.end(), name) == known.end()) return std::nullopt;
             return name;
         },
-        "transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree, absl-hash");
+        "transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree, absl-hash, "
+        "clht-eager, clht-transient, art-eager, art-transient");
+}
+
+/// The subjects of --index and --discipline: each index in each discipline.
+std::vector<std::string> subjects_of(const std::string& indexes, const std::string& in) {
+    const auto known = [](const std::vector<std::string>& all) {
+        return [all](const std::string& name) -> std::optional<std::string> {
+            if (std::find(all.begin(), all.end(), name) == all.end()) return std::nullopt;
+            return name;
+        };
+    };
+    const auto of = names<std::string>("--discipline", in.empty() ? "transient,eager" : in,
+                                       known({"eager", "transient"}), "eager, transient");
+    std::vector<std::string> all;
+    for (const std::string& index : names<std::string>("--index", indexes,
+                                                       known(eager_index_names()), "clht, art")) {
+        for (const std::string& d : of) all.push_back(index + "-" + d);
+    }
+    return all;
 }
 
 /// At least one value, each as `one` takes it; only `ycsb` can do with several.
@@ -76,7 +98,10 @@ void translate(const raw& r, options& o) {
                                               "uniform, zipfian");
     }
     if (!r.compare.empty()) o.disciplines = disciplines("--compare", r.compare);
-    if (!r.discipline.empty()) {
+    if (!r.index.empty()) {
+        if (!r.compare.empty()) refuse("--compare", r.compare, "leave it out beside --index");
+        o.disciplines = subjects_of(r.index, r.discipline);
+    } else if (!r.discipline.empty()) {
         o.disciplines = disciplines("--discipline", r.discipline);
         if (o.disciplines.size() != 1) refuse("--discipline", r.discipline, "name one");
     }
@@ -176,7 +201,8 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
         "  holdfast bench ycsb --records 20M --compare transient,incll,logged --json all.json\n"
         "  holdfast bench ycsb --workloads E --compare transient,incll,map\n"
         "  holdfast bench ycsb --workloads C --compare transient,map,map-many --threads 1,2\n"
-        "  holdfast bench ycsb --compare transient,incll,absl-btree,absl-hash");
+        "  holdfast bench ycsb --compare transient,incll,absl-btree,absl-hash\n"
+        "  holdfast bench ycsb --index clht,art --discipline eager,transient");
     recovery->footer(
         "Examples:\n"
         "  holdfast bench recovery --log-entries 80000 --records 1M,8M\n"
@@ -200,8 +226,11 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
                          "(ycsb; default transient,incll)");
     }
     for (CLI::App* verb : {ycsb, recovery, pause}) {
-        verb->add_option("--discipline", r.discipline, "Only this one");
+        verb->add_option("--discipline", r.discipline, "Only this one; several beside --index");
     }
+    ycsb->add_option("--index", r.index,
+                     "clht,art: eager indexes, in each --discipline of transient,eager; values of "
+                     "8 bytes take their path of integers");
     ycsb->add_option("--epoch", r.epoch, "Length of an epoch (default 64ms)");
     pause->add_option("--epoch", r.epoch, "Lengths of an epoch (default 16ms,64ms,256ms)");
     recovery->add_option("--records", r.records, "Numbers of records (default 1M,8M)");

@@ -1,6 +1,7 @@
 #include "bench/subject.hpp"
 
 #include "bench/compare/peer_library.hpp"
+#include "bench/eager_target.hpp"
 #include "bench/engine_subject.hpp"
 
 #include <dlfcn.h>
@@ -71,6 +72,34 @@ result<std::unique_ptr<subject>> new_tree(const scratch_space& space,
     return new_subject<tree_target<D>>(open_tree<D>, space, options);
 }
 
+/// An eager index: "clht-eager", say.
+result<std::unique_ptr<subject>> new_index(const std::string& name, const scratch_space& space,
+                                           const subject_options& options) {
+    const auto file = next_file(name, space);
+    const std::size_t dash = name.find('-');
+    eager_map_options o;
+    o.index = name.substr(0, dash);
+    o.transient = name.substr(dash + 1) == yardstick;
+    o.region = region_of(options, open_mode::create_new);
+    if (o.transient) o.region.flush = flush_policy::automatic;
+    const auto make = [&](auto opened, auto&& of) -> result<std::unique_ptr<subject>> {
+        if (!opened) {
+            space.remove(file);
+            return tl::unexpected(opened.error());
+        }
+        return std::make_unique<engine_subject<eager_target>>(of(std::move(*opened)), nullptr,
+                                                              space, file, options);
+    };
+    if (options.value_size == sizeof(u64)) {
+        return make(detail::open_engine<u64, u64>(file, o), [&](auto e) {
+            return eager_target(name, std::move(e), nullptr);
+        });
+    }
+    return make(detail::open_engine<std::string_view, std::string>(file, o), [&](auto e) {
+        return eager_target(name, nullptr, std::move(e));
+    });
+}
+
 /// A structure of Abseil's.
 result<std::unique_ptr<subject>> new_yardstick(const std::string& name, bool ordered,
                                                const scratch_space& space,
@@ -97,8 +126,11 @@ result<std::unique_ptr<subject>> new_yardstick(const std::string& name, bool ord
 
 const std::vector<std::string>& subject_names() {
     static const std::vector<std::string> names = {
-        std::string(yardstick), "logged",     "incll",    "malloc", "map", "map-many",
-        "map-trusting",         "absl-btree", "absl-hash"};
+        std::string(yardstick), "logged",     "incll",
+        "malloc",               "map",        "map-many",
+        "map-trusting",         "absl-btree", "absl-hash",
+        "clht-eager",           "clht-transient", "art-eager",
+        "art-transient"};
     return names;
 }
 
@@ -118,10 +150,15 @@ result<std::unique_ptr<subject>> make_subject(std::string_view name, const scrat
     if (name == "absl-btree" || name == "absl-hash") {
         return new_yardstick(std::string(name), name == "absl-btree", space, options);
     }
+    for (const std::string& index : eager_index_names()) {
+        if (name == index + "-eager" || name == index + "-transient") {
+            return new_index(std::string(name), space, options);
+        }
+    }
     return failure(
         {errc::usage, "make a tree", std::string(name), "no such discipline",
-         "choose transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree or "
-         "absl-hash"});
+         "choose transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree, "
+         "absl-hash, clht-eager, clht-transient, art-eager or art-transient"});
 }
 
 u64 size_for(u64 records, u32 value_size) noexcept {

@@ -220,12 +220,18 @@ class ycsb_run {
         return values;
     }
 
+    /// An index's is the same index.
+    [[nodiscard]] static std::string yardstick_of(const std::string& name) {
+        const std::size_t dash = name.find("-eager");
+        if (dash == std::string::npos) return std::string(yardstick);
+        return name.substr(0, dash + 1) + std::string(yardstick);
+    }
     /// Median of the pairwise ratios to the yardstick; "" without one.
     template <class F>
     [[nodiscard]] std::vector<double> ratios(const ycsb_cell& c, std::size_t which,
                                              F&& value) const {
         for (std::size_t y = 0; y < o_.disciplines.size(); ++y) {
-            if (o_.disciplines[y] != yardstick) continue;
+            if (o_.disciplines[y] != yardstick_of(o_.disciplines[which])) continue;
             return pairwise_ratios(each(c.of_discipline[which], value),
                                    each(c.of_discipline[y], value));
         }

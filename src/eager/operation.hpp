@@ -82,6 +82,8 @@ class eager_operation {
     /// Has been stored to; not reachable yet, or behind a lock that the caller holds.
     void written(const void* p, std::size_t n) noexcept { lines_.add(p, n); }
     void written_line(const void* p) noexcept { lines_.add(p); }
+    /// Makes [p, p + n) zero: aligned words of memory that nobody reaches yet.
+    void write_zeros(void* p, std::size_t n) noexcept { lines_.write_zeros(p, n); }
     /// P1. Nothing where nothing was noted.
     void settle() noexcept(!crashes_throw) {
         if (!lines_.is_unsure()) return;

@@ -17,7 +17,9 @@
 
 #include "persist/medium.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace hf {
 
@@ -42,6 +44,16 @@ class persist_batch {
     void add(const void* p) noexcept {
         unsure_ = true;
         if (notes_) add_line(align_down(reinterpret_cast<u64>(p), line_size));
+    }
+
+    /// Past the caches, where that pays.
+    void write_zeros(void* p, std::size_t n) noexcept {
+        static constexpr std::array<std::byte, 4096> zeros{};
+        unsure_ = true;
+        auto* to = static_cast<std::byte*>(p);
+        for (std::size_t done = 0; done < n; done += zeros.size()) {
+            medium_.stream(to + done, zeros.data(), std::min(zeros.size(), n - done));
+        }
     }
 
     /// Whether there is anything to wait for.
@@ -91,6 +103,7 @@ class no_lines {
     explicit no_lines(const medium&) noexcept {}
     void add(const void*, std::size_t) noexcept {}
     void add(const void*) noexcept {}
+    void write_zeros(void* p, std::size_t n) noexcept { std::memset(p, 0, n); }
     [[nodiscard]] static constexpr bool is_unsure() noexcept { return false; }
     void order() noexcept {}
     void fence() noexcept {}

@@ -76,6 +76,9 @@ result<void> eager_space::bring_up(const eager_options& options,
     driver.add(recovery_phase::allocator, "heap", [&] { return heap_->open(); });
     driver.add(recovery_phase::discipline, "session", [&] { return begin_session(); });
     driver.add(recovery_phase::discipline, "structures", [&] { return open_structures(*this); });
+    if (!file().read_only()) {
+        driver.add(recovery_phase::discipline, "roots", [&] { return check_all_are_open(); });
+    }
     if (!file().read_only() && options.sweep == sweeping::at_opening) {
         driver.add(recovery_phase::verification, "sweep", [&]() -> result<void> {
             auto done = sweep(options.sweep_threads);
@@ -107,7 +110,21 @@ result<void> eager_space::begin_session() {
     return {};
 }
 
+/// What nobody traces would be freed.
+result<void> eager_space::check_all_are_open() const {
+    u64 roots = 0;
+    for (const layout::root& r : file().header().roots) {
+        if (r.value.load(std::memory_order_acquire) != 0) ++roots;
+    }
+    if (roots == structures_.size()) return {};
+    return failure({errc::incompatible, "sweep the eager region", file().path().string(),
+                    "it has " + std::to_string(roots) + " roots, of which " +
+                        std::to_string(structures_.size()) + " have been opened",
+                    "open all of its structures with the program that made them"});
+}
+
 result<swept_heap::sweep_figures> eager_space::sweep(unsigned threads) {
+    if (auto ok = check_all_are_open(); !ok) return tl::unexpected(ok.error());
     return heap_->collect(structures_, [this] { grace_->wait(); }, threads);
 }
 

@@ -77,7 +77,9 @@ class eager_space {
     [[nodiscard]] eager_lane& my_lane() { return grace_->my_lane(); }
     [[nodiscard]] u32 generation() const noexcept { return generation_; }
 
-    /// It outlives the space's operations, and is traced when the space is swept.
+    /// It outlives the space's operations, and is traced when the space is swept. One a root: a
+    /// region with a root that nobody has added is not opened, as the sweep would free what it
+    /// leads to.
     void add_structure(traced& t) { structures_.push_back(&t); }
     /// Finds what is free. Beside operations; at most once an opening.
     [[nodiscard]] result<swept_heap::sweep_figures> sweep(unsigned threads = 1);
@@ -93,6 +95,7 @@ class eager_space {
     [[nodiscard]] result<void> bring_up(const eager_options& options,
                                         const structures& open_structures);
     [[nodiscard]] result<void> begin_session();
+    [[nodiscard]] result<void> check_all_are_open() const;
 
     opened_region opened_;
     std::unique_ptr<swept_heap> heap_;

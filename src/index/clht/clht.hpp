@@ -18,15 +18,17 @@
 //
 // Entries are copied, never moved; the dead ones in b are told by their hash and overwritten by
 // later inserts. When all 2^L buddies are made, L grows by one. A bucket that is full splits its
-// group of buckets (one fence for all of them); if it is split already it gets an overflow bucket.
-// Each such event also splits some buckets at the frontier, so that the level ends.
+// group of buckets (one fence for all of them); if it is split already it gets an overflow bucket,
+// and some groups at the frontier are split, so that the level ends. Which groups are split is kept
+// in a bitmap, too, in ordinary memory: so nobody needs to look at a buddy to learn that it is not
+// made. After an opening the buddies themselves are asked, until the level has ended.
 //
 // Invariants.
 //  C-I1  In a made bucket's chain each key stands at most once among the entries that are alive:
 //        those whose hash ends in the bucket's number, with as many bits as it has been split to.
 //  C-I2  All buckets below 2^L are made; beyond 2^(L+1) none is.
-//  C-I3  A bucket's chain changes under the lock of its first bucket alone; overflow buckets are
-//        never unlinked.
+//  C-I3  A bucket's chain, and those of all buckets that it is split into, change under one lock
+//        alone; overflow buckets are never unlinked.
 //  C-I4  A slot that had a key counts the version up before it gets another value (readers, below).
 //
 // Persist order. Each is one line, or behind one fence of operation::settle().
@@ -34,16 +36,21 @@
 //  C2  an overflow bucket before its link;
 //  C3  a zeroed chunk or table before the word that leads to it; that word before a bucket of it;
 //  C4  overflow buckets of a buddy before `made`;
-//  C5  `made` before the level counts, and before the locks of both buckets are given back.
+//  C5  `made` before the group counts as split, and before its lock is given back.
 //
-// Concurrency. Writers lock a bucket, and look again whether it is still theirs. Splitters lock a
-// group of buckets in ascending order. Readers lock nothing: word of the lock, keys, value, word
-// again; another version means that the slot may have changed hands, and they read again. What they
-// find under a lock that is held they flush (operation::saw()). A miss looks whether the bucket has
-// been split meanwhile.
+// Concurrency. The locks lie in ordinary memory, in lines that stay in the cache. A lock in the
+// bucket's own line (eager/node_lock.hpp) would have to be given back behind the flush, which has
+// just taken the line out of the cache: measured, a third of an insert's time. It would be needed
+// where a dead writer leaves something to repair, and here he leaves nothing. Hash bits that all
+// levels share choose the lock, so a bucket and its buddies have the same one, and a group, too: a
+// writer need not look again whether the bucket is still his.
+// Readers lock nothing: state, keys, value, state again; another version means that the slot may
+// have changed hands, and they read again. Then they look at the lock: what they have found under
+// one that is held may not be durable yet, and they flush it themselves. A miss looks whether the
+// bucket has been split meanwhile.
 //
-// Recovery. None: each state between two stores is one of the table. A dead holder's lock is taken
-// over. The level follows from the directory, the frontier begins anew and skips what is made.
+// Recovery. None: each state between two stores is one of the table. The level follows from the
+// directory, the frontier begins anew and skips what is made.
 //
 // Full region. A split that gets no memory does not happen; an insert that then needs an overflow
 // bucket and gets none is errc::no_space with nothing changed. Updates of integers, reads and
@@ -60,6 +67,7 @@
 #include "index/common/index.hpp"
 
 #include <atomic>
+#include <bit>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -109,13 +117,14 @@ class clht final : public traced {
     void audit(heap_audit& a) const;
 
     /// Hash bits by which all keys are told apart; for tests and figures.
-    [[nodiscard]] unsigned level() const noexcept { return level_.load(std::memory_order_acquire); }
+    [[nodiscard]] unsigned level() const noexcept { return now().bits; }
 
    private:
     using bucket = clht_detail::bucket;
     using root_block = clht_detail::root_block;
     static constexpr unsigned slots = clht_detail::slots;
     static constexpr u64 group = u64{1} << Shape::group_bits;
+    static constexpr u64 stripes = u64{1} << (Shape::chunk_bits - Shape::group_bits);
     static constexpr unsigned most_chunk_bits = 20;  ///< of a chunk's number
     static_assert(Shape::group_bits <= Shape::chunk_bits);
 
@@ -125,6 +134,29 @@ class clht final : public traced {
 
     enum class wanted : u8 { absent, any, present };
 
+    /// A level, and which of its groups have buddies. Volatile: it saves a look at the buddy, which
+    /// would be a line from memory and a branch that nobody can predict.
+    struct stage {
+        stage(unsigned hash_bits, bool knows_all)
+            : bits(hash_bits),
+              exact(knows_all),
+              words(std::make_unique<std::atomic<u64>[]>((groups() + 63) / 64)) {}
+        const unsigned bits;
+        /// A group without its bit has no buddy. Else only one with its bit is known: the level was
+        /// begun by an earlier opening.
+        const bool exact;
+        const std::unique_ptr<std::atomic<u64>[]> words;
+
+        [[nodiscard]] u64 size() const noexcept { return u64{1} << bits; }
+        [[nodiscard]] u64 groups() const noexcept { return size() >> Shape::group_bits; }
+        [[nodiscard]] bool has_split(u64 g) const noexcept {
+            return (words[g / 64].load(std::memory_order_acquire) >> (g % 64) & 1) != 0;
+        }
+        void set_split(u64 g) const noexcept {
+            words[g / 64].fetch_or(u64{1} << (g % 64), std::memory_order_acq_rel);
+        }
+    };
+
     /// Where a key is looked for.
     struct home {
         bucket* first;
@@ -132,6 +164,9 @@ class clht final : public traced {
         u64 hash;    ///< as it is stored
     };
     static constexpr u64 no_number = ~u64{0};
+    struct alignas(line_size) stripe {
+        spin_lock lock;
+    };
     struct slot {
         bucket* node = nullptr;
         unsigned at = 0;
@@ -146,6 +181,7 @@ class clht final : public traced {
     explicit clht(eager_space& space)
         : space_(space),
           base_(space.file().base()),
+          locks_(std::make_unique<stripe[]>(stripes)),
           chunks_(static_cast<std::atomic<bucket*>*>(
                       std::calloc(u64{1} << most_chunk_bits, sizeof(std::atomic<bucket*>))),
                   std::free) {
@@ -156,6 +192,9 @@ class clht final : public traced {
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
         return object_at<T>(base_, offset);
+    }
+    [[nodiscard]] const stage& now() const noexcept {
+        return *stage_.load(std::memory_order_acquire);
     }
     [[nodiscard]] static u64 mask(unsigned bits) noexcept { return (u64{1} << bits) - 1; }
     /// nullptr: its chunk is not there.
@@ -168,23 +207,32 @@ class clht final : public traced {
         const bucket* b = bucket_at(number);
         return b != nullptr && b->is_made();
     }
-    [[nodiscard]] home home_of(u64 hash) const noexcept {
+    [[nodiscard, gnu::always_inline]] home home_of(u64 hash) const noexcept {
         if (hash == 0) [[unlikely]] {
             if constexpr (Keys::inline_values) return {&root_->zero, no_number, 1};
             hash = 1;
         }
-        const unsigned bits = level();
-        const u64 number = hash & mask(bits + 1);
-        bucket* b = bucket_at(number);
-        if (number > mask(bits) && (b == nullptr || !b->is_made())) {
-            return {bucket_at(number & mask(bits)), number & mask(bits), hash};
+        const stage& s = now();
+        const u64 low = hash & (s.size() - 1);
+        u64 upper = hash >> s.bits & 1;
+        upper &= static_cast<u64>(s.has_split(low >> Shape::group_bits));
+        u64 number = low + (upper << s.bits);
+        if (!s.exact) [[unlikely]] {
+            if ((hash >> s.bits & 1) != 0 && is_made(low + s.size())) number = low + s.size();
         }
-        return {b, number, hash};
+        bucket* chunk = chunks_[number >> Shape::chunk_bits].load(std::memory_order_acquire);
+        return {chunk + (number & mask(Shape::chunk_bits)), number, hash};
     }
     /// How many hash bits the entries of a bucket share. Stable while its lock is held.
     [[nodiscard]] unsigned bits_of(u64 number) const noexcept {
-        const unsigned bits = level();
-        return number > mask(bits) || is_made(number + mask(bits) + 1) ? bits + 1 : bits;
+        const stage& s = now();
+        const bool is_split = number >= s.size() || s.has_split(number >> Shape::group_bits) ||
+                              (!s.exact && is_made(number + s.size()));
+        return is_split ? s.bits + 1 : s.bits;
+    }
+    /// Of a hash, or of a bucket's number.
+    [[nodiscard]] spin_lock& lock_of(u64 hash) const noexcept {
+        return locks_[hash >> Shape::group_bits & (stripes - 1)].lock;
     }
     [[nodiscard]] static bool is_alive(u64 hash, u64 number, unsigned bits) noexcept {
         return hash != 0 && (number == no_number || (hash & mask(bits)) == number);
@@ -210,7 +258,6 @@ class clht final : public traced {
     }
 
     // --- writing (write.hpp) ---
-    [[nodiscard]] home lock_home(operation& op, u64 hash) const noexcept;
     [[nodiscard]] found_slots search(const home& h, key k) const noexcept;
     template <class Old>
     [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted what, Old&& old);
@@ -221,6 +268,7 @@ class clht final : public traced {
     // --- growing (growth.hpp) ---
     [[nodiscard]] result<void> split_group_of(operation& op, u64 number);
     [[nodiscard]] result<void> copy_to_buddy(operation& op, u64 number, unsigned bits);
+    void begin_level(unsigned bits, bool exact);
     void undo_copy(operation& op, bucket* buddy);
     void push_frontier(operation& op, unsigned groups);
     [[nodiscard]] result<void> ensure_chunk(operation& op, u64 chunk);
@@ -237,6 +285,7 @@ class clht final : public traced {
     void collect(operation& op, u64 number, unsigned bits, std::vector<entry>& out) const;
     void read_chain(operation& op, bucket* first, u64 number, unsigned bits,
                     std::vector<entry>& out) const;
+    void learn(u64 first) const;
     void trace_chain(const bucket* first, u64 number, unsigned bits, tracer& t) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what, u64 from) const;
     void audit_chain(heap_audit& a, const bucket* first, u64 number, unsigned bits) const;
@@ -245,11 +294,13 @@ class clht final : public traced {
     std::byte* const base_;
     u64 root_offset_ = 0;
     root_block* root_ = nullptr;
+    const std::unique_ptr<stripe[]> locks_;
     std::unique_ptr<std::atomic<bucket*>[], void (*)(void*)> chunks_;
-    alignas(line_size) std::atomic<unsigned> level_{0};
+    alignas(line_size) std::atomic<const stage*> stage_{nullptr};
+    std::vector<std::unique_ptr<const stage>> stages_;  ///< somebody may look at an old one
     std::mutex chunk_mutex_;  // making of chunks and tables
     alignas(line_size) spin_lock frontier_lock_;
-    u64 frontier_ = 0;  ///< groups of this level that are split for sure; its lock's
+    u64 frontier_ = 0;  ///< groups of this level that are split for sure; its lock's, as stages_
 };
 
 }  // namespace hf

@@ -11,8 +11,7 @@ result<u64> clht<D, Keys, Shape>::make_zeros(operation& op, u64 bytes) {
     auto offset = op.allocate(bytes);
     if (!offset) return offset;
     auto* words = at<published>(*offset);
-    for (u64 i = 0; i < bytes / sizeof(published); ++i) words[i].store(0);
-    op.written(words, bytes);
+    op.write_zeros(words, bytes);
     op.settle();
     HF_PERSIST_POINT("clht C3: zeros are durable before the word that leads to them");
     return offset;
@@ -48,7 +47,7 @@ void clht<D, Keys, Shape>::undo_copy(operation& op, bucket* buddy) {
     buddy->next.store(0);
 }
 
-/// Everything but `made`. Both locks are the caller's, and nobody looks into the buddy yet.
+/// Everything but `made`. The lock is the caller's, and nobody looks into the buddy yet.
 template <class D, class Keys, class Shape>
 result<void> clht<D, Keys, Shape>::copy_to_buddy(operation& op, u64 number, unsigned bits) {
     bucket* const buddy = bucket_at(number + mask(bits) + 1);
@@ -67,7 +66,7 @@ result<void> clht<D, Keys, Shape>::copy_to_buddy(operation& op, u64 number, unsi
                 }
                 to->next.store(*more);
                 to = at<bucket>(*more);
-                to->lock.init(0);
+                to->state.store(0);
                 to->next.store(0);
                 used = 0;
             }
@@ -83,63 +82,59 @@ result<void> clht<D, Keys, Shape>::copy_to_buddy(operation& op, u64 number, unsi
     return {};
 }
 
-/// Makes the buddies of the whole group that `number` lies in, under one fence.
+/// Makes the buddies of the whole group that `number` lies in, under one fence; all or none.
 template <class D, class Keys, class Shape>
 result<void> clht<D, Keys, Shape>::split_group_of(operation& op, u64 number) {
-    const unsigned bits = level();
-    const u64 first = align_down(number & mask(bits), group);
-    const u64 distance = mask(bits) + 1;
-    if (auto ok = ensure_chunk(op, (first + distance) >> Shape::chunk_bits); !ok) return ok;
-    for (u64 i = first; i < first + group; ++i) bucket_at(i)->lock.lock(op.generation());
+    const stage& s = now();
+    const u64 first = align_down(number & (s.size() - 1), group);
+    if (auto ok = ensure_chunk(op, (first + s.size()) >> Shape::chunk_bits); !ok) return ok;
+    const std::lock_guard guard(lock_of(first));
     result<void> done;
-    bool has_split[group] = {};
-    for (u64 i = 0; i < group && done && level() == bits; ++i) {
-        if (is_made(first + i + distance)) continue;
-        done = copy_to_buddy(op, first + i, bits);
-        has_split[i] = done.has_value();
+    bool is_copied[group] = {};
+    const bool is_wanted = &now() == &s && !s.has_split(first >> Shape::group_bits);
+    for (u64 i = 0; i < group && done && is_wanted; ++i) {
+        if (is_made(first + i + s.size())) continue;  // a crash has come in the midst of the group
+        done = copy_to_buddy(op, first + i, s.bits);
+        is_copied[i] = done.has_value();
     }
     op.settle();
     HF_PERSIST_POINT("clht C4: overflow buckets are durable before the bucket that leads to them");
     for (u64 i = 0; i < group; ++i) {
-        if (!has_split[i]) continue;
-        bucket* buddy = bucket_at(first + i + distance);
-        buddy->lock.init(node_lock::fresh(bucket::made, true, op.generation()));
-        op.written_line(buddy);
+        if (!is_copied[i]) continue;
+        bucket* buddy = bucket_at(first + i + s.size());
+        if (done) {
+            buddy->state.store(bucket::made);
+            op.written_line(buddy);
+        } else {
+            undo_copy(op, buddy);
+        }
     }
     op.commit();
     HF_PERSIST_POINT("clht C5: a split is durable before its locks are given back");
-    for (u64 i = 0; i < group; ++i) {
-        if (has_split[i]) bucket_at(first + i + distance)->lock.unlock();
-        bucket_at(first + i)->lock.unlock();
-    }
+    if (done && is_wanted) s.set_split(first >> Shape::group_bits);
     return done;
+}
+
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::begin_level(unsigned bits, bool exact) {
+    stages_.push_back(std::make_unique<const stage>(bits, exact));
+    stage_.store(stages_.back().get(), std::memory_order_release);
+    frontier_ = 0;
 }
 
 /// Goes on where somebody has stopped; one thread at a time, and nobody waits for it.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::push_frontier(operation& op, unsigned groups) {
-    constexpr unsigned looked_at_most = 64;
+    constexpr unsigned looked_at_most = 1024;
     if (!frontier_lock_.try_lock()) return;
     const std::lock_guard guard(frontier_lock_, std::adopt_lock);
-    const unsigned bits = level();
-    const u64 distance = mask(bits) + 1;
+    const stage& s = now();
     for (unsigned looked = 0; looked < looked_at_most && groups > 0; ++looked) {
-        const u64 first = frontier_ * group;
-        bool all = true;
-        for (u64 i = 0; i < group; ++i) {
-            // A split that is under way is not durable yet.
-            const bucket* b = bucket_at(first + i + distance);
-            all &= b != nullptr && b->is_made() && !b->lock.is_held(op.generation());
-        }
-        if (!all) {
-            if (!split_group_of(op, first)) return;
+        if (!s.has_split(frontier_)) {
+            if (!split_group_of(op, frontier_ * group)) return;
             --groups;
         }
-        if (++frontier_ * group > mask(bits)) {
-            level_.store(bits + 1, std::memory_order_release);
-            frontier_ = 0;
-            return;
-        }
+        if (++frontier_ == s.groups()) return begin_level(s.bits + 1, true);
     }
 }
 

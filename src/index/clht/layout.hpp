@@ -4,12 +4,12 @@
 //   directory[0] ──> chunk 0            the first 2^c buckets
 //   directory[s] ──> table of 2^(s-1) words ──> chunks 2^(s-1) .. 2^s - 1
 //   chunk:       | bucket | bucket | ...    2^c of them, c: chunk bits
-//   bucket:      | lock 8 | key 8 x 3 | value 8 x 3 | next 8 |      one line
+//   bucket:      | state 8 | key 8 x 3 | value 8 x 3 | next 8 |     one line
+//   state:       | version 62 | made | 0 |
 //
 // A word is 0 where there is nothing. A key is the whole hash of one.
 #pragma once
 
-#include "eager/node_lock.hpp"
 #include "eager/published.hpp"
 #include "region/layout.hpp"
 
@@ -22,15 +22,27 @@ inline constexpr unsigned slots = 3;
 inline constexpr unsigned directory_words = 32;
 
 struct alignas(line_size) bucket {
-    /// Lock flag of a bucket that holds what its hash bits say. Without it nothing in it counts.
+    /// Set in the state of a bucket that holds what its hash bits say. Without it nothing in it
+    /// counts.
     static constexpr u64 made = 2;
+    static constexpr u64 one_version = 4;
 
-    node_lock lock;  ///< of the whole chain; unused in overflow buckets
+    published state;  ///< of the whole chain; unused in overflow buckets
     published key[slots];
     published value[slots];
     published next;  ///< overflow bucket
 
-    [[nodiscard]] bool is_made() const noexcept { return (lock.load() & made) != 0; }
+    [[nodiscard]] bool is_made() const noexcept { return (state.load() & made) != 0; }
+    /// Bit i: slot i has this hash. Without a branch on where a key stands: the processor would
+    /// guess, and forget what it has begun to load for the operations behind.
+    [[nodiscard]] unsigned slots_of(u64 hash) const noexcept {
+        const auto is_zero = [](u64 x) { return 1 ^ ((x | (0 - x)) >> 63); };
+        return static_cast<unsigned>(is_zero(key[0].load() ^ hash) |
+                                     is_zero(key[1].load() ^ hash) << 1 |
+                                     is_zero(key[2].load() ^ hash) << 2);
+    }
+    /// Readers who compare states read again. The holder of its lock.
+    void count_version() noexcept { state.store(state.load() + one_version); }
 };
 static_assert(sizeof(bucket) == line_size);
 static_assert(offsetof(bucket, key) == 8 && offsetof(bucket, value) == 32 &&

@@ -11,22 +11,23 @@ bool clht<D, Keys, Shape>::get(operation& op, key k, Found&& found) const {
     const u64 hash = Keys::hash(k);
     for (;;) {
         const home h = home_of(hash);
-        const u64 before = h.first->lock.load();
+        const u64 before = h.first->state.load();
         slot hit;
         u64 word = 0;
         for (bucket* n = h.first; n != nullptr && !hit; n = next_of(n)) {
-            for (unsigned i = 0; i < slots; ++i) {
-                if (n->key[i].load() != h.hash) continue;
+            unsigned equal = n->slots_of(h.hash);
+            for (; equal != 0; equal &= equal - 1) {
+                const auto i = static_cast<unsigned>(std::countr_zero(equal));
                 word = n->value[i].load();
                 if (!is_of(k, word)) continue;
                 hit = {n, i};
                 break;
             }
         }
-        const u64 behind = h.first->lock.load();
-        if (hit && node_lock::version_of(before) != node_lock::version_of(behind)) continue;
+        const u64 behind = h.first->state.load();
+        if (hit && before != behind) continue;
         if (!hit && h.number != no_number && home_of(hash).number != h.number) continue;
-        if (node_lock::is_held(behind, op.generation())) [[unlikely]] {
+        if (lock_of(hash).is_held()) [[unlikely]] {
             for (bucket* n = h.first; n != nullptr; n = n == hit.node ? nullptr : next_of(n)) {
                 op.written_line(n);
             }

@@ -34,7 +34,7 @@ result<u64> clht<D, Keys, Shape>::found(eager_space& space) {
             b.value[i].store(0);
         }
         b.next.store(0);
-        b.lock.init(node_lock::fresh(bucket::made, false, 0));
+        b.state.store(bucket::made);
     };
     auto* buckets = op.template at<bucket>(*chunk);
     for (u64 i = 0; i <= mask(Shape::chunk_bits); ++i) make_empty(buckets[i]);
@@ -116,7 +116,7 @@ result<void> clht<D, Keys, Shape>::load(u64 root_offset) {
         }
         bits = Shape::chunk_bits + l - 1;  // what the level before led to is whole
     }
-    level_.store(bits, std::memory_order_release);
+    begin_level(bits, bits == Shape::chunk_bits && root_->directory[1].load() == 0);
     return {};
 }
 
@@ -129,16 +129,16 @@ void clht<D, Keys, Shape>::read_chain(operation& op, bucket* first, u64 number, 
     const std::size_t before_all = out.size();
     for (;;) {
         out.resize(before_all);
-        const u64 before = first->lock.load();
+        const u64 before = first->state.load();
         for (bucket* n = first; n != nullptr; n = next_of(n)) {
             for (unsigned i = 0; i < slots; ++i) {
                 const u64 hash = n->key[i].load();
                 if (is_alive(hash, number, bits)) out.push_back({hash, n->value[i].load()});
             }
         }
-        const u64 behind = first->lock.load();
-        if (node_lock::version_of(before) != node_lock::version_of(behind)) continue;
-        if (!node_lock::is_held(behind, op.generation())) return;
+        const u64 behind = first->state.load();
+        if (before != behind) continue;
+        if (!lock_of(number == no_number ? 0 : number).is_held()) return;
         for (bucket* n = first; n != nullptr; n = next_of(n)) op.written_line(n);
         return;
     }
@@ -200,6 +200,22 @@ void clht<D, Keys, Shape>::trace_chain(const bucket* first, u64 number, unsigned
     }
 }
 
+/// The sweep looks at all buckets anyway.
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::learn(u64 first) const {
+    const stage& s = now();
+    if (s.exact || first < s.size()) return;
+    for (u64 i = first; i <= first + mask(Shape::chunk_bits); i += group) {
+        bool all = true;
+        for (u64 j = i; j < i + group; ++j) {
+            const bucket* b = bucket_at(j);
+            all &= b->is_made();
+        }
+        // Under its lock a split may not be durable yet.
+        if (all && !lock_of(i).is_held()) s.set_split((i - s.size()) >> Shape::group_bits);
+    }
+}
+
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::trace(u64 offset, u32 kind, tracer& t) const {
     if (kind == root_kind) {
@@ -219,6 +235,7 @@ void clht<D, Keys, Shape>::trace(u64 offset, u32 kind, tracer& t) const {
     }
     const auto* buckets = at<bucket>(offset);
     const u64 first = u64{kind & ~chunk_kind} << Shape::chunk_bits;
+    learn(first);
     for (u64 i = 0; i <= mask(Shape::chunk_bits); ++i) {
         if (buckets[i].is_made()) trace_chain(&buckets[i], first + i, bits_of(first + i), t);
     }

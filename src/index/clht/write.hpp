@@ -6,27 +6,18 @@
 namespace hf {
 
 template <class D, class Keys, class Shape>
-auto clht<D, Keys, Shape>::lock_home(operation& op, u64 hash) const noexcept -> home {
-    for (;;) {
-        const home h = home_of(hash);
-        h.first->lock.lock(op.generation());  // a dead holder has left nothing to repair
-        if (h.number == no_number || home_of(hash).number == h.number) return h;
-        h.first->lock.unlock();
-    }
-}
-
-template <class D, class Keys, class Shape>
 auto clht<D, Keys, Shape>::search(const home& h, key k) const noexcept -> found_slots {
     found_slots s;
     for (bucket* n = h.first; n != nullptr; n = next_of(n)) {
-        for (unsigned i = 0; i < slots; ++i) {
-            const u64 hash = n->key[i].load();
-            if (hash == h.hash && is_of(k, n->value[i].load())) {
-                s.of_key = {n, i};
-                return s;
-            }
-            if (hash == 0 && !s.free) s.free = {n, i};
+        unsigned equal = n->slots_of(h.hash);
+        const unsigned empty = n->slots_of(0);
+        for (; equal != 0; equal &= equal - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(equal));
+            if (!is_of(k, n->value[i].load())) continue;
+            s.of_key = {n, i};
+            return s;
         }
+        if (empty != 0 && !s.free) s.free = {n, static_cast<unsigned>(std::countr_zero(empty))};
         s.last = n;
     }
     if (s.free || h.number == no_number) return s;
@@ -70,7 +61,7 @@ result<void> clht<D, Keys, Shape>::add_overflow(operation& op, bucket* last, u64
         return tl::unexpected(word.error());
     }
     auto* more = at<bucket>(*at_offset);
-    more->lock.init(0);
+    more->state.store(0);
     for (unsigned i = 0; i < slots; ++i) {
         more->value[i].store(i == 0 ? *word : 0);
         more->key[i].store(i == 0 ? hash : 0);
@@ -89,45 +80,43 @@ template <class Old>
 result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted what, Old&& old) {
     if (auto ok = Keys::check(k, v); !ok) return tl::unexpected(ok.error());
     const u64 hash = Keys::hash(k);
+    spin_lock& lock = lock_of(hash);
+    __builtin_prefetch(home_of(hash).first, 1);
     for (bool may_split = true;;) {
-        const home h = lock_home(op, hash);
+        std::unique_lock guard(lock);
+        const home h = home_of(hash);
         const found_slots s = search(h, k);
         if (what != wanted::any && static_cast<bool>(s.of_key) != (what == wanted::present)) {
-            h.first->lock.unlock();
             return false;
         }
         if (!s.of_key && !s.free) {
             // A buddy that is not made yet takes about half of what is here.
             const bool splits = may_split && h.number != no_number && bits_of(h.number) == level();
             auto done = splits ? result<void>{} : add_overflow(op, s.last, h.hash, k, v);
-            h.first->lock.unlock();
+            guard.unlock();
             if (splits) {
                 may_split = false;
                 static_cast<void>(split_group_of(op, h.number));  // else an overflow bucket
-                push_frontier(op, Shape::frontier_groups);
                 continue;
             }
             if (!done) return tl::unexpected(done.error());
-            push_frontier(op, 2 * Shape::frontier_groups);
+            push_frontier(op, Shape::frontier_groups);
             return true;
         }
         auto word = make_value(op, k, v);
-        if (!word) {
-            h.first->lock.unlock();
-            return tl::unexpected(word.error());
-        }
+        if (!word) return tl::unexpected(word.error());
         op.settle();
         u64 replaced = 0;
         if (s.of_key) {
             replaced = s.of_key.node->value[s.of_key.at].load();
             op.publish(s.of_key.node->value[s.of_key.at], *word);
         } else {
-            if (s.free.node->key[s.free.at].load() != 0) h.first->lock.count_version();
+            if (s.free.node->key[s.free.at].load() != 0) h.first->count_version();  // C-I4
             fill(s.free, h.hash, *word);
             op.written_line(s.free.node);
         }
         op.commit();
-        h.first->lock.unlock();
+        guard.unlock();
         if (!s.of_key) return true;
         old(value_in(replaced));
         if constexpr (!Keys::inline_values) op.retire(*this, replaced, leaf);
@@ -138,17 +127,17 @@ result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted w
 template <class D, class Keys, class Shape>
 template <class Old>
 bool clht<D, Keys, Shape>::remove(operation& op, key k, Old&& old) {
-    const home h = lock_home(op, Keys::hash(k));
+    const u64 hash = Keys::hash(k);
+    __builtin_prefetch(home_of(hash).first, 1);
+    std::unique_lock guard(lock_of(hash));
+    const home h = home_of(hash);
     const found_slots s = search(h, k);
-    if (!s.of_key) {
-        h.first->lock.unlock();
-        return false;
-    }
+    if (!s.of_key) return false;
     const u64 word = s.of_key.node->value[s.of_key.at].load();
-    h.first->lock.count_version();  // C-I4
+    h.first->count_version();  // C-I4
     op.publish(s.of_key.node->key[s.of_key.at], 0);
     op.commit();
-    h.first->lock.unlock();
+    guard.unlock();
     old(value_in(word));
     if constexpr (!Keys::inline_values) op.retire(*this, word, leaf);
     return true;

@@ -1,0 +1,85 @@
+// bench/eager_target.hpp: what the measured loop drives: an eager index. Values of eight bytes take
+// the integer path, others that of byte strings.
+#pragma once
+
+#include "bench/target.hpp"
+#include "eager_map/engine.hpp"
+
+namespace hf::bench {
+
+class eager_target {
+   public:
+    rounds allowed;
+    static constexpr bool many = false;
+    static constexpr bool survives = false;  ///< nothing is emulated in the midst of a run
+
+    using numbers = detail::eager_engine<u64, u64>;
+    using strings = detail::eager_engine<std::string_view, std::string>;
+
+    eager_target(std::string name, std::unique_ptr<numbers> n, std::unique_ptr<strings> s)
+        : name_(std::move(name)), numbers_(std::move(n)), strings_(std::move(s)) {}
+
+    [[nodiscard]] const std::string& called() const noexcept { return name_; }
+    [[nodiscard]] bool ordered() const noexcept {
+        return numbers_ ? numbers_->is_ordered() : strings_->is_ordered();
+    }
+    [[nodiscard]] std::string medium_name() const {
+        const medium& m = file().med();
+        return std::string(hf::to_string(m.kind())) + ", flush " +
+               std::string(hf::to_string(m.instruction()));
+    }
+    /// In the place of a peer's store.
+    [[nodiscard]] const eager_target& store() const noexcept { return *this; }
+    [[nodiscard]] u64 bytes() const noexcept { return file().size(); }
+    void work_with(unsigned /*threads*/) const noexcept {}
+    [[nodiscard]] no_engine& machine() noexcept { return none_; }
+    [[nodiscard]] result<void> close() const { return {}; }
+
+    [[nodiscard]] result<bool> put(std::string_view key, std::string_view value) {
+        auto done = numbers_ ? numbers_->put(number(key), number(value)) : strings_->put(key, value);
+        if (!done) return done;
+        return true;
+    }
+    [[nodiscard]] result<bool> get(std::string_view key, std::string& scratch) {
+        if (strings_) {
+            if (!strings_->get(key, scratch)) return false;
+            if (!belongs_to(key, scratch, allowed)) return foreign_value();
+            return true;
+        }
+        u64 value = 0;
+        if (!numbers_->get(number(key), value)) return false;
+        if (!belongs_to(key, bytes_of(value), allowed)) return foreign_value();
+        return true;
+    }
+    [[nodiscard]] result<unsigned> scan(std::string_view key) {
+        scan_check check{key, allowed};
+        if (strings_) {
+            strings_->scan(key, scan_length, false,
+                           [&](std::string_view k, std::string_view v) { check(k, v); });
+        } else {
+            numbers_->scan(number(key), scan_length, false,
+                           [&](u64 k, u64 v) { check(bytes_of(k), bytes_of(v)); });
+        }
+        return check.outcome();
+    }
+
+   private:
+    [[nodiscard]] region& file() const noexcept {
+        return numbers_ ? numbers_->space().file() : strings_->space().file();
+    }
+    static u64 number(std::string_view bytes) noexcept {
+        u64 n = 0;
+        std::memcpy(&n, bytes.data(), std::min(bytes.size(), sizeof(n)));
+        return n;
+    }
+    static std::string_view bytes_of(const u64& n) noexcept {
+        return {reinterpret_cast<const char*>(&n), sizeof(n)};
+    }
+
+    std::string name_;
+    std::unique_ptr<numbers> numbers_;
+    std::unique_ptr<strings> strings_;
+    no_engine none_;
+};
+
+}  // namespace hf::bench

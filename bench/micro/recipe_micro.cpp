@@ -1,0 +1,203 @@
+// The measurement of RECIPE's driver, for the eager indexes: random 8-byte integer keys, loaded and
+// then read, inserted, scanned by several threads. In its workload A half of the operations are
+// inserts of new keys; updates, removes and misses are told apart here.
+//
+//   hf_recipe_micro [--index clht] [--discipline eager] [--records 1000000] [--threads 1,2]
+//                   [--repetitions 3] [--cold]
+//
+// Each line is the median of the repetitions, of which each has a new region.
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "base/random.hpp"
+#include "bench/processor.hpp"
+#include "bench/quantile.hpp"
+#include "bench/scratch_space.hpp"
+#include "index/art/art.hpp"
+#include "index/clht/clht.hpp"
+#include "persist/counters.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <iostream>
+#include <map>
+#include <thread>
+
+namespace hf::bench {
+namespace {
+
+struct plan {
+    std::string index = "clht";
+    std::string discipline = "eager";
+    u64 records = 1'000'000;
+    std::vector<unsigned> threads = {1, 2};
+    unsigned repetitions = 3;
+    bool all_workloads = true;
+};
+
+struct figures {
+    double mops = 0;
+    double flushes = 0;  ///< an operation
+    double fences = 0;
+};
+
+template <class T>
+T must(tl::expected<T, error> r) {
+    if (!r) fatal(r.error().to_string().c_str());
+    if constexpr (!std::is_void_v<T>) return std::move(*r);
+}
+
+/// No two alike.
+u64 key_of(u64 n) { return integer_keys::hash(n * 2 + 1); }
+
+/// work(thread, number of the operation) for each of `operations`, by so many threads.
+template <class Work>
+figures timed(unsigned threads, u64 operations, const Work& work) {
+    std::atomic<unsigned> ready{0};
+    std::vector<std::thread> all;
+    std::vector<u64> begin(threads);
+    std::vector<u64> end(threads);
+    const persist_counters before = total_persist_counters();
+    const auto cores = usable_cores();
+    for (unsigned t = 0; t < threads; ++t) {
+        all.emplace_back([&, t] {
+            pin_to_core(cores[t % cores.size()]);
+            ++ready;
+            while (ready.load() < threads) cpu_relax();
+            begin[t] = now_ns();
+            const u64 first = operations * t / threads;
+            const u64 last = operations * (t + 1) / threads;
+            for (u64 i = first; i < last; ++i) work(t, i);
+            end[t] = now_ns();
+        });
+    }
+    for (std::thread& t : all) t.join();
+    const persist_counters after = total_persist_counters();
+    const double ns = static_cast<double>(*std::max_element(end.begin(), end.end()) -
+                                          *std::min_element(begin.begin(), begin.end()));
+    const auto n = static_cast<double>(operations);
+    return {n * 1e3 / ns, static_cast<double>(after.flushes - before.flushes) / n,
+            static_cast<double>(after.fences - before.fences) / n};
+}
+
+template <class Index>
+void run_once(const plan& p, unsigned threads, scratch_space& place,
+              std::map<std::string, std::vector<figures>>& out) {
+    using operation = typename Index::operation;
+    const auto file = place.file("recipe");
+    place.remove(file);
+    eager_options o;
+    o.region.kind = p.discipline == "eager" ? discipline::eager : discipline::transient;
+    o.region.mode = open_mode::create_new;
+    o.region.initial_size = (u64{128} << 20) + p.records * 300;
+    o.region.flush = p.discipline == "eager" ? flush_policy::always : flush_policy::automatic;
+    const layout::room_format rooms[] = {Index::format};
+    std::unique_ptr<Index> index;
+    auto space = must(eager_space::open(file, o, rooms, [&](eager_space& s) -> result<void> {
+        index = must(Index::open(s, "index"));
+        return {};
+    }));
+    // As RECIPE's driver has it: its memory is touched before it is measured.
+    for (u64 at = 0; at < space->file().size(); at += 4096) {
+        static_cast<void>(*space->file().template at<volatile char>(at));
+    }
+    std::atomic<u64> missing{0};
+    const auto insert = [&](u64 k) {
+        operation op(*space);
+        if (!must(index->insert(op, k, k + 1))) ++missing;
+    };
+    const auto read = [&](u64 k) {
+        u64 seen = 0;
+        operation op(*space);
+        index->get(op, k, [&](u64 v) { seen = v; });
+        return seen;
+    };
+    const u64 n = p.records;
+    // Drawn beforehand, as RECIPE's driver does.
+    const u64 reads = std::max<u64>(n, 4'000'000);
+    std::vector<u64> drawn(reads);
+    for (u64 i = 0; i < reads; ++i) drawn[i] = key_of((splitmix64(i * 77 + 5)() >> 32) * n >> 32);
+    const auto draw = [&](u64 i) { return drawn[i]; };
+    out["load"].push_back(timed(threads, n, [&](unsigned, u64 i) { insert(key_of(i)); }));
+    out["C"].push_back(timed(threads, reads, [&](unsigned, u64 i) {
+        const u64 k = draw(i);
+        if (read(k) != k + 1) ++missing;
+    }));
+    out["miss"].push_back(timed(threads, reads, [&](unsigned, u64 i) {
+        if (read(key_of(n + n + i)) != 0) ++missing;
+    }));
+    out["A"].push_back(timed(threads, n, [&](unsigned, u64 i) {
+        if (i % 2 == 0) return insert(key_of(n + i / 2));
+        const u64 k = draw(i);
+        if (read(k) != k + 1) ++missing;
+    }));
+    if constexpr (ordered_eager_index<Index>) {
+        out["E"].push_back(timed(threads, n / 4, [&](unsigned, u64 i) {
+            if (i % 20 == 0) return insert(key_of(n + n / 2 + i / 20));
+            u64 sum = 0;
+            index->scan(*space, draw(i), 1 + draw(i) % 100, [&](u64, u64 v) { sum += v; });
+            if (sum == 0) ++missing;
+        }));
+    }
+    out["update"].push_back(timed(threads, n, [&](unsigned, u64 i) {
+        const u64 k = draw(i);
+        operation op(*space);
+        if (!must(index->update(op, k, k + 1, ignore))) ++missing;
+    }));
+    out["remove"].push_back(timed(threads, n, [&](unsigned, u64 i) {
+        operation op(*space);
+        if (!index->remove(op, key_of(i), ignore)) ++missing;
+    }));
+    const page_report pages = pages_of(space->file().base(), space->file().size());
+    if (out["C"].size() == 1) {
+        fmt::print("# {} MiB resident, {:.0f}% by huge pages\n", pages.resident >> 20,
+                   100 * pages.huge_share());
+    }
+    HF_CHECK(missing == 0, "something that was written is not there");
+    must(space->close());
+    space.reset();
+    index.reset();
+    place.remove(file);
+}
+
+template <class D>
+void run(const plan& p) {
+    auto place = must(scratch_space::make(std::nullopt, huge_pages::automatic));
+    fmt::print("# {} {}, {} records; {}\n", p.index, p.discipline, p.records, place.story());
+    for (const unsigned t : p.threads) {
+        std::map<std::string, std::vector<figures>> out;
+        for (unsigned r = 0; r < p.repetitions; ++r) {
+            if (p.index == "clht") run_once<clht<D, integer_keys>>(p, t, place, out);
+            if (p.index == "art") run_once<art<D, integer_keys>>(p, t, place, out);
+        }
+        for (const auto& [name, of] : out) {
+            std::vector<double> speeds;
+            for (const figures& f : of) speeds.push_back(f.mops);
+            fmt::print("{:>8} {} threads {:7.2f} Mops/s  {:.3f} flushes {:.3f} fences\n", name, t,
+                       median(speeds), of.front().flushes, of.front().fences);
+        }
+    }
+}
+
+int run_all(int argc, char** argv) {
+    plan p;
+    CLI::App app("The eager indexes, measured as RECIPE's driver measures.");
+    app.add_option("--index", p.index)->check(CLI::IsMember({"clht", "art"}));
+    app.add_option("--discipline", p.discipline)->check(CLI::IsMember({"eager", "transient"}));
+    app.add_option("--records", p.records);
+    app.add_option("--threads", p.threads)->delimiter(',');
+    app.add_option("--repetitions", p.repetitions);
+    CLI11_PARSE(app, argc, argv);
+    if (p.discipline == "eager") {
+        run<eager_discipline>(p);
+    } else {
+        run<eager_transient_discipline>(p);
+    }
+    return 0;
+}
+
+}  // namespace
+}  // namespace hf::bench
+
+int main(int argc, char** argv) { return hf::bench::run_all(argc, argv); }

@@ -1,0 +1,112 @@
+// holdfast/eager.hpp: maps whose every operation is durable when it returns.
+//
+// Purpose. No epochs, no tickets: what insert() has returned survives. The index is chosen by its
+// name when the region is made, and remembered in it:
+//
+//   "clht"   a hash table; the fastest for single keys; no order
+//   "art"    a radix tree; ordered: scan()
+//
+// For media where a fence makes durable (dax, eadr), and tmpfs (which survives the process). On an
+// ordinary disk nothing can be durable before a sync: opening says so (errc::medium).
+//
+//   auto m = hf::eager_map::open("/mnt/pmem/m.hf");
+//   m->insert("key", "value");        // true; durable
+//
+// After a crash. The map is there at once. What the crash left allocated and unreached is found by
+// a sweep beside the operations; until it has ended new records take fresh space.
+//
+// Concurrency. All member functions may be called by up to 256 threads; each is atomic. Readers
+// wait for nobody. A walk (for_each, scan) is no snapshot: a record that is there throughout is
+// visited, once. What is visited must not call the map.
+//
+// Errors. result<T>; a failed write leaves the map as it was. In a full region reads and removes go
+// on.
+#pragma once
+
+#include <holdfast/options.hpp>
+#include <holdfast/result.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hf {
+
+struct eager_map_options {
+    region_options region;
+    /// "": what the region has; "clht" for a new one.
+    std::string index;
+    /// Whether what is free is found beside the operations, or before the first.
+    bool sweep_in_background = true;
+    unsigned sweep_threads = 1;
+    /// Nothing survives and nothing is flushed: the yardstick. The region must be new.
+    bool transient = false;
+};
+
+/// Names that eager_map_options::index knows.
+[[nodiscard]] const std::vector<std::string>& eager_index_names();
+
+namespace detail {
+template <class Key, class Owned>
+class eager_engine;
+}
+
+/// eager_map: keys of 0 to 4,096 bytes, any bytes, and values of up to 256 MiB. eager_integer_map:
+/// 8-byte keys and values, on a path of their own.
+template <class Key, class Owned>
+class basic_eager_map {
+   public:
+    using visitor = std::function<void(Key, Key)>;
+
+    [[nodiscard]] static result<basic_eager_map> open(const std::filesystem::path& path,
+                                                      const eager_map_options& options = {});
+    basic_eager_map(basic_eager_map&&) noexcept;
+    basic_eager_map& operator=(basic_eager_map&&) noexcept;
+    /// Closes in order where close() was not called; errors are then lost.
+    ~basic_eager_map();
+
+    /// False, and nothing done: the key is there.
+    [[nodiscard]] result<bool> insert(Key key, Key value);
+    /// Whether the key is new.
+    [[nodiscard]] result<bool> put(Key key, Key value);
+    /// False, and nothing done: the key is not there.
+    [[nodiscard]] result<bool> update(Key key, Key value);
+    /// Whether it was there. Needs no space.
+    bool remove(Key key);
+    /// Into `value`, whose memory is used again; false: it is not there.
+    [[nodiscard]] bool get(Key key, Owned& value) const;
+    [[nodiscard]] std::optional<Owned> get(Key key) const;
+
+    /// Everything, in any order.
+    void for_each(const visitor& visit) const;
+    [[nodiscard]] bool is_ordered() const noexcept;
+    /// At most so many, from the first key not below (or, backwards, not above); how many there
+    /// were. errc::usage where the index has no order.
+    [[nodiscard]] result<std::uint64_t> scan(Key from, std::uint64_t most, const visitor& visit,
+                                             bool backwards = false) const;
+
+    [[nodiscard]] std::string_view index() const noexcept;
+    /// Bytes of the region.
+    [[nodiscard]] std::uint64_t size() const noexcept;
+    /// Until it is known what is free.
+    [[nodiscard]] result<void> wait_for_sweep();
+    /// No other call may be running or follow.
+    [[nodiscard]] result<void> close();
+
+   private:
+    explicit basic_eager_map(std::unique_ptr<detail::eager_engine<Key, Owned>> e);
+    std::unique_ptr<detail::eager_engine<Key, Owned>> engine_;
+};
+
+using eager_map = basic_eager_map<std::string_view, std::string>;
+using eager_integer_map = basic_eager_map<std::uint64_t, std::uint64_t>;
+
+extern template class basic_eager_map<std::string_view, std::string>;
+extern template class basic_eager_map<std::uint64_t, std::uint64_t>;
+
+}  // namespace hf

@@ -1,0 +1,120 @@
+// eager_map/engine.hpp: an index of any name in a region of its own, for the public map, the
+// benchmark and the tools.
+//
+// The root "<index>.<keys>" ("clht.bytes", "art.integers") says what the region has. A new index is
+// a line in for_index(), and its name in index_names.
+#pragma once
+
+#include <holdfast/eager.hpp>
+
+#include "alloc/swept/audit_view.hpp"
+#include "index/art/art.hpp"
+#include "index/clht/clht.hpp"
+
+#include <array>
+
+namespace hf::detail {
+
+inline constexpr std::array index_names = {std::string_view("clht"), std::string_view("art")};
+
+template <class Key>
+struct keys_for;
+template <>
+struct keys_for<std::string_view> {
+    using type = byte_keys;
+    static constexpr std::string_view name = "bytes";
+};
+template <>
+struct keys_for<u64> {
+    using type = integer_keys;
+    static constexpr std::string_view name = "integers";
+};
+
+[[nodiscard]] inline std::string root_name(std::string_view index, std::string_view keys) {
+    return std::string(index) + "." + std::string(keys);
+}
+
+/// work.template operator()<Index>() of the index that has this name.
+template <class D, class Keys, class Work>
+auto for_index(std::string_view name, Work&& work) {
+    if (name == "art") return work.template operator()<art<D, Keys>>();
+    return work.template operator()<clht<D, Keys>>();
+}
+
+/// Behind basic_eager_map: one virtual call an operation.
+template <class Key, class Owned>
+class eager_engine {
+   public:
+    virtual ~eager_engine() = default;
+    [[nodiscard]] virtual result<bool> insert(Key k, Key v) = 0;
+    [[nodiscard]] virtual result<bool> put(Key k, Key v) = 0;
+    [[nodiscard]] virtual result<bool> update(Key k, Key v) = 0;
+    virtual bool remove(Key k) = 0;
+    virtual bool get(Key k, Owned& into) const = 0;
+    virtual void for_each(const std::function<void(Key, Key)>& visit) const = 0;
+    [[nodiscard]] virtual bool is_ordered() const noexcept = 0;
+    [[nodiscard]] virtual u64 scan(Key from, u64 most, bool backwards,
+                                   const std::function<void(Key, Key)>& visit) const = 0;
+    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+    virtual void audit(heap_audit& a) const = 0;
+
+    [[nodiscard]] eager_space& space() const noexcept { return *space_; }
+
+    std::unique_ptr<eager_space> space_;  ///< ends before the index, which it traces
+};
+
+template <class Index>
+class engine_of final : public eager_engine<typename Index::key,
+                                            std::conditional_t<std::is_same_v<typename Index::key, u64>,
+                                                               u64, std::string>> {
+   public:
+    using key = typename Index::key;
+    using owned = std::conditional_t<std::is_same_v<key, u64>, u64, std::string>;
+    using operation = typename Index::operation;
+
+    ~engine_of() override { this->space_.reset(); }
+
+    result<bool> insert(key k, key v) override {
+        operation op(*this->space_);
+        return index->insert(op, k, v);
+    }
+    result<bool> put(key k, key v) override {
+        operation op(*this->space_);
+        return index->upsert(op, k, v, ignore);
+    }
+    result<bool> update(key k, key v) override {
+        operation op(*this->space_);
+        return index->update(op, k, v, ignore);
+    }
+    bool remove(key k) override {
+        operation op(*this->space_);
+        return index->remove(op, k, ignore);
+    }
+    bool get(key k, owned& into) const override {
+        operation op(*this->space_);
+        return index->get(op, k, [&](const auto& v) { into = v; });
+    }
+    void for_each(const std::function<void(key, key)>& visit) const override {
+        index->for_each(*this->space_, visit);
+    }
+    [[nodiscard]] bool is_ordered() const noexcept override { return ordered_eager_index<Index>; }
+    [[nodiscard]] u64 scan(key from, u64 most, bool backwards,
+                           const std::function<void(key, key)>& visit) const override {
+        if constexpr (ordered_eager_index<Index>) {
+            return backwards ? index->scan_back(*this->space_, from, most, visit)
+                             : index->scan(*this->space_, from, most, visit);
+        } else {
+            return 0;
+        }
+    }
+    [[nodiscard]] std::string_view name() const noexcept override { return Index::name; }
+    void audit(heap_audit& a) const override { index->audit(a); }
+
+    std::unique_ptr<Index> index;
+};
+
+template <class Key, class Owned>
+[[nodiscard]] result<std::unique_ptr<eager_engine<Key, Owned>>> open_engine(
+    const std::filesystem::path& path, const eager_map_options& options);
+
+}  // namespace hf::detail

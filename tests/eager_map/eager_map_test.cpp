@@ -1,0 +1,117 @@
+#include <holdfast/eager.hpp>
+
+#include "must.hpp"
+#include "scratch.hpp"
+
+#include <map>
+
+namespace hf::test {
+namespace {
+
+class eager_maps : public on_tmpfs, public ::testing::WithParamInterface<std::string> {
+   protected:
+    eager_map_options options() const {
+        eager_map_options o;
+        o.index = GetParam();
+        o.region.initial_size = u64{1} << 20;
+        o.region.flush = flush_policy::always;
+        return o;
+    }
+};
+
+class eager_map_errors : public on_tmpfs {};
+
+TEST_P(eager_maps, keep_what_was_written_and_remember_their_index) {
+    {
+        auto m = must(eager_map::open(file, options()));
+        EXPECT_TRUE(must(m.insert("one", "1")));
+        EXPECT_FALSE(must(m.insert("one", "2")));
+        EXPECT_TRUE(must(m.put("two", "2")));
+        EXPECT_FALSE(must(m.put("two", "22")));
+        EXPECT_TRUE(must(m.update("one", "11")));
+        EXPECT_FALSE(must(m.update("three", "3")));
+        EXPECT_TRUE(must(m.insert("gone", "g")));
+        EXPECT_TRUE(m.remove("gone"));
+        EXPECT_FALSE(m.remove("gone"));
+    }
+    auto again = must(eager_map::open(file));
+    EXPECT_EQ(again.index(), GetParam());
+    EXPECT_EQ(again.get("one"), "11");
+    EXPECT_EQ(again.get("two"), "22");
+    EXPECT_EQ(again.get("gone"), std::nullopt);
+    std::map<std::string, std::string> seen;
+    again.for_each([&](std::string_view k, std::string_view v) { seen.emplace(k, v); });
+    EXPECT_EQ(seen, (std::map<std::string, std::string>{{"one", "11"}, {"two", "22"}}));
+    must(again.wait_for_sweep());
+    must(again.close());
+}
+
+/// What a child that is killed has written is there.
+TEST_P(eager_maps, lose_nothing_when_the_process_ends_at_once) {
+    constexpr u64 keys = 3000;
+    const int ended = in_child([&] {
+        auto m = must(eager_integer_map::open(file, options()));
+        for (u64 k = 0; k < keys; ++k) static_cast<void>(must(m.insert(k, k * 3)));
+        for (u64 k = 0; k < keys; k += 5) m.remove(k);
+        ::_exit(7);
+        return 0;
+    });
+    ASSERT_EQ(ended, 7);
+    auto m = must(eager_integer_map::open(file));
+    for (u64 k = 0; k < keys; ++k) {
+        ASSERT_EQ(m.get(k), k % 5 == 0 ? std::nullopt : std::optional(k * 3)) << k;
+    }
+    for (u64 k = keys; k < 2 * keys; ++k) ASSERT_TRUE(must(m.insert(k, k)));
+    must(m.wait_for_sweep());
+}
+
+TEST_P(eager_maps, scan_if_they_have_an_order) {
+    auto m = must(eager_integer_map::open(file, options()));
+    for (u64 k = 0; k < 100; ++k) static_cast<void>(must(m.insert(k * 10, k)));
+    std::vector<u64> seen;
+    const auto visit = [&](u64 k, u64) { seen.push_back(k); };
+    const auto done = m.scan(55, 3, visit);
+    if (!m.is_ordered()) {
+        ASSERT_FALSE(done);
+        EXPECT_EQ(done.error().code, errc::usage);
+        return;
+    }
+    EXPECT_EQ(must(tl::expected<u64, error>(done)), 3U);
+    EXPECT_EQ(seen, (std::vector<u64>{60, 70, 80}));
+    seen.clear();
+    EXPECT_EQ(must(m.scan(55, 2, visit, true)), 2U);
+    EXPECT_EQ(seen, (std::vector<u64>{50, 40}));
+}
+
+TEST_P(eager_maps, run_as_the_yardstick_in_a_new_region_only) {
+    eager_map_options o = options();
+    o.transient = true;
+    {
+        auto m = must(eager_map::open(file, o));
+        EXPECT_TRUE(must(m.insert("k", "v")));
+        EXPECT_EQ(m.get("k"), "v");
+    }
+    EXPECT_FALSE(eager_map::open(file, o));
+}
+
+INSTANTIATE_TEST_SUITE_P(of, eager_maps, ::testing::ValuesIn(eager_index_names()));
+
+TEST_F(eager_map_errors, are_told_for_wrong_names_keys_and_media) {
+    const auto with = [](const char* index) {
+        eager_map_options o;
+        o.index = index;
+        return o;
+    };
+    EXPECT_EQ(eager_map::open(file, with("btree")).error().code, errc::usage);
+    { auto m = must(eager_map::open(file, with("art"))); }
+    EXPECT_EQ(eager_map::open(file, with("clht")).error().code, errc::incompatible);
+    EXPECT_EQ(eager_integer_map::open(file).error().code, errc::incompatible);
+    eager_map_options on_disk;
+    on_disk.region.medium = medium_kind::file;
+    EXPECT_EQ(eager_map::open(dir / "other.hf", on_disk).error().code, errc::medium);
+    auto m = must(eager_map::open(file));
+    EXPECT_EQ(m.insert(std::string(4097, 'k'), "").error().code, errc::too_large);
+}
+
+}  // namespace
+}  // namespace hf::test
