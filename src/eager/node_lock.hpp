@@ -28,7 +28,7 @@
 // a generation that no running process has.
 //
 // Literature. Lee et al., "RECIPE", SOSP 2019 (condition 3: a lock that can be taken although its
-// node is half changed); Wei et al., "FliT", PPoPP 2022 (readers look at a counter beside the data).
+// node is half changed); Wei et al., "FliT", PPoPP 2022 (readers look at a counter).
 #pragma once
 
 #include "base/bits.hpp"
