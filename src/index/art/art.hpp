@@ -215,7 +215,7 @@ class art final : public traced {
     // --- finding (find.hpp) ---
     static void begin_loading(const node* n, what kind, u8 byte) noexcept;
     static void saw_slot(operation& op, node* n, what kind, const published* slot) noexcept;
-    [[nodiscard]] place walk(operation& op, key k, u32 stop, bool removes) const;
+    void walk(operation& op, key k, u32 stop, bool removes, place& p) const;
     [[nodiscard]] const record* any_record(const node* n, what kind) const noexcept;
     [[nodiscard]] u32 apart_at(const place& p, key k) const noexcept;
 
