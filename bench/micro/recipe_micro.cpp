@@ -116,15 +116,16 @@ void run_once(const plan& p, unsigned threads, scratch_space& place,
     };
     const u64 n = p.records;
     // Drawn beforehand, as RECIPE's driver does.
-    std::vector<u64> drawn(n);
-    for (u64 i = 0; i < n; ++i) drawn[i] = key_of((splitmix64(i * 77 + 5)() >> 32) * n >> 32);
+    const u64 reads = std::max<u64>(n, 4'000'000);
+    std::vector<u64> drawn(reads);
+    for (u64 i = 0; i < reads; ++i) drawn[i] = key_of((splitmix64(i * 77 + 5)() >> 32) * n >> 32);
     const auto draw = [&](u64 i) { return drawn[i]; };
     out["load"].push_back(timed(threads, n, [&](unsigned, u64 i) { insert(key_of(i)); }));
-    out["C"].push_back(timed(threads, n, [&](unsigned, u64 i) {
+    out["C"].push_back(timed(threads, reads, [&](unsigned, u64 i) {
         const u64 k = draw(i);
         if (read(k) != k + 1) ++missing;
     }));
-    out["miss"].push_back(timed(threads, n, [&](unsigned, u64 i) {
+    out["miss"].push_back(timed(threads, reads, [&](unsigned, u64 i) {
         if (read(key_of(n + n + i)) != 0) ++missing;
     }));
     out["A"].push_back(timed(threads, n, [&](unsigned, u64 i) {

@@ -20,8 +20,8 @@ const std::vector<target_description>& all_targets() {
                 found.push_back(std::move(d));
             }
         }
-        for (const auto* cases : {&committed_cases(), &journal_cases(), &clht_cases(),
-                                  &art_cases()}) {
+        for (const auto* cases :
+             {&committed_cases(), &journal_cases(), &clht_cases(), &art_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
         found.push_back(upgrade_case());

@@ -43,8 +43,9 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(const std::filesystem
                             "its index is " + *there + ", and not " + options.index,
                             "name that one, or none"});
         }
-        const std::string name =
-            !there->empty() ? *there : options.index.empty() ? "clht" : options.index;
+        const std::string name = !there->empty()         ? *there
+                                 : options.index.empty() ? "clht"
+                                                         : options.index;
         return for_index<D, keys>(name, [&]<class Index>() -> result<void> {
             auto index = Index::open(s, root_name(name, keys_for<Key>::name));
             if (!index) return tl::unexpected(index.error());
@@ -64,9 +65,8 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(const std::filesystem
 template <class Key, class Owned>
 result<std::unique_ptr<eager_engine<Key, Owned>>> open_engine(const std::filesystem::path& path,
                                                               const eager_map_options& options) {
-    const bool is_known =
-        options.index.empty() ||
-        std::find(index_names.begin(), index_names.end(), options.index) != index_names.end();
+    const bool is_known = options.index.empty() || std::find(index_names.begin(), index_names.end(),
+                                                             options.index) != index_names.end();
     if (!is_known) {
         return failure({errc::usage, "open the eager map", path.string(),
                         "there is no index \"" + options.index + "\"", "choose clht, art or hot"});

@@ -67,9 +67,10 @@ class eager_engine {
 };
 
 template <class Index>
-class engine_of final : public eager_engine<typename Index::key,
-                                            std::conditional_t<std::is_same_v<typename Index::key, u64>,
-                                                               u64, std::string>> {
+class engine_of final
+    : public eager_engine<
+          typename Index::key,
+          std::conditional_t<std::is_same_v<typename Index::key, u64>, u64, std::string>> {
    public:
     using key = typename Index::key;
     using owned = std::conditional_t<std::is_same_v<key, u64>, u64, std::string>;

@@ -11,7 +11,7 @@
 // Growth. With L hash bits all of 2^L buckets are made. The buddy of bucket b is b + 2^L; it may be
 // made at any time, in a line of a chunk that was zero:
 //
-//        bucket b                          bucket b + 2^L            who looks for a hash with bit L
+//        bucket b                          bucket b + 2^L            who looks for bit L
 //   before:  x0 y1 z0                      not made                  finds the buddy unmade: b
 //   split:   x0 y1 z0                      y1, then `made`           finds the buddy
 //   after:   x0 (y1) z0                    y1                        (y1): dead by its own bit L
@@ -59,8 +59,8 @@
 // Bad input. open() refuses a root of other chunk bits, keys or format; audit() finds damage.
 //
 // Literature. David, Guerraoui, Trigonakis, "Asynchronized concurrency" (CLHT), ASPLOS 2015; Lee et
-// al., "RECIPE", SOSP 2019; Litwin, "Linear hashing", VLDB 1980; Zuriel et al., "Efficient lock-free
-// durable sets", OOPSLA 2019.
+// al., "RECIPE", SOSP 2019; Litwin, "Linear hashing", VLDB 1980; Zuriel et al., "Efficient
+// lock-free durable sets", OOPSLA 2019.
 #pragma once
 
 #include "index/clht/layout.hpp"
@@ -298,7 +298,7 @@ class clht final : public traced {
     std::unique_ptr<std::atomic<bucket*>[], void (*)(void*)> chunks_;
     alignas(line_size) std::atomic<const stage*> stage_{nullptr};
     std::vector<std::unique_ptr<const stage>> stages_;  ///< somebody may look at an old one
-    std::mutex chunk_mutex_;  // making of chunks and tables
+    std::mutex chunk_mutex_;                            // making of chunks and tables
     alignas(line_size) spin_lock frontier_lock_;
     u64 frontier_ = 0;  ///< groups of this level that are split for sure; its lock's, as stages_
 };
