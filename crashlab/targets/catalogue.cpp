@@ -1,6 +1,7 @@
 #include "crashlab/targets/art_cases.hpp"
 #include "crashlab/targets/clht_cases.hpp"
 #include "crashlab/targets/committed_cases.hpp"
+#include "crashlab/targets/hot_cases.hpp"
 #include "crashlab/targets/journal_cases.hpp"
 #include "crashlab/targets/tree.hpp"
 #include "crashlab/targets/upgrade_case.hpp"
@@ -21,7 +22,7 @@ const std::vector<target_description>& all_targets() {
             }
         }
         for (const auto* cases :
-             {&committed_cases(), &journal_cases(), &clht_cases(), &art_cases()}) {
+             {&committed_cases(), &journal_cases(), &clht_cases(), &art_cases(), &hot_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
         found.push_back(upgrade_case());

@@ -44,12 +44,20 @@ struct draft {
             for (u64 left = n->masks[g]; left != 0;) {
                 const auto at = static_cast<u32>(std::countl_zero(left));
                 left &= ~(u64{1} << (63 - at));
-                const u32 byte = has_groups(w) ? n->byte_numbers(w)[8 * g + at / 8] : window + at / 8;
+                const u32 byte =
+                    has_groups(w) ? n->byte_numbers(w)[8 * g + at / 8] : window + at / 8;
                 bits[bit_count++] = static_cast<u16>(8 * byte + at % 8);
             }
         }
         const u32 shift = 32 - bit_count;
-        for (u32 i = 0; i < count; ++i) sparse[i] = n->key(w, i) << shift;
+        const std::byte* keys = n->behind<std::byte>(keys_at(w));
+        if (width_bits(w) == 0) {
+            for (u32 i = 0; i < count; ++i) sparse[i] = u32{as<u8>(keys)[i]} << shift;
+        } else if (width_bits(w) == 1) {
+            for (u32 i = 0; i < count; ++i) sparse[i] = u32{as<u16>(keys)[i]} << shift;
+        } else {
+            for (u32 i = 0; i < count; ++i) sparse[i] = as<u32>(keys)[i] << shift;
+        }
         const published* from = n->words(word);
         for (u32 i = 0; i < count; ++i) words[i] = from[i].load();
     }
@@ -128,6 +136,10 @@ struct draft {
     }
 
    private:
+    template <class T>
+    [[nodiscard]] static const T* as(const std::byte* p) noexcept {
+        return reinterpret_cast<const T*>(p);
+    }
     void add_bit(u32 rank, u32 bit) noexcept {
         for (u32 i = bit_count; i > rank; --i) bits[i] = bits[i - 1];
         bits[rank] = static_cast<u16>(bit);

@@ -80,7 +80,8 @@ u64 hot<D, Keys>::descend(operation& op, key k, way& w) const {
 template <class D, class Keys>
 u32 hot<D, Keys>::level_of(const way& w, u32 bit) const noexcept {
     u32 depth = w.size() - 1;
-    while (depth > 0 && w[depth].n->first_bit(hot_detail::slot_word::what_of(w[depth].word)) > bit) {
+    while (depth > 0 &&
+           w[depth].n->first_bit(hot_detail::slot_word::what_of(w[depth].word)) > bit) {
         --depth;
     }
     return depth;

@@ -58,8 +58,8 @@ struct by_vectors {
     }
     [[nodiscard]] static u32 last_of(u32 fits, u64 word) noexcept {
         // The first entry has no bits, so it fits; but a damaged node may have anything.
-        return 31 - static_cast<u32>(std::countl_zero(
-                        (fits & ~u32{0} >> (32 - slot_word::count_of(word))) | 1));
+        return 31 - static_cast<u32>(
+                        std::countl_zero((fits & ~u32{0} >> (32 - slot_word::count_of(word))) | 1));
     }
     [[nodiscard, gnu::target("avx2,bmi2")]] static u32 fits(const node* n, what w,
                                                             u32 dense) noexcept {
@@ -108,8 +108,7 @@ template <class Path, class Key>
     for (u32 g = 0; g < groups_of(w) && n->masks[g] != 0; ++g) {
         u64 bytes = 0;
         for (u32 i = 0; i < 8; ++i) bytes = bytes << 8 | Path::byte(k, numbers[8 * g + i]);
-        dense = dense << std::popcount(n->masks[g]) |
-                static_cast<u32>(extract(bytes, n->masks[g]));
+        dense = dense << std::popcount(n->masks[g]) | static_cast<u32>(extract(bytes, n->masks[g]));
     }
     return dense;
 }

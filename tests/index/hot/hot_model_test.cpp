@@ -1,7 +1,7 @@
 // The tree does what a std::map does: every operation, keys of all shapes, all node layouts.
 #include "base/random.hpp"
-#include "support/effort.hpp"
 #include "hot_fixture.hpp"
+#include "support/effort.hpp"
 
 #include <rapidcheck/gtest.h>
 
