@@ -25,8 +25,8 @@ result<u64> hot<D, Keys>::found(eager_space& space) {
     auto offset = op.allocate(line_size);
     if (!offset) return offset;
     auto* r = op.template at<hot_detail::root_block>(*offset);
-    r->lock.init(node_lock::fresh(0, false, op.generation()));
-    r->word.store(0);
+    r->lock.fill(node_lock::fresh(0, false, op.generation()));
+    r->word.fill(0);
     op.written_line(r);
     op.commit();
     return offset;

@@ -200,7 +200,7 @@ struct node_plan {
 inline void write_node(node* n, u64 word, const node_plan& plan, const draft& d,
                        u32 generation) noexcept {
     const what w = plan.kind;
-    n->lock.init(node::fresh_lock(d.height, plan.window, generation));
+    n->lock.fill(node::fresh_lock(d.height, plan.window, generation));
     if (has_groups(w)) {
         u16* numbers = n->byte_numbers(w);
         for (u32 g = 0; g < groups_of(w); ++g) n->masks[g] = 0;
@@ -230,7 +230,7 @@ inline void write_node(node* n, u64 word, const node_plan& plan, const draft& d,
         for (u32 i = 0; i < d.count; ++i) keys[i] = d.sparse[i] >> shift;
     }
     published* to = n->words(word);
-    for (u32 i = 0; i < d.count; ++i) to[i].store(d.words[i]);
+    for (u32 i = 0; i < d.count; ++i) to[i].fill(d.words[i]);
 }
 
 }  // namespace hf::hot_detail

@@ -92,7 +92,7 @@ struct tree_in_memory : tree_parts<D, Keys> {
         o.region.max_size = u64{1} << 30;
         this->space = test::must(
             eager_space::create_volatile(bytes, o, [this](eager_space& s) -> result<void> {
-                auto made = art<D, Keys>::open(s, "hot");
+                auto made = hot<D, Keys>::open(s, "hot");
                 if (!made) return tl::unexpected(made.error());
                 this->index = std::move(*made);
                 return {};
