@@ -10,12 +10,14 @@
 #include "alloc/swept/audit_view.hpp"
 #include "index/art/art.hpp"
 #include "index/clht/clht.hpp"
+#include "index/hot/hot.hpp"
 
 #include <array>
 
 namespace hf::detail {
 
-inline constexpr std::array index_names = {std::string_view("clht"), std::string_view("art")};
+inline constexpr std::array index_names = {std::string_view("clht"), std::string_view("art"),
+                                           std::string_view("hot")};
 
 template <class Key>
 struct keys_for;
@@ -37,6 +39,7 @@ struct keys_for<u64> {
 /// work.template operator()<Index>() of the index that has this name.
 template <class D, class Keys, class Work>
 auto for_index(std::string_view name, Work&& work) {
+    if (name == "hot") return work.template operator()<hot<D, Keys>>();
     if (name == "art") return work.template operator()<art<D, Keys>>();
     return work.template operator()<clht<D, Keys>>();
 }
