@@ -92,7 +92,9 @@ TEST(hot_nodes, lead_each_key_to_its_entry) {
         if (testing::Test::HasFatalFailure()) return;
         kinds.insert(n.plan.kind);
     }
-    EXPECT_EQ(kinds.size(), 5U) << "not every layout was made";
+    for (const what w : {what::s8, what::m16, what::m32}) {
+        EXPECT_TRUE(kinds.contains(w)) << "kind " << static_cast<unsigned>(w) << " was not made";
+    }
 }
 
 TEST(hot_nodes, are_searched_alike_with_vectors_and_without) {
