@@ -56,7 +56,7 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(const std::filesystem
         });
     });
     if (!space) return tl::unexpected(space.error());
-    made->space_ = std::move(*space);
+    made->opened = std::move(*space);
     return made;
 }
 

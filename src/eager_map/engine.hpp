@@ -61,9 +61,9 @@ class eager_engine {
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
     virtual void audit(heap_audit& a) const = 0;
 
-    [[nodiscard]] eager_space& space() const noexcept { return *space_; }
+    [[nodiscard]] eager_space& space() const noexcept { return *opened; }
 
-    std::unique_ptr<eager_space> space_;  ///< ends before the index, which it traces
+    std::unique_ptr<eager_space> opened;  ///< ends before the index, which it traces
 };
 
 template <class Index>
@@ -76,37 +76,37 @@ class engine_of final
     using owned = std::conditional_t<std::is_same_v<key, u64>, u64, std::string>;
     using operation = typename Index::operation;
 
-    ~engine_of() override { this->space_.reset(); }
+    ~engine_of() override { this->opened.reset(); }
 
     result<bool> insert(key k, key v) override {
-        operation op(*this->space_);
+        operation op(*this->opened);
         return index->insert(op, k, v);
     }
     result<bool> put(key k, key v) override {
-        operation op(*this->space_);
+        operation op(*this->opened);
         return index->upsert(op, k, v, ignore);
     }
     result<bool> update(key k, key v) override {
-        operation op(*this->space_);
+        operation op(*this->opened);
         return index->update(op, k, v, ignore);
     }
     bool remove(key k) override {
-        operation op(*this->space_);
+        operation op(*this->opened);
         return index->remove(op, k, ignore);
     }
     bool get(key k, owned& into) const override {
-        operation op(*this->space_);
+        operation op(*this->opened);
         return index->get(op, k, [&](const auto& v) { into = v; });
     }
     void for_each(const std::function<void(key, key)>& visit) const override {
-        index->for_each(*this->space_, visit);
+        index->for_each(*this->opened, visit);
     }
     [[nodiscard]] bool is_ordered() const noexcept override { return ordered_eager_index<Index>; }
     [[nodiscard]] u64 scan(key from, u64 most, bool backwards,
                            const std::function<void(key, key)>& visit) const override {
         if constexpr (ordered_eager_index<Index>) {
-            return backwards ? index->scan_back(*this->space_, from, most, visit)
-                             : index->scan(*this->space_, from, most, visit);
+            return backwards ? index->scan_back(*this->opened, from, most, visit)
+                             : index->scan(*this->opened, from, most, visit);
         } else {
             return 0;
         }

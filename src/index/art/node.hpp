@@ -13,10 +13,10 @@
 //
 // Hints. hints[i] says which key byte slots[i] may have, count how many slots are used. They can be
 // derived from the words, so nobody flushes them: they are right in the generation that the lock's
-// version field names, and no more. A reader compares all hints at once and believes the words. What
-// no hint names is not there if the hints are of this generation; else it looks at the words. The
-// first writer of a generation that locks a node makes its hints. In an N48 an entry lies in the
-// line that its byte belongs to, if that has room: so a reader can begin to load it beforehand.
+// version field names, and no more. A reader compares all hints at once and believes the words.
+// What no hint names is not there if the hints are of this generation; else it looks at the words.
+// The first writer of a generation that locks a node makes its hints. In an N48 an entry lies in
+// the line that its byte belongs to, if that has room: so a reader can begin to load it beforehand.
 #pragma once
 
 #include "eager/node_lock.hpp"

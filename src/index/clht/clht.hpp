@@ -237,6 +237,10 @@ class clht final : public traced {
     [[nodiscard]] static bool is_alive(u64 hash, u64 number, unsigned bits) noexcept {
         return hash != 0 && (number == no_number || (hash & mask(bits)) == number);
     }
+    [[nodiscard]] bool is_block(u64 offset) const noexcept {
+        const swept::run* r = space_.heap().run_of(offset);
+        return r != nullptr && r->begins_at(offset);
+    }
     [[nodiscard]] bucket* next_of(const bucket* b) const noexcept {
         const u64 offset = b->next.load();
         return offset == 0 ? nullptr : at<bucket>(offset);
