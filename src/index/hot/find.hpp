@@ -12,8 +12,10 @@ template <class D, class Keys>
     const char* line = at<const char>(slot_word::offset_of(word));
     __builtin_prefetch(line);
     if (!slot_word::is_node(word)) return;
-    const u32 size = size_of(word);
-    for (u32 i = line_size; i < size; i += line_size) __builtin_prefetch(line + i);
+    // Most nodes have so many lines; what lies behind a smaller one does no harm.
+    __builtin_prefetch(line + line_size);
+    __builtin_prefetch(line + 2 * line_size);
+    __builtin_prefetch(line + 3 * line_size);
 }
 
 /// A word has been loaded, under whose lock it changes. What a writer is changing is noted: it is
@@ -36,7 +38,7 @@ bool hot<D, Keys>::get(operation& op, key k, Found&& found) const {
     while (slot_word::is_node(word)) {
         saw_word(op, *lock, slot);
         node* n = node_of(word);
-        slot = n->words(word) + find(n, word, k);
+        slot = words_in(n, word) + find(n, word, k);
         word = slot->load();
         lock = &n->lock;
         begin_loading(word);
@@ -67,7 +69,7 @@ u64 hot<D, Keys>::descend(operation& op, key k, way& w) const {
         node* n = node_of(word);
         const u32 i = find(n, word, k);
         w.push({n, word, i});
-        const published* slot = n->words(word) + i;
+        const published* slot = words_in(n, word) + i;
         word = slot->load();
         begin_loading(word);
         saw_word(op, n->lock, slot);

@@ -152,6 +152,11 @@ class hot final : public traced {
         return hot_detail::search::find<path>(n, word, k);
     }
 
+    [[nodiscard, gnu::always_inline]] static published* words_in(node* n, u64 word) noexcept {
+        if constexpr (path::is_short) return n->words_behind_window(word);
+        return n->words(word);
+    }
+
     // --- finding (find.hpp) ---
     void begin_loading(u64 word) const noexcept;
     static void saw_word(operation& op, const node_lock& lock, const published* slot) noexcept;

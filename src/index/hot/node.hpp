@@ -113,6 +113,11 @@ struct node {
     [[nodiscard, gnu::always_inline]] published* words(u64 word) noexcept {
         return behind<published>(words_at(word));
     }
+    /// The same, where no node has groups.
+    [[nodiscard, gnu::always_inline]] published* words_behind_window(u64 word) noexcept {
+        const u32 width = static_cast<u32>(word >> 48) & 3;
+        return behind<published>((16 + (slot_word::count_of(word) << width) + 7) & ~u32{7});
+    }
     [[nodiscard]] u32 key(what w, u32 i) const noexcept {
         const std::byte* at = behind<std::byte>(keys_at(w));
         if (width_bits(w) == 0) return reinterpret_cast<const u8*>(at)[i];

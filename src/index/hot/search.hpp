@@ -43,13 +43,16 @@ struct by_vectors {
     }
     [[nodiscard, gnu::target("avx2,bmi2")]] static u32 fitting(const node* n, u64 word,
                                                                u32 dense) noexcept {
-        return last_of(fits(n, slot_word::what_of(word), dense), word);
+        return last_of(fits(n->behind<std::byte>(keys_at(slot_word::what_of(word))),
+                            slot_word::what_of(word), dense),
+                       word);
     }
     /// Both, for a node of one window.
     [[nodiscard, gnu::target("avx2,bmi2")]] static u32 find(const node* n, u64 word,
                                                             u64 window) noexcept {
         const auto dense = static_cast<u32>(_pext_u64(window, n->masks[0]));
-        return last_of(fits(n, slot_word::what_of(word), dense), word);
+        return last_of(
+            fits(n->behind<std::byte>(keys_at(what::s8)), slot_word::what_of(word), dense), word);
     }
 
    private:
@@ -61,9 +64,8 @@ struct by_vectors {
         return 31 - static_cast<u32>(
                         std::countl_zero((fits & ~u32{0} >> (32 - slot_word::count_of(word))) | 1));
     }
-    [[nodiscard, gnu::target("avx2,bmi2")]] static u32 fits(const node* n, what w,
+    [[nodiscard, gnu::target("avx2,bmi2")]] static u32 fits(const std::byte* keys, what w,
                                                             u32 dense) noexcept {
-        const auto* keys = n->behind<std::byte>(keys_at(w));
         if (width_bits(w) == 1) {
             const __m256i d = _mm256_set1_epi16(static_cast<short>(dense));
             const __m256i a = load(keys);

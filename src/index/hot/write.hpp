@@ -77,13 +77,12 @@ auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r)
         return step::done;
     }
     const u32 depth = level_of(w, bit);
+    // What the way found there must be there still: a node that somebody has put in its place may
+    // part at an earlier bit, and may even have the key.
+    const u64 entry = depth + 1 < w.size() ? w[depth + 1].word : found;
     w.cut(depth + 1);
     level& last = w.back();
     published& slot = last.n->words(last.word)[last.index];
-    // Under its lock the node is what it was; what its entry leads to may have changed meanwhile,
-    // and then still differs from the key at that bit (I2).
-    const u64 entry = slot.load();
-    if (!slot_word::is_node(entry) && entry != found) return step::again;
     if (!c.lock(last.n->lock, slot, entry)) return step::again;
     draft d;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by load() or make_pair()
     if (!slot_word::is_node(entry) && last.n->height() > 1) {
