@@ -2,7 +2,7 @@
 // keep it over crashes: nothing.
 //
 //     heap_list list.hf add 1 2 3
-//     heap_list list.hf remove 2
+//     heap_list list.hf erase 2
 //     heap_list list.hf
 #include <holdfast/heap.hpp>
 
@@ -22,7 +22,7 @@ static void add(nv::heap<>& heap, nv::root<node>& head, int value) {
     heap.atomic([&](nv::tx<>& tx) { head.set(tx, tx.make<node>(value, head.get())); }).value();
 }
 
-static void remove(nv::heap<>& heap, nv::root<node>& head, int value) {
+static void erase(nv::heap<>& heap, nv::root<node>& head, int value) {
     heap.atomic([&](nv::tx<>& tx) {
             while (head && head->value == value) head.set(tx, head->next);
             for (auto n = head.get(); n; n = n->next) {
@@ -42,7 +42,7 @@ static void print(nv::heap<>& heap, nv::root<node>& head) {
 int main(int argc, char** argv) {
     const std::span<char*> all(argv, static_cast<std::size_t>(argc));
     if (all.size() < 2) {
-        std::cerr << "usage: heap_list <file> [add|remove <number>...]\n";
+        std::cerr << "usage: heap_list <file> [add|erase <number>...]\n";
         return 2;
     }
     auto heap = nv::heap<>::open(all[1]);
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
     auto head = heap->root<node>("head").value();
     const std::string_view what = all.size() > 2 ? all[2] : "";
     for (char* number : all.subspan(all.size() > 3 ? 3 : all.size())) {
-        (what == "add" ? add : remove)(*heap, head, std::atoi(number));
+        (what == "add" ? add : erase)(*heap, head, std::atoi(number));
     }
     print(*heap, head);
     return heap->close() ? 0 : 1;

@@ -10,10 +10,10 @@ expect() {
     [ "$found" = "$1" ] || { echo "the list is: $found; it should be: $1" >&2; exit 1; }
 }
 expect "2 3 2 1 "
-"$program" "$dir/list.hf" remove 2 >/dev/null
+"$program" "$dir/list.hf" erase 2 >/dev/null
 expect "3 1 "
 "$program" "$dir/list.hf" add $(seq 1 20000) >/dev/null &
 sleep 0.2
 kill -9 $! 2>/dev/null || true
 wait 2>/dev/null || true
-"$program" "$dir/list.hf" remove 3 | tail -n 1 | grep -qx 1
+"$program" "$dir/list.hf" erase 3 | tail -n 1 | grep -qx 1

@@ -125,7 +125,7 @@ template <class F>
 result<void> core::in_pieces(F&& f) {
     bool more = true;
     while (more) {
-        auto done = run([&](attempt& a) {
+        auto done = run_later([&](attempt& a) {
             more = true;
             while (more && !a.is_full()) more = f(a);
         });
@@ -168,18 +168,21 @@ result<void> core::recover() {
 // ---------------------------------------------------------------------------------- behind it
 
 result<void> core::reclaim_queue() {
+    result<void> all_done;
     for (held_object* const h : refs_->take_queue()) {
-        auto done = run([&](attempt& a) {
-            if (h->state.load(std::memory_order_acquire) != held::live) return;
-            a.reclaim(h->offset, h->slot);
-        });
-        if (!done) {
-            refs_->requeue(h);
-            return done;
+        if (all_done) {
+            all_done = run_later([&](attempt& a) {
+                if (h->state.load(std::memory_order_acquire) != held::live) return;
+                (void)a.reclaim(h->offset, h->slot);
+            });
         }
-        refs_->give_up(h);
+        if (all_done) {
+            refs_->give_up(h);
+        } else {
+            refs_->requeue(h);
+        }
     }
-    return {};
+    return all_done;
 }
 
 result<void> core::tidy_up() {

@@ -98,6 +98,17 @@ class core final : public transaction_listener {
             return f(scope.counts());
         });
     }
+    /// For what nobody waits for.
+    template <class F>
+    auto run_later(F&& f) {
+        ticket when = 0;
+        return all().later(
+            [&](transaction& t) {
+                const attempt_scope scope(*this, t);
+                return f(scope.counts());
+            },
+            when);
+    }
 
    private:
     explicit core(opened_region opened) : region_(std::move(opened)) {}

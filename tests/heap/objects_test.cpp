@@ -247,5 +247,50 @@ TEST_F(objects, a_great_array_of_pointers_dies_in_pieces) {
     EXPECT_EQ(sound(heap).objects, 0U);
 }
 
+TEST_F(objects, a_volatile_heap_has_transactions_too) {
+    auto h = must(nv::heap<>::make_volatile(u64{4} << 20));
+    auto r = must(h.root<node>("head"));
+    must(h.atomic([&](nv::tx<>& tx) { r.set(tx, tx.make<node>(3)); }));
+    EXPECT_FALSE(h.atomic([&](nv::tx<>& tx) {
+        r.set(tx, nullptr);
+        tx.abort();
+    }));
+    EXPECT_EQ(must(h.read([&](nv::tx<>&) { return int{r->value}; })), 3);
+    EXPECT_EQ(sound(h).objects, 1U);
+}
+
+TEST_F(objects, transactions_nest) {
+    must(heap.atomic([&](nv::tx<>& tx) {
+        head.set(tx, tx.make<node>(1));
+        push(2);
+    }));
+    EXPECT_EQ(values(), (std::vector{2, 1}));
+    EXPECT_FALSE(heap.atomic([&](nv::tx<>& tx) {
+        push(3);
+        tx.abort();
+    }));
+    EXPECT_EQ(values(), (std::vector{2, 1}));
+}
+
+TEST_F(objects, a_full_heap_refuses_and_goes_on) {
+    must(heap.close());
+    nv::heap_options o = small_heap();
+    o.region.max_size = u64{3} << 20;
+    auto h = open_heap(dir / "full.hf", o);
+    auto r = must(h.root<node>("head"));
+    for (;;) {
+        const auto done = h.atomic([&](nv::tx<>& tx) {
+            for (int i = 0; i < 100; ++i) r.set(tx, tx.make<node>(i, r.get()));
+        });
+        if (done) continue;
+        EXPECT_EQ(done.error().code, errc::no_space) << done.error().to_string();
+        break;
+    }
+    sound(h);
+    must(h.atomic([&](nv::tx<>& tx) { r.set(tx, nullptr); }));
+    EXPECT_EQ(sound(h).objects, 0U);
+    heap = open_heap(file);
+}
+
 }  // namespace
 }  // namespace hf::test
