@@ -136,6 +136,8 @@ u16 attempt::type_number(const type_info& type) {
 
 void attempt::read_types() {
     for (u64 block = t_.load(&control().types); block != 0;) {
+        if (block % 16 != 0 || block >= core_.file().size())
+            damaged("its list of types is damaged");
         const auto* const b = at<type_block>(block);
         const u64 next = t_.load(&b->next);
         const bool mine = std::any_of(new_types_.begin(), new_types_.end(),

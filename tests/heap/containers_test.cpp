@@ -1,6 +1,7 @@
 // Containers against those of the standard library.
 #include <holdfast/nv/list.hpp>
 #include <holdfast/nv/map.hpp>
+#include <holdfast/nv/rb_map.hpp>
 #include <holdfast/nv/unordered_map.hpp>
 
 #include "base/random.hpp"
@@ -19,6 +20,7 @@ struct store {
     nv::string text;
     nv::unordered_map<u64, nv::p<u64>> table;
     nv::map<u64, nv::p<u64>> tree;
+    nv::rb_map<u64, nv::p<u64>> red_black;
     nv::map<u64, nv::ptr<node>> tree_of_nodes;
     nv::forward_list<nv::p<int>> list;
     nv::queue<nv::p<int>> queue;
@@ -115,8 +117,16 @@ TEST_F(containers, tables_and_trees_are_as_the_standard_map) {
         must(heap.read([&](nv::tx<>&) {
             ASSERT_EQ(all->tree.size(), model.size());
             ASSERT_EQ(all->table.size(), model.size());
+            ASSERT_EQ(all->red_black.size(), model.size());
             auto wanted = model.begin();
             all->tree.for_each([&](u64 k, nv::p<u64>& v) {
+                ASSERT_NE(wanted, model.end());
+                EXPECT_EQ(k, wanted->first);
+                EXPECT_EQ(v, wanted->second);
+                ++wanted;
+            });
+            wanted = model.begin();
+            all->red_black.for_each([&](u64 k, nv::p<u64>& v) {
                 ASSERT_NE(wanted, model.end());
                 EXPECT_EQ(k, wanted->first);
                 EXPECT_EQ(v, wanted->second);
@@ -141,9 +151,11 @@ TEST_F(containers, tables_and_trees_are_as_the_standard_map) {
             if (insert) {
                 s.tree.insert_or_assign(tx, key, u64(round));
                 s.table.insert_or_assign(tx, key, u64(round));
+                s.red_black.insert_or_assign(tx, key, u64(round));
             } else {
                 EXPECT_EQ(s.tree.erase(tx, key), model.contains(key));
                 EXPECT_EQ(s.table.erase(tx, key), model.contains(key));
+                EXPECT_EQ(s.red_black.erase(tx, key), model.contains(key));
             }
         });
         if (insert) {
@@ -161,6 +173,7 @@ TEST_F(containers, tables_and_trees_are_as_the_standard_map) {
         change([&](nv::tx<>& tx, store& s) {
             EXPECT_TRUE(s.tree.erase(tx, key));
             EXPECT_TRUE(s.table.erase(tx, key));
+            EXPECT_TRUE(s.red_black.erase(tx, key));
         });
     }
     compare();

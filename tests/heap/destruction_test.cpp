@@ -75,6 +75,51 @@ TEST_F(destruction, is_never_recursive) {
     EXPECT_EQ(sound(heap).objects, 0U);
 }
 
+struct toll {
+    static constexpr std::string_view nv_name = "toll";
+    nv::p<int> deaths;
+};
+struct counted_node {
+    static constexpr std::string_view nv_name = "counted_node";
+    nv::ptr<toll> to;
+    nv::ptr<counted_node> next;
+    void nv_destroy(nv::tx<>& tx) { to->deaths.set(tx, to->deaths + 1); }
+};
+
+TEST_F(destruction, runs_each_destructor_once_though_crashes_cut_it_short) {
+    if (!sync_points::exist) GTEST_SKIP() << "without persist points";
+    constexpr int nodes = 10'000;
+    cut_short(5, [&] {
+        auto heap = open_heap(file);
+        auto t = must(heap.root<toll>("toll"));
+        auto head = must(heap.root<counted_node>("head"));
+        must(heap.atomic([&](nv::tx<>& tx) {
+            auto one = tx.make<toll>(0);
+            t.set(tx, one);
+            for (int i = 0; i < nodes; ++i) {
+                head.set(tx, tx.make<counted_node>(one, head.get()));
+            }
+        }));
+        set_persist_point_hook(end_at_a_commit);
+        must(heap.atomic([&](nv::tx<>& tx) { head.set(tx, nullptr); }));
+    });
+    // The destructor is not known before the program names the type.
+    cut_short(0, [&] {
+        auto heap = open_heap(file);
+        EXPECT_EQ(sound(heap).doomed, 1U);
+        set_persist_point_hook(end_at_a_commit);
+        commits_before_end = 3;
+        (void)must(heap.root<counted_node>("head"));
+    });
+    auto heap = open_heap(file);
+    EXPECT_EQ(sound(heap).doomed, 1U);
+    must(heap.learn<counted_node>());
+    EXPECT_EQ(sound(heap).doomed, 0U);
+    auto t = must(heap.root<toll>("toll"));
+    EXPECT_EQ(must(heap.read([&](nv::tx<>&) { return int{t->deaths}; })), nodes);
+    EXPECT_EQ(sound(heap).objects, 1U);
+}
+
 TEST_F(destruction, a_kill_at_any_moment_leaves_a_sound_heap) {
     for (int round = 0; round < 12; ++round) {
         const pid_t child = fork();

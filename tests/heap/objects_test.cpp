@@ -259,6 +259,32 @@ TEST_F(objects, a_volatile_heap_has_transactions_too) {
     EXPECT_EQ(sound(h).objects, 1U);
 }
 
+TEST_F(objects, a_heap_on_a_disk_is_durable_when_atomic_returns) {
+    nv::heap_options o = small_heap();
+    o.region.medium = medium_kind::file;
+    o.epoch = std::chrono::milliseconds(5);
+    ASSERT_EQ(in_child([&] {
+                  auto h = open_heap(dir / "disk.hf", o);
+                  auto r = must(h.root<node>("head"));
+                  must(h.atomic([&](nv::tx<>& tx) {
+                      for (int i = 0; i < 3'000; ++i) r.set(tx, tx.make<node>(i, r.get()));
+                  }));
+                  must(h.atomic([&](nv::tx<>& tx) { r.set(tx, tx.make<node>(7)); }));
+                  ticket when = 0;
+                  must(h.later([&](nv::tx<>& tx) { r->next.set(tx, tx.make<node>(8)); }, when));
+                  must(h.wait_durable(when));
+                  EXPECT_TRUE(h.durable(when));
+                  _exit(0);
+                  return 1;
+              }),
+              0);
+    auto h = open_heap(dir / "disk.hf", o);
+    auto r = must(h.root<node>("head"));
+    EXPECT_EQ(must(h.read([&](nv::tx<>&) { return r->value + r->next->value; })), 15);
+    EXPECT_EQ(sound(h).objects, 2U);
+    must(h.close());
+}
+
 TEST_F(objects, transactions_nest) {
     must(heap.atomic([&](nv::tx<>& tx) {
         head.set(tx, tx.make<node>(1));

@@ -27,7 +27,9 @@ class cursor_base {
 
    protected:
     cursor_base() = default;
-    cursor_base(std::byte* at, std::uint64_t serial) noexcept : at_(at), serial_(serial) {}
+    /// Of an object; nullptr: of none.
+    cursor_base(std::byte* at, std::uint64_t serial) noexcept
+        : at_(at), serial_(at == nullptr ? 0 : serial) {}
     [[nodiscard]] std::byte* checked() const {
         const transaction* const t = transaction::running();
         if (t == nullptr || t->serial() != serial_) [[unlikely]] {
@@ -35,6 +37,9 @@ class cursor_base {
         }
         return at_;
     }
+    [[nodiscard]] std::byte* unchecked() const noexcept { return at_; }
+
+   private:
     std::byte* at_ = nullptr;
     std::uint64_t serial_ = 0;
 };
@@ -49,17 +54,23 @@ class cursor : public detail::cursor_base {
 
     [[nodiscard]] T* operator->() const { return reinterpret_cast<T*>(checked()); }
     [[nodiscard]] T& operator*() const { return *reinterpret_cast<T*>(checked()); }
-    friend bool operator==(const cursor& a, const cursor& b) noexcept { return a.at_ == b.at_; }
-    friend bool operator==(const cursor& a, std::nullptr_t) noexcept { return a.at_ == nullptr; }
+    friend bool operator==(const cursor& a, const cursor& b) noexcept {
+        return a.unchecked() == b.unchecked();
+    }
+    friend bool operator==(const cursor& a, std::nullptr_t) noexcept {
+        return a.unchecked() == nullptr;
+    }
 
     /// Of this file and its neighbours: the object's bytes, as of this transaction.
     [[nodiscard]] static cursor at(std::byte* p, std::uint64_t serial) noexcept {
-        cursor c;
-        c.at_ = p;
-        c.serial_ = p == nullptr ? 0 : serial;
-        return c;
+        return cursor(p, serial);
     }
-    [[nodiscard]] std::byte* address() const { return at_ == nullptr ? nullptr : checked(); }
+    [[nodiscard]] std::byte* address() const {
+        return unchecked() == nullptr ? nullptr : checked();
+    }
+
+   private:
+    cursor(std::byte* p, std::uint64_t serial) noexcept : cursor_base(p, serial) {}
 };
 
 /// Of an array.
@@ -95,18 +106,22 @@ class cursor<E[], H> : public detail::cursor_base {
     }
     /// Without looking at the length: for containers that have it.
     [[nodiscard]] E* first() const { return reinterpret_cast<E*>(checked() + detail::array_head); }
-    friend bool operator==(const cursor& a, const cursor& b) noexcept { return a.at_ == b.at_; }
-    friend bool operator==(const cursor& a, std::nullptr_t) noexcept { return a.at_ == nullptr; }
+    friend bool operator==(const cursor& a, const cursor& b) noexcept {
+        return a.unchecked() == b.unchecked();
+    }
+    friend bool operator==(const cursor& a, std::nullptr_t) noexcept {
+        return a.unchecked() == nullptr;
+    }
 
     [[nodiscard]] static cursor at(std::byte* p, std::uint64_t serial) noexcept {
-        cursor c;
-        c.at_ = p;
-        c.serial_ = p == nullptr ? 0 : serial;
-        return c;
+        return cursor(p, serial);
     }
-    [[nodiscard]] std::byte* address() const { return at_ == nullptr ? nullptr : checked(); }
+    [[nodiscard]] std::byte* address() const {
+        return unchecked() == nullptr ? nullptr : checked();
+    }
 
    private:
+    cursor(std::byte* p, std::uint64_t serial) noexcept : cursor_base(p, serial) {}
     void check(std::size_t index, std::size_t elements) const {
         const std::size_t all = size();
         if (index > all || elements > all - index) [[unlikely]] {
