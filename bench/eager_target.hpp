@@ -55,13 +55,14 @@ class eager_target {
     [[nodiscard]] result<unsigned> scan(std::string_view key) {
         scan_check check{key, allowed};
         if (strings_) {
-            strings_->scan(key, scan_length, false, [&](std::string_view k, std::string_view v) {
-                if (!check.wrong) check(k, v);
-            });
+            static_cast<void>(strings_->scan(key, scan_length, false,
+                                             [&](std::string_view k, std::string_view v) {
+                                                 if (!check.wrong) check(k, v);
+                                             }));
         } else {
-            numbers_->scan(number(key), scan_length, false, [&](u64 k, u64 v) {
+            static_cast<void>(numbers_->scan(number(key), scan_length, false, [&](u64 k, u64 v) {
                 if (!check.wrong) check(bytes_of(k), bytes_of(v));
-            });
+            }));
         }
         return check.outcome();
     }

@@ -40,7 +40,7 @@
 //
 // Concurrency. The locks lie in ordinary memory, in lines that stay in the cache. A lock in the
 // bucket's own line (eager/node_lock.hpp) would have to be given back behind the flush, which has
-// just taken the line out of the cache: measured, a third of an insert's time. It would be needed
+// just taken the line out of the cache. It would be needed
 // where a dead writer leaves something to repair, and here he leaves nothing. Hash bits that all
 // levels share choose the lock, so a bucket and its buddies have the same one, and a group, too: a
 // writer need not look again whether the bucket is still his.
