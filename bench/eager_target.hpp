@@ -36,7 +36,8 @@ class eager_target {
     [[nodiscard]] result<void> close() const { return {}; }
 
     [[nodiscard]] result<bool> put(std::string_view key, std::string_view value) {
-        auto done = numbers_ ? numbers_->put(number(key), number(value)) : strings_->put(key, value);
+        auto done =
+            numbers_ ? numbers_->put(number(key), number(value)) : strings_->put(key, value);
         if (!done) return done;
         return true;
     }
@@ -54,11 +55,14 @@ class eager_target {
     [[nodiscard]] result<unsigned> scan(std::string_view key) {
         scan_check check{key, allowed};
         if (strings_) {
-            strings_->scan(key, scan_length, false,
-                           [&](std::string_view k, std::string_view v) { check(k, v); });
+            static_cast<void>(strings_->scan(key, scan_length, false,
+                                             [&](std::string_view k, std::string_view v) {
+                                                 if (!check.wrong) check(k, v);
+                                             }));
         } else {
-            numbers_->scan(number(key), scan_length, false,
-                           [&](u64 k, u64 v) { check(bytes_of(k), bytes_of(v)); });
+            static_cast<void>(numbers_->scan(number(key), scan_length, false, [&](u64 k, u64 v) {
+                if (!check.wrong) check(bytes_of(k), bytes_of(v));
+            }));
         }
         return check.outcome();
     }

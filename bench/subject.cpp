@@ -91,13 +91,11 @@ result<std::unique_ptr<subject>> new_index(const std::string& name, const scratc
                                                               space, file, options);
     };
     if (options.value_size == sizeof(u64)) {
-        return make(detail::open_engine<u64, u64>(file, o), [&](auto e) {
-            return eager_target(name, std::move(e), nullptr);
-        });
+        return make(detail::open_engine<u64, u64>(file, o),
+                    [&](auto e) { return eager_target(name, std::move(e), nullptr); });
     }
-    return make(detail::open_engine<std::string_view, std::string>(file, o), [&](auto e) {
-        return eager_target(name, nullptr, std::move(e));
-    });
+    return make(detail::open_engine<std::string_view, std::string>(file, o),
+                [&](auto e) { return eager_target(name, nullptr, std::move(e)); });
 }
 
 /// A structure of Abseil's.
@@ -125,12 +123,21 @@ result<std::unique_ptr<subject>> new_yardstick(const std::string& name, bool ord
 }  // namespace
 
 const std::vector<std::string>& subject_names() {
-    static const std::vector<std::string> names = {
-        std::string(yardstick), "logged",     "incll",
-        "malloc",               "map",        "map-many",
-        "map-trusting",         "absl-btree", "absl-hash",
-        "clht-eager",           "clht-transient", "art-eager",
-        "art-transient"};
+    static const std::vector<std::string> names = {std::string(yardstick),
+                                                   "logged",
+                                                   "incll",
+                                                   "malloc",
+                                                   "map",
+                                                   "map-many",
+                                                   "map-trusting",
+                                                   "absl-btree",
+                                                   "absl-hash",
+                                                   "clht-eager",
+                                                   "clht-transient",
+                                                   "art-eager",
+                                                   "art-transient",
+                                                   "hot-eager",
+                                                   "hot-transient"};
     return names;
 }
 
@@ -158,7 +165,8 @@ result<std::unique_ptr<subject>> make_subject(std::string_view name, const scrat
     return failure(
         {errc::usage, "make a tree", std::string(name), "no such discipline",
          "choose transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree, "
-         "absl-hash, clht-eager, clht-transient, art-eager or art-transient"});
+         "absl-hash, clht-eager, clht-transient, art-eager, art-transient, hot-eager or "
+         "hot-transient"});
 }
 
 u64 size_for(u64 records, u32 value_size) noexcept {

@@ -67,8 +67,8 @@ void mend_checksum(const fuzz_victim& v, u64 at) {
     auto* h = v.file->at<hf::record_header>(at);
     const u64 room = v.log.offset + v.log.bytes() - at - sizeof *h;
     const u64 body = std::min(8 * u64{h->words}, room);
-    h->checksum = hf::checksum64(reinterpret_cast<const std::byte*>(h) + 8,
-                                 sizeof *h - 8 + body, hf::record_seed(*v.file));
+    h->checksum = hf::checksum64(reinterpret_cast<const std::byte*>(h) + 8, sizeof *h - 8 + body,
+                                 hf::record_seed(*v.file));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "bench/scratch_space.hpp"
 #include "index/art/art.hpp"
 #include "index/clht/clht.hpp"
+#include "index/hot/hot.hpp"
 #include "persist/counters.hpp"
 
 #include <CLI/CLI.hpp>
@@ -115,15 +116,16 @@ void run_once(const plan& p, unsigned threads, scratch_space& place,
     };
     const u64 n = p.records;
     // Drawn beforehand, as RECIPE's driver does.
-    std::vector<u64> drawn(n);
-    for (u64 i = 0; i < n; ++i) drawn[i] = key_of((splitmix64(i * 77 + 5)() >> 32) * n >> 32);
+    const u64 reads = std::max<u64>(n, 4'000'000);
+    std::vector<u64> drawn(reads);
+    for (u64 i = 0; i < reads; ++i) drawn[i] = key_of((splitmix64(i * 77 + 5)() >> 32) * n >> 32);
     const auto draw = [&](u64 i) { return drawn[i]; };
     out["load"].push_back(timed(threads, n, [&](unsigned, u64 i) { insert(key_of(i)); }));
-    out["C"].push_back(timed(threads, n, [&](unsigned, u64 i) {
+    out["C"].push_back(timed(threads, reads, [&](unsigned, u64 i) {
         const u64 k = draw(i);
         if (read(k) != k + 1) ++missing;
     }));
-    out["miss"].push_back(timed(threads, n, [&](unsigned, u64 i) {
+    out["miss"].push_back(timed(threads, reads, [&](unsigned, u64 i) {
         if (read(key_of(n + n + i)) != 0) ++missing;
     }));
     out["A"].push_back(timed(threads, n, [&](unsigned, u64 i) {
@@ -168,6 +170,7 @@ void run(const plan& p) {
         std::map<std::string, std::vector<figures>> out;
         for (unsigned r = 0; r < p.repetitions; ++r) {
             if (p.index == "clht") run_once<clht<D, integer_keys>>(p, t, place, out);
+            if (p.index == "hot") run_once<hot<D, integer_keys>>(p, t, place, out);
             if (p.index == "art") run_once<art<D, integer_keys>>(p, t, place, out);
         }
         for (const auto& [name, of] : out) {
@@ -182,7 +185,7 @@ void run(const plan& p) {
 int run_all(int argc, char** argv) {
     plan p;
     CLI::App app("The eager indexes, measured as RECIPE's driver measures.");
-    app.add_option("--index", p.index)->check(CLI::IsMember({"clht", "art"}));
+    app.add_option("--index", p.index)->check(CLI::IsMember({"clht", "art", "hot"}));
     app.add_option("--discipline", p.discipline)->check(CLI::IsMember({"eager", "transient"}));
     app.add_option("--records", p.records);
     app.add_option("--threads", p.threads)->delimiter(',');

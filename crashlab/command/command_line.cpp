@@ -56,7 +56,8 @@ outcome run(const arguments& a) {
 }
 
 void add_options(CLI::App& app, arguments& a) {
-    app.add_option("--target", a.targets, "Targets or rooms, separated by commas, or all; a* means all that begin so")
+    app.add_option("--target", a.targets,
+                   "Targets or rooms, separated by commas, or all; a* means all that begin so")
         ->delimiter(',')
         ->capture_default_str();
     app.add_option("--room", a.room, "Only targets of this room");

@@ -2,6 +2,7 @@
 #include "crashlab/targets/clht_cases.hpp"
 #include "crashlab/targets/committed_cases.hpp"
 #include "crashlab/targets/heap_cases.hpp"
+#include "crashlab/targets/hot_cases.hpp"
 #include "crashlab/targets/journal_cases.hpp"
 #include "crashlab/targets/transaction_cases.hpp"
 #include "crashlab/targets/tree.hpp"
@@ -23,7 +24,7 @@ const std::vector<target_description>& all_targets() {
             }
         }
         for (const auto* cases : {&committed_cases(), &transaction_cases(), &heap_cases(),
-                                  &journal_cases(), &clht_cases(), &art_cases()}) {
+                                  &journal_cases(), &clht_cases(), &art_cases(), &hot_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
         found.push_back(upgrade_case());

@@ -130,12 +130,12 @@ void split_a_chain(integers& s, splitmix64& r) {
 }
 void found_anew(integers& s, splitmix64&) { s.insert(1); }
 
-constexpr std::string_view p1 = "eager P1: all that is unreachable is durable before its publication";
+constexpr std::string_view p1 =
+    "eager P1: all that is unreachable is durable before its publication";
 constexpr std::string_view p2 = "eager P2: a publication is durable before its operation returns";
 constexpr std::string_view p3 = "eager P3: what a reader has seen is durable before it returns";
 constexpr std::string_view o1 = "eager O1: the generation is durable before a lock of it is taken";
-constexpr std::string_view s1 =
-    "swept S1: a run's word is durable before its memory is handed out";
+constexpr std::string_view s1 = "swept S1: a run's word is durable before its memory is handed out";
 constexpr std::string_view s2 =
     "swept S2: freed runs' words are durably 0 before their pages are used";
 constexpr std::string_view c2 = "clht C2: an overflow bucket is durable before its link";
@@ -149,39 +149,90 @@ const std::vector<eager_case<integers>>& integer_cases() {
         {"eager.clht.found", "a table is made in a new region", nullptr, found_anew, {p2, s1}},
         {"eager.clht.insert", "keys come", some_keys<integers>, insert_some<integers>, {p2}},
         {"eager.clht.update", "values change", some_keys<integers>, change_some<integers>, {p2}},
-        {"eager.clht.remove", "keys go, and come again", some_keys<integers>,
-         remove_some<integers>, {p2}},
-        {"eager.clht.grow", "buckets split, levels end", some_keys<integers>, grow<integers>,
+        {"eager.clht.remove",
+         "keys go, and come again",
+         some_keys<integers>,
+         remove_some<integers>,
+         {p2}},
+        {"eager.clht.grow",
+         "buckets split, levels end",
+         some_keys<integers>,
+         grow<integers>,
          {p1, p2, c3, c4, c5}},
         {"eager.clht.overflow", "a chain of buckets", some_keys<integers>, overflow, {c2, c5}},
         {"eager.clht.chain", "a chain is split", chain_of_eight, split_a_chain, {c4, c5}},
-        {"eager.clht.open", "an opening with its sweep, and work behind it",
-         leave_garbage<integers>, work_after_opening<integers>, {o1}, true},
-        {"eager.clht.threads", "two threads change the same keys", some_keys<integers>, nullptr,
-         {p2}, false, 2, beside_another<integers>},
-        {"eager.clht.read", "one thread reads what another changes", some_keys<integers>, nullptr,
-         {p2, p3}, false, 2, read_or_change<integers>},
-        {"eager.clht.grow_threads", "two threads make it grow", some_keys<integers>, nullptr,
-         {c5}, false, 2, grow_beside_another<integers>},
+        {"eager.clht.open",
+         "an opening with its sweep, and work behind it",
+         leave_garbage<integers>,
+         work_after_opening<integers>,
+         {o1},
+         true},
+        {"eager.clht.threads",
+         "two threads change the same keys",
+         some_keys<integers>,
+         nullptr,
+         {p2},
+         false,
+         2,
+         beside_another<integers>},
+        {"eager.clht.read",
+         "one thread reads what another changes",
+         some_keys<integers>,
+         nullptr,
+         {p2, p3},
+         false,
+         2,
+         read_or_change<integers>},
+        {"eager.clht.grow_threads",
+         "two threads make it grow",
+         some_keys<integers>,
+         nullptr,
+         {c5},
+         false,
+         2,
+         grow_beside_another<integers>},
     };
     return all;
 }
 
 const std::vector<eager_case<strings>>& string_cases() {
     static const std::vector<eager_case<strings>> all{
-        {"eager.clht.bytes.insert", "byte strings come", some_keys<strings>, insert_some<strings>,
+        {"eager.clht.bytes.insert",
+         "byte strings come",
+         some_keys<strings>,
+         insert_some<strings>,
          {p1, p2}},
-        {"eager.clht.bytes.update", "records are replaced", some_keys<strings>,
-         change_some<strings>, {p1, p2}},
+        {"eager.clht.bytes.update",
+         "records are replaced",
+         some_keys<strings>,
+         change_some<strings>,
+         {p1, p2}},
         {"eager.clht.bytes.remove", "records go", some_keys<strings>, remove_some<strings>, {p2}},
-        {"eager.clht.bytes.grow", "buckets of records split", some_keys<strings>, grow<strings>,
+        {"eager.clht.bytes.grow",
+         "buckets of records split",
+         some_keys<strings>,
+         grow<strings>,
          {p1, p2, c3, c5}},
-        {"eager.clht.bytes.open", "a sweep finds garbage", leave_garbage<strings>,
-         work_after_opening<strings>, {o1, p1, p2}, true},
-        {"eager.clht.bytes.slab", "a sweep gives pages back", leave_an_empty_slab,
-         work_after_opening<strings>, {s2}, true},
-        {"eager.clht.bytes.threads", "two threads replace the same records", some_keys<strings>,
-         nullptr, {p1, p2}, false, 2, beside_another<strings>},
+        {"eager.clht.bytes.open",
+         "a sweep finds garbage",
+         leave_garbage<strings>,
+         work_after_opening<strings>,
+         {o1, p1, p2},
+         true},
+        {"eager.clht.bytes.slab",
+         "a sweep gives pages back",
+         leave_an_empty_slab,
+         work_after_opening<strings>,
+         {s2},
+         true},
+        {"eager.clht.bytes.threads",
+         "two threads replace the same records",
+         some_keys<strings>,
+         nullptr,
+         {p1, p2},
+         false,
+         2,
+         beside_another<strings>},
     };
     return all;
 }

@@ -10,14 +10,14 @@
 // of writes cannot say so.
 #pragma once
 
+#include <holdfast/crashlab/key_history.hpp>
+
 #include "alloc/swept/audit_view.hpp"
 #include "base/random.hpp"
 #include "crashlab/lint/lint.hpp"
 #include "crashlab/runtime/file.hpp"
 #include "crashlab/targets/target.hpp"
 #include "index/common/index.hpp"
-
-#include <holdfast/crashlab/key_history.hpp>
 
 #include <functional>
 #include <memory>
@@ -109,7 +109,8 @@ class eager_session {
     }
     void update(u64 k) {
         write(k, "update", [&](operation& op, const auto& name, const auto& value) {
-            require(eager_must(index_->update(op, name, value, ignore)), "an update misses its key");
+            require(eager_must(index_->update(op, name, value, ignore)),
+                    "an update misses its key");
         });
     }
     void remove(u64 k) {
@@ -328,9 +329,9 @@ class eager_target final : public target {
 template <class Session>
 [[nodiscard]] target_description describe(const eager_case<Session>& c, std::string_view room,
                                           const lint_rules& rules = eager_rules()) {
-    target_description d{c.name, room, c.what,
-                         [&c](u64 seed) { return std::make_unique<eager_target<Session>>(c, seed); },
-                         c.points};
+    target_description d{
+        c.name, room, c.what,
+        [&c](u64 seed) { return std::make_unique<eager_target<Session>>(c, seed); }, c.points};
     d.rules = &rules;
     d.has_threads = c.threads > 1;
     return d;

@@ -76,7 +76,7 @@ class transaction {
     transaction& operator=(const transaction&) = delete;
 
     /// The calling thread's; nullptr: none is running.
-    [[nodiscard]] static transaction* running() noexcept { return running_; }
+    [[nodiscard]] static transaction* running() noexcept { return of_thread; }
 
     /// The word as of the snapshot, or as this transaction has stored it. Memory of its heap.
     template <transactional_word W>
@@ -145,8 +145,9 @@ class transaction {
     /// Of the calling thread's place in the heap: below 256, no other running transaction's.
     [[nodiscard]] unsigned thread_number() const noexcept { return lane_; }
 
-   protected:
+   private:
     friend class transactional;
+    friend class context;  // all of it: src/transaction/context.hpp
     static constexpr std::uint64_t index_mask = (std::uint64_t{1} << detail::ownership_bits) - 1;
     static constexpr std::uint64_t none = ~std::uint64_t{0};
 
@@ -169,7 +170,7 @@ class transaction {
     void store_slowly(void* at, unsigned bytes, std::uint64_t value);
     void make_room_for_reads();
 
-    static inline thread_local constinit transaction* running_ = nullptr;
+    static inline thread_local constinit transaction* of_thread = nullptr;
 
     std::atomic<std::uint64_t>* ownership_ = nullptr;
     std::uint64_t base_ = 0;

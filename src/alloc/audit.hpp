@@ -160,7 +160,7 @@ class audit_view {
     virtual void read_free(heap_audit& audit) = 0;
     /// How many blocks are handed out, by class.
     virtual void read_counters(heap_audit& audit) = 0;
-    /// Whether what nobody claims is free: the policy keeps no books of it. Then there are no leaks.
+    /// Whether what nobody claims is free: the policy keeps no books of it, and there are no leaks.
     [[nodiscard]] virtual bool unclaimed_is_free() const { return false; }
     /// Everything has been claimed.
     virtual void finish(heap_audit& audit) = 0;

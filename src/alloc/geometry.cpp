@@ -36,8 +36,8 @@ u64 pages_left_for_log(const region& r, u16 owner) {
         zero_has_one = zero_has_one || s.owner == 0;
     }
     const u64 for_others = std::max<u64>(has_one ? kept / 2 : 0, zero_has_one ? 0 : 1);
-    const u64 left = std::min(r.max_pages() - r.size() / layout::page_size,
-                              kept - std::min(kept, in_logs));
+    const u64 left =
+        std::min(r.max_pages() - r.size() / layout::page_size, kept - std::min(kept, in_logs));
     return left - std::min(left, for_others);
 }
 

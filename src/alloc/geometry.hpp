@@ -16,10 +16,8 @@
 //   policy        durable are                               where
 //   rolled back   free lists, with an epoch                 checkpoint/heap/
 //   committed     a bit for each block, with a commit       alloc/committed/
-//   swept         nothing but each slab's class; which blocks are free is found by tracing from the
-//                 roots after a crash. It comes with the eager indexes: its place is alloc/swept/,
-//                 with a reader of its own descriptors, free_runs below it, and an audit_view that
-//                 calls free what no root reaches.
+//   swept         nothing but each slab's class             alloc/swept/: which blocks are free is
+//                 found by tracing from the roots after a crash
 #pragma once
 
 #include "alloc/size_class.hpp"

@@ -125,7 +125,7 @@ result<run*> swept_heap::make_run(const page_run& what) {
     const heap_span& s = *span_of(*offset);
     run& made = add_run(s, s.page_of(*offset), what, false);
     auto* w = region_.at<swept::word>(made.descriptor);
-    w->store(what.pack(), std::memory_order_release);
+    w->store(what.pack(), std::memory_order_relaxed);
     region_.med().persist(w, sizeof(*w));
     HF_PERSIST_POINT("swept S1: a run's word is durable before its memory is handed out");
     return &made;

@@ -9,8 +9,8 @@
 //   ... fill, publish ...                   heap.free(c, offset)        behind a grace period
 //
 //   after an opening                        what earlier openings handed out is `old`:
-//     heap.shade(offset, kind)              said of each old block that is unlinked, by its unlinker
-//     heap.collect(structures, grace)       traces, then all old blocks that nothing reaches are free
+//     heap.shade(of, offset, kind)          said of each old block that is unlinked
+//     heap.collect(structures, grace)       traces; then what nothing reaches is free
 //
 // On the medium: swept/layout.hpp. A word a page says where slabs and extents begin, and of which
 // class; 0 where nothing does.
@@ -173,10 +173,10 @@ class swept_heap {
 
     std::unique_ptr<std::atomic<u64>[]> marks_;
     std::atomic<bool> tracing_{false};
-    std::mutex old_mutex_;  // what follows
+    std::mutex old_mutex_;            // what follows
     std::vector<trace_item> shaded_;  ///< to be traced
     u64 shaded_count_ = 0;            ///< leaves, too
-    std::vector<u64> waiting_;  ///< old blocks that were freed before the sweep
+    std::vector<u64> waiting_;        ///< old blocks that were freed before the sweep
 };
 
 }  // namespace hf

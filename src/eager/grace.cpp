@@ -18,9 +18,8 @@ void grace_periods::close_batch(eager_lane& mine) const {
 }
 
 bool grace_periods::is_over(eager_lane::batch& b) const {
-    std::erase_if(b.waits, [&](const eager_lane::waited_for& w) {
-        return count_of(w.lane) != w.count;
-    });
+    std::erase_if(b.waits,
+                  [&](const eager_lane::waited_for& w) { return count_of(w.lane) != w.count; });
     return b.waits.empty();
 }
 

@@ -4,7 +4,7 @@
 // operation unlinks may still be read by those that were inside then, and by nobody who comes
 // later. So it is retired: kept until all of those have left, then given back to the heap.
 //
-//   lane of a thread:  | inside: odd | retired ... | batch, waits for (lane, count) ... | batch ... |
+//   lane of a thread:  | inside: odd | retired ... | batch, waits for (lane, count) ... | batch |
 //
 // A lane's `inside` counts its entries and exits. A batch of what was retired is closed by a look
 // at all lanes behind a heavy fence: it waits for those that are inside, until their counts are

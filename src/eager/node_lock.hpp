@@ -28,10 +28,11 @@
 // a generation that no running process has.
 //
 // Literature. Lee et al., "RECIPE", SOSP 2019 (condition 3: a lock that can be taken although its
-// node is half changed); Wei et al., "FliT", PPoPP 2022 (readers look at a counter beside the data).
+// node is half changed); Wei et al., "FliT", PPoPP 2022 (readers look at a counter).
 #pragma once
 
 #include "base/bits.hpp"
+#include "persist/trace.hpp"
 #include "sync/spin_lock.hpp"
 
 #include <atomic>
@@ -51,16 +52,22 @@ class node_lock {
         return u64{generation} << generation_shift | flag_bits | (held ? locked : 0);
     }
     void init(u64 word) noexcept { word_.store(word, std::memory_order_release); }
+    /// The same, of a node that becomes known by another word.
+    void fill(u64 word) noexcept { word_.store(word, std::memory_order_relaxed); }
 
     [[nodiscard]] u64 load() const noexcept { return word_.load(std::memory_order_acquire); }
     [[nodiscard]] static constexpr bool is_held(u64 word, u32 generation) noexcept {
         return (word & locked) != 0 && word >> generation_shift == generation;
     }
-    [[nodiscard]] bool is_held(u32 generation) const noexcept { return is_held(load(), generation); }
-    [[nodiscard]] static constexpr u64 version_of(u64 word) noexcept { return word & version_field; }
+    [[nodiscard]] bool is_held(u32 generation) const noexcept {
+        return is_held(load(), generation);
+    }
+    [[nodiscard]] static constexpr u64 version_of(u64 word) noexcept {
+        return word & version_field;
+    }
 
     /// True: taken over from a holder that died with an earlier generation.
-    bool lock(u32 generation) noexcept {
+    HF_TRACED_APART bool lock(u32 generation) noexcept {
         backoff pause;
         for (;;) {
             u64 seen = load();
@@ -69,29 +76,29 @@ class node_lock {
         }
     }
     enum class attempt : u8 { failed, taken, taken_over };
-    [[nodiscard]] attempt try_lock(u32 generation) noexcept {
+    [[nodiscard]] HF_TRACED_APART attempt try_lock(u32 generation) noexcept {
         u64 seen = load();
         if (is_held(seen, generation) || !take(seen, generation)) return attempt::failed;
         return (seen & locked) != 0 ? attempt::taken_over : attempt::taken;
     }
 
     // --- the holder only ---
-    void set_flags(u64 which, bool on) noexcept {
+    HF_TRACED_APART void set_flags(u64 which, bool on) noexcept {
         const u64 v = word_.load(std::memory_order_relaxed);
         word_.store(on ? v | which : v & ~which, std::memory_order_release);
     }
     /// Readers who compare versions read again.
-    void count_version() noexcept {
+    HF_TRACED_APART void count_version() noexcept {
         const u64 v = word_.load(std::memory_order_relaxed);
         word_.store((v & ~version_field) | ((v + one_version) & version_field),
                     std::memory_order_release);
     }
     /// For a structure whose version is something else.
-    void set_version(u64 version) noexcept {
+    HF_TRACED_APART void set_version(u64 version) noexcept {
         const u64 v = word_.load(std::memory_order_relaxed);
         word_.store((v & ~version_field) | (version & version_field), std::memory_order_release);
     }
-    void unlock() noexcept {
+    HF_TRACED_APART void unlock() noexcept {
         word_.store(word_.load(std::memory_order_relaxed) & ~locked, std::memory_order_release);
     }
 
@@ -99,7 +106,7 @@ class node_lock {
     [[nodiscard]] bool take(u64& seen, u32 generation) noexcept {
         constexpr u64 lower = (u64{1} << generation_shift) - 1;
         const u64 mine = (seen & lower) | locked | u64{generation} << generation_shift;
-        return word_.compare_exchange_strong(seen, mine, std::memory_order_acq_rel);
+        return word_.compare_exchange_strong(seen, mine, std::memory_order_acquire);
     }
 
     std::atomic<u64> word_;

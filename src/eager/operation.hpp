@@ -35,7 +35,8 @@
 // Concurrency. An operation belongs to one thread; they don't nest. Whoever waits for long (for
 // input, say) must not do so inside of one: retired memory waits for it.
 //
-// `Lines` is persist_batch, or no_lines where nothing is to survive: the same code is the yardstick.
+// `Lines` is persist_batch, or no_lines where nothing is to survive: so the same code is the
+// yardstick.
 #pragma once
 
 #include "eager/node_lock.hpp"

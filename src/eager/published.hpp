@@ -16,6 +16,8 @@ class published {
     [[nodiscard]] u64 load() const noexcept { return word_.load(std::memory_order_acquire); }
     /// Of memory that nobody can reach yet, or by who notes its line (operation::publish()).
     void store(u64 value) noexcept { word_.store(value, std::memory_order_release); }
+    /// Of memory that nobody can reach yet: whoever publishes that has the release store.
+    void fill(u64 value) noexcept { word_.store(value, std::memory_order_relaxed); }
 
    private:
     std::atomic<u64> word_;

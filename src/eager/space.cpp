@@ -29,9 +29,9 @@ result<std::unique_ptr<eager_space>> eager_space::open(const std::filesystem::pa
                                                        const eager_options& options,
                                                        std::span<const layout::room_format> rooms,
                                                        const structures& open_structures) {
-    HF_CHECK(options.region.kind == discipline::eager ||
-                 options.region.kind == discipline::transient,
-             "an eager space of another discipline");
+    HF_CHECK(
+        options.region.kind == discipline::eager || options.region.kind == discipline::transient,
+        "an eager space of another discipline");
     std::vector<layout::room_format> all(rooms.begin(), rooms.end());
     all.push_back(swept_format);
     all.push_back(eager_format);

@@ -33,7 +33,8 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(const std::filesystem
     o.sweep_threads = std::max(1U, options.sweep_threads);
     std::unique_ptr<eager_engine<Key, Owned>> made;
     // Rooms of all indexes: which one it is the region says.
-    const layout::room_format rooms[] = {clht<D, keys>::format, art<D, keys>::format};
+    const layout::room_format rooms[] = {clht<D, keys>::format, art<D, keys>::format,
+                                         hot<D, keys>::format};
     auto space = eager_space::open(path, o, rooms, [&](eager_space& s) -> result<void> {
         auto there = index_in(s.file(), keys_for<Key>::name);
         if (!there) return tl::unexpected(there.error());
@@ -42,8 +43,9 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(const std::filesystem
                             "its index is " + *there + ", and not " + options.index,
                             "name that one, or none"});
         }
-        const std::string name =
-            !there->empty() ? *there : options.index.empty() ? "clht" : options.index;
+        const std::string name = !there->empty()         ? *there
+                                 : options.index.empty() ? "clht"
+                                                         : options.index;
         return for_index<D, keys>(name, [&]<class Index>() -> result<void> {
             auto index = Index::open(s, root_name(name, keys_for<Key>::name));
             if (!index) return tl::unexpected(index.error());
@@ -54,7 +56,7 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(const std::filesystem
         });
     });
     if (!space) return tl::unexpected(space.error());
-    made->space_ = std::move(*space);
+    made->opened = std::move(*space);
     return made;
 }
 
@@ -63,12 +65,11 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(const std::filesystem
 template <class Key, class Owned>
 result<std::unique_ptr<eager_engine<Key, Owned>>> open_engine(const std::filesystem::path& path,
                                                               const eager_map_options& options) {
-    const bool is_known =
-        options.index.empty() ||
-        std::find(index_names.begin(), index_names.end(), options.index) != index_names.end();
+    const bool is_known = options.index.empty() || std::find(index_names.begin(), index_names.end(),
+                                                             options.index) != index_names.end();
     if (!is_known) {
         return failure({errc::usage, "open the eager map", path.string(),
-                        "there is no index \"" + options.index + "\"", "choose clht or art"});
+                        "there is no index \"" + options.index + "\"", "choose clht, art or hot"});
     }
     if (options.transient) return open_for<eager_transient_discipline, Key, Owned>(path, options);
     return open_for<eager_discipline, Key, Owned>(path, options);
@@ -157,7 +158,8 @@ result<std::uint64_t> basic_eager_map<Key, Owned>::scan(Key from, std::uint64_t 
                                                         bool backwards) const {
     if (!is_ordered()) {
         return failure({errc::usage, "scan the eager map", engine_->space().file().path().string(),
-                        "its index has no order", "use for_each, or a region with the index art"});
+                        "its index has no order",
+                        "use for_each, or a region with the index art or hot"});
     }
     return engine_->scan(from, most, backwards, visit);
 }

@@ -10,12 +10,14 @@
 #include "alloc/swept/audit_view.hpp"
 #include "index/art/art.hpp"
 #include "index/clht/clht.hpp"
+#include "index/hot/hot.hpp"
 
 #include <array>
 
 namespace hf::detail {
 
-inline constexpr std::array index_names = {std::string_view("clht"), std::string_view("art")};
+inline constexpr std::array index_names = {std::string_view("clht"), std::string_view("art"),
+                                           std::string_view("hot")};
 
 template <class Key>
 struct keys_for;
@@ -37,6 +39,7 @@ struct keys_for<u64> {
 /// work.template operator()<Index>() of the index that has this name.
 template <class D, class Keys, class Work>
 auto for_index(std::string_view name, Work&& work) {
+    if (name == "hot") return work.template operator()<hot<D, Keys>>();
     if (name == "art") return work.template operator()<art<D, Keys>>();
     return work.template operator()<clht<D, Keys>>();
 }
@@ -58,51 +61,52 @@ class eager_engine {
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
     virtual void audit(heap_audit& a) const = 0;
 
-    [[nodiscard]] eager_space& space() const noexcept { return *space_; }
+    [[nodiscard]] eager_space& space() const noexcept { return *opened; }
 
-    std::unique_ptr<eager_space> space_;  ///< ends before the index, which it traces
+    std::unique_ptr<eager_space> opened;  ///< ends before the index, which it traces
 };
 
 template <class Index>
-class engine_of final : public eager_engine<typename Index::key,
-                                            std::conditional_t<std::is_same_v<typename Index::key, u64>,
-                                                               u64, std::string>> {
+class engine_of final
+    : public eager_engine<
+          typename Index::key,
+          std::conditional_t<std::is_same_v<typename Index::key, u64>, u64, std::string>> {
    public:
     using key = typename Index::key;
     using owned = std::conditional_t<std::is_same_v<key, u64>, u64, std::string>;
     using operation = typename Index::operation;
 
-    ~engine_of() override { this->space_.reset(); }
+    ~engine_of() override { this->opened.reset(); }
 
     result<bool> insert(key k, key v) override {
-        operation op(*this->space_);
+        operation op(*this->opened);
         return index->insert(op, k, v);
     }
     result<bool> put(key k, key v) override {
-        operation op(*this->space_);
+        operation op(*this->opened);
         return index->upsert(op, k, v, ignore);
     }
     result<bool> update(key k, key v) override {
-        operation op(*this->space_);
+        operation op(*this->opened);
         return index->update(op, k, v, ignore);
     }
     bool remove(key k) override {
-        operation op(*this->space_);
+        operation op(*this->opened);
         return index->remove(op, k, ignore);
     }
     bool get(key k, owned& into) const override {
-        operation op(*this->space_);
+        operation op(*this->opened);
         return index->get(op, k, [&](const auto& v) { into = v; });
     }
     void for_each(const std::function<void(key, key)>& visit) const override {
-        index->for_each(*this->space_, visit);
+        index->for_each(*this->opened, visit);
     }
     [[nodiscard]] bool is_ordered() const noexcept override { return ordered_eager_index<Index>; }
     [[nodiscard]] u64 scan(key from, u64 most, bool backwards,
                            const std::function<void(key, key)>& visit) const override {
         if constexpr (ordered_eager_index<Index>) {
-            return backwards ? index->scan_back(*this->space_, from, most, visit)
-                             : index->scan(*this->space_, from, most, visit);
+            return backwards ? index->scan_back(*this->opened, from, most, visit)
+                             : index->scan(*this->opened, from, most, visit);
         } else {
             return 0;
         }

@@ -110,8 +110,8 @@ class medium {
         }
     }
 
-    /// What this thread flushed before is durable before anything that it stores afterwards. On eADR
-    /// that is free: a store is as good as durable, and x86 keeps stores in their order.
+    /// What this thread flushed before is durable before anything that it stores afterwards. That
+    /// is free on eADR: a store is as good as durable, and x86 keeps stores in their order.
     HF_TRACED_AT_CALLER void order() const noexcept {
         if (kind_ == medium_kind::eadr) {
             asm volatile("" ::: "memory");

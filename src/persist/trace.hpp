@@ -18,8 +18,11 @@
 #ifdef HF_TRACE
 /// A part of whoever calls it: a trace names the place that asked.
 #define HF_TRACED_AT_CALLER [[gnu::always_inline]]
+/// A function of its own: a trace names it, and nothing that it was merged with.
+#define HF_TRACED_APART [[gnu::noinline]]
 #else
 #define HF_TRACED_AT_CALLER
+#define HF_TRACED_APART
 #endif
 
 #ifdef HF_TRACE_SINK

@@ -38,7 +38,7 @@ void context::start(lane& inside, bool read_only, bool anew) {
     doomed_ = false;
     if (!anew) ++serials_;
     serial_ = serials_;
-    running_ = this;
+    of_thread = this;
 }
 
 void context::end(std::optional<u64> version) noexcept {
@@ -57,7 +57,7 @@ void context::end(std::optional<u64> version) noexcept {
     if (turn_.owns_lock()) turn_.unlock();
     inside_ = nullptr;
     serial_ = 0;
-    running_ = nullptr;
+    of_thread = nullptr;
 }
 
 void context::release_blocks() {

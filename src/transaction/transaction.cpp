@@ -131,8 +131,8 @@ void context::store_word(void* at, unsigned bytes, u64 value) {
                 load_in_place(reinterpret_cast<const u64*>(line * line_size) + index, 8);
         }
         // Little-endian: the low bytes come first.
-        std::memcpy(reinterpret_cast<u8*>(&l->words[index]) + reinterpret_cast<u64>(at) % 8,
-                    &value, bytes);
+        std::memcpy(reinterpret_cast<u8*>(&l->words[index]) + reinterpret_cast<u64>(at) % 8, &value,
+                    bytes);
     }
     l->mask = static_cast<u8>(l->mask | bit);
 }

@@ -103,7 +103,9 @@ TEST_F(eager_map_errors, are_told_for_wrong_names_keys_and_media) {
         return o;
     };
     EXPECT_EQ(eager_map::open(file, with("btree")).error().code, errc::usage);
-    { auto m = must(eager_map::open(file, with("art"))); }
+    {
+        auto m = must(eager_map::open(file, with("art")));
+    }
     EXPECT_EQ(eager_map::open(file, with("clht")).error().code, errc::incompatible);
     EXPECT_EQ(eager_integer_map::open(file).error().code, errc::incompatible);
     eager_map_options on_disk;

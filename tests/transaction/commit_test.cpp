@@ -158,6 +158,37 @@ TEST_P(commit_of, a_transaction_costs_so_many_fences_however_much_it_writes) {
     }
 }
 
+TEST_P(commit_of, much_fresh_memory_costs_a_fence_more_where_it_is_not_logged) {
+    auto r = open();
+    const auto fences = [&](u64 bytes) {
+        const u64 before = thread_persist_counters().fences;
+        must(r->all().atomic(
+            [&](transaction& t) { t.store(reinterpret_cast<u64*>(t.allocate(bytes)), 1); }));
+        return thread_persist_counters().fences - before;
+    };
+    fences(256);  // a slab's first block
+    fences(257);
+    const bool redo = GetParam() == engine_kind::redo;
+    EXPECT_EQ(fences(256), redo ? 1U : 3U);
+    EXPECT_EQ(fences(257), redo ? 2U : 3U);
+}
+
+TEST_P(commit_of, what_happened_is_counted) {
+    auto r = open();
+    const transaction_statistics before = r->all().numbers();
+    int tries = 0;
+    must(r->all().atomic([&](transaction& t) {
+        t.store(r->word(0), 1);
+        if (++tries < 3) transaction::retry();
+    }));
+    must(r->all().atomic([&](transaction& t) { static_cast<void>(t.load(r->word(0))); }));
+    const transaction_statistics after = r->all().numbers();
+    EXPECT_EQ(after.commits - before.commits, 1U);
+    EXPECT_EQ(after.conflicts - before.conflicts, 2U);
+    EXPECT_EQ(after.records - before.records, 1U);
+    EXPECT_GE(after.record_bytes - before.record_bytes, 56U);
+}
+
 TEST_P(commit_of, one_that_reads_costs_neither_flush_nor_fence) {
     auto r = open();
     const persist_counters before = thread_persist_counters();

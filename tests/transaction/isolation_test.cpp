@@ -137,6 +137,52 @@ TEST_F(isolation, an_aborted_writer_gives_its_lines_back_as_they_were) {
     EXPECT_EQ(r.now(0), 2U);
 }
 
+/// More lines than a reader remembers at its first attempt: it has 1,024.
+class long_reader : public on_tmpfs {
+   protected:
+    static constexpr u64 lines = 1'500;
+
+    void SetUp() override {
+        must(r.all().atomic([&](transaction& t) {
+            words = reinterpret_cast<u64*>(t.allocate(64 * lines));
+            for (u64 i = 0; i < lines; ++i) t.store(words + 8 * i, 0);
+        }));
+    }
+    [[nodiscard]] u64 load(transaction& t, u64 line) const { return t.load(words + 8 * line); }
+    void put_elsewhere(std::initializer_list<u64> to, u64 value) {
+        std::thread([&] {
+            must(r.all().atomic([&](transaction& t) {
+                for (u64 line : to) t.store(words + 8 * line, value);
+            }));
+        }).join();
+    }
+    region_of_words r{file};
+    u64* words = nullptr;
+};
+
+TEST_F(long_reader, that_has_forgotten_what_it_read_begins_anew) {
+    int attempts = 0;
+    must(r.all().read([&](transaction& t) {
+        ++attempts;
+        const u64 first = load(t, 0);
+        for (u64 i = 1; i < 1'400; ++i) static_cast<void>(load(t, i));
+        if (attempts == 1) put_elsewhere({0, 1'450}, 1);
+        EXPECT_EQ(load(t, 1'450), first);
+    }));
+    EXPECT_EQ(attempts, 2);
+}
+
+TEST_F(long_reader, remembers_at_its_second_attempt_and_moves_on) {
+    int attempts = 0;
+    must(r.all().read([&](transaction& t) {
+        ++attempts;
+        for (u64 i = 0; i < 1'400; ++i) static_cast<void>(load(t, i));
+        put_elsewhere({1'450}, static_cast<u64>(attempts));
+        EXPECT_EQ(load(t, 1'450), static_cast<u64>(attempts));
+    }));
+    EXPECT_EQ(attempts, 2);
+}
+
 TEST_F(isolation, a_long_reader_gets_through_among_writers) {
     std::atomic<bool> stop{false};
     std::thread writer([&] {

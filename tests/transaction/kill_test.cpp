@@ -112,8 +112,8 @@ class killed : public on_tmpfs, public ::testing::WithParamInterface<engine_kind
 TEST_P(killed, nothing_is_lost_half_done_or_leaked) {
     const char* const effort = std::getenv("HF_EFFORT");
     const int kills = 15 * (effort == nullptr ? 1 : std::max(1, std::atoi(effort)));
-    auto* const t = static_cast<told*>(::mmap(nullptr, sizeof(told), PROT_READ | PROT_WRITE,
-                                              MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    auto* const t = static_cast<told*>(
+        ::mmap(nullptr, sizeof(told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(t, MAP_FAILED);
     region_of_words::how h;
     h.engine = GetParam();

@@ -135,7 +135,8 @@ result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> s
         grace();
     } while (work.add_shaded());
     if (work.wrong() != 0) {
-        return failure(corrupt_heap(region_, work.wrong(), "an index refers to no block of the heap"));
+        return failure(
+            corrupt_heap(region_, work.wrong(), "an index refers to no block of the heap"));
     }
     sweep_figures found = sweep();
     found.reached = work.reached();

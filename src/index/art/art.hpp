@@ -15,7 +15,7 @@
 // 0, which stays where it is; a root of the region leads to it.
 //
 // Invariants.
-//  I1  The bytes that lead to a node's slots (its path, `level` of them) never change as long as the
+//  I1  The bytes that lead to a node's slots (its path, `level` of them) never change while the
 //      node lives: each key below begins with them. So any record below says what they are.
 //  I2  Of these, `depth` bytes lead to the node and `length` are its prefix: depth + length ==
 //      level. It does not hold between A2 and A3, and between A4 and A5; a crash makes that last.
@@ -26,8 +26,9 @@
 // Persist order. Record and new nodes before their word: P1; a word before the return: P2
 // (eager/operation.hpp). Besides:
 //  A1  record and N4 of a prefix split < A2 the parent's slot < A3 the node's shorter prefix
-//  A4  the parent's slot < A5 the node's longer prefix < A6 retiring the N4 that was merged
-//  A7  a larger or smaller copy < the parent's slot < A8 retiring the old node
+//  A4  the parent's slot < A5 the child's longer prefix < retiring the N4 that was merged
+//  A7  a larger or smaller copy < A8 the parent's slot < retiring the old node
+//  A9  a repaired prefix < the locks that it was repaired under are given back
 //
 // Concurrency (ROWEX). A writer locks the node it changes, and below it and its parent if both
 // change: always the lower one first. Behind the lock it looks again: not obsolete, the slot still
@@ -215,7 +216,7 @@ class art final : public traced {
     // --- finding (find.hpp) ---
     static void begin_loading(const node* n, what kind, u8 byte) noexcept;
     static void saw_slot(operation& op, node* n, what kind, const published* slot) noexcept;
-    [[nodiscard]] place walk(operation& op, key k, u32 stop, bool removes) const;
+    void walk(operation& op, key k, u32 stop, bool removes, place& p) const;
     [[nodiscard]] const record* any_record(const node* n, what kind) const noexcept;
     [[nodiscard]] u32 apart_at(const place& p, key k) const noexcept;
 

@@ -88,38 +88,41 @@ bool art<D, Keys>::get(operation& op, key k, Found&& found) const {
 }
 
 /// The way down of a writer. `stop`: the key is known to leave the paths that it leads to at that
-/// byte, in a part of a prefix that no node has stored. All links are seen.
+/// byte, in a part of a prefix that no node has stored. All links are seen. `p` is filled and not
+/// returned: a copy of what was just stored waits for all stores before it, which wait for the last
+/// operation's fence; like this the way down runs beside that.
 template <class D, class Keys>
-auto art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes) const -> place {
+void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) const {
     using namespace art_detail;
-    place p;
     p.at = root_;
     p.self = slot_word::of(0, what::n256, root_offset_);
-    const auto ends = [&](end_of_way how) {
-        p.how = how;
-        return p;
-    };
     for (;;) {
         const bool hints = node::has_hints(p.at->lock.load(), op.generation());
         p.seen = prefix_of(p.at);
         if (!p.seen.fits(p.depth)) [[unlikely]] {
-            return ends(end_of_way::torn);
+            p.how = end_of_way::torn;
+            return;
         }
         if (p.seen.length != 0) {
             const u32 stored = p.seen.stored();
             const u32 here = std::min(stored, path::length(k) - p.depth);
             if (path::chunk(k, p.depth, here) != p.seen.bytes >> (8 * (stored - here)) ||
                 path::length(k) < p.seen.level) {
-                return ends(end_of_way::apart);
+                p.how = end_of_way::apart;
+                return;
             }
             p.skipped |= p.seen.length > prefix::stored_bytes;
         }
-        if (stop < p.seen.level) return ends(end_of_way::apart);
+        if (stop < p.seen.level) {
+            p.how = end_of_way::apart;
+            return;
+        }
         p.slot = find_for(p.at, p.kind, k, p.seen.level, hints);
         const u64 word = p.slot.word;
         if (word == 0) {
             saw_slot(op, p.at, p.kind, nullptr);
-            return ends(end_of_way::absent);
+            p.how = end_of_way::absent;
+            return;
         }
         const u32 next = p.seen.level + 1;
         if (slot_word::is_node(word)) {
@@ -128,10 +131,12 @@ auto art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes) const -> p
         }
         saw_slot(op, p.at, p.kind, p.slot.at);
         if (!slot_word::is_node(word)) {
-            return ends(key_in(word) == k ? end_of_way::equal : end_of_way::occupied);
+            p.how = key_in(word) == k ? end_of_way::equal : end_of_way::occupied;
+            return;
         }
         if (removes && p.parent != nullptr && p.kind == what::n4 && entries_of(p.at, p.kind) == 1) {
-            return ends(end_of_way::lone);
+            p.how = end_of_way::lone;
+            return;
         }
         p.parent = p.at;
         p.parent_kind = p.kind;

@@ -13,21 +13,28 @@
 //
 // Hints. hints[i] says which key byte slots[i] may have, count how many slots are used. They can be
 // derived from the words, so nobody flushes them: they are right in the generation that the lock's
-// version field names, and no more. A reader compares all hints at once and believes the words. What
-// no hint names is not there if the hints are of this generation; else it looks at the words. The
-// first writer of a generation that locks a node makes its hints. In an N48 an entry lies in the
-// line that its byte belongs to, if that has room: so a reader can begin to load it beforehand.
+// version field names, and no more. A reader compares all hints at once and believes the words.
+// What no hint names is not there if the hints are of this generation; else it looks at the words.
+// The first writer of a generation that locks a node makes its hints. In an N48 an entry lies in
+// the line that its byte belongs to, if that has room: so a reader can begin to load it beforehand.
 #pragma once
 
 #include "eager/node_lock.hpp"
 #include "eager/published.hpp"
 #include "index/art/path.hpp"
 #include "index/art/search.hpp"
+#include "persist/trace.hpp"
 
 #include <array>
 #include <bit>
 
 namespace hf::art_detail {
+
+/// Need not survive. The word's store behind it is a release.
+template <class T>
+HF_TRACED_APART inline void store_hint(std::atomic<T>& to, T v) noexcept {
+    to.store(v, std::memory_order_relaxed);
+}
 
 /// What a slot's word refers to; for nodes also their kind for the sweep.
 enum class what : u8 { nothing = 0, record = 1, n4 = 2, n16 = 3, n48 = 4, n256 = 5 };
@@ -189,14 +196,14 @@ struct node16 : node {
         return nullptr;
     }
     void note_added(const published* slot, u8 byte) noexcept {
-        hints[static_cast<std::size_t>(slot - slots.data())].store(byte, std::memory_order_release);
-        used.store(count() + 1, std::memory_order_relaxed);
+        store_hint(hints[static_cast<std::size_t>(slot - slots.data())], byte);
+        store_hint(used, u64{count() + 1});
     }
-    void note_removed() noexcept { used.store(count() - 1, std::memory_order_relaxed); }
+    void note_removed() noexcept { store_hint(used, u64{count() - 1}); }
     void make_hints() noexcept {
-        used.store(count_words(slots), std::memory_order_relaxed);
+        store_hint(used, u64{count_words(slots)});
         for (std::size_t i = 0; i < slots.size(); ++i) {
-            hints[i].store(slot_word::byte_of(slots[i].load()), std::memory_order_release);
+            store_hint(hints[i], slot_word::byte_of(slots[i].load()));
         }
     }
 };
@@ -229,21 +236,19 @@ struct node48 : node {
         return nullptr;
     }
     void note_added(const published* slot, u8 byte) noexcept {
-        hints[static_cast<std::size_t>(slot - slots.data())].store(byte, std::memory_order_release);
+        store_hint(hints[static_cast<std::size_t>(slot - slots.data())], byte);
         set_count(count() + 1);
     }
     void note_removed() noexcept { set_count(count() - 1); }
     void make_hints() noexcept {
         set_count(count_words(slots));
         for (std::size_t i = 0; i < width; ++i) {
-            hints[i].store(slot_word::byte_of(slots[i].load()), std::memory_order_release);
+            store_hint(hints[i], slot_word::byte_of(slots[i].load()));
         }
     }
 
    private:
-    void set_count(u32 n) noexcept {
-        hints[width].store(static_cast<u8>(n), std::memory_order_relaxed);
-    }
+    void set_count(u32 n) noexcept { store_hint(hints[width], static_cast<u8>(n)); }
 };
 
 struct node256 : node {
@@ -263,10 +268,10 @@ struct node256 : node {
     }
     [[nodiscard]] published* free_slot(u8 byte) noexcept { return &slots[byte]; }
     void note_added(const published* /*slot*/, u8 /*byte*/) noexcept {
-        used.store(count() + 1, std::memory_order_relaxed);
+        store_hint(used, u64{count() + 1});
     }
-    void note_removed() noexcept { used.store(count() - 1, std::memory_order_relaxed); }
-    void make_hints() noexcept { used.store(count_words(slots), std::memory_order_relaxed); }
+    void note_removed() noexcept { store_hint(used, u64{count() - 1}); }
+    void make_hints() noexcept { store_hint(used, u64{count_words(slots)}); }
 };
 
 // Fields lie one behind the other as they are declared: all are of 8 bytes, but for the hints.

@@ -12,10 +12,10 @@ auto art<D, Keys>::make_node(operation& op, const prefix& p) -> result<fresh_nod
     auto offset = op.allocate(sizeof(N));
     if (!offset) return tl::unexpected(offset.error());
     auto* n = op.template at<N>(*offset);
-    n->lock.init(node::fresh_lock(false, op.generation()));
-    n->prefix_word.store(p.pack());
-    n->end.store(0);
-    for (published& s : n->slots) s.store(0);
+    n->lock.fill(node::fresh_lock(false, op.generation()));
+    n->prefix_word.fill(p.pack());
+    n->end.fill(0);
+    for (published& s : n->slots) s.fill(0);
     n->make_hints();
     return fresh_node{*offset, n};
 }
@@ -31,9 +31,9 @@ auto art<D, Keys>::make_pair(operation& op, const prefix& p, key one, u64 one_wo
     unsigned used = 0;
     const auto put = [&](key k, u64 word) {
         if (path::can_end && path::length(k) == p.level) {
-            n.end.store(slot_word::by(word, 0));
+            n.end.fill(slot_word::by(word, 0));
         } else {
-            n.slots[used++].store(slot_word::by(word, path::at(k, p.level)));
+            n.slots[used++].fill(slot_word::by(word, path::at(k, p.level)));
         }
     };
     put(one, one_word);
@@ -54,10 +54,10 @@ auto art<D, Keys>::copy_as(operation& op, node* n, what kind, u64 more) -> resul
         published* slot = to.free_slot(slot_word::byte_of(word));
         HF_CHECK(slot != nullptr, "a node does not fit into its copy");
         to.note_added(slot, slot_word::byte_of(word));
-        slot->store(word);
+        slot->fill(word);
     };
     published* end = end_of(n, kind);
-    to.end.store(end->load());
+    to.end.fill(end->load());
     each_word(n, kind, [&](u64 word, published* slot) {
         if (slot != end) put(word);
     });

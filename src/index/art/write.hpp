@@ -79,7 +79,8 @@ result<bool> art<D, Keys>::write(operation& op, key k, value v, wanted w, Old&& 
     fresh_record r(op, k, v);
     u32 stop = no_stop;
     for (;;) {
-        const place p = walk(op, k, std::exchange(stop, no_stop), false);
+        place p;
+        walk(op, k, std::exchange(stop, no_stop), false, p);
         if (p.how == end_of_way::torn) {
             repair(op, p);
             continue;
@@ -242,7 +243,8 @@ template <class D, class Keys>
 template <class Old>
 bool art<D, Keys>::remove(operation& op, key k, Old&& old) {
     for (;;) {
-        const place p = walk(op, k, no_stop, true);
+        place p;
+        walk(op, k, no_stop, true, p);
         switch (p.how) {
             case end_of_way::torn:
                 repair(op, p);

@@ -11,7 +11,7 @@
 // Growth. With L hash bits all of 2^L buckets are made. The buddy of bucket b is b + 2^L; it may be
 // made at any time, in a line of a chunk that was zero:
 //
-//        bucket b                          bucket b + 2^L            who looks for a hash with bit L
+//        bucket b                          bucket b + 2^L            who looks for bit L
 //   before:  x0 y1 z0                      not made                  finds the buddy unmade: b
 //   split:   x0 y1 z0                      y1, then `made`           finds the buddy
 //   after:   x0 (y1) z0                    y1                        (y1): dead by its own bit L
@@ -40,7 +40,7 @@
 //
 // Concurrency. The locks lie in ordinary memory, in lines that stay in the cache. A lock in the
 // bucket's own line (eager/node_lock.hpp) would have to be given back behind the flush, which has
-// just taken the line out of the cache: measured, a third of an insert's time. It would be needed
+// just taken the line out of the cache. It would be needed
 // where a dead writer leaves something to repair, and here he leaves nothing. Hash bits that all
 // levels share choose the lock, so a bucket and its buddies have the same one, and a group, too: a
 // writer need not look again whether the bucket is still his.
@@ -59,8 +59,8 @@
 // Bad input. open() refuses a root of other chunk bits, keys or format; audit() finds damage.
 //
 // Literature. David, Guerraoui, Trigonakis, "Asynchronized concurrency" (CLHT), ASPLOS 2015; Lee et
-// al., "RECIPE", SOSP 2019; Litwin, "Linear hashing", VLDB 1980; Zuriel et al., "Efficient lock-free
-// durable sets", OOPSLA 2019.
+// al., "RECIPE", SOSP 2019; Litwin, "Linear hashing", VLDB 1980; Zuriel et al., "Efficient
+// lock-free durable sets", OOPSLA 2019.
 #pragma once
 
 #include "index/clht/layout.hpp"
@@ -237,6 +237,10 @@ class clht final : public traced {
     [[nodiscard]] static bool is_alive(u64 hash, u64 number, unsigned bits) noexcept {
         return hash != 0 && (number == no_number || (hash & mask(bits)) == number);
     }
+    [[nodiscard]] bool is_block(u64 offset) const noexcept {
+        const swept::run* r = space_.heap().run_of(offset);
+        return r != nullptr && r->begins_at(offset);
+    }
     [[nodiscard]] bucket* next_of(const bucket* b) const noexcept {
         const u64 offset = b->next.load();
         return offset == 0 ? nullptr : at<bucket>(offset);
@@ -298,7 +302,7 @@ class clht final : public traced {
     std::unique_ptr<std::atomic<bucket*>[], void (*)(void*)> chunks_;
     alignas(line_size) std::atomic<const stage*> stage_{nullptr};
     std::vector<std::unique_ptr<const stage>> stages_;  ///< somebody may look at an old one
-    std::mutex chunk_mutex_;  // making of chunks and tables
+    std::mutex chunk_mutex_;                            // making of chunks and tables
     alignas(line_size) spin_lock frontier_lock_;
     u64 frontier_ = 0;  ///< groups of this level that are split for sure; its lock's, as stages_
 };

@@ -80,10 +80,6 @@ result<std::unique_ptr<clht<D, Keys, Shape>>> clht<D, Keys, Shape>::open(eager_s
 
 template <class D, class Keys, class Shape>
 result<void> clht<D, Keys, Shape>::load(u64 root_offset) {
-    const auto is_block = [&](u64 offset) {
-        const swept::run* r = space_.heap().run_of(offset);
-        return r != nullptr && r->begins_at(offset);
-    };
     if (!is_block(root_offset)) return failure(damaged(root_offset, "its root is no block"));
     root_offset_ = root_offset;
     root_ = at<root_block>(root_offset);
@@ -192,6 +188,7 @@ void clht<D, Keys, Shape>::trace_chain(const bucket* first, u64 number, unsigned
                                        tracer& t) const {
     for (const bucket* n = first; n != nullptr; n = next_of(n)) {
         t.visit(n->next.load(), leaf);
+        if (n->next.load() != 0 && !is_block(n->next.load())) return;  // the tracer has noted it
         if constexpr (!Keys::inline_values) {
             for (unsigned i = 0; i < slots; ++i) {
                 if (is_alive(n->key[i].load(), number, bits)) t.visit(n->value[i].load(), leaf);

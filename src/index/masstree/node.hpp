@@ -85,9 +85,9 @@ struct interior : node {
     }
     void settle_at(u64 offset) noexcept { store(home, home_word(offset)); }
     [[nodiscard]] bool is_of_another_place(u64 offset) const noexcept {
-        const u64 word = load(home);
-        const u64 said = word & ((u64{1} << home_bits) - 1);
-        return said != offset && word == home_word(said);
+        const u64 there = load(home);
+        const u64 said = there & ((u64{1} << home_bits) - 1);
+        return said != offset && there == home_word(said);
     }
 
     /// Index of the child to whose range `slice` belongs.

@@ -12,22 +12,13 @@
 
 namespace hf::art_test {
 
+/// A space and its tree, however they came about.
 template <class D, class Keys>
-struct tree_in_memory {
+struct tree_parts {
     using tree = art<D, Keys>;
     using operation = typename D::operation;
     using key = typename Keys::key;
     using kept = std::conditional_t<std::is_same_v<key, u64>, u64, std::string>;
-
-    explicit tree_in_memory(u64 bytes = u64{64} << 20) {
-        eager_options o;
-        o.region.kind = D::kind;
-        o.region.flush = flush_policy::always;
-        o.region.max_size = u64{1} << 30;
-        space = test::must(eager_space::create_volatile(bytes, o, [&](eager_space& s) {
-            return tree::open(s, "art").map([&](std::unique_ptr<tree> t) { index = std::move(t); });
-        }));
-    }
 
     bool insert(const kept& k, const kept& v) {
         operation op(*space);
@@ -90,6 +81,23 @@ struct tree_in_memory {
 
     std::unique_ptr<eager_space> space;
     std::unique_ptr<tree> index;
+};
+
+template <class D, class Keys>
+struct tree_in_memory : tree_parts<D, Keys> {
+    explicit tree_in_memory(u64 bytes = u64{64} << 20) {
+        eager_options o;
+        o.region.kind = D::kind;
+        o.region.flush = flush_policy::always;
+        o.region.max_size = u64{1} << 30;
+        this->space = test::must(
+            eager_space::create_volatile(bytes, o, [this](eager_space& s) -> result<void> {
+                auto made = art<D, Keys>::open(s, "art");
+                if (!made) return tl::unexpected(made.error());
+                this->index = std::move(*made);
+                return {};
+            }));
+    }
 };
 
 using eager_numbers = tree_in_memory<eager_discipline, integer_keys>;

@@ -77,7 +77,8 @@ class clht_store {
     }
     template <class Value = typename index::value>
     auto get(typename index::key k) {
-        using owned = std::conditional_t<std::is_same_v<Value, std::string_view>, std::string, Value>;
+        using owned =
+            std::conditional_t<std::is_same_v<Value, std::string_view>, std::string, Value>;
         std::optional<owned> seen;
         operation op(*space);
         table->get(op, k, [&](const auto& v) { seen = owned(v); });

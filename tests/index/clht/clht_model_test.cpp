@@ -2,8 +2,10 @@
 #include "clht_fixture.hpp"
 
 #include <gtest/gtest.h>
-#include <map>
+
 #include <rapidcheck.h>
+
+#include <map>
 
 namespace hf::test {
 namespace {

@@ -128,7 +128,9 @@ TEST_F(clht_of_bytes, tells_the_old_value_once) {
 }
 
 TEST_F(clht_of_bytes, refuses_a_table_of_other_keys) {
-    { integer_clht t(file); }
+    {
+        integer_clht t(file);
+    }
     eager_options o;
     o.region.kind = discipline::eager;
     const layout::room_format rooms[] = {byte_clht::index::format};

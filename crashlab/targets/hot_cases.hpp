@@ -1,0 +1,11 @@
+// targets/hot_cases.hpp: P-HOT under the crash lab (eager_session.hpp): every operation, every
+// change of its shape, an opening with its sweep, and threads.
+#pragma once
+
+#include "crashlab/targets/target.hpp"
+
+namespace hf::lab {
+
+[[nodiscard]] const std::vector<target_description>& hot_cases();
+
+}  // namespace hf::lab

@@ -1,0 +1,104 @@
+// hot/find.hpp: a part of hot.hpp: ways down, and get.
+#pragma once
+
+#include "index/hot/hot.hpp"
+
+namespace hf {
+
+/// What a word leads to will be read.
+template <class D, class Keys>
+[[gnu::always_inline]] inline void hot<D, Keys>::begin_loading(u64 word) const noexcept {
+    using namespace hot_detail;
+    const char* line = at<const char>(slot_word::offset_of(word));
+    __builtin_prefetch(line);
+    if (!slot_word::is_node(word)) return;
+    // Most nodes have so many lines; what lies behind a smaller one does no harm.
+    __builtin_prefetch(line + line_size);
+    __builtin_prefetch(line + 2 * line_size);
+    __builtin_prefetch(line + 3 * line_size);
+}
+
+/// A word has been loaded, under whose lock it changes. What a writer is changing is noted: it is
+/// durable before it is relied upon.
+template <class D, class Keys>
+[[gnu::always_inline]] inline void hot<D, Keys>::saw_word(operation& op, const node_lock& lock,
+                                                          const published* slot) noexcept {
+    if (node::is_unsure(lock.load(), op.generation())) [[unlikely]] {
+        op.written_line(slot);
+    }
+}
+
+template <class D, class Keys>
+template <class Found>
+bool hot<D, Keys>::get(operation& op, key k, Found&& found) const {
+    using namespace hot_detail;
+    const node_lock* lock = &root_->lock;
+    const published* slot = &root_->word;
+    u64 word = slot->load();
+    while (slot_word::is_node(word)) {
+        saw_word(op, *lock, slot);
+        node* n = node_of(word);
+        slot = words_in(n, word) + find(n, word, k);
+        word = slot->load();
+        lock = &n->lock;
+        begin_loading(word);
+    }
+    if (slot_word::what_of(word) != what::record || key_in(word) != k) {
+        saw_word(op, *lock, slot);
+        op.observed();
+        return false;
+    }
+    const record& r = *record_of(word);
+    const auto v = Keys::value_of(r);
+    if (node::is_unsure(lock->load(), op.generation())) [[unlikely]] {
+        op.written_line(slot);
+        if constexpr (Keys::inline_values) op.written_line(&r);
+    }
+    op.observed();
+    found(v);
+    return true;
+}
+
+/// The way that a key is led, and the word where it ends: a record's, or 0 in an empty trie.
+template <class D, class Keys>
+u64 hot<D, Keys>::descend(operation& op, key k, way& w) const {
+    using namespace hot_detail;
+    u64 word = root_->word.load();
+    saw_word(op, root_->lock, &root_->word);
+    while (slot_word::is_node(word)) {
+        node* n = node_of(word);
+        const u32 i = find(n, word, k);
+        w.push({n, word, i});
+        const published* slot = words_in(n, word) + i;
+        word = slot->load();
+        begin_loading(word);
+        saw_word(op, n->lock, slot);
+    }
+    return word;
+}
+
+/// Where a key leaves the way at a bit: the depth of the last node that asks for an earlier one;
+/// of the topmost node if none does.
+template <class D, class Keys>
+u32 hot<D, Keys>::level_of(const way& w, u32 bit) const noexcept {
+    u32 depth = w.size() - 1;
+    while (depth > 0 &&
+           w[depth].n->first_bit(hot_detail::slot_word::what_of(w[depth].word)) > bit) {
+        --depth;
+    }
+    return depth;
+}
+
+/// The word that leads to what stands at a depth of the way.
+template <class D, class Keys>
+published& hot<D, Keys>::link_of(const way& w, u32 depth) const noexcept {
+    if (depth == 0) return root_->word;
+    const level& above = w[depth - 1];
+    return above.n->words(above.word)[above.index];
+}
+template <class D, class Keys>
+node_lock& hot<D, Keys>::lock_above(const way& w, u32 depth) const noexcept {
+    return depth == 0 ? root_->lock : w[depth - 1].n->lock;
+}
+
+}  // namespace hf

@@ -1,0 +1,216 @@
+// index/hot/hot.hpp: P-HOT, the height optimized trie, durable with every operation.
+//
+// Purpose. The ordered index with the lowest tree. It asks a key only for the bits that tell it from
+// others, and a node holds so much of that binary trie as gives it up to 32 entries, whichever bits
+// of the key these are: a million random numbers lie four or five nodes deep, strings with long
+// common parts no deeper. A node never changes but for its words. So a write is a record, a copy
+// of one node, and one word; and readers, who take no lock, never begin anew.
+//
+//     root's block:  word --> a node of bits 0 3 5     sparse keys:  000  "all zero there"
+//                               | 000 -----> record                  010
+//                               | 010 -----> node of bits 9 11       100
+//                               | 100 -----> record                  101
+//                               | 101 -----> record
+//
+// On the medium. node.hpp; records as index/common/keys.hpp has them. A root of the region leads to
+// the root's block, which stays where it is.
+//
+// Invariants.
+//  I1  But for lock and words a node is what it was when it was published. A word of a node changes
+//      under its lock alone, from one way to the same keys to another.
+//  I2  The keys below an entry share all bits on the way to it. The bits that are asked for on a way
+//      ascend, from node to node too.
+//  I3  A node is higher than the nodes below it (heights end at 4,095, which takes a key of strings
+//      that nobody has). A node has two entries at least.
+//  I4  An obsolete node does not change any more, and was unlinked durably.
+//
+// Persist order. Record and new nodes before the word that leads to them: P1; a word before the
+// return: P2 (eager/operation.hpp). There is no other order: whatever the shape's change is, one word
+// makes it visible, the topmost one.
+//  H1  record and *all* new nodes < the topmost word < H2 retiring what it has replaced
+//  H3  the remaining entry's word in the parent < retiring a node that has lost its second last one
+//
+// Concurrency (ROWEX). A writer locks the node that it replaces, then its parent, and so on up to
+// the node whose word changes, the lower one always first; behind each lock it looks again: not
+// obsolete, and the word still leads to what it led to. A reader that is in a node meanwhile sees
+// what was there when it was replaced, which is not before the reader's beginning.
+// Path guard: a reader looks at each node's lock behind its load of the word. Held, or the node
+// obsolete: the line is noted, and is durable before anybody returns or builds upon it.
+//
+// Recovery. None: at no time is the trie anything but whole.
+//
+// Full region. An error of the first allocation, before anything is visible. A remove that gets no
+// memory for its copy marks the record's word `dead`: that takes none. Whoever copies the node
+// leaves it out.
+//
+// Bad input. Keys and values over their limits: errc::too_large. Another index's root:
+// errc::incompatible. audit() finds damage; it follows no offset that is not a block's.
+//
+// Literature. Binna et al., "HOT: a height optimized trie index for main-memory database systems",
+// SIGMOD 2018; Leis et al., "The ART of practical synchronization", DaMoN 2016 (ROWEX); Lee et al.,
+// "RECIPE", SOSP 2019 (condition 1).
+#pragma once
+
+#include "index/common/index.hpp"
+#include "index/hot/draft.hpp"
+#include "index/hot/few.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hf {
+
+namespace hot_detail {
+
+inline constexpr layout::room_format hot_format{"hot", 1};
+inline constexpr u64 root_type = 0x4846484f54540001;  // "HFHOTT", version 1
+
+}  // namespace hot_detail
+
+template <class D, class Keys>
+class hot final : public traced {
+   public:
+    using key = typename Keys::key;
+    using value = typename Keys::value;
+    using operation = typename D::operation;
+    static constexpr std::string_view name = "hot";
+    static constexpr layout::room_format format = hot_detail::hot_format;
+
+    [[nodiscard]] static result<std::unique_ptr<hot>> open(eager_space& space,
+                                                           std::string_view root);
+
+    [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
+        return write(op, k, v, wanted::absent, ignore);
+    }
+    template <class Old = ignore_old>
+    [[nodiscard]] result<bool> upsert(operation& op, key k, value v, Old&& old = {}) {
+        return write(op, k, v, wanted::any, old);
+    }
+    template <class Old = ignore_old>
+    [[nodiscard]] result<bool> update(operation& op, key k, value v, Old&& old = {}) {
+        return write(op, k, v, wanted::present, old);
+    }
+    template <class Old = ignore_old>
+    bool remove(operation& op, key k, Old&& old = {});
+    template <class Found>
+    bool get(operation& op, key k, Found&& found) const;
+
+    /// visit(key, value), at most `most` times, from the first key that is not below `lower`.
+    template <class Visit>
+    u64 scan(eager_space& space, key lower, u64 most, Visit&& visit) const {
+        return scan_from<true>(space, &lower, most, visit);
+    }
+    /// The same downwards, from the last key that is not above `upper`.
+    template <class Visit>
+    u64 scan_back(eager_space& space, key upper, u64 most, Visit&& visit) const {
+        return scan_from<false>(space, &upper, most, visit);
+    }
+    template <class Visit>
+    void for_each(eager_space& space, Visit&& visit) const;
+
+    void trace_roots(tracer& t) const override;
+    void trace(u64 offset, u32 kind, tracer& t) const override;
+    void audit(heap_audit& a) const;
+
+   private:
+    using path = hot_detail::path_of<Keys>;
+    using record = typename Keys::record;
+    using node = hot_detail::node;
+    using what = hot_detail::what;
+    using draft = hot_detail::draft;
+
+    enum class wanted : u8 { absent, any, present };
+    enum class step : u8 { done, again };
+
+    /// A node on a way down, and where it was left.
+    struct level {
+        node* n;
+        u64 word;  ///< that leads to it
+        u32 index;
+    };
+    using way = hot_detail::few<level, 64>;
+    struct change;
+    struct fresh_record;
+
+    explicit hot(eager_space& space) : space_(space), base_(space.file().base()) {}
+
+    template <class T>
+    [[nodiscard]] T* at(u64 offset) const noexcept {
+        return object_at<T>(base_, offset);
+    }
+    [[nodiscard]] node* node_of(u64 word) const noexcept {
+        return at<node>(hot_detail::slot_word::offset_of(word));
+    }
+    [[nodiscard]] record* record_of(u64 word) const noexcept {
+        return at<record>(hot_detail::slot_word::offset_of(word));
+    }
+    [[nodiscard]] key key_in(u64 word) const noexcept { return Keys::key_of(*record_of(word)); }
+    [[nodiscard, gnu::always_inline]] static u32 find(const node* n, u64 word, key k) noexcept {
+        return hot_detail::search::find<path>(n, word, k);
+    }
+
+    [[nodiscard, gnu::always_inline]] static published* words_in(node* n, u64 word) noexcept {
+        if constexpr (path::is_short) return n->words_behind_window(word);
+        return n->words(word);
+    }
+
+    // --- finding (find.hpp) ---
+    void begin_loading(u64 word) const noexcept;
+    static void saw_word(operation& op, const node_lock& lock, const published* slot) noexcept;
+    [[nodiscard]] u64 descend(operation& op, key k, way& w) const;
+    [[nodiscard]] u32 level_of(const way& w, u32 bit) const noexcept;
+    [[nodiscard]] published& link_of(const way& w, u32 depth) const noexcept;
+    [[nodiscard]] node_lock& lock_above(const way& w, u32 depth) const noexcept;
+
+    // --- writing (write.hpp) ---
+    template <class Old>
+    [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted w, Old&& old);
+    [[nodiscard]] result<step> add(operation& op, way& w, u64 found, key k, fresh_record& r);
+    template <class Old>
+    [[nodiscard]] result<step> replace(operation& op, const way& w, u64 found, key k, value v,
+                                       fresh_record& r, Old&& old);
+    template <class Old>
+    [[nodiscard]] step take_out(operation& op, way& w, u64 found, Old&& old);
+
+    // --- changing the shape (shape.hpp) ---
+    [[nodiscard]] result<u64> make_node(change& c, const draft& d) const;
+    [[nodiscard]] result<u64> make_entry(change& c, const draft& d) const;
+    [[nodiscard]] result<step> put(change& c, way& w, draft& d);
+    void publish_pair(change& c, published& link, u64 was, u64 word);
+    void leave_out_dead(change& c, draft& d, u32& entry, u32 least) const;
+
+    // --- scans (scan.hpp) ---
+    struct scan_state;
+    template <bool Up, class Visit>
+    u64 scan_from(eager_space& space, const key* bound, u64 most, Visit&& visit) const;
+    template <bool Up>
+    void seek(operation& op, key bound, scan_state& s) const;
+    template <bool Up>
+    bool collect_next(operation& op, scan_state& s) const;
+    template <bool Up, class Visit>
+    u64 visit_collected(operation& op, scan_state& s, Visit&& visit) const;
+
+    // --- audits (audit.hpp) ---
+    struct audit_state;
+    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
+    bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
+    void audit_record(audit_state& s, u64 word, u64 from) const;
+    [[nodiscard]] bool audit_node(audit_state& s, u64 word, u64 from) const;
+
+    eager_space& space_;
+    std::byte* const base_;
+    u64 root_offset_ = 0;
+    hot_detail::root_block* root_ = nullptr;
+};
+
+}  // namespace hf
+
+#include "index/hot/audit.hpp"
+#include "index/hot/find.hpp"
+#include "index/hot/scan.hpp"
+#include "index/hot/shape.hpp"
+#include "index/hot/write.hpp"

@@ -1,0 +1,148 @@
+// hot/node.hpp: what lies on the medium: the root's block, nodes, and the words in them.
+//
+//   slot word    | entries 8 | what 8 | offset 48 |       0: nothing (in the root's block only)
+//
+//   the root     | lock | word |                           64 bytes
+//   one window   | lock | mask 8 | keys | words |          s8, s16, s32
+//   two groups   | lock | masks 2 x 8 | byte numbers 16 x 2 | keys | words |     m16
+//   four groups  | lock | masks 4 x 8 | byte numbers 32 x 2 | keys | words |     m32
+//
+// A node has 2 to 32 entries, each a sparse partial key (1, 2 or 4 bytes, as the kind's number says)
+// and a word, in the order of the keys. The words begin on a multiple of 8. All but lock and words
+// never changes. The lock's version field has what belongs to the node for good: | height 12 |
+// window 12 |, the window being the first of the eight bytes of a key that its mask is for.
+//
+// Keys. A node's masks name the bits of a key that tell its entries apart. Taken out, in the order of
+// the key, they are a dense key. An entry's sparse key has of them those on its way down the binary
+// trie that the node stands for, and zeros where the trie doesn't ask. Of the entries whose bits are
+// all in the dense key the last one is the one that the trie leads to.
+//
+// A whole vector of keys may be read: what lies behind them in the node's block is masked out. A
+// node of `b` bits has at least b + 1 entries, so its block is larger than the widest such load.
+#pragma once
+
+#include "eager/node_lock.hpp"
+#include "eager/published.hpp"
+#include "index/hot/path.hpp"
+
+#include <array>
+#include <bit>
+
+namespace hf::hot_detail {
+
+inline constexpr u32 most_entries = 32;
+
+/// What a word refers to. Of nodes bits 1 and 0 say how wide keys are; bit 3: several groups.
+/// `dead`: a record that was removed when there was no memory for a copy without it.
+enum class what : u8 {
+    nothing = 0,
+    record = 1,
+    dead = 2,
+    root = 3,
+    s8 = 4,
+    s16 = 5,
+    s32 = 6,
+    m16 = 9,
+    m32 = 10,
+};
+
+namespace slot_word {
+inline constexpr u64 offset_field = (u64{1} << 48) - 1;
+
+[[nodiscard]] constexpr u64 of(what w, u32 entries, u64 offset) noexcept {
+    return u64{entries} << 56 | u64{static_cast<u8>(w)} << 48 | offset;
+}
+[[nodiscard]] constexpr what what_of(u64 word) noexcept {
+    return static_cast<what>(word >> 48 & 0xff);
+}
+[[nodiscard]] constexpr u32 count_of(u64 word) noexcept { return static_cast<u32>(word >> 56); }
+[[nodiscard]] constexpr u64 offset_of(u64 word) noexcept { return word & offset_field; }
+[[nodiscard]] constexpr bool is_node(u64 word) noexcept { return what_of(word) >= what::s8; }
+/// How the sweep is told.
+[[nodiscard]] constexpr u32 kind_of(u64 word) noexcept {
+    return is_node(word) ? static_cast<u32>(word >> 48) : 0;
+}
+[[nodiscard]] constexpr u64 of_kind(u32 kind, u64 offset) noexcept {
+    return u64{kind} << 48 | offset;
+}
+}  // namespace slot_word
+
+[[nodiscard]] constexpr bool is_node_kind(what w) noexcept {
+    return (w >= what::s8 && w <= what::s32) || w == what::m16 || w == what::m32;
+}
+[[nodiscard]] constexpr bool has_groups(what w) noexcept { return w >= what::m16; }
+[[nodiscard]] constexpr u32 groups_of(what w) noexcept { return w == what::m16 ? 2 : 4; }
+[[nodiscard]] constexpr u32 width_bits(what w) noexcept { return static_cast<u32>(w) & 3; }
+[[nodiscard]] constexpr u32 keys_at(what w) noexcept {
+    return !has_groups(w) ? 16 : w == what::m16 ? 56 : 104;
+}
+[[nodiscard, gnu::always_inline]] constexpr u32 words_at(u64 word) noexcept {
+    const what w = slot_word::what_of(word);
+    return (keys_at(w) + (slot_word::count_of(word) << width_bits(w)) + 7) & ~u32{7};
+}
+[[nodiscard]] constexpr u32 size_of(u64 word) noexcept {
+    return words_at(word) + 8 * slot_word::count_of(word);
+}
+
+struct node {
+    static constexpr u64 obsolete = 2;  ///< a flag of the lock; set when the unlink is durable
+
+    node_lock lock;
+    u64 masks[1];  ///< as many as the kind has; the rest of the node lies behind them
+
+    [[nodiscard]] static constexpr u64 fresh_lock(u32 height, u32 window, u32 generation) noexcept {
+        return node_lock::fresh(0, false, generation) | u64{height} << 20 | u64{window} << 8;
+    }
+    [[nodiscard]] u32 height() const noexcept {
+        return static_cast<u32>(lock.load() >> 20) & 0xfff;
+    }
+    [[nodiscard]] u32 window() const noexcept { return static_cast<u32>(lock.load() >> 8) & 0xfff; }
+
+    template <class T>
+    [[nodiscard]] T* behind(u32 bytes) noexcept {
+        return reinterpret_cast<T*>(reinterpret_cast<std::byte*>(this) + bytes);
+    }
+    template <class T>
+    [[nodiscard]] const T* behind(u32 bytes) const noexcept {
+        return reinterpret_cast<const T*>(reinterpret_cast<const std::byte*>(this) + bytes);
+    }
+    [[nodiscard]] const u16* byte_numbers(what w) const noexcept {
+        return behind<u16>(8 + 8 * groups_of(w));
+    }
+    [[nodiscard]] u16* byte_numbers(what w) noexcept { return behind<u16>(8 + 8 * groups_of(w)); }
+    [[nodiscard, gnu::always_inline]] published* words(u64 word) noexcept {
+        return behind<published>(words_at(word));
+    }
+    /// The same, where no node has groups.
+    [[nodiscard, gnu::always_inline]] published* words_behind_window(u64 word) noexcept {
+        const u32 width = static_cast<u32>(word >> 48) & 3;
+        return behind<published>((16 + (slot_word::count_of(word) << width) + 7) & ~u32{7});
+    }
+    [[nodiscard]] u32 key(what w, u32 i) const noexcept {
+        const std::byte* at = behind<std::byte>(keys_at(w));
+        if (width_bits(w) == 0) return reinterpret_cast<const u8*>(at)[i];
+        if (width_bits(w) == 1) return reinterpret_cast<const u16*>(at)[i];
+        return reinterpret_cast<const u32*>(at)[i];
+    }
+    /// The bit that is asked for first.
+    [[nodiscard]] u32 first_bit(what w) const noexcept {
+        const auto zeros = static_cast<u32>(std::countl_zero(masks[0]));
+        if (!has_groups(w)) return 8 * window() + zeros;
+        return 8 * u32{byte_numbers(w)[zeros / 8]} + zeros % 8;
+    }
+    /// Whether what was read before may not be durable: somebody of this opening is changing the
+    /// node, or has replaced it.
+    [[nodiscard]] static constexpr bool is_unsure(u64 lock_word, u32 generation) noexcept {
+        return (lock_word & (node_lock::locked | obsolete)) != 0 &&
+               lock_word >> node_lock::generation_shift == generation;
+    }
+};
+static_assert(sizeof(node) == 16);
+
+struct root_block {
+    node_lock lock;
+    published word;
+};
+static_assert(sizeof(root_block) == 16);
+
+}  // namespace hf::hot_detail

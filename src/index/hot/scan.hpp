@@ -1,0 +1,166 @@
+// hot/scan.hpp: a part of hot.hpp: entries in order, upwards and downwards.
+//
+// A scan keeps the nodes on its way, and where each goes on: upwards the next entry's number,
+// downwards how many entries are left. It collects up to 128 records and reads none of these
+// before, so that all of them are loaded at once; and it begins to load the next nodes early.
+//
+// What changes beside a scan it finds or does not. What is there all the time it finds once: an
+// entry's keys are the same as long as its node lives (I1, I2), whatever stands below it.
+#pragma once
+
+#include "index/hot/hot.hpp"
+
+#include <limits>
+
+namespace hf {
+
+template <class D, class Keys>
+struct hot<D, Keys>::scan_state {
+    static constexpr u32 most_collected = 128;
+    struct collected {
+        u64 word;
+        const node_lock* lock;
+    };
+    way nodes;
+    bool exclusive = false;  ///< the bound itself is left out
+    u64 wanted = 0;
+    u32 count = 0;
+    std::array<collected, most_collected> all;
+
+    [[nodiscard]] u64 room() const noexcept {
+        return std::min<u64>(most_collected, wanted) - count;
+    }
+    void collect(u64 word, const node_lock& lock) noexcept { all[count++] = {word, &lock}; }
+};
+
+/// The way to the first entry in bounds.
+template <class D, class Keys>
+template <bool Up>
+void hot<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
+    using namespace hot_detail;
+    const u64 word = descend(op, bound, s.nodes);
+    if (word == 0) return;
+    const key there = key_in(word);
+    if (s.nodes.empty()) {
+        const int order = path::compare(there, bound);
+        const bool is_in = order == 0 ? !s.exclusive : (order > 0) == Up;
+        if (is_in && slot_word::what_of(word) == what::record) s.collect(word, root_->lock);
+        return;
+    }
+    const u32 bit = path::first_difference(there, bound);
+    const bool is_there = bit == path::bits;
+    if (!is_there) s.nodes.cut(level_of(s.nodes, bit) + 1);
+    for (u32 i = 0; Up && i + 1 < s.nodes.size(); ++i) ++s.nodes[i].index;
+    level& last = s.nodes.back();
+    if (is_there) {
+        if (s.exclusive == Up) ++last.index;
+        return;
+    }
+    draft d;  // NOLINT(cppcoreguidelines-pro-type-member-init): load() fills it
+    d.load(last.n, last.word);
+    const auto [from, to] = d.sharing(last.index, d.rank_of(bit));
+    last.index = path::bit(bound, bit) ? to + 1 : from;
+}
+
+/// Collects the next records of one node; false: there are none left.
+template <class D, class Keys>
+template <bool Up>
+bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
+    using namespace hot_detail;
+    if (s.nodes.empty()) return false;
+    level& top = s.nodes.back();
+    node* n = top.n;
+    const u64 word = top.word;
+    const published* words = n->words(word);
+    const u32 end = Up ? slot_word::count_of(word) : 0;
+    u64 child = 0;
+    u64 room = s.room();
+    u32 i = top.index;
+    for (; i != end && room != 0 && child == 0; i = Up ? i + 1 : i - 1) {
+        const u64 w = words[Up ? i : i - 1].load();
+        if (slot_word::is_node(w)) {
+            child = w;
+        } else if (slot_word::what_of(w) == what::record) {
+            __builtin_prefetch(record_of(w));
+            s.collect(w, n->lock);
+            --room;
+        }
+    }
+    top.index = i;
+    if (node::is_unsure(n->lock.load(), op.generation())) [[unlikely]] {
+        op.written(n, size_of(word));
+    }
+    if (child != 0) {
+        // Of the next few nodes a scan will need as many as it wants records.
+        constexpr u32 ahead = 3;
+        for (u32 j = 0; j < ahead && i != end && room > u64{8} * j; ++j, i = Up ? i + 1 : i - 1) {
+            begin_loading(words[Up ? i : i - 1].load());
+        }
+        s.nodes.push({node_of(child), child, Up ? 0 : slot_word::count_of(child)});
+    } else if (i == end) {
+        s.nodes.pop();
+    }
+    return true;
+}
+
+/// Reads and visits what has been collected.
+template <class D, class Keys>
+template <bool Up, class Visit>
+u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, Visit&& visit) const {
+    std::array<value, scan_state::most_collected> values;  // NOLINT(*-member-init): by count
+    for (u32 i = 0; i < s.count; ++i) values[i] = Keys::value_of(*record_of(s.all[i].word));
+    if constexpr (Keys::inline_values) {
+        const node_lock* looked_at = nullptr;
+        bool is_unsure = false;
+        for (u32 i = 0; i < s.count; ++i) {
+            if (s.all[i].lock != looked_at) {
+                looked_at = s.all[i].lock;
+                is_unsure = node::is_unsure(looked_at->load(), op.generation());
+            }
+            if (is_unsure) op.written_line(record_of(s.all[i].word));
+        }
+    }
+    op.observed();
+    for (u32 i = 0; i < s.count; ++i) visit(key_in(s.all[i].word), values[i]);
+    return std::exchange(s.count, 0);
+}
+
+/// A long scan is several operations: memory that is unlinked meanwhile need not wait for its end.
+template <class D, class Keys>
+template <bool Up, class Visit>
+u64 hot<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visit&& visit) const {
+    constexpr u64 an_operation = 4096;
+    using kept_key = std::conditional_t<std::is_same_v<key, std::string_view>, std::string, key>;
+    kept_key from(*bound);
+    u64 visited = 0;
+    scan_state s;
+    for (bool more = true; more && visited < most;) {
+        operation op(space);
+        const u64 end = visited + std::min(most - visited, an_operation);
+        s.nodes.clear();
+        s.wanted = end - visited;
+        key last{};
+        seek<Up>(op, from, s);
+        while (visited < end && (more || s.count != 0)) {
+            while (more && s.room() != 0) more = collect_next<Up>(op, s);
+            visited += visit_collected<Up>(op, s, [&](const key& k, const value& v) {
+                last = k;
+                visit(k, v);
+            });
+            s.wanted = end - visited;
+        }
+        op.observed();
+        from = kept_key(last);
+        s.exclusive = true;
+    }
+    return visited;
+}
+
+template <class D, class Keys>
+template <class Visit>
+void hot<D, Keys>::for_each(eager_space& space, Visit&& visit) const {
+    const key lowest{};
+    scan_from<true>(space, &lowest, std::numeric_limits<u64>::max(), visit);
+}
+
+}  // namespace hf

@@ -1,0 +1,145 @@
+// hot/shape.hpp: a part of hot.hpp: new nodes, and the one word that makes them visible.
+#pragma once
+
+#include "index/hot/hot.hpp"
+
+namespace hf {
+
+/// What a writer holds, and has made. Unless all of it was published it leaves nothing behind.
+template <class D, class Keys>
+struct hot<D, Keys>::change {
+    explicit change(operation& o) : op(o) {}
+    change(const change&) = delete;
+    change& operator=(const change&) = delete;
+    ~change() {
+        for (u32 i = 0; i < made.size(); ++i) op.cancel(made[i]);
+        unlock();
+    }
+    /// False: the node is obsolete, and not locked; or the word has changed.
+    [[nodiscard]] bool lock(node_lock& l, const published& slot, u64 expected) {
+        l.lock(op.generation());
+        if ((l.load() & node::obsolete) != 0 || slot.load() != expected) [[unlikely]] {
+            l.unlock();
+            return false;
+        }
+        held.push(&l);
+        return true;
+    }
+    void unlock() {
+        while (!held.empty()) {
+            held.back()->unlock();
+            held.pop();
+        }
+    }
+    /// All that was locked, but for the last one, was replaced, durably.
+    void mark_obsolete() {
+        for (u32 i = 0; i + 1 < held.size(); ++i) held[i]->set_flags(node::obsolete, true);
+    }
+
+    operation& op;
+    hot_detail::few<node_lock*, 16> held;  ///< from below
+    hot_detail::few<u64, 16> made;
+    hot_detail::few<u64, 8> left_out;  ///< dead records
+};
+
+/// A node that nobody reaches yet, and its word.
+template <class D, class Keys>
+result<u64> hot<D, Keys>::make_node(change& c, const draft& d) const {
+    using namespace hot_detail;
+    const auto plan = node_plan::of<path>(d);
+    const u32 size = size_of(slot_word::of(plan.kind, d.count, 0));
+    auto offset = c.op.allocate(size);
+    if (!offset) return offset;
+    c.made.push(*offset);
+    const u64 word = slot_word::of(plan.kind, d.count, *offset);
+    node* n = node_of(word);
+    write_node(n, word, plan, d, c.op.generation());
+    c.op.written(n, size);
+    return word;
+}
+
+/// One entry needs no node.
+template <class D, class Keys>
+result<u64> hot<D, Keys>::make_entry(change& c, const draft& d) const {
+    if (d.count == 1) return d.words[0];
+    return make_node(c, d);
+}
+
+/// Dead records need no place in a copy, if so many entries are left.
+template <class D, class Keys>
+void hot<D, Keys>::leave_out_dead(change& c, draft& d, u32& entry, u32 least) const {
+    for (u32 i = d.count; i-- > 0 && d.count > least;) {
+        if (i == entry || hot_detail::slot_word::what_of(d.words[i]) != what::dead) continue;
+        c.left_out.push(hot_detail::slot_word::offset_of(d.words[i]));
+        d.remove(i);
+        if (i < entry) --entry;
+    }
+}
+
+/// The draft takes the place of the last node of the way, which is locked. One entry too many: it is
+/// split at its first bit, and both halves go into its parent, or into a new node in its place where
+/// there is room between their height and the parent's.
+template <class D, class Keys>
+auto hot<D, Keys>::put(change& c, way& w, draft& d) -> result<step> {
+    using namespace hot_detail;
+    u32 depth = w.size() - 1;
+    u64 word = 0;
+    for (;; --depth) {
+        if (!c.lock(lock_above(w, depth), link_of(w, depth), w[depth].word)) return step::again;
+        if (d.count <= most_entries) {
+            auto made = make_node(c, d);
+            if (!made) return tl::unexpected(made.error());
+            word = *made;
+            break;
+        }
+        draft zeros;  // NOLINT(cppcoreguidelines-pro-type-member-init): split() fills them
+        draft ones;   // NOLINT(cppcoreguidelines-pro-type-member-init)
+        d.split(zeros, ones);
+        const u32 bit = d.bits[0];
+        const u32 height = d.height;
+        auto zero = make_entry(c, zeros);
+        if (!zero) return tl::unexpected(zero.error());
+        auto one = make_entry(c, ones);
+        if (!one) return tl::unexpected(one.error());
+        if (depth == 0 || w[depth - 1].n->height() > height + 1) {
+            d.make_pair(bit, *zero, *one, height + 1);
+            auto made = make_node(c, d);
+            if (!made) return tl::unexpected(made.error());
+            word = *made;
+            break;
+        }
+        const level& above = w[depth - 1];
+        d.load(above.n, above.word);
+        d.words[above.index] = *zero;
+        d.add(above.index, bit, true, *one);
+    }
+    operation& op = c.op;
+    op.settle();
+    HF_PERSIST_POINT("hot H1: record and all new nodes are durable before the topmost word");
+    op.publish(link_of(w, depth), word);
+    op.commit();
+    HF_PERSIST_POINT("hot H2: the topmost word is durable before what it has replaced is retired");
+    c.made.clear();
+    c.mark_obsolete();
+    c.unlock();
+    for (u32 i = depth; i < w.size(); ++i) {
+        op.retire(*this, slot_word::offset_of(w[i].word), slot_word::kind_of(w[i].word));
+    }
+    for (u32 i = 0; i < c.left_out.size(); ++i) op.retire(*this, c.left_out[i], leaf);
+    return step::done;
+}
+
+/// A record's word is replaced by that of a node which has the record, under the lock that is held.
+template <class D, class Keys>
+void hot<D, Keys>::publish_pair(change& c, published& link, u64 was, u64 word) {
+    operation& op = c.op;
+    if (was != 0) op.shade(*this, hot_detail::slot_word::offset_of(was), leaf);
+    op.settle();
+    HF_PERSIST_POINT("hot H1: record and all new nodes are durable before the topmost word");
+    op.publish(link, word);
+    op.commit();
+    c.made.clear();
+    c.unlock();
+}
+
+}  // namespace hf

@@ -1,0 +1,185 @@
+#include "list_fixture.hpp"
+
+#include <array>
+#include <set>
+
+namespace hf::test {
+namespace {
+
+class eager_regions : public on_tmpfs {};
+
+TEST(node_lock, tells_a_dead_holder_from_a_living_one) {
+    node_lock l;
+    l.init(node_lock::fresh(8, false, 3));
+    EXPECT_FALSE(l.lock(3));
+    EXPECT_TRUE(l.is_held(3));
+    EXPECT_EQ(l.try_lock(3), node_lock::attempt::failed);
+    EXPECT_FALSE(l.is_held(4));  // of another opening it is nobody's
+    EXPECT_EQ(l.try_lock(4), node_lock::attempt::taken_over);
+    l.unlock();
+    EXPECT_EQ(l.try_lock(5), node_lock::attempt::taken);
+    EXPECT_NE(l.load() & 8, 0U);
+    l.unlock();
+}
+
+TEST(node_lock, keeps_flags_and_versions_apart) {
+    node_lock l;
+    l.init(node_lock::fresh(node_lock::flags, false, 1));
+    EXPECT_FALSE(l.lock(1));
+    const u64 before = l.load();
+    for (int i = 0; i < 1000; ++i) l.count_version();
+    EXPECT_NE(node_lock::version_of(before), node_lock::version_of(l.load()));
+    EXPECT_EQ(l.load() & node_lock::flags, node_lock::flags);
+    l.set_flags(2, false);
+    EXPECT_EQ(l.load() & node_lock::flags, node_lock::flags & ~u64{2});
+    EXPECT_TRUE(l.is_held(1));
+}
+
+TEST(persist_batch, flushes_a_line_once_and_fences_once) {
+    if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
+    const medium m(medium_kind::shm, best_flush_instruction(), 0);
+    alignas(line_size) std::array<char, 200 * line_size> bytes{};
+    const auto spent = [&](const auto& work) {
+        const persist_counters before = thread_persist_counters();
+        work();
+        const persist_counters after = thread_persist_counters();
+        return std::pair(after.flushes - before.flushes, after.fences - before.fences);
+    };
+    persist_batch b(m);
+    using pair = std::pair<u64, u64>;
+    EXPECT_EQ(spent([&] { b.fence(); }), pair(0, 0));
+    EXPECT_EQ(spent([&] {
+                  b.add(&bytes[0], 1);
+                  b.add(&bytes[63], 2);
+                  b.add(&bytes[64]);
+                  b.fence();
+              }),
+              pair(2, 1));
+    EXPECT_FALSE(b.is_unsure());
+    EXPECT_EQ(spent([&] {
+                  b.add(bytes.data(), bytes.size());
+                  b.order();
+              }),
+              pair(200, 1));
+    EXPECT_EQ(spent([&] {
+                  for (std::size_t i = 0; i < 100; ++i) b.add(&bytes[i * line_size]);
+                  b.fence();
+              }),
+              pair(100, 1));
+    EXPECT_EQ(spent([&] {
+                  b.add(bytes.data());
+                  b.forget();
+                  b.fence();
+              }),
+              pair(0, 0));
+}
+
+TEST_F(eager_regions, find_what_returned_and_take_over_a_dead_lock) {
+    eager_file f(file);
+    for (u64 i = 0; i < 100; ++i) EXPECT_FALSE(f.stack->push(i));
+    f.stack->pop();
+    static_cast<void>(f.stack->top().lock.lock(f.space->generation()));  // and dies
+    const u32 before = f.space->generation();
+    f.kill();
+    f.open();
+    EXPECT_EQ(f.space->generation(), before + 1);
+    EXPECT_EQ(f.stack->values().size(), 99U);
+    EXPECT_TRUE(f.stack->push(7));
+    EXPECT_FALSE(f.stack->push(8));
+}
+
+TEST_F(eager_regions, reuse_after_a_crash_what_nothing_reaches) {
+    eager_file f(file);
+    for (u64 i = 0; i < 20'000; ++i) f.stack->push(i, 100);
+    for (u64 i = 0; i < 19'000; ++i) f.stack->pop();
+    const u64 size = f.space->file().size();
+    for (int crash = 0; crash < 3; ++crash) {
+        f.kill();
+        f.open(sweeping::by_hand);
+        EXPECT_TRUE(f.space->heap().is_tracing());
+        const auto found = must(f.space->sweep(2));
+        EXPECT_FALSE(f.space->heap().is_tracing());
+        EXPECT_EQ(found.reached, 1001U);  // and the head
+        for (u64 i = 0; i < 18'000; ++i) f.stack->push(i, 100);
+        for (u64 i = 0; i < 18'000; ++i) f.stack->pop();
+    }
+    EXPECT_EQ(f.space->file().size(), size);
+    EXPECT_EQ(f.stack->values().size(), 1000U);
+}
+
+TEST_F(eager_regions, read_without_a_fence_and_fence_under_a_held_lock) {
+    if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
+    eager_file f(file);
+    f.stack->push(1);
+    const auto fences = [&] {
+        const u64 before = thread_persist_counters().fences;
+        static_cast<void>(f.stack->values());
+        return thread_persist_counters().fences - before;
+    };
+    EXPECT_EQ(fences(), 0U);
+    static_cast<void>(f.stack->top().lock.lock(f.space->generation()));
+    EXPECT_EQ(fences(), 1U);
+    f.stack->top().lock.unlock();
+    EXPECT_EQ(fences(), 0U);
+}
+
+TEST_F(eager_regions, give_extents_back_and_keep_them_apart_from_blocks) {
+    eager_file f(file);
+    auto& heap = f.space->heap();
+    auto& cache = f.space->my_lane().blocks;
+    std::set<u64> seen;
+    for (u64 bytes : {u64{1}, u64{33}, u64{4096}, u64{65'536}, u64{65'537}, u64{300'000}}) {
+        const u64 at = must(heap.allocate(cache, bytes));
+        EXPECT_EQ(at % (bytes <= 32 ? 32 : 64), 0U);
+        seen.insert(at);
+        heap.free(cache, at);
+    }
+    const u64 large = must(heap.allocate(cache, 300'000));
+    EXPECT_TRUE(seen.contains(large)) << "pages that were freed are used again";
+}
+
+TEST_F(eager_regions, refuse_to_be_swept_without_all_their_structures) {
+    {
+        eager_file f(file);
+    }
+    eager_options o;
+    o.region.kind = discipline::eager;
+    const auto opened =
+        eager_space::open(file, o, {}, [](eager_space&) -> result<void> { return {}; });
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, errc::incompatible);
+}
+
+TEST_F(eager_regions, refuse_a_damaged_page_word_and_a_reference_to_no_block) {
+    u64 word = 0;
+    u64 reference = 0;
+    {
+        eager_file f(file);
+        f.stack->push(1);
+        const segment heap = f.space->file().segments().front();
+        word = heap.offset + sizeof(swept::segment_header) + 8 * swept::own_pages(heap.pages);
+        reference = f.space->file().offset_of(&f.stack->top().first);
+        must(f.space->close());
+    }
+    const auto code = [&] {
+        eager_options o;
+        o.region.kind = discipline::eager;
+        std::unique_ptr<eager_stack> stack;
+        auto opened = eager_space::open(file, o, {}, [&](eager_space& s) -> result<void> {
+            stack = must(eager_stack::open(s));
+            return {};
+        });
+        return opened ? std::nullopt : std::optional(opened.error().code);
+    };
+    const auto bytes = read_file(file);
+    const u64 wrong = u64{1} << 40 | u64{200} << 32 | 1;
+    patch(file, word, &wrong, sizeof wrong);
+    EXPECT_EQ(code(), errc::corrupt);
+    write_file(file, bytes);
+    const u64 nowhere = 12345;
+    patch(file, reference, &nowhere, sizeof nowhere);
+    EXPECT_EQ(code(), errc::corrupt);
+}
+
+}  // namespace
+}  // namespace hf::test

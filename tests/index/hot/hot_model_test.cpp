@@ -1,0 +1,173 @@
+// The tree does what a std::map does: every operation, keys of all shapes, all node layouts.
+#include "base/random.hpp"
+#include "hot_fixture.hpp"
+#include "support/effort.hpp"
+
+#include <rapidcheck/gtest.h>
+
+#include <rapidcheck.h>
+
+namespace hf::hot_test {
+namespace {
+
+template <class T>
+class hot_model : public ::testing::Test {};
+using all_trees = ::testing::Types<eager_numbers, eager_bytes, transient_numbers, transient_bytes>;
+TYPED_TEST_SUITE(hot_model, all_trees);
+
+/// Keys that share bytes with others, in ways that a tree notices.
+struct key_maker {
+    u64 shape;
+    xoshiro256ss random;
+
+    [[nodiscard]] u64 number() {
+        switch (shape % 5) {
+            case 0:
+                return random();
+            case 1:
+                return random.below(600);
+            case 2:
+                return random.below(300) << 56 | random.below(3);
+            case 3:
+                return random.below(20) << (8 * random.below(8));
+            default:
+                return random.below(60) << 32 | random.below(60) << 8;
+        }
+    }
+    [[nodiscard]] std::string bytes() {
+        switch (shape % 5) {
+            case 0: {
+                std::string k(random.below(12), '\0');
+                for (char& c : k) c = static_cast<char>(random());
+                return k;
+            }
+            case 1: {
+                std::string k(random.below(9), 'a');
+                for (char& c : k) c = static_cast<char>(random.below(3));
+                return k;
+            }
+            case 2:
+                return "a prefix longer than a node has room for, " +
+                       std::to_string(random.below(500)) + std::string(random.below(2) * 20, 'x') +
+                       std::to_string(random.below(3));
+            case 3:
+                return std::string(random.below(40), 'p');
+            default:
+                return std::string(random.below(4) * 1000, 'q') + std::to_string(random.below(40)) +
+                       std::string(random.below(3) * 30, '\0');
+        }
+    }
+    template <class Kept>
+    [[nodiscard]] Kept key() {
+        if constexpr (std::is_same_v<Kept, u64>) {
+            return number();
+        } else {
+            return bytes();
+        }
+    }
+};
+
+template <class Kept>
+Kept value_of(u64 number) {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        return number;
+    } else {
+        return std::to_string(number) + std::string(number % 70, 'v');
+    }
+}
+
+template <class Tree>
+void compare_scans(const Tree& t, const std::map<typename Tree::kept, typename Tree::kept>& model,
+                   const typename Tree::kept& bound, u64 most) {
+    typename Tree::entries up;
+    for (auto i = model.lower_bound(bound); i != model.end() && up.size() < most; ++i) {
+        up.emplace_back(*i);
+    }
+    ASSERT_EQ(t.scan(bound, most), up);
+    typename Tree::entries down;
+    for (auto i = model.upper_bound(bound); i != model.begin() && down.size() < most;) {
+        down.emplace_back(*--i);
+    }
+    ASSERT_EQ(t.scan_back(bound, most), down);
+}
+
+template <class Tree>
+void run_against_model(u64 seed, unsigned operations) {
+    using kept = typename Tree::kept;
+    Tree t;
+    std::map<kept, kept> model;
+    key_maker keys{seed, xoshiro256ss(seed)};
+    xoshiro256ss& random = keys.random;
+    unsigned growing = 8;  // of ten writes, inserts
+    for (unsigned i = 0; i < operations; ++i) {
+        if (i % 1000 == 999) growing = growing == 8 ? 2 : 8;
+        const kept k = keys.template key<kept>();
+        const kept v = value_of<kept>(i);
+        const auto there = model.find(k);
+        const bool is_there = there != model.end();
+        if (const u64 dice = random.below(20); dice < growing) {
+            ASSERT_EQ(t.insert(k, v), !is_there);
+            model.emplace(k, v);
+        } else if (dice < 10) {
+            ASSERT_EQ(t.remove(k), is_there);
+            model.erase(k);
+        } else if (dice < 12) {
+            ASSERT_EQ(t.update(k, v), is_there);
+            if (is_there) there->second = v;
+        } else if (dice < 14) {
+            ASSERT_EQ(t.upsert(k, v), !is_there);
+            model[k] = v;
+        } else if (dice < 18) {
+            const auto found = t.get(k);
+            ASSERT_EQ(found.has_value(), is_there);
+            if (is_there) {
+                ASSERT_EQ(*found, there->second);
+            }
+        } else if (dice == 18) {
+            ASSERT_NO_FATAL_FAILURE(compare_scans(t, model, k, random.below(70)));
+        }
+    }
+    ASSERT_EQ(t.all(), typename Tree::entries(model.begin(), model.end()));
+    auto report = t.audit();
+    ASSERT_TRUE(report.ok()) << report.to_string();
+    ASSERT_EQ(report.tree.records, model.size());
+    while (!model.empty()) {
+        ASSERT_TRUE(t.remove(model.begin()->first));
+        model.erase(model.begin());
+    }
+    ASSERT_TRUE(t.all().empty());
+    report = t.audit();
+    ASSERT_TRUE(report.ok()) << report.to_string();
+    ASSERT_EQ(report.tree.interiors, 0U);
+}
+
+TYPED_TEST(hot_model, does_what_a_map_does) {
+    for (u64 seed = 0; seed < 10; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        ASSERT_NO_FATAL_FAILURE(run_against_model<TypeParam>(seed, test::scaled(20000)));
+    }
+}
+
+// What rapidcheck makes small when it fails: the keys are as short as can be.
+RC_GTEST_PROP(hot_properties, any_keys_any_order, ()) {
+    using step = std::pair<bool, std::string>;
+    const auto steps = *rc::gen::container<std::vector<step>>(
+        rc::gen::pair(rc::gen::weightedElement<bool>({{3, true}, {1, false}}),
+                      rc::gen::container<std::string>(rc::gen::element('\0', 'a', 'b'))));
+    static transient_bytes t;  // emptied below
+    std::map<std::string, std::string> model;
+    for (const auto& [inserts, k] : steps) {
+        if (inserts) {
+            RC_ASSERT(t.insert(k, k + "!") == model.emplace(k, k + "!").second);
+        } else {
+            RC_ASSERT(t.remove(k) == (model.erase(k) != 0));
+        }
+    }
+    RC_ASSERT(t.all() == transient_bytes::entries(model.begin(), model.end()));
+    for (const auto& [k, v] : model) RC_ASSERT(t.get(k) == v);
+    for (const auto& [k, v] : model) RC_ASSERT(t.remove(k));
+    RC_ASSERT(t.all().empty());
+}
+
+}  // namespace
+}  // namespace hf::hot_test

@@ -1,0 +1,157 @@
+// Nodes: twins of the search find the same, and drafts become nodes and drafts again.
+#include "base/random.hpp"
+#include "index/hot/draft.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hf::hot_test {
+namespace {
+
+using namespace hot_detail;
+
+template <class Keys>
+struct random_node {
+    using path = path_of<Keys>;
+    using kept = std::conditional_t<path::is_short, u64, std::string>;
+    std::set<kept> keys;
+    draft d{};
+    node_plan plan{};
+    u64 word = 0;
+    alignas(64) std::array<std::byte, 1024> memory{};
+
+    [[nodiscard]] node* at() { return reinterpret_cast<node*>(memory.data()); }
+
+    /// Keys come one after the other, each where the draft leads it; words are 8 times an index.
+    void fill(u32 count, const std::function<kept()>& next) {
+        std::vector<kept> of_word;
+        while (keys.size() < count) {
+            const kept k = next();
+            if (!keys.insert(k).second) continue;
+            of_word.push_back(k);
+            const u64 w = slot_word::of(what::record, 0, of_word.size() * 8);
+            if (of_word.size() == 1) {
+                d.words[0] = w;
+                continue;
+            }
+            const u32 there = of_word.size() == 2 ? 0 : search::find<path>(at(), word, k);
+            const kept& other = of_word[slot_word::offset_of(d.words[there]) / 8 - 1];
+            const u32 bit = path::first_difference(other, k);
+            if (of_word.size() == 2) {
+                const u64 old = d.words[0];
+                d.make_pair(bit, path::bit(k, bit) ? old : w, path::bit(k, bit) ? w : old, 1);
+            } else {
+                d.add(there, bit, path::bit(k, bit), w);
+            }
+            write();
+        }
+        u32 i = 0;
+        for (const kept& k : keys) {
+            ASSERT_EQ(of_word[slot_word::offset_of(d.words[i]) / 8 - 1], k);
+            ASSERT_EQ(search::find<path>(at(), word, k), i);
+            ++i;
+        }
+    }
+    void write() {
+        plan = node_plan::of<path>(d);
+        word = slot_word::of(plan.kind, d.count, 0);
+        write_node(at(), word, plan, d, 1);
+        draft again{};
+        again.load(at(), word);
+        ASSERT_EQ(again.count, d.count);
+        ASSERT_EQ(again.bit_count, d.bit_count);
+        for (u32 i = 0; i < d.bit_count; ++i) ASSERT_EQ(again.bits[i], d.bits[i]);
+        for (u32 i = 0; i < d.count; ++i) {
+            ASSERT_EQ(again.sparse[i], d.sparse[i]);
+            ASSERT_EQ(again.words[i], d.words[i]);
+        }
+    }
+};
+
+TEST(hot_nodes, lead_each_key_to_its_entry) {
+    xoshiro256ss random(1);
+    for (u32 round = 0; round < 200; ++round) {
+        random_node<integer_keys> n;
+        const u64 mask = round % 3 == 0 ? ~u64{0} : round % 3 == 1 ? 0xff : u64{0x8001100101} << 20;
+        n.fill(2 + round % 31 % (mask == ~u64{0} ? 31 : 14), [&] { return random() & mask; });
+        if (testing::Test::HasFatalFailure()) return;
+    }
+    std::set<what> kinds;
+    for (u32 round = 0; round < 300; ++round) {
+        random_node<byte_keys> n;
+        n.fill(2 + round % 31, [&] {
+            const u64 parts = 1 + round % 5 * 9;
+            std::string k;
+            for (u64 i = 0; i < parts; ++i) k += std::string(9, static_cast<char>(random() & 1));
+            return k + std::to_string(random.below(40));
+        });
+        if (testing::Test::HasFatalFailure()) return;
+        kinds.insert(n.plan.kind);
+    }
+    EXPECT_GE(kinds.size(), 2U);
+}
+
+TEST(hot_nodes, are_searched_alike_with_vectors_and_without) {
+    if (!search::by_vectors::is_there()) GTEST_SKIP() << "no AVX2 here";
+    xoshiro256ss random(2);
+    for (u32 round = 0; round < 2000; ++round) {
+        const u64 from = random();
+        const u64 mask = random() & random();
+        ASSERT_EQ(search::by_vectors::extract(from, mask), search::by_words::extract(from, mask));
+    }
+    for (u32 count = 2; count <= most_entries; ++count) {
+        random_node<integer_keys> n;
+        const u64 mask = count % 2 == 0 ? ~u64{0} : 0xfff;
+        n.fill(count, [&] { return random() & mask; });
+        if (testing::Test::HasFatalFailure()) return;
+        for (u32 i = 0; i < 500; ++i) {
+            const auto dense = static_cast<u32>(random()) & ~u32{0} >> (32 - n.d.bit_count);
+            ASSERT_EQ(search::by_vectors::fitting(n.at(), n.word, dense),
+                      search::by_words::fitting(n.at(), n.word, dense));
+        }
+    }
+}
+
+TEST(hot_nodes, lose_an_entry_and_the_bits_that_were_asked_for_it) {
+    xoshiro256ss random(3);
+    for (u32 round = 0; round < 100; ++round) {
+        random_node<integer_keys> n;
+        n.fill(32, [&] { return random() & 0xffff; });
+        if (testing::Test::HasFatalFailure()) return;
+        while (n.d.count > 2) {
+            const auto gone = static_cast<u32>(random.below(n.d.count));
+            n.keys.erase(std::next(n.keys.begin(), gone));
+            n.d.remove(gone);
+            ASSERT_LT(n.d.bit_count, n.d.count);
+            n.write();
+            u32 i = 0;
+            for (const u64 k : n.keys) {
+                ASSERT_EQ(search::find<path_of<integer_keys>>(n.at(), n.word, k), i++);
+            }
+        }
+    }
+}
+
+TEST(hot_paths, keep_the_order_of_strings) {
+    xoshiro256ss random(4);
+    using path = path_of<byte_keys>;
+    for (u32 round = 0; round < 20000; ++round) {
+        std::string a(random.below(14), 'a');
+        for (char& c : a) c = static_cast<char>(random.below(3) * 127);
+        std::string b = a.substr(0, random.below(a.size() + 1)) +
+                        std::string(random.below(12), static_cast<char>(random.below(2)));
+        const u32 bit = path::first_difference(a, b);
+        ASSERT_EQ(bit == path::bits, a == b);
+        if (a != b) {
+            ASSERT_EQ(path::bit(b, bit), a < b);
+            ASSERT_EQ(path::bit(a, bit), b < a);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace hf::hot_test

@@ -1,0 +1,211 @@
+// Threads beside each other: nothing is lost, nothing is invented, and nobody waits for ever.
+#include "base/random.hpp"
+#include "hot_fixture.hpp"
+#include "support/effort.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+namespace hf::hot_test {
+namespace {
+
+template <class T>
+class hot_threads : public ::testing::Test {};
+using all_trees = ::testing::Types<eager_numbers, eager_bytes>;
+TYPED_TEST_SUITE(hot_threads, all_trees);
+
+template <class Work>
+void run_hot_threads(unsigned n, const Work& work) {
+    std::vector<std::thread> all;
+    for (unsigned t = 0; t < n; ++t) all.emplace_back([&work, t] { work(t); });
+    for (std::thread& t : all) t.join();
+}
+
+/// Few keys with much in common, so that their nodes grow, shrink, split and merge all the time.
+template <class Kept>
+Kept key_of(u64 n) {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        return (n % 4) << 40 | (n % 16) << 24 | n;
+    } else {
+        return std::string("common to all of them") + std::string(n % 4 * 5, 'x') +
+               std::to_string(n) + std::string(n % 2, '\0');
+    }
+}
+/// A value says whose it is.
+template <class Kept>
+Kept value_for(u64 n, u64 what) {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        return n << 32 | what;
+    } else {
+        return std::to_string(n) + "/" + std::to_string(what);
+    }
+}
+template <class Kept>
+bool is_for(const Kept& v, u64 n) {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        return v >> 32 == n;
+    } else {
+        return v.starts_with(std::to_string(n) + "/");
+    }
+}
+
+template <class Tree>
+void expect_sound(const Tree& t) {
+    const auto report = t.audit();
+    EXPECT_TRUE(report.ok()) << report.to_string();
+}
+
+TYPED_TEST(hot_threads, insert_beside_each_other) {
+    using kept = typename TypeParam::kept;
+    TypeParam t;
+    const u64 each = test::scaled(60'000);
+    run_hot_threads(3, [&](unsigned me) {
+        for (u64 i = 0; i < each; ++i) {
+            const u64 n = i * 3 + me;
+            ASSERT_TRUE(t.insert(key_of<kept>(n), value_for<kept>(n, 1)));
+        }
+        for (u64 i = 0; i < each; ++i) {
+            const u64 n = i * 3 + me;
+            ASSERT_EQ(t.get(key_of<kept>(n)), value_for<kept>(n, 1));
+        }
+    });
+    EXPECT_EQ(t.all().size(), 3 * each);
+    expect_sound(t);
+}
+
+TYPED_TEST(hot_threads, of_several_inserters_of_a_key_one_wins) {
+    using kept = typename TypeParam::kept;
+    TypeParam t;
+    const u64 keys = test::scaled(50'000);
+    std::atomic<u64> won{0};
+    run_hot_threads(3, [&](unsigned me) {
+        for (u64 n = 0; n < keys; ++n) {
+            if (t.insert(key_of<kept>(n), value_for<kept>(n, me))) ++won;
+        }
+    });
+    EXPECT_EQ(won, keys);
+    expect_sound(t);
+}
+
+// Each thread has keys of its own among the others', and knows what must be there.
+TYPED_TEST(hot_threads, change_the_shape_under_each_other) {
+    using kept = typename TypeParam::kept;
+    TypeParam t;
+    run_hot_threads(3, [&](unsigned me) {
+        splitmix64 random(me + 1);
+        std::map<u64, kept> mine;
+        for (u64 i = 0; i < test::scaled(150'000); ++i) {
+            const u64 span = i / 2000 % 2 == 0 ? 40 : 4;  // now many, now few
+            const u64 n = random() % span * 3 + me;
+            const kept k = key_of<kept>(n);
+            const kept v = value_for<kept>(n, i);
+            const bool is_there = mine.contains(n);
+            switch (random() % 6) {
+                case 0:
+                case 1:
+                    ASSERT_EQ(t.upsert(k, v), !is_there);
+                    mine[n] = v;
+                    break;
+                case 2:
+                case 3:
+                    ASSERT_EQ(t.remove(k), is_there);
+                    mine.erase(n);
+                    break;
+                case 4:
+                    ASSERT_EQ(t.update(k, v), is_there);
+                    if (is_there) mine[n] = v;
+                    break;
+                default:
+                    ASSERT_EQ(t.get(k), is_there ? std::optional(mine[n]) : std::nullopt);
+            }
+        }
+        for (const auto& [n, v] : mine) ASSERT_EQ(t.get(key_of<kept>(n)), v);
+    });
+    expect_sound(t);
+}
+
+TYPED_TEST(hot_threads, readers_never_find_the_value_of_another_key) {
+    using kept = typename TypeParam::kept;
+    TypeParam t;
+    std::atomic<bool> over{false};
+    constexpr u64 keys = 120;
+    std::thread reader([&] {
+        splitmix64 random(9);
+        while (!over) {
+            const u64 n = random() % keys;
+            const auto v = t.get(key_of<kept>(n));
+            ASSERT_TRUE(!v || is_for(*v, n));
+        }
+    });
+    run_hot_threads(2, [&](unsigned me) {
+        splitmix64 random(me + 20);
+        for (u64 i = 0; i < test::scaled(150'000); ++i) {
+            const u64 n = random() % keys;
+            if (random() % 2 == 0) {
+                t.upsert(key_of<kept>(n), value_for<kept>(n, i));
+            } else {
+                t.remove(key_of<kept>(n));
+            }
+        }
+    });
+    over = true;
+    reader.join();
+    expect_sound(t);
+}
+
+// What is there all the time is met once, in order, whatever comes and goes beside it.
+TYPED_TEST(hot_threads, scans_meet_what_stays) {
+    using kept = typename TypeParam::kept;
+    TypeParam t;
+    constexpr u64 keys = 400;
+    std::map<kept, u64> stay;
+    for (u64 n = 0; n < keys; n += 4) {
+        t.insert(key_of<kept>(n), value_for<kept>(n, 0));
+        stay.emplace(key_of<kept>(n), n);
+    }
+    std::atomic<bool> over{false};
+    std::thread writer([&] {
+        splitmix64 random(3);
+        while (!over) {
+            const u64 n = random() % keys;
+            if (n % 4 == 0) {
+                t.update(key_of<kept>(n), value_for<kept>(n, random() % 100));
+            } else if (random() % 2 == 0) {
+                t.upsert(key_of<kept>(n), value_for<kept>(n, 1));
+            } else {
+                t.remove(key_of<kept>(n));
+            }
+        }
+    });
+    splitmix64 random(4);
+    for (unsigned round = 0; round < test::scaled(4'000); ++round) {
+        const kept bound = key_of<kept>(random() % keys);
+        const auto found = round % 2 == 0 ? t.scan(bound, 50 + random() % 400)
+                                          : t.scan_back(bound, 50 + random() % 400);
+        const auto in_order = [&](const auto& a, const auto& b) {
+            return round % 2 == 0 ? a.first < b.first : b.first < a.first;
+        };
+        ASSERT_TRUE(std::is_sorted(found.begin(), found.end(), in_order));
+        if (found.empty()) continue;
+        const kept low = std::min(bound, found.back().first);
+        const kept high = std::max(bound, found.back().first);
+        std::vector<kept> met;
+        for (const auto& [k, v] : found) {
+            ASSERT_TRUE(low <= k && k <= high);
+            if (stay.contains(k)) met.push_back(k);
+        }
+        if (round % 2 != 0) std::reverse(met.begin(), met.end());
+        std::vector<kept> wanted;
+        for (auto i = stay.lower_bound(low); i != stay.end() && i->first <= high; ++i) {
+            wanted.push_back(i->first);
+        }
+        ASSERT_EQ(met, wanted);
+    }
+    over = true;
+    writer.join();
+    expect_sound(t);
+}
+
+}  // namespace
+}  // namespace hf::hot_test

@@ -1,0 +1,88 @@
+// Transactions on the medium `file`: durable with the end of their epoch.
+#include "region_of_words.hpp"
+
+#include <thread>
+
+namespace hf::test {
+namespace {
+
+class on_disk : public on_tmpfs {
+   protected:
+    [[nodiscard]] std::unique_ptr<region_of_words> open(
+        std::chrono::microseconds epoch = std::chrono::milliseconds(2)) {
+        region_of_words::how h;
+        h.medium = medium_kind::file;
+        h.flush = flush_policy::automatic;
+        h.epoch = epoch;
+        return std::make_unique<region_of_words>(file, h);
+    }
+};
+
+TEST_F(on_disk, a_transaction_that_returned_is_there_after_a_kill) {
+    auto r = open();
+    for (u64 i = 1; i < 20; ++i) {
+        must(r->all().atomic([&](transaction& t) {
+            t.store(r->word(3), i);
+            t.store(reinterpret_cast<u64*>(t.allocate(1'000)), i);
+        }));
+        if (i % 5 != 0) continue;
+        crash(r);
+        r = open();
+        ASSERT_EQ(r->now(3), i);
+    }
+}
+
+TEST_F(on_disk, it_waits_without_a_clock_too) {
+    auto r = open(no_clock);
+    must(r->all().atomic([&](transaction& t) { t.store(r->word(3), 7); }));
+    crash(r);
+    EXPECT_EQ(open(no_clock)->now(3), 7U);
+}
+
+TEST_F(on_disk, later_does_not_wait_and_its_ticket_tells) {
+    auto r = open(no_clock);
+    ticket when = 0;
+    must(r->all().later([&](transaction& t) { t.store(r->word(3), 7); }, when));
+    EXPECT_FALSE(r->all().durable(when));
+    EXPECT_EQ(r->now(3), 7U);
+    must(r->all().wait_durable(when));
+    EXPECT_TRUE(r->all().durable(when));
+    crash(r);
+    EXPECT_EQ(open()->now(3), 7U);
+}
+
+TEST_F(on_disk, a_clock_makes_them_durable_by_itself) {
+    auto r = open();
+    ticket when = 0;
+    must(r->all().later([&](transaction& t) { t.store(r->word(3), 7); }, when));
+    while (!r->all().durable(when)) std::this_thread::yield();
+    crash(r);
+    EXPECT_EQ(open()->now(3), 7U);
+}
+
+TEST_F(on_disk, what_did_not_become_durable_is_gone_whole) {
+    auto r = open(no_clock);
+    must(r->all().atomic([&](transaction& t) { t.store(r->word(3), 1); }));
+    ticket when = 0;
+    must(r->all().later(
+        [&](transaction& t) {
+            t.store(r->word(3), 2);
+            t.store(r->word(500), 2);
+        },
+        when));
+    crash(r);
+    r = open(no_clock);
+    EXPECT_EQ(r->now(3), 1U);
+    EXPECT_EQ(r->now(500), 0U);
+}
+
+TEST_F(on_disk, on_memory_a_ticket_is_due_at_once) {
+    region_of_words r(file);
+    ticket when = 0;
+    must(r.all().later([&](transaction& t) { t.store(r.word(3), 7); }, when));
+    EXPECT_TRUE(r.all().durable(when));
+    must(r.all().wait_durable(when));
+}
+
+}  // namespace
+}  // namespace hf::test

@@ -1,0 +1,153 @@
+// Commit records and their logs, byte by byte.
+#include "base/checksum.hpp"
+#include "region_of_words.hpp"
+#include "transaction/recovery.hpp"
+
+#include <cstring>
+
+namespace hf::test {
+namespace {
+
+class records : public ::testing::Test {
+   protected:
+    static constexpr u64 epoch = 7;
+
+    void SetUp() override {
+        region_options o;
+        o.kind = discipline::transaction;
+        o.max_size = u64{64} << 20;
+        file = must(region::create_volatile(u64{1} << 20, o));
+        log.attach(*file, 1);
+        place = file->at<u64>(layout::page_size * 4);
+    }
+    [[nodiscard]] written_line line_at(u64 i, u8 mask = 1, u64 value = 5) const {
+        written_line l(reinterpret_cast<u64>(place) / 64 + i);
+        l.mask = mask;
+        l.words.fill(value);
+        return l;
+    }
+    u64 lay(const written_line& l, u64 version = 1) {
+        const record_body body{record_kind::redo, {&l, 1}, {}, {}};
+        must(log.make_room(record_bytes(body), epoch));
+        return log.lay(epoch, version, body);
+    }
+    /// So that what was changed is read.
+    void mend(u64 at) const {
+        auto* h = file->at<record_header>(at);
+        h->checksum = checksum64(reinterpret_cast<const std::byte*>(h) + 8,
+                                 sizeof *h - 8 + 8 * u64{h->words}, record_seed(*file));
+    }
+    [[nodiscard]] u64* body_of(u64 at) const { return file->at<u64>(at + sizeof(record_header)); }
+    void expect_refused(u64 at) const {
+        mend(at);
+        const auto done = apply_records(*file, epoch);
+        ASSERT_FALSE(done);
+        EXPECT_EQ(done.error().code, errc::corrupt);
+        EXPECT_EQ(*place, 0U) << "nothing has been changed";
+    }
+
+    std::unique_ptr<region> file;
+    commit_log log;
+    u64* place = nullptr;
+};
+
+TEST_F(records, the_words_of_its_mask_are_applied_and_no_others) {
+    lay(line_at(0, 0b10000001, 9));
+    EXPECT_EQ(must(apply_records(*file, epoch)).records, 1U);
+    for (u64 i = 0; i < 8; ++i) EXPECT_EQ(place[i], i == 0 || i == 7 ? 9U : 0U) << i;
+}
+
+TEST_F(records, of_another_epoch_they_are_not_applied) {
+    lay(line_at(0));
+    EXPECT_EQ(must(apply_records(*file, epoch + 1)).records, 0U);
+    EXPECT_EQ(*place, 0U);
+}
+
+TEST_F(records, later_versions_win_whatever_log_they_are_in) {
+    commit_log other;
+    other.attach(*file, 2);
+    const written_line newer = line_at(0, 1, 20);
+    const record_body body{record_kind::redo, {&newer, 1}, {}, {}};
+    must(other.make_room(record_bytes(body), epoch));
+    other.lay(epoch, 2, body);
+    lay(line_at(0, 1, 30), 3);
+    lay(line_at(1, 1, 10), 1);
+    EXPECT_EQ(must(apply_records(*file, epoch)).records, 3U);
+    EXPECT_EQ(place[0], 30U);
+    EXPECT_EQ(place[8], 10U);
+}
+
+TEST_F(records, one_without_words_in_a_line_is_refused) {
+    const u64 at = lay(line_at(0));
+    lay(line_at(1), 2);
+    body_of(at)[0] &= ~u64{0xff};
+    expect_refused(at);
+}
+
+TEST_F(records, one_that_leads_into_the_header_or_out_of_the_region_is_refused) {
+    const u64 at = lay(line_at(0));
+    for (u64 line : {u64{0}, layout::page_size / 64 - 1, file->size() / 64, ~u64{0} >> 8}) {
+        body_of(at)[0] = line << 8 | 1;
+        expect_refused(at);
+    }
+    body_of(at)[0] = layout::page_size / 64 << 8 | 1;
+    mend(at);
+    EXPECT_TRUE(apply_records(*file, epoch));
+    body_of(at)[0] = (file->size() / 64 - 1) << 8 | 1;
+    mend(at);
+    EXPECT_TRUE(apply_records(*file, epoch));
+}
+
+TEST_F(records, one_with_more_words_than_it_says_is_refused) {
+    const u64 at = lay(line_at(0));
+    body_of(at)[0] |= 0b110;
+    expect_refused(at);
+}
+
+TEST_F(records, one_with_more_changes_than_words_or_longer_than_its_log_is_none) {
+    const u64 at = lay(line_at(0));
+    auto* h = file->at<record_header>(at);
+    h->changes = 1;
+    mend(at);
+    EXPECT_EQ(must(apply_records(*file, epoch)).records, 0U);
+    h->changes = 0;
+    for (const segment& s : file->segments()) {
+        if (s.kind == segment_kind::log) h->words = static_cast<u32>(s.bytes() / 8);
+    }
+    EXPECT_EQ(must(apply_records(*file, epoch)).records, 0U);
+}
+
+TEST_F(records, changes_of_what_is_no_word_of_a_heap_are_refused_before_any_word_is_in_place) {
+    const written_line l = line_at(0);
+    const committed::word_change wrong{8 * layout::page_size, 0, 1};
+    const record_body body{record_kind::redo, {&l, 1}, {}, {&wrong, 1}};
+    must(log.make_room(record_bytes(body), epoch));
+    expect_refused(log.lay(epoch, 1, body));
+}
+
+TEST_F(records, one_whose_number_does_not_follow_is_told) {
+    const u64 at = lay(line_at(0));
+    file->at<record_header>(at)->number = 2;
+    expect_refused(at);
+}
+
+TEST_F(records, a_log_is_filled_to_its_last_line_before_it_takes_another_segment) {
+    lay(line_at(0));
+    const auto logs = [&] {
+        u64 n = 0;
+        for (const segment& s : file->segments()) n += s.kind == segment_kind::log ? 1 : 0;
+        return n;
+    };
+    u64 bytes = 0;
+    for (const segment& s : file->segments()) {
+        if (s.kind == segment_kind::log) bytes = s.bytes();
+    }
+    for (u64 used = 64; used < bytes; used += 64) lay(line_at(0));
+    EXPECT_EQ(logs(), 1U);
+    lay(line_at(0));
+    EXPECT_EQ(logs(), 2U);
+    EXPECT_EQ(must(apply_records(*file, epoch)).records, bytes / 64 + 1);
+}
+
+}  // namespace
+}  // namespace hf::test
