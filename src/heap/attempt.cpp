@@ -210,9 +210,11 @@ void attempt::apply(u32 index) {
     }
     if (s.has(state_word::orphan)) {
         s.flags &= static_cast<u16>(~state_word::orphan);
+        set_state(c, s);  // first: who owns the header has the slot, too
         const u64 slot = core_.refs().set_slot(c.offset, 0);
         slot_changes_.push_back({c.offset, slot});
         free_slot(slot);
+        return;
     }
     set_state(c, s);
 }
@@ -374,7 +376,7 @@ bool attempt::reclaim(u64 offset, u64 slot) {
     }
     if (f.undecided) throw hf::detail::transaction_conflict{};
     if (f.dying != nullptr) dying_.push_back(f.dying);
-    free_slot(slot);
+    free_slot(slot != 0 ? slot : core_.refs().slot_of(offset));
     let_go_of_proxy(index, dying);
     die(index, dying);
     return true;
@@ -478,7 +480,11 @@ void attempt::committed() {
 void attempt::rolled_back() noexcept {
     for (held_object* h : dying_) core_.refs().settle_death(h, false);
     for (auto c = slot_changes_.rbegin(); c != slot_changes_.rend(); ++c) {
-        (void)core_.refs().set_slot(c->offset, c->before);
+        if (c->before != 0) {
+            core_.refs().restore_slot(c->offset, c->before);
+        } else {
+            (void)core_.refs().set_slot(c->offset, 0);
+        }
     }
     core_.give_slots(taken_slots_);
     for (const u64 offset : fresh_) core_.refs().forget(offset);

@@ -58,7 +58,7 @@ class attempt {
     [[nodiscard]] bool destroy_doomed();
     /// Of a list that waits for programs that know its types, back onto the doomed one.
     void revive_waiting();
-    /// An orphan without references dies. False: it is none.
+    /// An orphan without references dies. False: it is none. slot 0: the one in the table.
     bool reclaim(u64 offset, u64 slot);
     /// Pointers of up to so many elements become null; gives the element behind the last one.
     [[nodiscard]] u64 cut_pointers(u64 offset, u64 first, u64 elements);

@@ -173,7 +173,7 @@ result<void> core::reclaim_queue() {
         if (all_done) {
             all_done = run_later([&](attempt& a) {
                 if (h->state.load(std::memory_order_acquire) != held::live) return;
-                (void)a.reclaim(h->offset, h->slot);
+                (void)a.reclaim(h->offset, 0);
             });
         }
         if (all_done) {

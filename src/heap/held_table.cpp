@@ -2,9 +2,7 @@
 
 namespace hf::nv {
 
-held_object* held_table::hold(u64 offset, bool strongly) {
-    shard& s = shard_of(offset);
-    const std::lock_guard lock(s.mutex);
+held_object& held_table::entry_of(shard& s, u64 offset) {
     held_object*& h = s.objects[offset];
     if (h == nullptr) {
         h = new held_object;
@@ -12,6 +10,21 @@ held_object* held_table::hold(u64 offset, bool strongly) {
         h->home = shared_from_this();
         size_.fetch_add(1, std::memory_order_seq_cst);
     }
+    return *h;
+}
+
+void held_table::enqueue(held_object& h) {
+    h.queued = true;
+    ++h.weak;
+    const std::lock_guard queue_lock(queue_mutex_);
+    queue_.push_back(&h);
+    queue_size_.fetch_add(1, std::memory_order_release);
+}
+
+held_object* held_table::hold(u64 offset, bool strongly) {
+    shard& s = shard_of(offset);
+    const std::lock_guard lock(s.mutex);
+    held_object* const h = &entry_of(s, offset);
     if (strongly) {
         h->strong.fetch_add(1, std::memory_order_seq_cst);
     } else {
@@ -48,11 +61,7 @@ void held_table::drop(held_object* h) {
         if (h->strong.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
         if (h->slot != 0 && !h->queued &&
             h->state.load(std::memory_order_relaxed) == detail::held::live) {
-            h->queued = true;
-            ++h->weak;
-            const std::lock_guard queue_lock(queue_mutex_);
-            queue_.push_back(h);
-            queue_size_.fetch_add(1, std::memory_order_release);
+            enqueue(*h);
         }
         unused = is_unused(s, h);
     }
@@ -118,6 +127,21 @@ u64 held_table::set_slot(u64 offset, u64 slot) {
     const auto found = s.objects.find(offset);
     if (found == s.objects.end()) return 0;
     return std::exchange(found->second->slot, slot);
+}
+
+u64 held_table::slot_of(u64 offset) {
+    shard& s = shard_of(offset);
+    const std::lock_guard lock(s.mutex);
+    const auto found = s.objects.find(offset);
+    return found == s.objects.end() ? 0 : found->second->slot;
+}
+
+void held_table::restore_slot(u64 offset, u64 slot) {
+    shard& s = shard_of(offset);
+    const std::lock_guard lock(s.mutex);
+    held_object& h = entry_of(s, offset);
+    h.slot = slot;
+    if (h.strong.load(std::memory_order_acquire) == 0 && !h.queued) enqueue(h);
 }
 
 void held_table::forget(u64 offset) {

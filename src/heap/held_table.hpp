@@ -59,6 +59,9 @@ class held_table : public std::enable_shared_from_this<held_table> {
     /// It is an orphan now: kept alive by references alone, in that slot; 0: not any more. Gives
     /// the slot before.
     u64 set_slot(u64 offset, u64 slot);
+    [[nodiscard]] u64 slot_of(u64 offset);
+    /// It is an orphan yet; if its last reference has gone meanwhile, that was not noticed.
+    void restore_slot(u64 offset, u64 slot);
     /// What the attempt made will never have been.
     void forget(u64 offset);
 
@@ -84,6 +87,8 @@ class held_table : public std::enable_shared_from_this<held_table> {
     [[nodiscard]] shard& shard_of(u64 offset) noexcept {
         return shards_[offset / 16 % shards_.size()];
     }
+    [[nodiscard]] held_object& entry_of(shard& s, u64 offset);
+    void enqueue(held_object& h);
     void unlink(shard& s, held_object* h);
     /// True: nobody refers to it any more; it is to be deleted outside of the lock.
     [[nodiscard]] bool is_unused(shard& s, held_object* h);

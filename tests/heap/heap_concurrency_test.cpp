@@ -35,7 +35,7 @@ class heap_threads : public on_tmpfs, public ::testing::WithParamInterface<nv::e
     void churn_references(unsigned thread);
     std::optional<nv::heap<>> heap;
     std::optional<nv::root<table_of_nodes>> table;
-    static constexpr int rounds = 2'000;
+    static constexpr int rounds = 10'000;
 };
 
 void heap_threads::churn(unsigned thread) {
