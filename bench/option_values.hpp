@@ -25,8 +25,8 @@ namespace hf::bench {
 
 /// `find` gives an optional<T> for a name; `known` lists the names for the message.
 template <class T, class Find>
-[[nodiscard]] std::vector<T> names(const std::string& option, const std::string& list, Find find,
-                                   const std::string& known) {
+[[nodiscard]] std::vector<T> names(const std::string& option, const std::string& list,
+                                   const Find& find, const std::string& known) {
     std::vector<T> found;
     for (const std::string& name : split(option, list)) {
         const auto one = find(name);

@@ -73,7 +73,10 @@ std::vector<std::string> subjects_of(const std::string& indexes, const std::stri
     std::vector<std::string> all;
     for (const std::string& index :
          names<std::string>("--index", indexes, known(eager_index_names()), "clht, art, hot")) {
-        for (const std::string& d : of) all.push_back(index + "-" + d);
+        for (const std::string& d : of) {
+            std::string both = index;
+            all.push_back(both.append("-").append(d));
+        }
     }
     return all;
 }

@@ -1,10 +1,10 @@
 // Feeds the opening of a region of transactions with commit records that somebody else wrote.
 //
-// A region whose process ended in the midst of an epoch is made once, and kept in memory. Each input
-// is a program of edits of its log, eight bytes each: a place, a kind and a value; an edit may make
-// the checksum of the record before it right again, so that what lies behind is reached. Then the
-// records are applied as an opening does: that must end, and either be refused, with nothing
-// changed, or have changed nothing outside of the region.
+// A region whose process ended in the midst of an epoch is made once, and kept in memory. Each
+// input is a program of edits of its log, eight bytes each: a place, a kind and a value; an edit
+// may make the checksum of the record before it right again, so that what lies behind is reached.
+// Then the records are applied as an opening does: that must end, and either be refused, with
+// nothing changed, or have changed nothing outside of the region.
 #include "base/checksum.hpp"
 #include "transaction/opening.hpp"
 #include "transaction/transaction_area.hpp"

@@ -90,8 +90,9 @@ std::string difference(const heap_type& there, const type_info& here) {
         const member_info& b = here.members[i];
         const auto differs = [&](const std::string& how, const std::string& x,
                                  const std::string& y) {
-            return "member " + a.name + " " + how + " " + x + " in the heap, " + y +
-                   " in the program";
+            std::string said = "member " + a.name;
+            said.append(" ").append(how).append(" ").append(x);
+            return said.append(" in the heap, ").append(y).append(" in the program");
         };
         if (a.name != b.name) return "member " + a.name + " of the heap is " + b.name + " here";
         if (a.type != b.type) return differs("is of type", a.type, b.type);

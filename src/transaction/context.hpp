@@ -65,8 +65,8 @@ class context final : public transaction {
     void flush_fresh() const noexcept;
     void note_fresh() const noexcept;
     [[nodiscard]] lane& my_lane() const noexcept { return *inside_; }
-    /// Finds a log with room for a record of so many bytes, which is log() until the end. Throws what ends the
-    /// attempt: where the epoch's end will help, begin() is to wait for it.
+    /// Finds a log with room for a record of so many bytes, which is log() until the end. Throws
+    /// what ends the attempt: where the epoch's end will help, begin() is to wait for it.
     [[nodiscard]] result<void> make_room(u64 bytes);
     [[nodiscard]] commit_log& log() noexcept { return turn_.owns_lock() ? shared_.log : log_; }
     [[nodiscard]] const commit_log& own_log() const noexcept { return log_; }

@@ -118,7 +118,8 @@ TEST_P(killed, nothing_is_lost_half_done_or_leaked) {
     region_of_words::how h;
     h.engine = GetParam();
     h.epoch = std::chrono::milliseconds(2);
-    // Made here: between its words and the root that leads to them a kill would leave them to nobody.
+    // Made here: between its words and the root that leads to them a kill would leave them to
+    // nobody.
     must(region_of_words(file, h).up->close());
     const u64 seed = static_cast<u64>(::getpid());
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,10 +1,10 @@
 // index/hot/hot.hpp: P-HOT, the height optimized trie, durable with every operation.
 //
-// Purpose. The ordered index with the lowest tree. It asks a key only for the bits that tell it from
-// others, and a node holds so much of that binary trie as gives it up to 32 entries, whichever bits
-// of the key these are: a million random numbers lie four or five nodes deep, strings with long
-// common parts no deeper. A node never changes but for its words. So a write is a record, a copy
-// of one node, and one word; and readers, who take no lock, never begin anew.
+// Purpose. The ordered index with the lowest tree. It asks a key only for the bits that tell it
+// from others, and a node holds so much of that binary trie as gives it up to 32 entries, whichever
+// bits of the key these are: a million random numbers lie four or five nodes deep, strings with
+// long common parts no deeper. A node never changes but for its words. So a write is a record, a
+// copy of one node, and one word; and readers, who take no lock, never begin anew.
 //
 //     root's block:  word --> a node of bits 0 3 5     sparse keys:  000  "all zero there"
 //                               | 000 -----> record                  010
@@ -18,15 +18,15 @@
 // Invariants.
 //  I1  But for lock and words a node is what it was when it was published. A word of a node changes
 //      under its lock alone, from one way to the same keys to another.
-//  I2  The keys below an entry share all bits on the way to it. The bits that are asked for on a way
-//      ascend, from node to node too.
+//  I2  The keys below an entry share all bits on the way to it. The bits that are asked for on a
+//      way ascend, from node to node too.
 //  I3  A node is higher than the nodes below it (heights end at 4,095, which takes a key of strings
 //      that nobody has). A node has two entries at least.
 //  I4  An obsolete node does not change any more, and was unlinked durably.
 //
 // Persist order. Record and new nodes before the word that leads to them: P1; a word before the
-// return: P2 (eager/operation.hpp). There is no other order: whatever the shape's change is, one word
-// makes it visible, the topmost one.
+// return: P2 (eager/operation.hpp). There is no other order: whatever the shape's change is, one
+// word makes it visible, the topmost one.
 //  H1  record and *all* new nodes < the topmost word < H2 retiring what it has replaced
 //  H3  the remaining entry's word in the parent < retiring a node that has lost its second last one
 //

@@ -7,15 +7,15 @@
 //   two groups   | lock | masks 2 x 8 | byte numbers 16 x 2 | keys | words |     m16
 //   four groups  | lock | masks 4 x 8 | byte numbers 32 x 2 | keys | words |     m32
 //
-// A node has 2 to 32 entries, each a sparse partial key (1, 2 or 4 bytes, as the kind's number says)
-// and a word, in the order of the keys. The words begin on a multiple of 8. All but lock and words
-// never changes. The lock's version field has what belongs to the node for good: | height 12 |
-// window 12 |, the window being the first of the eight bytes of a key that its mask is for.
+// A node has 2 to 32 entries, each a sparse partial key (1, 2 or 4 bytes, as the kind's number
+// says) and a word, in the order of the keys. The words begin on a multiple of 8. All but lock and
+// words never changes. The lock's version field has what belongs to the node for good: | height 12
+// | window 12 |, the window being the first of the eight bytes of a key that its mask is for.
 //
-// Keys. A node's masks name the bits of a key that tell its entries apart. Taken out, in the order of
-// the key, they are a dense key. An entry's sparse key has of them those on its way down the binary
-// trie that the node stands for, and zeros where the trie doesn't ask. Of the entries whose bits are
-// all in the dense key the last one is the one that the trie leads to.
+// Keys. A node's masks name the bits of a key that tell its entries apart. Taken out, in the order
+// of the key, they are a dense key. An entry's sparse key has of them those on its way down the
+// binary trie that the node stands for, and zeros where the trie doesn't ask. Of the entries whose
+// bits are all in the dense key the last one is the one that the trie leads to.
 //
 // A whole vector of keys may be read: what lies behind them in the node's block is masked out. A
 // node of `b` bits has at least b + 1 entries, so its block is larger than the widest such load.

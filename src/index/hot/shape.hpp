@@ -76,9 +76,9 @@ void hot<D, Keys>::leave_out_dead(change& c, draft& d, u32& entry, u32 least) co
     }
 }
 
-/// The draft takes the place of the last node of the way, which is locked. One entry too many: it is
-/// split at its first bit, and both halves go into its parent, or into a new node in its place where
-/// there is room between their height and the parent's.
+/// The draft takes the place of the last node of the way, which is locked. One entry too many: it
+/// is split at its first bit, and both halves go into its parent, or into a new node in its place
+/// where there is room between their height and the parent's.
 template <class D, class Keys>
 auto hot<D, Keys>::put(change& c, way& w, draft& d) -> result<step> {
     using namespace hot_detail;
