@@ -7,8 +7,9 @@
 // count durable first, and only then opens the block. So a number can be remembered by a client
 // over a crash and will not come back.
 //
-// I1  next_ <= limit_, but for the moment in open_block(); both lie in blocks that this session
-// owns. Concurrency: draw() from any thread; open_block() under the caller's lock.
+// I1  What is given out lies in a block that this session owns: it is next_, and not beyond last_.
+// In the midst of open_block() next_ is beyond last_, whoever draws then has nothing yet.
+// Concurrency: draw() from any thread; open_block() under the caller's lock.
 #pragma once
 
 #include "base/bits.hpp"
@@ -36,7 +37,8 @@ class unique_numbers {
     [[nodiscard]] std::optional<u64> draw() noexcept {
         u64 number = next_.load(std::memory_order_relaxed);
         do {
-            if (number == limit_.load(std::memory_order_acquire)) {
+            // Behind the greatest of 64 bits next_ is 0.
+            if (number == 0 || number > last_.load(std::memory_order_acquire)) {
                 return std::nullopt;
             }
         } while (!next_.compare_exchange_weak(number, number + 1, std::memory_order_relaxed));
@@ -47,16 +49,16 @@ class unique_numbers {
     /// out.
     void open_block(u64 block, u64 skip = 0) noexcept {
         HF_ASSERT(block < block_count && skip < u64{1} << block_bits, "a block of no numbers");
-        HF_ASSERT(block << block_bits >= limit_.load(std::memory_order_relaxed),
+        HF_ASSERT(block << block_bits >= last_.load(std::memory_order_relaxed),
                   "I1: a block that was opened before");
         const u64 first = (block << block_bits) + skip;
         next_.store(first == 0 ? 1 : first, std::memory_order_relaxed);
-        limit_.store((block + 1) << block_bits, std::memory_order_release);
+        last_.store(((block + 1) << block_bits) - 1, std::memory_order_release);
     }
 
    private:
     std::atomic<u64> next_{0};
-    std::atomic<u64> limit_{0};
+    std::atomic<u64> last_{0};  ///< of the block
 };
 
 }  // namespace hf::detail
