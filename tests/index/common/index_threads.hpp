@@ -1,30 +1,21 @@
 // Threads beside each other: nothing is lost, nothing is invented, and nobody waits for ever.
+#pragma once
+
 #include "base/random.hpp"
+#include "index_fixture.hpp"
 #include "support/effort.hpp"
-#include "tree_fixture.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <thread>
 
-namespace hf::art_test {
-namespace {
+namespace hf::test {
 
 template <class T>
-class art_threads : public ::testing::Test {};
-using all_trees = ::testing::Types<eager_numbers, eager_bytes>;
-TYPED_TEST_SUITE(art_threads, all_trees);
-
-template <class Work>
-void run_threads(unsigned n, const Work& work) {
-    std::vector<std::thread> all;
-    for (unsigned t = 0; t < n; ++t) all.emplace_back([&work, t] { work(t); });
-    for (std::thread& t : all) t.join();
-}
+class index_threads : public ::testing::Test {};
+TYPED_TEST_SUITE_P(index_threads);
 
 /// Few keys with much in common, so that their nodes grow, shrink, split and merge all the time.
 template <class Kept>
-Kept key_of(u64 n) {
+Kept crowded_key(u64 n) {
     if constexpr (std::is_same_v<Kept, u64>) {
         return (n % 4) << 40 | (n % 16) << 24 | n;
     } else {
@@ -42,7 +33,7 @@ Kept value_for(u64 n, u64 what) {
     }
 }
 template <class Kept>
-bool is_for(const Kept& v, u64 n) {
+bool is_value_for(const Kept& v, u64 n) {
     if constexpr (std::is_same_v<Kept, u64>) {
         return v >> 32 == n;
     } else {
@@ -50,55 +41,49 @@ bool is_for(const Kept& v, u64 n) {
     }
 }
 
-template <class Tree>
-void expect_sound(const Tree& t) {
-    const auto report = t.audit();
-    EXPECT_TRUE(report.ok()) << report.to_string();
-}
-
-TYPED_TEST(art_threads, insert_beside_each_other) {
+TYPED_TEST_P(index_threads, insert_beside_each_other) {
     using kept = typename TypeParam::kept;
     TypeParam t;
-    const u64 each = test::scaled(100'000);
+    const u64 each = scaled(60'000);
     run_threads(3, [&](unsigned me) {
         for (u64 i = 0; i < each; ++i) {
             const u64 n = i * 3 + me;
-            ASSERT_TRUE(t.insert(key_of<kept>(n), value_for<kept>(n, 1)));
+            ASSERT_TRUE(t.insert(crowded_key<kept>(n), value_for<kept>(n, 1)));
         }
         for (u64 i = 0; i < each; ++i) {
             const u64 n = i * 3 + me;
-            ASSERT_EQ(t.get(key_of<kept>(n)), value_for<kept>(n, 1));
+            ASSERT_EQ(t.get(crowded_key<kept>(n)), value_for<kept>(n, 1));
         }
     });
     EXPECT_EQ(t.all().size(), 3 * each);
-    expect_sound(t);
+    t.expect_sound();
 }
 
-TYPED_TEST(art_threads, of_several_inserters_of_a_key_one_wins) {
+TYPED_TEST_P(index_threads, of_several_inserters_of_a_key_one_wins) {
     using kept = typename TypeParam::kept;
     TypeParam t;
-    const u64 keys = test::scaled(50'000);
+    const u64 keys = scaled(50'000);
     std::atomic<u64> won{0};
     run_threads(3, [&](unsigned me) {
         for (u64 n = 0; n < keys; ++n) {
-            if (t.insert(key_of<kept>(n), value_for<kept>(n, me))) ++won;
+            if (t.insert(crowded_key<kept>(n), value_for<kept>(n, me))) ++won;
         }
     });
     EXPECT_EQ(won, keys);
-    expect_sound(t);
+    t.expect_sound();
 }
 
 // Each thread has keys of its own among the others', and knows what must be there.
-TYPED_TEST(art_threads, change_the_shape_under_each_other) {
+TYPED_TEST_P(index_threads, change_the_shape_under_each_other) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     run_threads(3, [&](unsigned me) {
         splitmix64 random(me + 1);
         std::map<u64, kept> mine;
-        for (u64 i = 0; i < test::scaled(300'000); ++i) {
+        for (u64 i = 0; i < scaled(150'000); ++i) {
             const u64 span = i / 2000 % 2 == 0 ? 40 : 4;  // now many, now few
             const u64 n = random() % span * 3 + me;
-            const kept k = key_of<kept>(n);
+            const kept k = crowded_key<kept>(n);
             const kept v = value_for<kept>(n, i);
             const bool is_there = mine.contains(n);
             switch (random() % 6) {
@@ -120,12 +105,12 @@ TYPED_TEST(art_threads, change_the_shape_under_each_other) {
                     ASSERT_EQ(t.get(k), is_there ? std::optional(mine[n]) : std::nullopt);
             }
         }
-        for (const auto& [n, v] : mine) ASSERT_EQ(t.get(key_of<kept>(n)), v);
+        for (const auto& [n, v] : mine) ASSERT_EQ(t.get(crowded_key<kept>(n)), v);
     });
-    expect_sound(t);
+    t.expect_sound();
 }
 
-TYPED_TEST(art_threads, readers_never_find_the_value_of_another_key) {
+TYPED_TEST_P(index_threads, readers_never_find_the_value_of_another_key) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     std::atomic<bool> over{false};
@@ -134,35 +119,45 @@ TYPED_TEST(art_threads, readers_never_find_the_value_of_another_key) {
         splitmix64 random(9);
         while (!over) {
             const u64 n = random() % keys;
-            const auto v = t.get(key_of<kept>(n));
-            ASSERT_TRUE(!v || is_for(*v, n));
+            const auto v = t.get(crowded_key<kept>(n));
+            ASSERT_TRUE(!v || is_value_for(*v, n));
         }
     });
     run_threads(2, [&](unsigned me) {
         splitmix64 random(me + 20);
-        for (u64 i = 0; i < test::scaled(300'000); ++i) {
+        for (u64 i = 0; i < scaled(150'000); ++i) {
             const u64 n = random() % keys;
             if (random() % 2 == 0) {
-                t.upsert(key_of<kept>(n), value_for<kept>(n, i));
+                t.upsert(crowded_key<kept>(n), value_for<kept>(n, i));
             } else {
-                t.remove(key_of<kept>(n));
+                t.remove(crowded_key<kept>(n));
             }
         }
     });
     over = true;
     reader.join();
-    expect_sound(t);
+    t.expect_sound();
 }
 
+REGISTER_TYPED_TEST_SUITE_P(index_threads, insert_beside_each_other,
+                            of_several_inserters_of_a_key_one_wins,
+                            change_the_shape_under_each_other,
+                            readers_never_find_the_value_of_another_key);
+
+/// Of ordered indexes alone.
+template <class T>
+class index_scans : public ::testing::Test {};
+TYPED_TEST_SUITE_P(index_scans);
+
 // What is there all the time is met once, in order, whatever comes and goes beside it.
-TYPED_TEST(art_threads, scans_meet_what_stays) {
+TYPED_TEST_P(index_scans, meet_what_stays) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     constexpr u64 keys = 400;
     std::map<kept, u64> stay;
     for (u64 n = 0; n < keys; n += 4) {
-        t.insert(key_of<kept>(n), value_for<kept>(n, 0));
-        stay.emplace(key_of<kept>(n), n);
+        t.insert(crowded_key<kept>(n), value_for<kept>(n, 0));
+        stay.emplace(crowded_key<kept>(n), n);
     }
     std::atomic<bool> over{false};
     std::thread writer([&] {
@@ -170,17 +165,17 @@ TYPED_TEST(art_threads, scans_meet_what_stays) {
         while (!over) {
             const u64 n = random() % keys;
             if (n % 4 == 0) {
-                t.update(key_of<kept>(n), value_for<kept>(n, random() % 100));
+                t.update(crowded_key<kept>(n), value_for<kept>(n, random() % 100));
             } else if (random() % 2 == 0) {
-                t.upsert(key_of<kept>(n), value_for<kept>(n, 1));
+                t.upsert(crowded_key<kept>(n), value_for<kept>(n, 1));
             } else {
-                t.remove(key_of<kept>(n));
+                t.remove(crowded_key<kept>(n));
             }
         }
     });
     splitmix64 random(4);
-    for (unsigned round = 0; round < test::scaled(6'000); ++round) {
-        const kept bound = key_of<kept>(random() % keys);
+    for (unsigned round = 0; round < scaled(4'000); ++round) {
+        const kept bound = crowded_key<kept>(random() % keys);
         const auto found = round % 2 == 0 ? t.scan(bound, 50 + random() % 400)
                                           : t.scan_back(bound, 50 + random() % 400);
         const auto in_order = [&](const auto& a, const auto& b) {
@@ -204,8 +199,9 @@ TYPED_TEST(art_threads, scans_meet_what_stays) {
     }
     over = true;
     writer.join();
-    expect_sound(t);
+    t.expect_sound();
 }
 
-}  // namespace
-}  // namespace hf::art_test
+REGISTER_TYPED_TEST_SUITE_P(index_scans, meet_what_stays);
+
+}  // namespace hf::test

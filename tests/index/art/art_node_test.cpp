@@ -1,7 +1,6 @@
 // Nodes and the words in them, without a tree.
-#include "index/art/node.hpp"
-
 #include "base/random.hpp"
+#include "index/art/node.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,15 @@
+// What is tested of every eager index (../common) is tested of this one.
+#pragma once
+
+#include "../common/index_fixture.hpp"
+#include "index/art/art.hpp"
+
+namespace hf::test {
+
+/// Roots of long ways keep nodes until something grows there.
+template <class D, class Keys>
+inline constexpr u64 most_interiors_when_empty<art<D, Keys>> = 40;
+
+using art_family = family<art>;
+
+}  // namespace hf::test

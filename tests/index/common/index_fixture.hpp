@@ -1,0 +1,176 @@
+// An eager index in memory or in a file of the test's, whichever index it is. What is tested of all
+// of them is in the headers beside this one; an index's own directory says which they are, and has
+// what is tested of it alone.
+#pragma once
+
+#include "alloc/swept/audit_view.hpp"
+#include "index/common/index.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <thread>
+
+namespace hf::test {
+
+/// Nodes that an index may keep when its last key has gone.
+template <class Index>
+inline constexpr u64 most_interiors_when_empty = 0;
+
+template <class Work>
+void run_threads(unsigned n, const Work& work) {
+    std::vector<std::thread> all;
+    for (unsigned t = 0; t < n; ++t) all.emplace_back([&work, t] { work(t); });
+    for (std::thread& t : all) t.join();
+}
+
+/// A space and its index, however they came about.
+template <class Index>
+struct index_parts {
+    using tree = Index;
+    static constexpr bool is_ordered = ordered_eager_index<Index>;
+    using operation = typename Index::operation;
+    using key = typename Index::key;
+    using kept = std::conditional_t<std::is_same_v<key, u64>, u64, std::string>;
+
+    bool insert(const kept& k, const kept& v) {
+        operation op(*space);
+        return must(index->insert(op, k, v));
+    }
+    bool upsert(const kept& k, const kept& v) {
+        operation op(*space);
+        return must(index->upsert(op, k, v));
+    }
+    bool update(const kept& k, const kept& v) {
+        operation op(*space);
+        return must(index->update(op, k, v));
+    }
+    bool remove(const kept& k) {
+        operation op(*space);
+        return index->remove(op, k);
+    }
+    [[nodiscard]] std::optional<kept> get(const kept& k) const {
+        operation op(*space);
+        std::optional<kept> found;
+        index->get(op, k, [&](const auto& v) { found = kept(v); });
+        return found;
+    }
+    using entries = std::vector<std::pair<kept, kept>>;
+    [[nodiscard]] entries scan(const kept& from, u64 most) const {
+        entries found;
+        const u64 n = index->scan(*space, from, most, [&](const auto& k, const auto& v) {
+            found.emplace_back(kept(k), kept(v));
+        });
+        EXPECT_EQ(n, found.size());
+        return found;
+    }
+    [[nodiscard]] entries scan_back(const kept& from, u64 most) const {
+        entries found;
+        index->scan_back(*space, from, most, [&](const auto& k, const auto& v) {
+            found.emplace_back(kept(k), kept(v));
+        });
+        return found;
+    }
+    /// In order: that of the keys, where the index has none.
+    [[nodiscard]] entries all() const {
+        entries found;
+        index->for_each(
+            *space, [&](const auto& k, const auto& v) { found.emplace_back(kept(k), kept(v)); });
+        if constexpr (!is_ordered) std::sort(found.begin(), found.end());
+        return found;
+    }
+    [[nodiscard]] audit_report audit() const {
+        audit_report report;
+        const auto caches = space->grace().caches();
+        swept::view books(space->heap(), caches);
+        heap_audit a(space->file(), books, report);
+        a.read_runs();
+        a.read_free();
+        index->audit(a);
+        space->grace().each_retired([&](u64 offset) {
+            if (const auto place = a.locate(offset, 0)) a.claim(*place, "what is retired", 0);
+        });
+        a.finish();
+        return report;
+    }
+    void expect_sound() const {
+        const auto report = audit();
+        EXPECT_TRUE(report.ok()) << report.to_string();
+    }
+
+    std::unique_ptr<eager_space> space;
+    std::unique_ptr<tree> index;
+};
+
+template <class Index, discipline Kind>
+struct index_in_memory : index_parts<Index> {
+    explicit index_in_memory(u64 bytes = u64{64} << 20) {
+        eager_options o;
+        o.region.kind = Kind;
+        o.region.flush = flush_policy::always;
+        o.region.max_size = u64{1} << 30;
+        this->space =
+            must(eager_space::create_volatile(bytes, o, [this](eager_space& s) -> result<void> {
+                auto made = Index::open(s, Index::name);
+                if (!made) return tl::unexpected(made.error());
+                this->index = std::move(*made);
+                return {};
+            }));
+    }
+};
+
+template <class Index>
+struct index_in_file : index_parts<Index> {
+    explicit index_in_file(std::filesystem::path path, u64 most = u64{1} << 30)
+        : file(std::move(path)), most_bytes(most) {
+        must(open());
+    }
+    [[nodiscard]] result<void> open(sweeping how = sweeping::at_opening) {
+        eager_options o;
+        o.region.kind = discipline::eager;
+        o.region.initial_size = u64{1} << 20;
+        o.region.max_size = most_bytes;
+        o.region.flush = flush_policy::always;
+        o.sweep = how;
+        const layout::room_format rooms[] = {Index::format};
+        auto made = eager_space::open(file, o, rooms, [this](eager_space& s) -> result<void> {
+            auto t = Index::open(s, Index::name);
+            if (!t) return tl::unexpected(t.error());
+            this->index = std::move(*t);
+            return {};
+        });
+        if (!made) return tl::unexpected(made.error());
+        this->space = std::move(*made);
+        return {};
+    }
+    /// As after a kill.
+    void open_again(sweeping how = sweeping::at_opening) {
+        this->space.reset();
+        this->index.reset();
+        must(open(how));
+    }
+
+    std::filesystem::path file;
+    u64 most_bytes;
+};
+
+/// An index's types.
+template <template <class, class> class Index>
+struct family {
+    using eager_numbers = index_in_memory<Index<eager_discipline, integer_keys>, discipline::eager>;
+    using eager_bytes = index_in_memory<Index<eager_discipline, byte_keys>, discipline::eager>;
+    using transient_numbers = index_in_memory<Index<eager_transient_discipline, integer_keys>,
+                                              eager_transient_discipline::kind>;
+    using transient_bytes = index_in_memory<Index<eager_transient_discipline, byte_keys>,
+                                            eager_transient_discipline::kind>;
+    using durable = ::testing::Types<eager_numbers, eager_bytes>;
+    using all = ::testing::Types<eager_numbers, eager_bytes, transient_numbers, transient_bytes>;
+    using numbers_in_file = index_in_file<Index<eager_discipline, integer_keys>>;
+    using bytes_in_file = index_in_file<Index<eager_discipline, byte_keys>>;
+};
+
+}  // namespace hf::test

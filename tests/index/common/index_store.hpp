@@ -1,0 +1,212 @@
+// An index in a file: it comes back, the sweep beside writers takes nothing that is in use, a full
+// region refuses and goes on, bad input is one error.
+#pragma once
+
+#include "base/random.hpp"
+#include "index_fixture.hpp"
+#include "persist/counters.hpp"
+#include "support/effort.hpp"
+
+namespace hf::test {
+
+template <class Family>
+class index_store : public on_tmpfs {};
+TYPED_TEST_SUITE_P(index_store);
+
+/// Flushes and fences of the calling thread's.
+template <class Work>
+std::pair<u64, u64> cost_of(Work&& work) {
+    const persist_counters before = thread_persist_counters();
+    work();
+    const persist_counters after = thread_persist_counters();
+    return {after.flushes - before.flushes, after.fences - before.fences};
+}
+
+TYPED_TEST_P(index_store, comes_back_after_kills_and_ends_in_order) {
+    typename TypeParam::bytes_in_file t(this->file);
+    std::map<std::string, std::string> model;
+    splitmix64 random(1);
+    for (int round = 0; round < 5; ++round) {
+        for (int i = 0; i < 2000; ++i) {
+            const std::string k = "key " + std::to_string(random() % 900);
+            if (random() % 3 == 0) {
+                t.remove(k);
+                model.erase(k);
+            } else {
+                t.upsert(k, k + std::to_string(i));
+                model[k] = k + std::to_string(i);
+            }
+        }
+        if (round % 2 == 0) must(t.space->close());
+        t.open_again(round % 3 == 0 ? sweeping::in_background : sweeping::at_opening);
+        ASSERT_EQ(t.all(), typename TypeParam::bytes_in_file::entries(model.begin(), model.end()));
+        must(t.space->wait_for_sweep());
+        t.expect_sound();
+    }
+}
+
+// Hints of an earlier opening are not believed, neither before nor behind a node's first writer.
+TYPED_TEST_P(index_store, reads_and_writes_nodes_of_an_earlier_opening) {
+    typename TypeParam::numbers_in_file t(this->file);
+    for (u64 k = 0; k < 40; ++k) t.insert(k * 5, k);
+    for (int round = 0; round < 3; ++round) {
+        t.open_again();
+        for (u64 k = 0; k < 200; ++k) {
+            ASSERT_EQ(t.get(k).has_value(), k % 5 == 0 && (k != 100 || round == 0));
+        }
+        if (round == 0) t.remove(100);
+        for (u64 k = 0; k < 200; ++k) ASSERT_EQ(t.get(k).has_value(), k % 5 == 0 && k != 100);
+        t.expect_sound();
+    }
+}
+
+TYPED_TEST_P(index_store, a_sweep_beside_writers_frees_nothing_that_is_in_use) {
+    typename TypeParam::bytes_in_file t(this->file);
+    const auto name = [](u64 k) { return std::string(k % 7, 'n') + "key" + std::to_string(k); };
+    constexpr u64 keys = 600;
+    for (u64 k = 0; k < keys; ++k) t.insert(name(k), std::string(100, 'o'));
+    for (int round = 0; round < 4; ++round) {
+        t.open_again(sweeping::in_background);
+        std::vector<std::thread> all;
+        for (unsigned me = 0; me < 2; ++me) {
+            all.emplace_back([&, me] {
+                splitmix64 random(me + 10);
+                for (u64 i = 0; i < scaled(4000); ++i) {
+                    const u64 k = random() % keys;
+                    if (random() % 3 == 0) {
+                        t.remove(name(k));
+                    } else {
+                        t.upsert(name(k), name(k) + std::string(random() % 200, 'n'));
+                    }
+                    const std::string other = name(random() % keys);
+                    const auto v = t.get(other);
+                    ASSERT_TRUE(!v || v->starts_with(other) || *v == std::string(100, 'o')) << *v;
+                }
+            });
+        }
+        for (std::thread& one : all) one.join();
+        must(t.space->wait_for_sweep());
+        t.expect_sound();
+    }
+}
+
+// ------------------------------------------------------------------------------------- bad input
+
+TYPED_TEST_P(index_store, a_full_region_refuses_and_goes_on) {
+    typename TypeParam::bytes_in_file t(this->file, u64{4} << 20);
+    std::map<std::string, std::string> model;
+    std::optional<error> refused;
+    for (u64 i = 0; !refused; ++i) {
+        const std::string k = std::to_string(i * 7919 % 100'000) + std::string(i % 50, 'x');
+        eager_discipline::operation op(*t.space);
+        auto done = t.index->insert(op, k, std::string(300, 'v'));
+        if (!done) {
+            refused = done.error();
+        } else if (*done) {
+            model.emplace(k, std::string(300, 'v'));
+        }
+    }
+    EXPECT_EQ(refused->code, errc::no_space) << refused->to_string();
+    EXPECT_EQ(t.all(), typename TypeParam::bytes_in_file::entries(model.begin(), model.end()));
+    t.expect_sound();
+    while (model.size() > 10) {
+        ASSERT_TRUE(t.remove(model.begin()->first));
+        model.erase(model.begin());
+    }
+    t.space->grace().reclaim_all();
+    EXPECT_TRUE(t.insert("there is room again", "yes"));
+    model.emplace("there is room again", "yes");
+    t.open_again();
+    EXPECT_EQ(t.all(), typename TypeParam::bytes_in_file::entries(model.begin(), model.end()));
+    t.expect_sound();
+}
+
+TYPED_TEST_P(index_store, refuses_what_is_too_long) {
+    typename TypeParam::bytes_in_file t(this->file);
+    eager_discipline::operation op(*t.space);
+    const std::string most(4096, 'k');
+    EXPECT_TRUE(must(t.index->insert(op, most, "v")));
+    auto refused = t.index->insert(op, most + "k", "v");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::too_large);
+    EXPECT_FALSE(t.index->get(op, most + "k", ignore));
+    EXPECT_TRUE(t.index->get(op, most, ignore));
+}
+
+TYPED_TEST_P(index_store, refuses_the_root_of_other_keys) {
+    {
+        typename TypeParam::numbers_in_file t(this->file);
+        t.insert(1, 1);
+    }
+    eager_options o;
+    o.region.kind = discipline::eager;
+    o.region.flush = flush_policy::always;
+    using strings = typename TypeParam::bytes_in_file::tree;
+    const layout::room_format rooms[] = {strings::format};
+    auto opened = eager_space::open(this->file, o, rooms, [](eager_space& s) -> result<void> {
+        auto made = strings::open(s, strings::name);
+        return made ? result<void>{} : tl::unexpected(made.error());
+    });
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, errc::incompatible);
+}
+
+// ------------------------------------------------------------------------------------- odd keys
+
+// Keys that begin with others, the empty one and such with zeros: trees without an end slot run past
+// the key, or take two keys for one.
+TYPED_TEST_P(index_store, keys_may_begin_with_others) {
+    typename TypeParam::bytes_in_file t(this->file);
+    std::vector<std::string> keys{""};
+    for (u64 n = 1; n <= 64; ++n) keys.push_back(keys.back() + (n % 3 == 0 ? '\0' : 'a'));
+    keys.push_back(std::string(4096, 'z'));
+    keys.push_back(std::string(4095, 'z'));
+    for (const auto& k : keys) ASSERT_TRUE(t.insert(k, k + "!"));
+    for (const auto& k : keys) {
+        ASSERT_FALSE(t.insert(k, "again"));
+        ASSERT_EQ(t.get(k), k + "!");
+    }
+    t.open_again();
+    for (const auto& k : keys) ASSERT_TRUE(t.remove(k));
+    EXPECT_TRUE(t.all().empty());
+    t.expect_sound();
+}
+
+TYPED_TEST_P(index_store, tells_the_old_value_once) {
+    typename TypeParam::bytes_in_file t(this->file);
+    eager_discipline::operation op(*t.space);
+    std::string old;
+    const auto keep = [&](std::string_view v) { old += v; };
+    EXPECT_TRUE(must(t.index->upsert(op, "k", "1", keep)));
+    EXPECT_EQ(old, "");
+    EXPECT_FALSE(must(t.index->upsert(op, "k", "2", keep)));
+    EXPECT_EQ(old, "1");
+    EXPECT_TRUE(must(t.index->update(op, "k", "3", keep)));
+    EXPECT_EQ(old, "12");
+    EXPECT_TRUE(t.index->remove(op, "k", keep));
+    EXPECT_EQ(old, "123");
+}
+
+TYPED_TEST_P(index_store, gives_back_what_is_replaced_or_removed) {
+    typename TypeParam::bytes_in_file t(this->file);
+    for (int round = 0; round < 50; ++round) {
+        for (int k = 0; k < 100; ++k) {
+            t.upsert("key" + std::to_string(k), std::string(1000, static_cast<char>('a' + k % 26)));
+        }
+    }
+    t.expect_sound();
+    EXPECT_LT(t.space->file().size(), u64{2} << 20);
+    EXPECT_TRUE(t.insert("large", std::string(200'000, 'v')));
+    EXPECT_EQ(t.get("large"), std::string(200'000, 'v'));
+    for (int k = 0; k < 100; ++k) EXPECT_TRUE(t.remove("key" + std::to_string(k)));
+    t.expect_sound();
+}
+
+REGISTER_TYPED_TEST_SUITE_P(index_store, comes_back_after_kills_and_ends_in_order,
+                            reads_and_writes_nodes_of_an_earlier_opening,
+                            a_sweep_beside_writers_frees_nothing_that_is_in_use,
+                            a_full_region_refuses_and_goes_on, refuses_what_is_too_long,
+                            refuses_the_root_of_other_keys, keys_may_begin_with_others,
+                            tells_the_old_value_once, gives_back_what_is_replaced_or_removed);
+
+}  // namespace hf::test
