@@ -81,6 +81,8 @@ class dumper {
 
 /// A record as the map holds it, about as large as there.
 constexpr u64 overhead = 64;
+/// Records that are visited before it is looked at whether writing them went well.
+constexpr std::size_t at_once = 1000;
 
 }  // namespace
 
@@ -95,14 +97,18 @@ result<dump_report> dump_store(const std::filesystem::path& region, std::uint64_
     result<void> written;
     u64 done = 0;
     const u64 total = m->stats().allocated_bytes;
-    const auto walked = m->scan({}, [&](std::string_view key, std::string_view bytes) {
-        done += key.size() + bytes.size() + overhead;
-        if (progress) progress(done, total);
-        written = out.add(key, bytes);
-        return written.has_value();
-    });
-    if (!walked) return tl::unexpected(walked.error());
-    if (!written) return tl::unexpected(written.error());
+    std::string cursor;
+    do {
+        const auto walked =
+            m->walk(cursor, at_once, [&](std::string_view key, std::string_view bytes) {
+                done += key.size() + bytes.size() + overhead;
+                if (progress) progress(done, total);
+                if (written) written = out.add(key, bytes);
+                return written.has_value();
+            });
+        if (!walked) return tl::unexpected(walked.error());
+        if (!written) return tl::unexpected(written.error());
+    } while (!cursor.empty());
     return out.end();
 }
 

@@ -201,6 +201,8 @@ statistics eager_side::stats() const {
         for (const stripe& one : *stripes_) n += one.records.load(std::memory_order_relaxed);
         s.records = static_cast<u64>(std::max<std::int64_t>(n, 0));
     }
+    s.discipline = to_string(discipline::eager);
+    s.index = index();
     s.medium = to_string(file.med().kind());
     s.flush_instruction = to_string(file.med().instruction());
     s.path = file.path().string();

@@ -1,4 +1,5 @@
 // map.cpp: the public map (include/holdfast/map.hpp): opening, closing, waiting, and what it tells.
+#include "eager_map/inspection.hpp"
 #include "map/inspect.hpp"
 #include "map/map_impl.hpp"
 #include "region/header.hpp"
@@ -8,6 +9,17 @@
 namespace hf {
 
 engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept { return *m.impl_->machine; }
+
+result<audit_report> audit_map(const std::filesystem::path& path, const audit_progress& progress) {
+    if (detail::discipline_in(path) == discipline::eager) {
+        const auto looked = eager_inspection::open(path);
+        if (looked.refusal()) return failure(*looked.refusal());
+        return looked.audit();
+    }
+    const inspection looked = inspect_map(path);
+    if (looked.refusal()) return failure(*looked.refusal());
+    return looked.audit(progress);
+}
 
 inspection inspect_map(const std::filesystem::path& path) {
     using machine = engine<incll_discipline>;
@@ -161,6 +173,8 @@ statistics map::stats() const {
     s.free_bytes = s.region_bytes - std::min(s.region_bytes, s.allocated_bytes);
     s.hint_bytes = impl_->tree().hint_bytes();
     if (impl_->memory().counts_objects()) s.records = impl_->memory().objects();
+    s.discipline = to_string(kind());
+    s.index = index();
     s.medium = to_string(file.med().kind());
     s.flush_instruction = to_string(file.med().instruction());
     s.path = file.path().string();

@@ -27,11 +27,15 @@ class heap_view {
     [[nodiscard]] json to_json() const;
 
    private:
+    [[nodiscard]] static result<heap_view> read_eager(const std::filesystem::path& path);
+    void add_eager_to(sheet& s) const;
     /// nullopt: there is no map, or its records have never been counted.
     [[nodiscard]] std::optional<u64> records() const;
 
     bool fresh_ = false;
     bool holds_map_ = false;
+    std::string index_;  ///< of discipline eager
+    std::string keys_;
     bool is_snapshot_ = false;  ///< its memory is its program's: there is no heap
     audit_report report_;
 };

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 // Another library's names.
 // NOLINTBEGIN(readability-identifier-naming)
@@ -43,6 +44,9 @@ class verb_line {
     /// By position; may be left out.
     verb_line& optional_name(const std::string& called, std::string& value,
                              const std::string& what);
+    /// One of `values`, or left out.
+    verb_line& choice(const std::string& called, std::string& value,
+                      const std::vector<std::string>& values, const std::string& what);
     verb_line& flag(const std::string& called, bool& value, const std::string& what);
     /// --json
     verb_line& json(bool& value, const std::string& what = "Print JSON");
