@@ -2,6 +2,7 @@
 
 #include <holdfast/map.hpp>
 
+#include "region/header.hpp"
 #include "store/store_record.hpp"
 
 #include <algorithm>
@@ -19,7 +20,21 @@ map_options to_look() {
     return o;
 }
 
+/// Readers of eager indexes trust what they read, so what they read is looked at before.
+result<void> check_eager(const std::filesystem::path& path) {
+    const auto found = audit_map(path);
+    if (!found) return tl::unexpected(found.error());
+    if (found->ok()) return {};
+    const violation& first = found->violations().front();
+    return failure({errc::corrupt, "dump the region",
+                    path.string() + " at offset " + std::to_string(first.offset), first.text,
+                    "`holdfast check` names all that is damaged; restore it from a copy"});
+}
+
 result<map> open_to_look(const std::filesystem::path& path) {
+    if (detail::discipline_in(path) == discipline::eager) {
+        if (auto sound = check_eager(path); !sound) return tl::unexpected(sound.error());
+    }
     return map::open(path, to_look()).map_error([](error why) {
         if (why.code == errc::busy) {
             why.next = "stop the process that uses it, or dump a copy of it (holdfast copy)";
