@@ -56,7 +56,7 @@ TEST_F(heap_bench, measures_every_part_of_its_own) {
             EXPECT_NEAR(r["fences"], 3, 0.1);
         }
         if (r["work"] == "read-only: one field") {
-            EXPECT_EQ(r["flushes"], 0) << r;
+            EXPECT_LT(r["flushes"], 0.01) << r;
         }
     }
     for (const auto& o : json["opening"]) EXPECT_GE(o["records"], 500);
