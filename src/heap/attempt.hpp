@@ -75,8 +75,18 @@ class attempt {
         return at<object_header>(offset - header_bytes);
     }
     [[nodiscard]] control_block& control() const noexcept;
+    /// What a list of the heap leads to: ends the transaction (errc::corrupt) where that lies
+    /// elsewhere than `bytes` bytes of the heap can.
+    template <class T>
+    [[nodiscard]] T* listed(u64 offset, u64 bytes = sizeof(T)) const {
+        if (!can_lie_at(offset, bytes)) [[unlikely]]
+            list_is_damaged();
+        return at<T>(offset);
+    }
 
    private:
+    [[nodiscard]] bool can_lie_at(u64 offset, u64 bytes) const noexcept;
+    [[noreturn]] static void list_is_damaged();
     /// The header of an object that this transaction made is stored in place: nobody else sees it.
     [[nodiscard]] state_word state_of(const counted& c);
     void set_state(const counted& c, state_word s);
