@@ -121,6 +121,10 @@ u16 attempt::type_number(const type_info& type) {
     for (const auto& mine : new_types_) {
         if (mine->name == type.name) return mine->number;
     }
+    return add_type(type);
+}
+
+u16 attempt::add_type(const type_info& type) {
     const u64 number = t_.load(&control().type_count) + first_type;
     if (number > 0xffff) too_many("it has as many types as it may");
     const std::vector<std::byte> said = pack_type(type);

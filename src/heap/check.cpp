@@ -217,8 +217,22 @@ void heap_reader::count_roots() {
     }
 }
 
+/// An upgrade that was cut short holds both of a pair (upgrade.hpp).
+void heap_reader::count_moved(heap_facts::object& o) {
+    ++o.found;
+    heap_facts::object* const became = facts_.find(word(o.offset - header_bytes + 8));
+    if (became != nullptr && became->state.type != proxy_type &&
+        !o.state.has(state_word::proxied)) {
+        ++became->found;
+        became->is_upgrade = o.is_upgrade = true;
+    } else {
+        add(o.offset, "it says that an upgrade has converted it, and does not lead to what it is");
+    }
+}
+
 void heap_reader::count_proxies() {
     for (heap_facts::object& o : facts_.objects) {
+        if (o.state.has(state_word::moved)) count_moved(o);
         if (o.state.type != proxy_type) {
             if (!o.state.has(state_word::proxied)) continue;
             const u64 at = word(o.offset - header_bytes + 8);
@@ -281,7 +295,7 @@ void heap_reader::mark() {
     for (const heap_root& r : facts_.roots) reach(r.target);
     for (const u64 offset : held_) reach(offset);
     for (const heap_facts::object& o : facts_.objects) {
-        if (o.listed) reach(o.offset);
+        if (o.listed || o.is_upgrade) reach(o.offset);
     }
     while (!open.empty()) {
         const heap_facts::object o = *open.back();
@@ -298,6 +312,7 @@ void heap_reader::mark() {
 
 void heap_reader::compare() {
     for (const heap_facts::object& o : facts_.objects) {
+        if (o.unknown_flags() != 0) add(o.offset, "it has unknown flags", what::unknown);
         if (o.state.has(state_word::array) && !o.state.has(state_word::doomed) &&
             word(o.offset + offsetof(array_start, progress)) != 0) {
             add(o.offset, "an array is half destroyed, and not doomed", what::progress);

@@ -25,6 +25,7 @@ struct heap_finding {
     enum class what : u8 {
         other,     ///< the heap can't be trusted
         count,     ///< it is not the number of pointers that lead there; or nothing leads there
+        unknown,   ///< flags that no such object has
         flags,     ///< an object says that it is listed, and is not
         slot,      ///< of orphans: leads to what is none
         list,      ///< of what is doomed: leads to what is not
@@ -53,7 +54,13 @@ struct heap_facts {
         state_word state;
         u32 found = 0;  ///< pointers that lead to it
         bool reachable = false;
-        bool listed = false;  ///< in a slot, or on a list
+        bool listed = false;      ///< in a slot, or on a list
+        bool is_upgrade = false;  ///< one of a pair that an upgrade holds
+
+        [[nodiscard]] u16 unknown_flags() const noexcept {
+            const u16 may_have = state.type == proxy_type ? u16{0} : state_word::known;
+            return static_cast<u16>(state.flags & ~may_have);
+        }
     };
     std::vector<object> objects;                                ///< by offset
     std::unordered_map<u64, std::unique_ptr<heap_type>> types;  ///< by number
@@ -120,6 +127,7 @@ class heap_reader {
     void count_pointers();
     void count_roots();
     void count_proxies();
+    void count_moved(heap_facts::object& o);
     void count_to(u64 target, u64 from, const char* name, const std::string* type);
     void read_lists();
     void compare();

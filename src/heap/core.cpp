@@ -297,6 +297,7 @@ core::root_place core::add_root(attempt& a, std::string_view name, u16 type) {
 }
 
 result<void> core::learn(const type_info& type) {
+    if (auto ok = check_upgrade(); !ok) return ok;
     std::vector<const type_info*> all{&type};
     std::set<const type_info*> met{&type};
     for (std::size_t i = 0; i < all.size(); ++i) {

@@ -12,7 +12,7 @@ namespace {
 using what = heap_finding::what;
 
 /// Findings that one transaction mends, and pointers that it cuts.
-constexpr std::size_t at_once = 500;
+constexpr std::size_t most_mended = 500;
 /// Reading is most of a round; each but the last mends something.
 constexpr unsigned most_rounds = 100;
 
@@ -26,6 +26,9 @@ class mending {
         switch (f.kind) {
             case what::count:
                 return set_count(*facts_.find(f.offset));
+            case what::unknown:
+                ++tally_.listed;
+                return set_flags(*facts_.find(f.offset), facts_.find(f.offset)->unknown_flags());
             case what::flags:
                 ++tally_.listed;
                 return set_flags(*facts_.find(f.offset), state_word::orphan | state_word::doomed);
@@ -134,12 +137,12 @@ class mender {
     /// f(mending&, index) for each index below `all`, some at once.
     template <class F>
     [[nodiscard]] result<void> in_pieces(const heap_facts& facts, std::size_t all, F&& f) {
-        for (std::size_t from = 0; from < all; from += at_once) {
+        for (std::size_t from = 0; from < all; from += most_mended) {
             mend_tally tally;
             auto done = up_.all().atomic([&](transaction& t) {
                 tally = tally_;
                 mending piece(t, facts, control_, tally);
-                for (std::size_t i = from; i < std::min(all, from + at_once); ++i) f(piece, i);
+                for (std::size_t i = from; i < std::min(all, from + most_mended); ++i) f(piece, i);
             });
             if (!done) return done;
             tally_ = tally;

@@ -143,7 +143,7 @@ result<u16> type_table::match(const type_info& type) {
     if (const std::string d = difference(there, type); !d.empty()) {
         return failure({errc::incompatible, "use the type " + type.name, "",
                         "it lies otherwise in the heap than in this program: " + d,
-                        "use the program that made the heap, or give the new type another name"});
+                        "use the program that made the heap, heap.upgrade(), or another name"});
     }
     there.known.store(&type, std::memory_order_release);
     if (type.number < numbers_.size()) {
@@ -152,10 +152,17 @@ result<u16> type_table::match(const type_info& type) {
     return there.number;
 }
 
+heap_type* type_table::find(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+}
+
 void type_table::add(std::unique_ptr<heap_type> type) {
     const std::lock_guard lock(mutex_);
     if (by_number_[type->number].load(std::memory_order_relaxed) != nullptr) return;
-    by_name_.emplace(type->name, type.get());
+    heap_type*& newest = by_name_[type->name];
+    if (newest == nullptr || newest->number < type->number) newest = type.get();
     by_number_[type->number].store(type.get(), std::memory_order_release);
     all_.push_back(std::move(type));
     count_.store(all_.size(), std::memory_order_release);
