@@ -135,6 +135,34 @@ TEST_F(objects, of_a_whole_heap_are_sound) {
     EXPECT_FALSE(std::filesystem::exists(file + ".backup"));
 }
 
+TEST_F(objects, of_a_heap_are_as_many_as_its_books_say) {
+    make(3);
+    const outcome o = holdfast({"info", file});
+    EXPECT_EQ(o.code, 0) << o.err;
+    EXPECT_NE(o.out.find("transaction"), std::string::npos);
+    const auto j = holdfast({"info", file, "--json"}).json();
+    EXPECT_GT(j["heap"]["handed_out_bytes"], 0);
+    EXPECT_EQ(j["heap"]["records"], nullptr);
+}
+
+TEST_F(objects, are_copied_where_they_are_sound) {
+    make(3);
+    const std::string before = read_file(file);
+    const std::string copy = dir / "copy.hf";
+    const outcome o = holdfast({"copy", file, copy});
+    EXPECT_EQ(o.code, 0) << o.err;
+    EXPECT_TRUE(read_file(file) == before) << "the file has changed";
+    EXPECT_EQ(holdfast({"check", copy}).code, 0);
+    EXPECT_EQ(holdfast({"inspect", copy, "--json"}).json()["roots"][0]["type"], "book");
+    EXPECT_EQ(holdfast({"copy", file, copy}).code, 2) << "it is there";
+    EXPECT_EQ(holdfast({"copy", file, copy, "--force"}).code, 0);
+    write(shelf() - 16, read(shelf() - 16) + 1);
+    const outcome damaged = holdfast({"copy", file, dir / "another.hf"});
+    EXPECT_EQ(damaged.code, 6);
+    expect_one_clear_error(damaged);
+    EXPECT_FALSE(std::filesystem::exists(dir / "another.hf"));
+}
+
 TEST_F(objects, are_inspected_without_their_program) {
     make(3);
     const auto j = holdfast({"inspect", file, "--json"}).json();

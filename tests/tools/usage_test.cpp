@@ -92,7 +92,8 @@ TEST(command_line, is_completed_by_the_shell) {
         EXPECT_EQ(o.err, "");
         return o.out;
     };
-    EXPECT_EQ(completed(HF_PROGRAM " ''"), "serve info check copy dump load doctor bench help ");
+    EXPECT_EQ(completed(HF_PROGRAM " ''"),
+              "serve info check inspect repair copy dump load doctor bench help ");
     EXPECT_EQ(completed(HF_PROGRAM " d"), "dump doctor ");
     EXPECT_EQ(completed(HF_PROGRAM " help c"), "check copy ");
     EXPECT_EQ(completed(HF_PROGRAM " copy --"), "--help --force --json --version ");

@@ -1,8 +1,10 @@
 #include "heap_view.hpp"
 
+#include "alloc/committed/audit_view.hpp"
 #include "checkpoint/heap/audit.hpp"
 #include "checkpoint/opening.hpp"
 #include "index/masstree/formats.hpp"
+#include "objects.hpp"
 #include "quantity.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +13,19 @@
 
 namespace hf::tool {
 
+result<heap_view> heap_view::read_objects(const std::filesystem::path& path) {
+    const auto look = nv::heap_look::open(path);
+    if (!look) return tl::unexpected(look.error());
+    heap_view v;
+    committed::view books(look->file());
+    heap_audit heap(look->file(), books, v.report_);
+    heap.read_runs();
+    heap.read_counters();
+    return v;
+}
+
 result<heap_view> heap_view::read(const std::filesystem::path& path) {
+    if (holds_objects(path.string())) return read_objects(path);
     const auto seen = checkpointed_region::look_at(path);
     if (!seen) return tl::unexpected(seen.error());
     heap_view v;

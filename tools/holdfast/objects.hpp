@@ -3,6 +3,7 @@
 #pragma once
 
 #include "heap/look.hpp"
+#include "image/copy.hpp"
 #include "output.hpp"
 
 #include <string>
@@ -14,6 +15,12 @@ namespace hf::tool {
 [[nodiscard]] bool holds_objects(const std::string& path);
 /// `holdfast check` of one.
 [[nodiscard]] int check_objects(const std::string& path, bool as_json);
+
+/// `holdfast copy` of one: as copy_store() does with maps.
+[[nodiscard]] result<detail::image_facts> copy_objects(const std::filesystem::path& from,
+                                                       const std::filesystem::path& to,
+                                                       bool replace,
+                                                       const detail::copy_progress& progress);
 
 /// What a heap holds: numbers of objects and bytes.
 void add_objects(sheet& s, const nv::heap_facts& facts);
