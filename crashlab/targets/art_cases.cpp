@@ -1,6 +1,6 @@
 #include "crashlab/targets/art_cases.hpp"
 
-#include "crashlab/targets/eager_session.hpp"
+#include "crashlab/targets/eager_cases.hpp"
 #include "index/art/art.hpp"
 #include "persist/persist_point.hpp"
 
@@ -70,33 +70,15 @@ void die_at(S& s, const char* point, Work&& work) {
 // ------------------------------------------------------------------------------------- operations
 
 template <class S>
+void insert_one(S& s, splitmix64&) {
+    s.insert(1);
+}
+template <class S>
 void insert_some(S& s, splitmix64& r) {
     s.insert(4 + r() % 3);
     s.insert(60 + r() % 3);
     s.get(2);
 }
-template <class S>
-void change_some(S& s, splitmix64& r) {
-    const u64 k = r() % 6;
-    s.update(k);
-    s.upsert((k + 1) % 6);
-    s.upsert(9);
-    s.update(k);
-}
-template <class S>
-void remove_some(S& s, splitmix64& r) {
-    const u64 k = r() % 8;
-    s.remove(k);
-    s.remove((k + 2) % 8);
-    s.insert(k);
-    s.remove(k);
-    s.get(k);
-}
-template <class S>
-void found_anew(S& s, splitmix64&) {
-    s.insert(1);
-}
-
 // ------------------------------------------------------------------------------------------ shapes
 
 template <class S, u64 From, u64 To>
@@ -224,37 +206,6 @@ void work_after_opening(S& s, splitmix64& r) {
 
 // ---------------------------------------------------------------------------------------- threads
 
-template <class S>
-void beside_another(S& s, unsigned thread, splitmix64& r) {
-    for (unsigned i = 0; i < 5; ++i) {
-        const u64 k = r() % 6;
-        switch (r() % 4) {
-            case 0:
-                s.remove(k);
-                break;
-            case 1:
-                s.get(k);
-                break;
-            case 2:
-                s.insert(20 + 10 * thread + i);
-                break;
-            default:
-                s.upsert(k);
-        }
-    }
-}
-template <class S>
-void read_or_change(S& s, unsigned thread, splitmix64& r) {
-    for (unsigned i = 0; i < 8; ++i) {
-        if (thread == 1) {
-            s.get(3);
-        } else if (r() % 3 == 0) {
-            s.remove(3);
-        } else {
-            s.upsert(3);
-        }
-    }
-}
 /// One splits the way of the node that the other changes; then both merge it again.
 template <class S>
 void change_the_way(S& s, unsigned thread, splitmix64& r) {
@@ -276,10 +227,7 @@ void grow_and_shrink(S& s, unsigned thread, splitmix64& r) {
 }
 
 using view = std::string_view;
-constexpr view p1 = "eager P1: all that is unreachable is durable before its publication";
-constexpr view p2 = "eager P2: a publication is durable before its operation returns";
-constexpr view p3 = "eager P3: what a reader has seen is durable before it returns";
-constexpr view o1 = "eager O1: the generation is durable before a lock of it is taken";
+using namespace eager_points;
 constexpr view a1 = "art A1: record and N4 of a prefix split are durable before the parent's slot";
 constexpr view a2 = "art A2: the parent's slot is durable before the node's shorter prefix";
 constexpr view a3 = "art A3: the shorter prefix is durable before the locks are given back";
@@ -289,21 +237,14 @@ constexpr view a7 = "art A7: what takes a node's place is durable before the par
 constexpr view a8 = "art A8: the parent's slot is durable before the old node is retired";
 constexpr view a9 = "art A9: a repaired prefix is durable before the locks are given back";
 
-/// Names that outlive their cases.
-view named(const char* kind, const char* name) {
-    static std::vector<std::unique_ptr<std::string>> all;
-    all.push_back(std::make_unique<std::string>(std::string("eager.art.") + kind + name));
-    return *all.back();
-}
-
 template <class S>
 std::vector<eager_case<S>> make_cases(const char* kind) {
-    const auto n = [kind](const char* name) { return named(kind, name); };
+    const auto n = [kind](const char* name) { return eager_case_name("art", kind, name); };
     return {
-        {n("found"), "a tree is made in a new region", nullptr, found_anew<S>, {p1, p2}},
+        {n("found"), "a tree is made in a new region", nullptr, insert_one<S>, {p1, p2}},
         {n("insert"), "keys come", have<4>, insert_some<S>, {p1, p2}},
         {n("update"), "values change", have<6>, change_some<S>, {p2}},
-        {n("remove"), "keys go, and come again", have<8>, remove_some<S>, {p2}},
+        {n("remove"), "keys go, and come again", have<8>, remove_some<S, 8>, {p2}},
         {n("grow16"), "an N4 grows", have<3>, insert_from_to<S, 3, 6>, {a7, a8}},
         {n("grow48"), "an N16 grows", have<15>, insert_from_to<S, 15, 18>, {a7, a8}},
         {n("grow256"), "an N48 grows", have<46>, insert_from_to<S, 46, 49>, {a7, a8}},
@@ -348,38 +289,14 @@ std::vector<eager_case<S>> make_cases(const char* kind) {
          work_after_opening<S>,
          {o1},
          true},
-        {n("threads"),
-         "two threads change the same keys",
-         have<6>,
-         nullptr,
-         {p2},
-         false,
-         2,
-         beside_another<S>},
-        {n("read"),
-         "one thread reads what another changes",
-         have<6>,
-         nullptr,
-         {p2, p3},
-         false,
-         2,
-         read_or_change<S>},
-        {n("way_threads"),
-         "two threads split and merge one way",
-         have<3>,
-         nullptr,
-         {a2, a4},
-         false,
-         2,
-         change_the_way<S>},
-        {n("grow_threads"),
-         "two threads make a node grow and shrink",
-         have<3>,
-         nullptr,
-         {a7, a8},
-         false,
-         2,
-         grow_and_shrink<S>},
+        two_threads<S>(n("threads"), "two threads change the same keys", have<6>, {p2},
+                       work_beside_another<S>),
+        two_threads<S>(n("read"), "one thread reads what another changes", have<6>, {p2, p3},
+                       read_or_change<S>),
+        two_threads<S>(n("way_threads"), "two threads split and merge one way", have<3>, {a2, a4},
+                       change_the_way<S>),
+        two_threads<S>(n("grow_threads"), "two threads make a node grow and shrink", have<3>,
+                       {a7, a8}, grow_and_shrink<S>),
     };
 }
 

@@ -1,6 +1,6 @@
 #include "crashlab/targets/clht_cases.hpp"
 
-#include "crashlab/targets/eager_session.hpp"
+#include "crashlab/targets/eager_cases.hpp"
 #include "index/clht/clht.hpp"
 
 namespace hf::lab {
@@ -33,56 +33,9 @@ void insert_some(Session& s, splitmix64& r) {
     s.get(3);
 }
 template <class Session>
-void change_some(Session& s, splitmix64& r) {
-    const u64 k = r() % 6;
-    s.update(k);
-    s.upsert((k + 1) % 6);
-    s.upsert(9);
-    s.update(k);
-}
-template <class Session>
-void remove_some(Session& s, splitmix64& r) {
-    const u64 k = r() % 6;
-    s.remove(k);
-    s.remove((k + 2) % 6);
-    s.insert(k);
-    s.remove(k);
-}
-template <class Session>
 void grow(Session& s, splitmix64& r) {
     const u64 first = 6 + r() % 4;
     for (u64 k = first; k < first + 14; ++k) s.insert(k);
-}
-template <class Session>
-void beside_another(Session& s, unsigned thread, splitmix64& r) {
-    for (unsigned i = 0; i < 5; ++i) {
-        const u64 k = r() % 6;
-        switch (r() % 4) {
-            case 0:
-                s.remove(k);
-                break;
-            case 1:
-                s.get(k);
-                break;
-            case 2:
-                s.insert(20 + 10 * thread + i);
-                break;
-            default:
-                s.upsert(k);
-        }
-    }
-}
-template <class Session>
-void read_or_change(Session& s, unsigned thread, splitmix64& r) {
-    for (unsigned i = 0; i < 8; ++i) {
-        if (thread == 1) {
-            s.get(3);
-        } else if (r() % 3 == 0) {
-            s.remove(3);
-        } else {
-            s.upsert(3);
-        }
-    }
 }
 template <class Session>
 void grow_beside_another(Session& s, unsigned thread, splitmix64& r) {
@@ -130,11 +83,7 @@ void split_a_chain(integers& s, splitmix64& r) {
 }
 void found_anew(integers& s, splitmix64&) { s.insert(1); }
 
-constexpr std::string_view p1 =
-    "eager P1: all that is unreachable is durable before its publication";
-constexpr std::string_view p2 = "eager P2: a publication is durable before its operation returns";
-constexpr std::string_view p3 = "eager P3: what a reader has seen is durable before it returns";
-constexpr std::string_view o1 = "eager O1: the generation is durable before a lock of it is taken";
+using namespace eager_points;
 constexpr std::string_view s1 = "swept S1: a run's word is durable before its memory is handed out";
 constexpr std::string_view s2 =
     "swept S2: freed runs' words are durably 0 before their pages are used";
@@ -152,7 +101,7 @@ const std::vector<eager_case<integers>>& integer_cases() {
         {"eager.clht.remove",
          "keys go, and come again",
          some_keys<integers>,
-         remove_some<integers>,
+         remove_some<integers, 6>,
          {p2}},
         {"eager.clht.grow",
          "buckets split, levels end",
@@ -167,30 +116,12 @@ const std::vector<eager_case<integers>>& integer_cases() {
          work_after_opening<integers>,
          {o1},
          true},
-        {"eager.clht.threads",
-         "two threads change the same keys",
-         some_keys<integers>,
-         nullptr,
-         {p2},
-         false,
-         2,
-         beside_another<integers>},
-        {"eager.clht.read",
-         "one thread reads what another changes",
-         some_keys<integers>,
-         nullptr,
-         {p2, p3},
-         false,
-         2,
-         read_or_change<integers>},
-        {"eager.clht.grow_threads",
-         "two threads make it grow",
-         some_keys<integers>,
-         nullptr,
-         {c5},
-         false,
-         2,
-         grow_beside_another<integers>},
+        two_threads<integers>("eager.clht.threads", "two threads change the same keys",
+                              some_keys<integers>, {p2}, work_beside_another<integers>),
+        two_threads<integers>("eager.clht.read", "one thread reads what another changes",
+                              some_keys<integers>, {p2, p3}, read_or_change<integers>),
+        two_threads<integers>("eager.clht.grow_threads", "two threads make it grow",
+                              some_keys<integers>, {c5}, grow_beside_another<integers>),
     };
     return all;
 }
@@ -207,7 +138,11 @@ const std::vector<eager_case<strings>>& string_cases() {
          some_keys<strings>,
          change_some<strings>,
          {p1, p2}},
-        {"eager.clht.bytes.remove", "records go", some_keys<strings>, remove_some<strings>, {p2}},
+        {"eager.clht.bytes.remove",
+         "records go",
+         some_keys<strings>,
+         remove_some<strings, 6>,
+         {p2}},
         {"eager.clht.bytes.grow",
          "buckets of records split",
          some_keys<strings>,
@@ -225,14 +160,8 @@ const std::vector<eager_case<strings>>& string_cases() {
          work_after_opening<strings>,
          {s2},
          true},
-        {"eager.clht.bytes.threads",
-         "two threads replace the same records",
-         some_keys<strings>,
-         nullptr,
-         {p1, p2},
-         false,
-         2,
-         beside_another<strings>},
+        two_threads<strings>("eager.clht.bytes.threads", "two threads replace the same records",
+                             some_keys<strings>, {p1, p2}, work_beside_another<strings>),
     };
     return all;
 }

@@ -1,6 +1,6 @@
 #include "crashlab/targets/hot_cases.hpp"
 
-#include "crashlab/targets/eager_session.hpp"
+#include "crashlab/targets/eager_cases.hpp"
 #include "index/hot/hot.hpp"
 
 namespace hf::lab {
@@ -31,23 +31,6 @@ namespace {
 using hot_number_session = eager_session<hot<eager_discipline, integer_keys>, hot_numbers>;
 using hot_string_session = eager_session<hot<eager_discipline, byte_keys>, hot_strings>;
 
-template <class S, u64 From, u64 To>
-void hot_have(S& s) {
-    for (u64 k = From; k < To; ++k) s.insert(k);
-}
-template <class S, u64 From, u64 To>
-void hot_insert(S& s, splitmix64& r) {
-    hot_have<S, From, To>(s);
-    s.upsert(From + r() % (To - From));
-}
-template <class S, u64 From, u64 To>
-void hot_remove(S& s, splitmix64& r) {
-    constexpr u64 n = To - From;
-    const u64 first = r() % n;
-    for (u64 k = 0; k < n; ++k) s.remove(From + (first + k) % n);
-    s.insert(From + first);
-}
-
 // ------------------------------------------------------------------------------------- operations
 
 template <class S>
@@ -63,24 +46,6 @@ void hot_insert_some(S& s, splitmix64& r) {
     s.get(2);
     s.insert(60);
 }
-template <class S>
-void hot_change_some(S& s, splitmix64& r) {
-    const u64 k = r() % 6;
-    s.update(k);
-    s.upsert((k + 1) % 6);
-    s.upsert(9);
-    s.update(k);
-}
-template <class S>
-void hot_remove_some(S& s, splitmix64& r) {
-    const u64 k = r() % 8;
-    s.remove(k);
-    s.remove((k + 2) % 8);
-    s.insert(k);
-    s.remove(k);
-    s.get(k);
-}
-
 // ------------------------------------------------------------------------------------------ shapes
 
 /// A node of 32 among brothers has one too many behind them: its halves go into the parent.
@@ -94,29 +59,29 @@ void hot_split(S& s, splitmix64& r) {
 /// The way's nodes are full up to the root: a split goes through all of them.
 template <class S>
 void hot_long_way(S& s) {
-    hot_have<S, 200, 262>(s);
+    come<S, 200, 262>(s);
 }
 template <class S>
 void hot_tower(S& s, splitmix64& r) {
-    hot_have<S, 262, 268>(s);
+    come<S, 262, 268>(s);
     s.get(200 + r() % 60);
     s.remove(200 + r() % 60);
 }
 /// Below the first of a high root's entries a node is full: there is room for one between.
 template <class S>
 void hot_full_below_high(S& s) {
-    hot_have<S, 200, 270>(s);
-    hot_have<S, 300, 331>(s);
+    come<S, 200, 270>(s);
+    come<S, 300, 331>(s);
 }
 template <class S>
 void hot_between(S& s, splitmix64& r) {
-    hot_have<S, 331, 334>(s);
+    come<S, 331, 334>(s);
     s.remove(300 + r() % 30);
     s.get(331);
 }
 template <class S>
 void hot_leave_garbage(S& s) {
-    hot_have<S, 0, 40>(s);
+    come<S, 0, 40>(s);
     for (u64 k = 0; k < 40; k += 3) s.remove(k);
     for (u64 k = 1; k < 40; k += 6) s.upsert(k);
 }
@@ -130,37 +95,6 @@ void hot_after_opening(S& s, splitmix64& r) {
 
 // ---------------------------------------------------------------------------------------- threads
 
-template <class S>
-void hot_beside_another(S& s, unsigned thread, splitmix64& r) {
-    for (unsigned i = 0; i < 5; ++i) {
-        const u64 k = r() % 6;
-        switch (r() % 4) {
-            case 0:
-                s.remove(k);
-                break;
-            case 1:
-                s.get(k);
-                break;
-            case 2:
-                s.insert(20 + 10 * thread + i);
-                break;
-            default:
-                s.upsert(k);
-        }
-    }
-}
-template <class S>
-void hot_read_or_change(S& s, unsigned thread, splitmix64& r) {
-    for (unsigned i = 0; i < 8; ++i) {
-        if (thread == 1) {
-            s.get(3);
-        } else if (r() % 3 == 0) {
-            s.remove(3);
-        } else {
-            s.upsert(3);
-        }
-    }
-}
 /// Both want room in one full node, and in its parent.
 template <class S>
 void hot_split_together(S& s, unsigned thread, splitmix64& r) {
@@ -183,66 +117,51 @@ void hot_come_and_go(S& s, unsigned thread, splitmix64& r) {
 }
 
 using view = std::string_view;
-constexpr view hot_p1 = "eager P1: all that is unreachable is durable before its publication";
-constexpr view hot_p2 = "eager P2: a publication is durable before its operation returns";
-constexpr view hot_p3 = "eager P3: what a reader has seen is durable before it returns";
-constexpr view hot_o1 = "eager O1: the generation is durable before a lock of it is taken";
+using namespace eager_points;
 constexpr view hot_h1 = "hot H1: record and all new nodes are durable before the topmost word";
 constexpr view hot_h2 =
     "hot H2: the topmost word is durable before what it has replaced is retired";
 constexpr view hot_h3 =
     "hot H3: the entry that is left is in the parent before its node is retired";
 
-/// Names that outlive their cases.
-view hot_named(const char* kind, const char* name) {
-    static std::vector<std::unique_ptr<std::string>> all;
-    all.push_back(std::make_unique<std::string>(std::string("eager.hot.") + kind + name));
-    return *all.back();
-}
-
 template <class S>
 std::vector<eager_case<S>> make_hot_cases(const char* kind) {
-    const auto n = [kind](const char* name) { return hot_named(kind, name); };
-    const auto two = [](view name, view what, std::function<void(S&)> prepare,
-                        std::vector<view> points, void (*run)(S&, unsigned, splitmix64&)) {
-        return eager_case<S>{name, what, std::move(prepare), nullptr, std::move(points), false,
-                             2,    run};
-    };
+    const auto n = [kind](const char* name) { return eager_case_name("hot", kind, name); };
     return {
-        {n("found"), "a trie is made in a new region", nullptr, hot_found<S>, {hot_p1, hot_p2}},
-        {n("insert"), "keys come", hot_have<S, 0, 4>, hot_insert_some<S>, {hot_h1, hot_h2}},
-        {n("update"), "values change", hot_have<S, 0, 6>, hot_change_some<S>, {hot_p2}},
-        {n("remove"), "keys go, and come again", hot_have<S, 0, 8>, hot_remove_some<S>, {hot_h2}},
+        {n("found"), "a trie is made in a new region", nullptr, hot_found<S>, {p1, p2}},
+        {n("insert"), "keys come", come<S, 0, 4>, hot_insert_some<S>, {hot_h1, hot_h2}},
+        {n("update"), "values change", come<S, 0, 6>, change_some<S>, {p2}},
+        {n("remove"), "keys go, and come again", come<S, 0, 8>, remove_some<S, 8>, {hot_h2}},
         {n("root"),
          "a full root is split, and records are pushed down below the new one",
-         hot_have<S, 0, 31>,
-         hot_insert<S, 31, 36>,
+         come<S, 0, 31>,
+         come_and_change<S, 31, 36>,
          {hot_h1, hot_h2}},
         {n("split"),
          "a full node is split, and its halves go into the parent",
-         hot_have<S, 0, 34>,
+         come<S, 0, 34>,
          hot_split<S>,
          {hot_h1, hot_h2}},
         {n("collapse"),
          "a node of two goes, and leaves one in its parent",
-         hot_have<S, 0, 36>,
-         hot_remove<S, 32, 36>,
+         come<S, 0, 36>,
+         go<S, 32, 36>,
          {hot_h2, hot_h3}},
-        {n("empty"), "the last keys go", hot_have<S, 0, 3>, hot_remove<S, 0, 3>, {hot_h2, hot_h3}},
+        {n("empty"), "the last keys go", come<S, 0, 3>, go<S, 0, 3>, {hot_h2, hot_h3}},
         {n("open"),
          "an opening with its sweep, and work behind it",
          hot_leave_garbage<S>,
          hot_after_opening<S>,
-         {hot_o1},
+         {o1},
          true},
-        two(n("threads"), "two threads change the same keys", hot_have<S, 0, 6>, {hot_p2},
-            hot_beside_another<S>),
-        two(n("read"), "one thread reads what another changes", hot_have<S, 0, 6>, {hot_p2, hot_p3},
-            hot_read_or_change<S>),
-        two(n("split_threads"), "two threads make full nodes split", hot_have<S, 0, 32>,
-            {hot_h1, hot_h2}, hot_split_together<S>),
-        two(n("collapse_threads"), "two threads make small nodes, and take them away",
-            hot_have<S, 0, 32>, {hot_h2, hot_h3}, hot_come_and_go<S>),
+        two_threads<S>(n("threads"), "two threads change the same keys", come<S, 0, 6>, {p2},
+                       work_beside_another<S>),
+        two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, p3},
+                       read_or_change<S>),
+        two_threads<S>(n("split_threads"), "two threads make full nodes split", come<S, 0, 32>,
+                       {hot_h1, hot_h2}, hot_split_together<S>),
+        two_threads<S>(n("collapse_threads"), "two threads make small nodes, and take them away",
+                       come<S, 0, 32>, {hot_h2, hot_h3}, hot_come_and_go<S>),
     };
 }
 
@@ -254,12 +173,12 @@ const std::vector<eager_case<hot_string_session>>& hot_string_cases() {
     using session = hot_string_session;
     static const auto all = [] {
         auto cases = make_hot_cases<session>("bytes.");
-        cases.push_back({hot_named("bytes.", "tower"),
+        cases.push_back({eager_case_name("hot", "bytes.", "tower"),
                          "a split goes up through full nodes to the root",
                          hot_long_way<session>,
                          hot_tower<session>,
                          {hot_h1, hot_h2}});
-        cases.push_back({hot_named("bytes.", "between"),
+        cases.push_back({eager_case_name("hot", "bytes.", "between"),
                          "a full node's halves get a new node below a high parent",
                          hot_full_below_high<session>,
                          hot_between<session>,

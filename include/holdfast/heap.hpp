@@ -237,8 +237,8 @@ class heap {
     /// Has all objects of the type Old become ones of New, which has the same nv_name and another
     /// layout, by f(tx, Old&, New&): New is zeros before. Gives how many; 0 where the heap has no
     /// Old. In transactions of a few objects each: cut short, the next call goes on, and until it
-    /// has ended no root of such a type is given. f may be called twice for an object, of which the
-    /// first then has not happened. Before root<New>(), without refs; no transaction may be running.
+    /// has ended no root is given. f may be called twice for an object, of which the first then has
+    /// not happened. Before root<New>(), without refs; no transaction may be running.
     /// errc::incompatible: the heap's type is neither Old nor New.
     template <class Old, class New, class F>
     [[nodiscard]] result<std::uint64_t> upgrade(F&& f) {

@@ -6,6 +6,10 @@
 // wait_durable(ticket) returns once that write survives what the region's medium promises to
 // survive.
 //
+// Of the discipline eager (map_options::kind) there are no epochs: what a write has returned is
+// durable, tickets are 0, and wait_durable() has nothing to wait for. A hash table ("clht") has no
+// order: scans of it are refused (errc::usage), walk() is not.
+//
 // Concurrency. All member functions may be called by up to 255 threads (a further one waits until
 // one of them has ended). Each single operation is atomic. A scan is not a snapshot: every record
 // it delivers was in the map at some moment during the scan.
@@ -116,6 +120,16 @@ class map {
     /// `exclusive`). nullopt: from the greatest key.
     result<std::size_t> scan_backward(std::optional<std::string_view> from, const visitor& visit,
                                       bool exclusive = false) const;
+
+    /// Visits about `about` records, in whatever order is the cheapest, from where the last call of
+    /// a walk left its cursor; empty: from the beginning; it is empty again at the end. What is
+    /// there throughout a walk is visited, once. `visit` must not call the map; false: it ends
+    /// here, or soon.
+    result<std::size_t> walk(std::string& cursor, std::size_t about, const visitor& visit) const;
+
+    /// "masstree", or eager_map_options::index.
+    [[nodiscard]] std::string_view index() const noexcept;
+    [[nodiscard]] discipline kind() const noexcept;
 
     /// Waits until everything written in epoch `t` is durable. Ends the epoch early when it can.
     result<void> wait_durable(ticket t);

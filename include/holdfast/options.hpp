@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace hf {
@@ -59,6 +60,13 @@ struct region_options {
 
 struct map_options {
     region_options region;
+    /// incll: durable with the epoch; all media. eager: durable with every write, which takes a
+    /// medium where a fence makes durable, or tmpfs. nullopt: what the region has, incll for a new
+    /// one.
+    std::optional<discipline> kind;
+    /// Of discipline eager: one of eager_index_names() (eager.hpp). "": what the region has, "clht"
+    /// for a new one.
+    std::string index;
     std::chrono::microseconds epoch =
         std::chrono::milliseconds(64);  ///< 1 ms to 10 s; 0: only sync() ends it
     /// Most bytes of ordinary memory for hints about where keys are, which save the way down the

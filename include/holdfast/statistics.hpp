@@ -61,6 +61,8 @@ struct statistics {
     /// Exact when nobody writes; a store's expired ones count until they are removed. nullopt: a
     /// region from before they were counted, opened for inspection, or too damaged to count them.
     std::optional<std::uint64_t> records;
+    std::string discipline;
+    std::string index;
     std::string medium;
     std::string flush_instruction;
     std::string path;

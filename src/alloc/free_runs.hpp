@@ -35,6 +35,13 @@ class free_runs {
         return {};
     }
 
+    /// All of them.
+    [[nodiscard]] u64 pages() const noexcept {
+        u64 n = 0;
+        for (const auto& [offset, pages] : by_offset_) n += pages;
+        return n;
+    }
+
    private:
     void cut(const run& whole, u64 pages);
 

@@ -230,6 +230,17 @@ void swept_heap::put_into_lists(u32 size_class, std::vector<u64>& blocks) {
     blocks.clear();
 }
 
+u64 swept_heap::free_bytes() const {
+    u64 bytes = 0;
+    for (u32 i = 0; i < block_classes; ++i) {
+        const std::lock_guard lock(lists_[i].lock);
+        bytes += lists_[i].free.size() * block_size(i);
+        for (const auto& [from, end] : lists_[i].rests) bytes += end - from;
+    }
+    const std::lock_guard lock(mutex_);
+    return bytes + pages_.pages() * layout::page_size;
+}
+
 void swept_heap::each_free(std::span<const cache* const> caches,
                            const std::function<void(u64)>& visit) const {
     const auto rest = [&](u32 size_class, u64 from, u64 end) {

@@ -101,6 +101,8 @@ class swept_heap {
     void give_up(cache& c);
 
     [[nodiscard]] region& store() const noexcept { return region_; }
+    /// About so many bytes are known to be free: pages, and blocks in the lists that all share.
+    [[nodiscard]] u64 free_bytes() const;
 
     // --- after an opening ---
     /// Whether there is old memory of which nobody knows whether it is free.

@@ -2,6 +2,7 @@
 
 #include <holdfast/map.hpp>
 
+#include "region/header.hpp"
 #include "store/store_record.hpp"
 
 #include <algorithm>
@@ -19,7 +20,21 @@ map_options to_look() {
     return o;
 }
 
+/// Readers of eager indexes trust what they read, so what they read is looked at before.
+result<void> check_eager(const std::filesystem::path& path) {
+    const auto found = audit_map(path);
+    if (!found) return tl::unexpected(found.error());
+    if (found->ok()) return {};
+    const violation& first = found->violations().front();
+    return failure({errc::corrupt, "dump the region",
+                    path.string() + " at offset " + std::to_string(first.offset), first.text,
+                    "`holdfast check` names all that is damaged; restore it from a copy"});
+}
+
 result<map> open_to_look(const std::filesystem::path& path) {
+    if (detail::discipline_in(path) == discipline::eager) {
+        if (auto sound = check_eager(path); !sound) return tl::unexpected(sound.error());
+    }
     return map::open(path, to_look()).map_error([](error why) {
         if (why.code == errc::busy) {
             why.next = "stop the process that uses it, or dump a copy of it (holdfast copy)";
@@ -81,6 +96,8 @@ class dumper {
 
 /// A record as the map holds it, about as large as there.
 constexpr u64 overhead = 64;
+/// Records that are visited before it is looked at whether writing them went well.
+constexpr std::size_t at_once = 1000;
 
 }  // namespace
 
@@ -95,14 +112,18 @@ result<dump_report> dump_store(const std::filesystem::path& region, std::uint64_
     result<void> written;
     u64 done = 0;
     const u64 total = m->stats().allocated_bytes;
-    const auto walked = m->scan({}, [&](std::string_view key, std::string_view bytes) {
-        done += key.size() + bytes.size() + overhead;
-        if (progress) progress(done, total);
-        written = out.add(key, bytes);
-        return written.has_value();
-    });
-    if (!walked) return tl::unexpected(walked.error());
-    if (!written) return tl::unexpected(written.error());
+    std::string cursor;
+    do {
+        const auto walked =
+            m->walk(cursor, at_once, [&](std::string_view key, std::string_view bytes) {
+                done += key.size() + bytes.size() + overhead;
+                if (progress) progress(done, total);
+                if (written) written = out.add(key, bytes);
+                return written.has_value();
+            });
+        if (!walked) return tl::unexpected(walked.error());
+        if (!written) return tl::unexpected(written.error());
+    } while (!cursor.empty());
     return out.end();
 }
 

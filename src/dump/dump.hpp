@@ -15,6 +15,8 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <string>
 
 namespace hf {
 
@@ -49,6 +51,8 @@ struct salvage_report {
 struct load_options {
     bool new_uniques = false;  ///< records get new cas uniques, also in a new region
     bool replace = false;      ///< load_new(): an existing region of this name is replaced
+    std::optional<discipline> kind = std::nullopt;  ///< load_new(): as map_options::kind
+    std::string index = {};                         ///< load_new(): as map_options::index
 };
 
 /// A new region with what the dump holds.

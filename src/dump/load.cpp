@@ -107,6 +107,8 @@ result<detail::dump_totals> load_new(const std::filesystem::path& region, detail
     if (!place) return tl::unexpected(place.error());
     map_options fresh;
     fresh.region.mode = open_mode::create_new;
+    fresh.kind = options.kind;
+    fresh.index = options.index;
     auto m = map::open(place->path(), fresh);
     if (!m) return tl::unexpected(m.error());
     loader to(*m, options.new_uniques);

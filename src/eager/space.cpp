@@ -38,14 +38,16 @@ result<std::unique_ptr<eager_space>> eager_space::open(const std::filesystem::pa
     opening_options o;
     o.file = options.region;
     o.rooms = all;
-    o.accept = [&path](medium_kind kind) -> result<void> {
-        if (kind == medium_kind::file) return failure(on_a_disk(path.string()));
+    const bool only_looks = options.region.mode == open_mode::inspect;
+    o.accept = [&path, only_looks](medium_kind kind) -> result<void> {
+        if (kind == medium_kind::file && !only_looks) return failure(on_a_disk(path.string()));
         return {};
     };
     auto opened = open_region(path, o);
     if (!opened) return tl::unexpected(opened.error());
     region& file = *opened->file;
-    if (file.med().kind() == medium_kind::file) return failure(on_a_disk(path.string()));
+    if (file.med().kind() == medium_kind::file && !only_looks)
+        return failure(on_a_disk(path.string()));
     if (file.kind() != options.region.kind) {
         return failure({errc::incompatible, "open the eager region", path.string(),
                         "its discipline is " + std::string(to_string(file.kind())),

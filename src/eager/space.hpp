@@ -21,7 +21,7 @@
 // Each step may be cut short and runs again.
 //
 // Bad input. On the medium `file` nothing is durable before a sync, so a region there is refused
-// (errc::medium). Another discipline, damage: an error that says so.
+// (errc::medium), unless it is only looked at. Another discipline, damage: an error that says so.
 #pragma once
 
 #include "alloc/swept_heap.hpp"

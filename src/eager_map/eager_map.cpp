@@ -43,6 +43,10 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(const std::filesystem
                             "its index is " + *there + ", and not " + options.index,
                             "name that one, or none"});
         }
+        if (there->empty() && s.file().read_only()) {
+            return failure({errc::not_found, "open the eager map", path.string(),
+                            "no index has been made in it yet", "open it for writing first"});
+        }
         const std::string name = !there->empty()         ? *there
                                  : options.index.empty() ? "clht"
                                                          : options.index;

@@ -56,6 +56,9 @@ class eager_engine {
     virtual bool get(Key k, Owned& into) const = 0;
     virtual void for_each(const std::function<void(Key, Key)>& visit) const = 0;
     [[nodiscard]] virtual bool is_ordered() const noexcept = 0;
+    /// Of an index without order: for_each() in so many parts.
+    [[nodiscard]] virtual u64 parts() const noexcept = 0;
+    virtual void for_each_in(u64 part, const std::function<void(Key, Key)>& visit) const = 0;
     [[nodiscard]] virtual u64 scan(Key from, u64 most, bool backwards,
                                    const std::function<void(Key, Key)>& visit) const = 0;
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
@@ -102,6 +105,18 @@ class engine_of final
         index->for_each(*this->opened, visit);
     }
     [[nodiscard]] bool is_ordered() const noexcept override { return ordered_eager_index<Index>; }
+    [[nodiscard]] u64 parts() const noexcept override {
+        if constexpr (ordered_eager_index<Index>) {
+            return 0;
+        } else {
+            return Index::parts;
+        }
+    }
+    void for_each_in(u64 part, const std::function<void(key, key)>& visit) const override {
+        if constexpr (!ordered_eager_index<Index>) {
+            index->for_each_in(*this->opened, part, visit);
+        }
+    }
     [[nodiscard]] u64 scan(key from, u64 most, bool backwards,
                            const std::function<void(key, key)>& visit) const override {
         if constexpr (ordered_eager_index<Index>) {

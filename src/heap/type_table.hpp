@@ -3,8 +3,8 @@
 //
 // A description is laid into the heap by the transaction that first needs it, and never changes.
 // So the list on the medium, read by a transaction, is the truth; this table is what has been read
-// of it. A type that lies there otherwise than in the program is refused. Of several descriptions of
-// one name the newest counts: the others are what upgrades (upgrade.hpp) have left behind.
+// of it. A type that lies there otherwise than in the program is refused. Of several descriptions
+// of one name the newest counts: the others are what upgrades (upgrade.hpp) have left behind.
 //
 // Concurrency. Lookups by number are wait-free; the rest takes a mutex.
 #pragma once

@@ -54,9 +54,7 @@ result<void> settle(const std::filesystem::path& image, discipline kind) {
                             "its discipline is transaction, and this copies maps and snapshots",
                             "copy the file while no program has it open"});
         case discipline::eager:
-            return failure({errc::incompatible, "copy the region", image.string(),
-                            "its discipline is eager, and this copies maps and snapshots",
-                            "copy the file while no program has it open"});
+            return {};  // it is at every moment as an opening leaves it
         case discipline::transient:
             break;
     }
@@ -69,11 +67,10 @@ result<void> settle(const std::filesystem::path& image, discipline kind) {
 result<void> verify(const std::filesystem::path& image, discipline kind,
                     const std::filesystem::path& from) {
     if (kind == discipline::snapshot) return {};
-    const inspection looked = inspect_map(image);
-    if (looked.refusal()) return tl::unexpected(*looked.refusal());
-    const audit_report report = looked.audit();
-    if (report.ok()) return {};
-    const violation& first = report.violations().front();
+    const auto report = audit_map(image);
+    if (!report) return tl::unexpected(report.error());
+    if (report->ok()) return {};
+    const violation& first = report->violations().front();
     return failure({errc::corrupt, "copy the region",
                     from.string() + " at offset " + std::to_string(first.offset), first.text,
                     "`holdfast check` names all that is damaged; restore the region from an "

@@ -19,7 +19,12 @@ struct map_inspection {
     [[nodiscard]] static engine<incll_discipline>& machine_of(map& m) noexcept;
 };
 
-/// The map in a region file, to be looked at while nobody uses it; nothing in the file changes.
+/// What the check finds in a region file of a map, of whichever discipline, that nobody uses.
+/// An error: why an opening would fail.
+[[nodiscard]] result<audit_report> audit_map(const std::filesystem::path& path,
+                                             const audit_progress& progress = {});
+
+/// The map of discipline incll in a region file, to be looked at while nobody uses it; nothing in the file changes.
 [[nodiscard]] inspection inspect_map(const std::filesystem::path& path);
 
 }  // namespace hf

@@ -1,12 +1,25 @@
 // map.cpp: the public map (include/holdfast/map.hpp): opening, closing, waiting, and what it tells.
+#include "eager_map/inspection.hpp"
 #include "map/inspect.hpp"
 #include "map/map_impl.hpp"
+#include "region/header.hpp"
 
 #include <algorithm>
 
 namespace hf {
 
 engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept { return *m.impl_->machine; }
+
+result<audit_report> audit_map(const std::filesystem::path& path, const audit_progress& progress) {
+    if (detail::discipline_in(path) == discipline::eager) {
+        const auto looked = eager_inspection::open(path);
+        if (looked.refusal()) return failure(*looked.refusal());
+        return looked.audit();
+    }
+    const inspection looked = inspect_map(path);
+    if (looked.refusal()) return failure(*looked.refusal());
+    return looked.audit(progress);
+}
 
 inspection inspect_map(const std::filesystem::path& path) {
     using machine = engine<incll_discipline>;
@@ -40,7 +53,48 @@ u64 hint_memory_of(const map_options& options) {
 
 }  // namespace
 
+namespace {
+
+/// Of what is there, or is to be made.
+result<discipline> kind_of(const std::filesystem::path& path, const map_options& options) {
+    const auto refused = [&](errc code, std::string why, std::string next) {
+        return failure({code, "open the map", path.string(), std::move(why), std::move(next)});
+    };
+    const discipline wanted =
+        options.kind.value_or(options.index.empty() ? discipline::incll : discipline::eager);
+    if (wanted != discipline::incll && wanted != discipline::eager) {
+        return refused(errc::usage, "a map is not of discipline " + std::string(to_string(wanted)),
+                       "choose incll or eager");
+    }
+    if (wanted == discipline::incll && !options.index.empty()) {
+        return refused(errc::usage, "the index " + options.index + " is of discipline eager",
+                       "choose that, or name no index");
+    }
+    if (options.kind == discipline::incll) return wanted;
+    const auto there = detail::discipline_in(path);
+    if (!there || options.region.mode == open_mode::create_new) return wanted;
+    if (options.kind || !options.index.empty()) {
+        if (*there == wanted) return wanted;
+        return refused(errc::incompatible,
+                       "its discipline is " + std::string(to_string(*there)) + ", and not " +
+                           std::string(to_string(wanted)),
+                       "open it without saying which, or dump it and load it into a new region");
+    }
+    return *there == discipline::eager ? discipline::eager : discipline::incll;
+}
+
+}  // namespace
+
 result<map> map::open(const std::filesystem::path& path, const map_options& options) {
+    const auto kind = kind_of(path, options);
+    if (!kind) return tl::unexpected(kind.error());
+    if (*kind == discipline::eager) {
+        auto side = eager_side::open(path, options);
+        if (!side) return tl::unexpected(side.error());
+        auto p = std::make_unique<impl>();
+        p->eager = std::move(*side);
+        return map(std::move(p));
+    }
     engine_options all;
     all.file = options.region;
     all.epochs.epoch = options.epoch;
@@ -54,6 +108,7 @@ result<map> map::open(const std::filesystem::path& path, const map_options& opti
 }
 
 result<void> map::close() {
+    if (const auto eager = std::move(impl_->eager)) return eager->close();
     if (!impl_->machine) return {};
     const auto machine = std::move(impl_->machine);
     return machine->close();
@@ -62,6 +117,7 @@ result<void> map::close() {
 // ------------------------------------------------------------------------------------- durability
 
 result<void> map::wait_durable(ticket t) {
+    if (impl_->eager) return {};
     if (!impl_->machine) return failure(map_detail::closed("wait for an epoch"));
     return impl_->epochs().wait_durable(t);
 }
@@ -75,10 +131,18 @@ ticket map::current_epoch() const noexcept {
     return impl_->machine ? impl_->epochs().current_epoch() : 0;
 }
 std::uint64_t map::generation() const noexcept {
+    if (impl_->eager) return impl_->eager->space().generation();
     return impl_->machine ? impl_->machine->generation() : 0;
+}
+std::string_view map::index() const noexcept {
+    return impl_->eager ? impl_->eager->index() : "masstree";
+}
+discipline map::kind() const noexcept {
+    return impl_->eager ? discipline::eager : discipline::incll;
 }
 
 statistics map::stats() const {
+    if (impl_->eager) return impl_->eager->stats();
     statistics s;
     if (!impl_->machine) return s;
     const epoch_manager& epochs = impl_->epochs();
@@ -109,6 +173,8 @@ statistics map::stats() const {
     s.free_bytes = s.region_bytes - std::min(s.region_bytes, s.allocated_bytes);
     s.hint_bytes = impl_->tree().hint_bytes();
     if (impl_->memory().counts_objects()) s.records = impl_->memory().objects();
+    s.discipline = to_string(kind());
+    s.index = index();
     s.medium = to_string(file.med().kind());
     s.flush_instruction = to_string(file.med().instruction());
     s.path = file.path().string();

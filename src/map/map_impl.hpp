@@ -1,4 +1,5 @@
-// map_impl.hpp: what is behind the public map (include/holdfast/map.hpp): engine<incll>.
+// map_impl.hpp: what is behind the public map (include/holdfast/map.hpp): engine<incll>, or an
+// eager index.
 //
 // map.cpp opens and closes it and tells about it; map_read.cpp and map_write.cpp have its
 // operations.
@@ -8,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/damage.hpp"
+#include "map/eager_side.hpp"
 #include "map/engine.hpp"
 #include "map/large_value.hpp"
 
@@ -48,8 +50,10 @@ struct map::impl {
     using tree_type = masstree<incll_discipline>;
     using record = tree_type::record;
 
-    std::unique_ptr<engine<incll_discipline>> machine;  ///< nullptr: the map was closed
-    bool verifies_reads = true;                         ///< map_options::verify_reads
+    /// One of the two; none: the map was closed.
+    std::unique_ptr<engine<incll_discipline>> machine;
+    std::unique_ptr<eager_side> eager;
+    bool verifies_reads = true;  ///< map_options::verify_reads
 
     [[nodiscard]] engine<incll_discipline>& live() const {
         HF_ASSERT(machine != nullptr, "the map was closed");

@@ -65,6 +65,9 @@ result<write_outcome> map::impl::store_small(std::string_view key, std::string_v
 result<write_outcome> map::impl::store(std::string_view key, std::string_view value,
                                        const condition* allowed) const {
     if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
+    if (eager) [[unlikely]] {
+        return eager->store(key, value, allowed);
+    }
     if (auto ok = check_writable(machine.get()); !ok) return tl::unexpected(ok.error());
     return with_room([&] {
         return is_large(masstree_detail::record_payload(key, value.size()))
@@ -88,6 +91,7 @@ result<write_outcome> map::remove(std::string_view key) { return remove_if(key, 
 result<write_outcome> map::remove_if(std::string_view key,
                                      const std::function<bool(std::string_view)>& condition) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    if (impl_->eager) return impl_->eager->erase(key, condition);
     if (auto ok = check_writable(impl_->machine.get()); !ok) return tl::unexpected(ok.error());
     return impl_->with_room([&] { return impl_->erase(key, condition); });
 }
@@ -108,6 +112,7 @@ result<write_outcome> map::modify(
     std::string_view key,
     const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
+    if (impl_->eager) return impl_->eager->change(key, change);
     if (auto ok = check_writable(impl_->machine.get()); !ok) return tl::unexpected(ok.error());
     return impl_->with_room([&] { return impl_->change(key, change); });
 }

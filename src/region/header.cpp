@@ -2,8 +2,10 @@
 
 #include "base/os_error.hpp"
 #include "region/arena.hpp"
+#include "region/file.hpp"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -269,6 +271,20 @@ std::unique_ptr<header> blank_header() {
     auto h = std::make_unique<header>();
     std::memset(static_cast<void*>(h.get()), 0, sizeof(header));
     return h;
+}
+
+std::optional<discipline> discipline_in(const std::filesystem::path& path) {
+    const auto file = open_unlocked(path);
+    if (!file) return std::nullopt;
+    superblock copies[2];
+    static_assert(offsetof(header, super) == 0);
+    if (::pread(file->get(), copies, sizeof copies, 0) != sizeof copies) return std::nullopt;
+    const superblock* newest = nullptr;
+    for (const superblock& s : copies) {
+        if (judge(s) != verdict::valid) continue;
+        if (newest == nullptr || s.sequence > newest->sequence) newest = &s;
+    }
+    return newest != nullptr ? std::optional(newest->kind) : std::nullopt;
 }
 
 }  // namespace hf::detail

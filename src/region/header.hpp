@@ -12,7 +12,9 @@
 #include "region/layout.hpp"
 #include "region/segment.hpp"
 
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +32,10 @@ struct header_facts {
 /// errc::corrupt or errc::incompatible, with the offset. `file_bytes` is the length of the file.
 [[nodiscard]] result<header_facts> judge_header(const layout::header& header, u64 file_bytes,
                                                 const std::string& path);
+
+/// The discipline that the region in a file says it has, by its newest whole superblock; nullopt:
+/// there is no such file, or nothing that says so. For choosing who opens it, who looks again.
+[[nodiscard]] std::optional<discipline> discipline_in(const std::filesystem::path& path);
 
 /// Writes a new region's header into zeroed memory. segment_pages 0: no first segment.
 [[nodiscard]] result<void> format_header(layout::header& header, const region_options& options,

@@ -82,6 +82,8 @@ void checkpoint_lines(report& r, const statistics& s) {
     r.line("free_bytes", s.free_bytes);
     r.line("hint_bytes", s.hint_bytes);
     if (s.journal.records != 0) journal_lines(r, s.journal);
+    r.line("discipline", s.discipline);
+    r.line("index", s.index);
     r.line("medium", s.medium);
     r.line("flush_instruction", s.flush_instruction);
 }

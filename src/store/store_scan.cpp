@@ -61,32 +61,24 @@ result<std::size_t> store::purge(std::size_t count) {
     const std::lock_guard lock(impl_->purge_mutex);
     struct {
         impl* self;
-        std::size_t left;
         u64 at;
         std::size_t bytes = 0;
-        std::string last = {};
         std::vector<std::string> dead = {};
-    } c{impl_.get(), count, impl_->now()};
-    // Behind the cursor: so the store's own record, under the empty key, is never met.
-    const auto walked = impl_->records.scan(
-        impl_->purge_cursor,
-        [&c](std::string_view key, std::string_view bytes) {
+    } c{impl_.get(), impl_->now()};
+    // The store's own record is the first one where keys have an order, and does not count.
+    const std::size_t about = impl_->purge_cursor.empty() ? count + 1 : count;
+    const auto walked = impl_->records.walk(
+        impl_->purge_cursor, about, [&c](std::string_view key, std::string_view bytes) {
+            if (key == impl::master_key) return true;
             if (c.self->look(bytes, c.at).state == detail::sighting_state::dead) {
                 c.dead.emplace_back(key);
             }
             c.bytes += bytes.size();
-            if (--c.left == 0 || c.bytes >= purge_bytes) {
-                c.last = key;
-                return false;
-            }
-            return true;
-        },
-        true);
+            return c.bytes < purge_bytes;
+        });
     if (!walked) {
         return failure(walked.error());
     }
-    impl_->purge_cursor =
-        std::move(c.last);  // empty at the end of the map: the next call begins anew
     for (const auto& key : c.dead) {
         impl_->sweep(key, c.at);
     }

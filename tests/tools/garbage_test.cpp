@@ -10,7 +10,7 @@
 namespace hf::test {
 namespace {
 
-constexpr int variants = 120;  // of each of the two regions
+constexpr int variants = 60;  // of each of the two regions
 
 /// An offset where there is something to damage, more often than not.
 std::uint64_t some_offset(std::mt19937_64& r, const std::string& image) {

@@ -9,7 +9,8 @@ namespace {
 
 using arguments = std::vector<std::string>;
 
-const arguments verbs{"serve", "info", "check", "copy", "dump", "load", "doctor"};
+const arguments verbs{"serve", "info", "check", "inspect", "repair",
+                      "copy",  "dump", "load",  "doctor"};
 
 TEST(command_line, helps) {
     const outcome o = holdfast({"--help"});

@@ -2,8 +2,8 @@
 //
 // A history is the attempts of all threads, aborted ones too: when each began and ended, what it
 // read, what it wrote. Each value is written once, and who writes a word has read it before, so the
-// order of a word's versions is known. Then a history is opaque if this graph has no cycle (Guerraoui
-// and Kapalka, "On the correctness of transactional memory", PPoPP 2008, section 5):
+// order of a word's versions is known. Then a history is opaque if this graph has no cycle
+// (Guerraoui and Kapalka, "On the correctness of transactional memory", PPoPP 2008, section 5):
 //   - whoever ended before another began comes before it;
 //   - a version's writer comes before its readers, and before the next version's writer;
 //   - a version's readers come before the next version's writer.

@@ -4,6 +4,7 @@
 #include "heap_view.hpp"
 #include "map/inspect.hpp"
 #include "objects.hpp"
+#include "other_checks.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
@@ -174,14 +175,16 @@ int check_snapshot(const std::string& path, bool as_json) {
     return epochs ? 0 : complain(epochs.error());
 }
 
-bool is_snapshot(const std::string& path) {
+std::optional<discipline> kind_of(const std::string& path) {
     const auto v = header_view::read(path);
-    return v && v->super && v->super->kind == discipline::snapshot;
+    return v && v->super ? std::optional(v->super->kind) : std::nullopt;
 }
 
 int run(const std::string& path, bool as_json) {
-    if (is_snapshot(path)) return check_snapshot(path, as_json);
-    if (holds_objects(path)) return check_objects(path, as_json);
+    const auto kind = kind_of(path);
+    if (kind == discipline::snapshot) return check_snapshot(path, as_json);
+    if (kind == discipline::eager) return check_eager(path, as_json);
+    if (kind == discipline::transaction) return check_objects(path, as_json);
     const u64 start = now_ns();
     const inspection looked = inspect_map(path);
     std::optional<audit_report> report;

@@ -41,9 +41,12 @@ json json_of(const copy_arguments& a, const detail::image_facts& f, u64 ns) {
 }
 
 std::string text_of(const copy_arguments& a, const detail::image_facts& f, u64 ns) {
-    std::string text = fmt::format(
-        "{}: {}, the state at the end of epoch {}, {} in {}\n", a.to, human_size(f.bytes), f.epoch,
-        f.shares_blocks ? "sharing blocks with the original" : "copied", duration_of(ns));
+    const std::string state = f.kind == discipline::eager
+                                  ? ""
+                                  : fmt::format(" the state at the end of epoch {},", f.epoch);
+    std::string text = fmt::format("{}: {},{} {} in {}\n", a.to, human_size(f.bytes), state,
+                                   f.shares_blocks ? "sharing blocks with the original" : "copied",
+                                   duration_of(ns));
     if (f.in_use) {
         text += fmt::format("{} is in use; its old records waited {} to be applied\n", a.file,
                             duration_of(f.held_ns));

@@ -3,9 +3,11 @@
 #include "alloc/committed/audit_view.hpp"
 #include "checkpoint/heap/audit.hpp"
 #include "checkpoint/opening.hpp"
+#include "eager_map/inspection.hpp"
 #include "index/masstree/formats.hpp"
 #include "objects.hpp"
 #include "quantity.hpp"
+#include "region/header.hpp"
 
 #include <fmt/format.h>
 
@@ -26,6 +28,7 @@ result<heap_view> heap_view::read_objects(const std::filesystem::path& path) {
 
 result<heap_view> heap_view::read(const std::filesystem::path& path) {
     if (holds_objects(path.string())) return read_objects(path);
+    if (detail::discipline_in(path) == discipline::eager) return read_eager(path);
     const auto seen = checkpointed_region::look_at(path);
     if (!seen) return tl::unexpected(seen.error());
     heap_view v;
@@ -42,6 +45,30 @@ result<heap_view> heap_view::read(const std::filesystem::path& path) {
     heap.read_runs();
     heap.read_counters();
     return v;
+}
+
+/// There are no books of blocks that are handed out.
+result<heap_view> heap_view::read_eager(const std::filesystem::path& path) {
+    const auto looked = eager_inspection::open(path);
+    if (looked.refusal()) return failure(*looked.refusal());
+    heap_view v;
+    v.index_ = looked.index();
+    v.keys_ = looked.keys();
+    v.report_.heap = looked.heap();
+    return v;
+}
+
+void heap_view::add_eager_to(sheet& s) const {
+    const heap_figures& heap = report_.heap;
+    s.title("map");
+    s.line("index", index_);
+    s.line("keys", keys_);
+    s.title("heap");
+    s.line("in slabs", human_size(heap.slab_pages * page_size));
+    s.line("large extents", fmt::format("{} of {} in all", human_count(heap.extents),
+                                        human_size(heap.extent_pages * page_size)));
+    s.line("for anything", human_size(heap.spare_bytes()));
+    s.line("own use", human_size(heap.system_pages * page_size));
 }
 
 void add_heap(sheet& s, const heap_figures& heap) {
@@ -113,6 +140,7 @@ std::optional<u64> heap_view::records() const {
 
 void heap_view::add_to(sheet& s) const {
     if (is_snapshot_) return;
+    if (!index_.empty()) return add_eager_to(s);
     if (fresh_) {
         s.title("heap");
         s.line("never used", "the region has not been opened since it was made");
@@ -132,6 +160,16 @@ void heap_view::add_to(sheet& s) const {
 
 json heap_view::to_json() const {
     if (is_snapshot_) return nullptr;
+    if (!index_.empty()) {
+        const heap_figures& heap = report_.heap;
+        return {{"index", index_},
+                {"keys", keys_},
+                {"slab_bytes", heap.slab_pages * page_size},
+                {"extents", heap.extents},
+                {"extent_bytes", heap.extent_pages * page_size},
+                {"spare_bytes", heap.spare_bytes()},
+                {"own_bytes", heap.system_pages * page_size}};
+    }
     json j = heap_json(report_.heap);
     j["fresh"] = fresh_;
     const auto records = this->records();

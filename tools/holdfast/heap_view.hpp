@@ -29,11 +29,15 @@ class heap_view {
    private:
     /// The same of a heap of objects.
     [[nodiscard]] static result<heap_view> read_objects(const std::filesystem::path& path);
+    [[nodiscard]] static result<heap_view> read_eager(const std::filesystem::path& path);
+    void add_eager_to(sheet& s) const;
     /// nullopt: there is no map, or its records have never been counted.
     [[nodiscard]] std::optional<u64> records() const;
 
     bool fresh_ = false;
     bool holds_map_ = false;
+    std::string index_;  ///< of discipline eager
+    std::string keys_;
     bool is_snapshot_ = false;  ///< its memory is its program's: there is no heap
     audit_report report_;
 };

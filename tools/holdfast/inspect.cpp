@@ -189,7 +189,7 @@ int run(const inspect_arguments& a) {
 constexpr const char* inspect_remarks =
     "Never changes the file: what a crash has left is recovered in memory. What types there are,\n"
     "and how their members are called, lies in the heap; the program is not needed.\n\n"
-    "Examples:\n"
+    "Example:\n"
     "  holdfast inspect list.hf                       roots, types, how many objects of each\n"
     "  holdfast inspect list.hf --object head         what the root `head` leads to\n"
     "  holdfast inspect list.hf --object 0x10440      an object by its offset in the file\n"

@@ -1,5 +1,6 @@
 // `holdfast load`: a store from a dump.
 #include "dump/dump.hpp"
+#include "map_kind.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
@@ -22,6 +23,8 @@ struct load_arguments {
     bool into_existing = false;
     bool new_cas = false;
     bool force = false;
+    std::string discipline;
+    std::string index;
     bool as_json = false;
 };
 
@@ -34,7 +37,8 @@ transfer_progress progress_of(progress_bar& bar, std::uint64_t total) {
 result<detail::dump_totals> make_new(const load_arguments& a, text_input& in) {
     detail::dump_reader reader(in.source(), in.name());
     progress_bar bar("loading " + a.file);
-    return load_new(a.file, reader, {a.new_cas, a.force}, progress_of(bar, in.bytes()));
+    const load_options how{a.new_cas, a.force, kind_named(a.discipline), a.index};
+    return load_new(a.file, reader, how, progress_of(bar, in.bytes()));
 }
 
 /// The whole dump is looked at before the first record is written.
@@ -98,6 +102,7 @@ constexpr const char* load_remarks =
     "before the first record is written.\n\n"
     "Example:\n"
     "  holdfast load new.hf store.dump\n"
+    "  holdfast load --discipline eager --index art /dev/shm/new.hf store.dump\n"
     "  gunzip <store.dump.gz | holdfast load --into-existing data/store.hf";
 
 }  // namespace
@@ -113,7 +118,13 @@ void add_load(CLI::App& app, action& chosen) {
         .flag("--new-cas", a->new_cas,
               "Give every record a new cas unique. With --into-existing that is always done")
         .flag("--force", a->force, "Replace FILE if it is a region that nobody uses")
+        .choice("--discipline", a->discipline, map_disciplines(),
+                "Of the new region: incll (epochs), or eager (durable with every write);\n"
+                "none: incll, or eager where --index is given")
+        .choice("--index", a->index, eager_index_names(), "Of a new region of discipline eager")
         .not_both("--new-cas", "--into-existing")
+        .not_both("--discipline", "--into-existing")
+        .not_both("--index", "--into-existing")
         .not_both("--force", "--into-existing")
         .json(a->as_json)
         .remarks(load_remarks)

@@ -166,7 +166,7 @@ constexpr const char* repair_remarks =
     "must not be there. The work is done in transactions: killed at any moment, it can be run\n"
     "again, with another --backup, and goes on.\n\n"
     "Exit code 0: sound, or mended. 1: there is something to mend, or beyond it.\n\n"
-    "Examples:\n"
+    "Example:\n"
     "  holdfast repair list.hf\n"
     "  holdfast repair --apply list.hf\n"
     "  holdfast repair --apply --cut-pointers --backup before.hf list.hf";

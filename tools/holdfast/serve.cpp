@@ -4,6 +4,7 @@
 #include "base/os_error.hpp"
 #include "epoch/options.hpp"
 #include "map/inspect.hpp"
+#include "map_kind.hpp"
 #include "option_checks.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -41,6 +42,8 @@ struct serve_arguments {
     std::string address = "127.0.0.1";
     std::uint32_t port = 11211;
     unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
+    std::string discipline;
+    std::string index;
     std::string ack = "buffered";
     std::string epoch = "64ms";
     std::string max_value = "1m";
@@ -82,6 +85,8 @@ result<map_options> map_options_of(const serve_arguments& a) {
     o.region.fence_latency_ns = parse_latency(a.fence_latency).value();
     o.region.flush = flush_policies.at(a.flush);
     o.verify_reads = !a.trust_reads;
+    o.kind = kind_named(a.discipline);
+    o.index = a.index;
     if (const auto kind = media.find(a.medium); kind != media.end()) o.region.medium = kind->second;
     return o;
 }
@@ -115,23 +120,23 @@ result<void> make_directory(const std::string& file) {
 /// What the check finds wrong in an existing region: its beginning and its length; empty: nothing.
 /// Where there is none, or it can't be opened at all, the opening is to say so.
 std::string damage_of(const std::string& file) {
-    const inspection looked = inspect_map(file);
-    if (!looked.is_open() || looked.refusal()) return {};
     progress_bar bar("checking " + file);
-    const audit_report report =
-        looked.audit([&bar](u64 done, u64 total) { bar.show(done, total); });
-    if (report.ok()) return {};
-    const violation& first = report.violations().front();
+    const auto report = audit_map(file, [&bar](u64 done, u64 total) { bar.show(done, total); });
+    if (!report || report->ok()) return {};
+    const violation& first = report->violations().front();
     return fmt::format("offset 0x{:x}: {}; {} {} in all", first.offset, first.text,
-                       human_count(report.violation_count()),
-                       report.violation_count() == 1 ? "violation" : "violations");
+                       human_count(report->violation_count()),
+                       report->violation_count() == 1 ? "violation" : "violations");
 }
 
 std::string story_of(const statistics& s, const serve_arguments& a) {
     std::string text = s.path + ": ";
     const std::string took =
         human_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(s.recovery_ns)));
-    if (s.recovered && s.medium == "file" && s.recovered_entries == 0) {
+    const bool is_eager = s.discipline == "eager";
+    if (s.recovered && is_eager) {
+        text += "recovered in " + took + "; what is free is being found beside the operations";
+    } else if (s.recovered && s.medium == "file" && s.recovered_entries == 0) {
         text += fmt::format("recovered in {}: {} {} of the journal applied", took,
                             human_count(s.recovered_records),
                             s.recovered_records == 1 ? "record" : "records");
@@ -143,7 +148,8 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
     } else {
         text += (s.generation == 1 ? "created in " : "had been closed cleanly, opened in ") + took;
     }
-    text += fmt::format(" ({}, epoch {})\n", human_size(s.region_bytes), s.epoch);
+    text += is_eager ? fmt::format(" ({}, index {})\n", human_size(s.region_bytes), s.index)
+                     : fmt::format(" ({}, epoch {})\n", human_size(s.region_bytes), s.epoch);
     const bool flushes = s.flush_instruction != "none";
     const medium_kind kind = media.at(s.medium);
     text += fmt::format(
@@ -151,7 +157,9 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
         flushes ? "lines written back with " + s.flush_instruction : "no lines written back",
         survival_of(kind, flushes));
     const std::string epoch = human_duration(parse_duration(a.epoch).value());
-    if (a.ack == "durable") {
+    if (is_eager) {
+        text += "an answer to a write means that it survives that (discipline eager)\n";
+    } else if (a.ack == "durable") {
         text += "an answer to a write means that it survives that (--ack durable)\n";
     } else if (kind == medium_kind::file) {
         text += fmt::format(
@@ -224,6 +232,17 @@ void add_serve(CLI::App& app, action& chosen) {
         ->capture_default_str()
         ->check(CLI::Range(1U, 256U).description(""))
         ->type_name("N");
+    verb->add_option(
+            "--discipline", a->discipline,
+            "Of a region that is created: incll (epochs; any medium), or eager (each write\n"
+            "is durable before its answer; not on a disk). None: what the region has")
+        ->check(CLI::IsMember(map_disciplines()).description(""))
+        ->type_name("NAME");
+    verb->add_option("--index", a->index,
+                     "Of a region of discipline eager that is created (without it: clht). docs/\n"
+                     "indexes.md tells which is for what")
+        ->check(CLI::IsMember(eager_index_names()).description(""))
+        ->type_name("NAME");
     verb->add_option("--ack", a->ack,
                      "buffered: answer a write at once, as memcached does; a crash may take back\n"
                      "the last epoch. durable: answer once its epoch is complete")
@@ -284,6 +303,7 @@ void add_serve(CLI::App& app, action& chosen) {
         "again: what was stored by the end of the last completed epoch is served again.\n\n"
         "Example:\n"
         "  holdfast serve --file /dev/shm/store.hf --port 11211 --ack durable\n"
+        "  holdfast serve --file /dev/shm/eager.hf --discipline eager --index art\n"
         "  printf 'set k 0 0 5\\r\\nhello\\r\\nget k\\r\\n' | nc -q1 127.0.0.1 11211");
     verb->callback([a, verb, &chosen] {
         a->size_given = verb->count("--size") != 0;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 // Another library's names.
 // NOLINTBEGIN(readability-identifier-naming)
@@ -50,6 +51,9 @@ class verb_line {
     verb_line& option(const std::string& called, std::string& value, const std::string& what);
     verb_line& number(const std::string& called, std::uint64_t& value, std::uint64_t least,
                       std::uint64_t most, const std::string& what);
+    /// One of `values`, or left out.
+    verb_line& choice(const std::string& called, std::string& value,
+                      const std::vector<std::string>& values, const std::string& what);
     verb_line& flag(const std::string& called, bool& value, const std::string& what);
     /// --json
     verb_line& json(bool& value, const std::string& what = "Print JSON");

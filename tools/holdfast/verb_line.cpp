@@ -34,6 +34,14 @@ verb_line& verb_line::number(const std::string& called, std::uint64_t& value, st
     return *this;
 }
 
+verb_line& verb_line::choice(const std::string& called, std::string& value,
+                             const std::vector<std::string>& values, const std::string& what) {
+    verb_.add_option(called, value, what)
+        ->check(CLI::IsMember(values).description(""))
+        ->type_name("NAME");
+    return *this;
+}
+
 verb_line& verb_line::flag(const std::string& called, bool& value, const std::string& what) {
     verb_.add_flag(called, value, what);
     return *this;

@@ -111,6 +111,11 @@ class clht final : public traced {
     bool get(operation& op, key k, Found&& found) const;
     template <class Visit>
     void for_each(eager_space& space, Visit&& visit) const;
+    /// for_each() in so many parts, each an operation of its own: those who walk a little at a time
+    /// name the next one.
+    static constexpr u64 parts = (u64{1} << Shape::chunk_bits) + 1;
+    template <class Visit>
+    void for_each_in(eager_space& space, u64 part, Visit&& visit) const;
 
     void trace_roots(tracer& t) const override { t.visit(root_offset_, root_kind); }
     void trace(u64 offset, u32 kind, tracer& t) const override;

@@ -157,27 +157,30 @@ void clht<D, Keys, Shape>::collect(operation& op, u64 number, unsigned bits,
 
 template <class D, class Keys, class Shape>
 template <class Visit>
-void clht<D, Keys, Shape>::for_each(eager_space& space, Visit&& visit) const {
+void clht<D, Keys, Shape>::for_each_in(eager_space& space, u64 part, Visit&& visit) const {
     std::vector<entry> all;
-    for (u64 i = 0; i <= mask(Shape::chunk_bits) + 1; ++i) {
-        operation op(space);
-        all.clear();
-        const bool is_zero = i > mask(Shape::chunk_bits);
-        if (is_zero) {
-            read_chain(op, &root_->zero, no_number, 0, all);
+    operation op(space);
+    const bool is_zero = part + 1 == parts;
+    if (is_zero) {
+        read_chain(op, &root_->zero, no_number, 0, all);
+    } else {
+        collect(op, part, Shape::chunk_bits, all);
+    }
+    op.observed();
+    for (const entry& e : all) {
+        if constexpr (Keys::inline_values) {
+            visit(Keys::key_of_hash(is_zero ? 0 : e.hash), e.value);
         } else {
-            collect(op, i, Shape::chunk_bits, all);
-        }
-        op.observed();
-        for (const entry& e : all) {
-            if constexpr (Keys::inline_values) {
-                visit(Keys::key_of_hash(is_zero ? 0 : e.hash), e.value);
-            } else {
-                const auto& r = *at<typename Keys::record>(e.value);
-                visit(Keys::key_of(r), Keys::value_of(r));
-            }
+            const auto& r = *at<typename Keys::record>(e.value);
+            visit(Keys::key_of(r), Keys::value_of(r));
         }
     }
+}
+
+template <class D, class Keys, class Shape>
+template <class Visit>
+void clht<D, Keys, Shape>::for_each(eager_space& space, Visit&& visit) const {
+    for (u64 part = 0; part < parts; ++part) for_each_in(space, part, visit);
 }
 
 // --------------------------------------------------------------------------------------- the sweep

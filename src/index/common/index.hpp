@@ -18,6 +18,9 @@
 //   scan(space, lower, most, visit), scan_back(space, upper, most, visit)
 //                                 ordered indexes: at most so many, from the first key not below
 //                                 (not above), in order; the number of those visited
+//   parts, for_each_in(space, part, visit)
+//                                 others: for_each() in pieces, for those who walk a little at a
+//                                 time
 //   bulk_load(space, sorted)      where it is faster than inserts (optional)
 //   trace_roots, trace            for the sweep (alloc/swept/tracing.hpp)
 //   audit(heap_audit&)            claims all its memory, and says what is wrong in it

@@ -1,5 +1,5 @@
-#include "../common/index_threads.hpp"
 #include "art_fixture.hpp"
+#include "index/common/index_threads.hpp"
 
 namespace hf::test {
 namespace {

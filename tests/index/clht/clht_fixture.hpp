@@ -1,8 +1,8 @@
 // What is tested of every eager index (../common) is tested of this one.
 #pragma once
 
-#include "../common/index_fixture.hpp"
 #include "index/clht/clht.hpp"
+#include "index/common/index_fixture.hpp"
 
 namespace hf::test {
 

@@ -1,5 +1,5 @@
-#include "../common/index_store.hpp"
 #include "clht_fixture.hpp"
+#include "index/common/index_store.hpp"
 
 namespace hf::test {
 namespace {

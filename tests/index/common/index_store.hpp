@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/random.hpp"
-#include "index_fixture.hpp"
+#include "index/common/index_fixture.hpp"
 #include "persist/counters.hpp"
 #include "support/effort.hpp"
 
@@ -153,8 +153,8 @@ TYPED_TEST_P(index_store, refuses_the_root_of_other_keys) {
 
 // ------------------------------------------------------------------------------------- odd keys
 
-// Keys that begin with others, the empty one and such with zeros: trees without an end slot run past
-// the key, or take two keys for one.
+// Keys that begin with others, the empty one and such with zeros: trees without an end slot run
+// past the key, or take two keys for one.
 TYPED_TEST_P(index_store, keys_may_begin_with_others) {
     typename TypeParam::bytes_in_file t(this->file);
     std::vector<std::string> keys{""};

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/random.hpp"
-#include "index_fixture.hpp"
+#include "index/common/index_fixture.hpp"
 #include "support/effort.hpp"
 
 #include <atomic>

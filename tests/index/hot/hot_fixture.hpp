@@ -1,7 +1,7 @@
 // What is tested of every eager index (../common) is tested of this one.
 #pragma once
 
-#include "../common/index_fixture.hpp"
+#include "index/common/index_fixture.hpp"
 #include "index/hot/hot.hpp"
 
 namespace hf::test {

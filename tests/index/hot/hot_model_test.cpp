@@ -1,5 +1,5 @@
-#include "../common/index_model.hpp"
 #include "hot_fixture.hpp"
+#include "index/common/index_model.hpp"
 
 namespace hf::test {
 namespace {

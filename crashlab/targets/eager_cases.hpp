@@ -1,0 +1,115 @@
+// targets/eager_cases.hpp: what the lab does with every eager index, whatever its shape: workloads
+// over keys by number, and the persist points that all share. An index's own file has the rest.
+#pragma once
+
+#include "crashlab/targets/eager_session.hpp"
+
+namespace hf::lab {
+
+namespace eager_points {
+
+inline constexpr std::string_view p1 =
+    "eager P1: all that is unreachable is durable before its publication";
+inline constexpr std::string_view p2 =
+    "eager P2: a publication is durable before its operation returns";
+inline constexpr std::string_view p3 =
+    "eager P3: what a reader has seen is durable before it returns";
+inline constexpr std::string_view o1 =
+    "eager O1: the generation is durable before a lock of it is taken";
+
+}  // namespace eager_points
+
+/// "eager.<index>.<kind><name>", for as long as the program runs.
+inline std::string_view eager_case_name(std::string_view index, const char* kind,
+                                        const char* name) {
+    static std::vector<std::unique_ptr<std::string>> all;
+    all.push_back(std::make_unique<std::string>("eager." + std::string(index) + "." + kind + name));
+    return *all.back();
+}
+
+// ------------------------------------------------------------------- workloads of a single thread
+
+/// Keys From to To - 1 come.
+template <class S, u64 From, u64 To>
+void come(S& s) {
+    for (u64 k = From; k < To; ++k) s.insert(k);
+}
+/// They come, and one of them is changed.
+template <class S, u64 From, u64 To>
+void come_and_change(S& s, splitmix64& r) {
+    come<S, From, To>(s);
+    s.upsert(From + r() % (To - From));
+}
+/// They go, whichever first, and one comes again.
+template <class S, u64 From, u64 To>
+void go(S& s, splitmix64& r) {
+    constexpr u64 n = To - From;
+    const u64 first = r() % n;
+    for (u64 k = 0; k < n; ++k) s.remove(From + (first + k) % n);
+    s.insert(From + first);
+}
+/// Values of keys 0 to 5 change.
+template <class S>
+void change_some(S& s, splitmix64& r) {
+    const u64 k = r() % 6;
+    s.update(k);
+    s.upsert((k + 1) % 6);
+    s.upsert(9);
+    s.update(k);
+}
+/// Of keys 0 to Have - 1 some go, and come again.
+template <class S, u64 Have>
+void remove_some(S& s, splitmix64& r) {
+    const u64 k = r() % Have;
+    s.remove(k);
+    s.remove((k + 2) % Have);
+    s.insert(k);
+    s.remove(k);
+    s.get(k);
+}
+
+// -------------------------------------------------------------------------- workloads of a thread
+
+/// Changes of keys 0 to 5, reads of them, inserts of its own.
+template <class S>
+void work_beside_another(S& s, unsigned thread, splitmix64& r) {
+    for (unsigned i = 0; i < 5; ++i) {
+        const u64 k = r() % 6;
+        switch (r() % 4) {
+            case 0:
+                s.remove(k);
+                break;
+            case 1:
+                s.get(k);
+                break;
+            case 2:
+                s.insert(20 + 10 * thread + i);
+                break;
+            default:
+                s.upsert(k);
+        }
+    }
+}
+/// Thread 1 reads key 3, the other changes it.
+template <class S>
+void read_or_change(S& s, unsigned thread, splitmix64& r) {
+    for (unsigned i = 0; i < 8; ++i) {
+        if (thread == 1) {
+            s.get(3);
+        } else if (r() % 3 == 0) {
+            s.remove(3);
+        } else {
+            s.upsert(3);
+        }
+    }
+}
+
+/// A case of two threads.
+template <class S>
+eager_case<S> two_threads(std::string_view name, std::string_view what,
+                          std::function<void(S&)> prepare, std::vector<std::string_view> points,
+                          void (*run)(S&, unsigned, splitmix64&)) {
+    return {name, what, std::move(prepare), nullptr, std::move(points), false, 2, run};
+}
+
+}  // namespace hf::lab

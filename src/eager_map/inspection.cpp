@@ -1,0 +1,74 @@
+#include "eager_map/inspection.hpp"
+
+#include "eager_map/engine.hpp"
+
+namespace hf {
+
+namespace {
+
+template <class Key, class Owned>
+auto open_to_look(const std::filesystem::path& path) {
+    eager_map_options o;
+    o.region.mode = open_mode::inspect;
+    return detail::open_engine<Key, Owned>(path, o);
+}
+
+}  // namespace
+
+eager_inspection eager_inspection::open(const std::filesystem::path& path) {
+    eager_inspection looked;
+    const auto take = [&looked](auto engine, const char* keys) {
+        looked.file_ = &engine->space().file();
+        looked.index_ = engine->name();
+        looked.keys_ = keys;
+        looked.index_audit_ = [e = engine.get()](heap_audit& a) { e->audit(a); };
+        looked.engine_ = std::move(engine);
+    };
+    auto bytes = open_to_look<std::string_view, std::string>(path);
+    if (bytes) {
+        take(std::move(*bytes), "bytes");
+        return looked;
+    }
+    if (bytes.error().code == errc::incompatible) {
+        if (auto integers = open_to_look<u64, u64>(path)) {
+            take(std::move(*integers), "integers");
+            return looked;
+        }
+    }
+    looked.refusal_ = bytes.error();
+    return looked;
+}
+
+audit_report eager_inspection::audit() const {
+    audit_report report;
+    swept::view books(*file_);
+    heap_audit all(*file_, books, report);
+    all.read_runs();
+    all.read_free();
+    index_audit_(all);
+    all.finish();
+    return report;
+}
+
+heap_figures eager_inspection::heap() const {
+    audit_report report;
+    swept::view books(*file_);
+    heap_audit all(*file_, books, report);
+    all.read_runs();
+    return report.heap;
+}
+
+audit_report audit_live(eager_space& space, const std::function<void(heap_audit&)>& index) {
+    space.grace().reclaim_all();
+    audit_report report;
+    const auto caches = space.grace().caches();
+    swept::view books(space.heap(), caches);
+    heap_audit all(space.file(), books, report);
+    all.read_runs();
+    all.read_free();
+    index(all);
+    all.finish();
+    return report;
+}
+
+}  // namespace hf

@@ -1,0 +1,212 @@
+#include "map/eager_side.hpp"
+
+#include "base/clock.hpp"
+#include "map/map_impl.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+namespace hf {
+
+result<std::unique_ptr<eager_side>> eager_side::open(const std::filesystem::path& path,
+                                                     const map_options& options) {
+    const u64 start = now_ns();
+    eager_map_options o;
+    o.region = options.region;
+    o.index = options.index;
+    auto engine = detail::open_engine<std::string_view, std::string>(path, o);
+    if (!engine) return tl::unexpected(engine.error());
+    std::unique_ptr<eager_side> made(new eager_side(std::move(*engine)));
+    made->counts_ = made->space().file().super().generation == 1;
+    made->opening_ns_ = now_ns() - start;
+    return made;
+}
+
+eager_side::stripe& eager_side::stripe_of(std::string_view key) const noexcept {
+    return (*stripes_)[byte_keys::hash(key) % stripes];
+}
+
+result<void> eager_side::check_writable() const {
+    const region& r = space().file();
+    if (!r.read_only()) return {};
+    return failure({errc::denied, "write to the map", r.path().string(),
+                    "it was opened for inspection", "open it for writing"});
+}
+
+std::size_t eager_side::get_many(std::span<const std::string_view> keys,
+                                 const map::finder& found) const {
+    std::size_t count = 0;
+    std::string value;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        if (!get(keys[i], value)) continue;
+        ++count;
+        found(i, value);
+    }
+    return count;
+}
+
+// ----------------------------------------------------------------------------------------- writes
+
+result<write_outcome> eager_side::put(stripe& held, std::string_view key, std::string_view value) {
+    auto fresh = engine_->put(key, value);
+    if (!fresh && fresh.error().code == errc::no_space) {
+        grace_periods& grace = space().grace();
+        grace.wait();
+        grace.reclaim(grace.my_lane());
+        fresh = engine_->put(key, value);
+    }
+    if (!fresh) return tl::unexpected(fresh.error());
+    if (*fresh) held.records.fetch_add(1, std::memory_order_relaxed);
+    return write_outcome{0, true, !*fresh};
+}
+
+write_outcome eager_side::remove(stripe& held, std::string_view key) {
+    const bool was_there = engine_->remove(key);
+    if (was_there) held.records.fetch_sub(1, std::memory_order_relaxed);
+    return {0, was_there, was_there};
+}
+
+result<write_outcome> eager_side::store(std::string_view key, std::string_view value,
+                                        const write_condition* allowed) {
+    if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
+    stripe& mine = stripe_of(key);
+    const std::lock_guard lock(mine.mutex);
+    if (allowed != nullptr) {
+        std::string old;
+        const bool is_there = engine_->get(key, old);
+        if (!(*allowed)(is_there ? std::optional<std::string_view>(old) : std::nullopt)) {
+            return write_outcome{0, false, is_there};
+        }
+    }
+    return put(mine, key, value);
+}
+
+result<write_outcome> eager_side::erase(std::string_view key,
+                                        const std::function<bool(std::string_view)>& allowed) {
+    if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
+    stripe& mine = stripe_of(key);
+    const std::lock_guard lock(mine.mutex);
+    if (allowed) {
+        std::string old;
+        if (!engine_->get(key, old)) return write_outcome{};
+        if (!allowed(old)) return write_outcome{0, false, true};
+    }
+    return remove(mine, key);
+}
+
+result<write_outcome> eager_side::change(
+    std::string_view key,
+    const std::function<map::edit(std::optional<std::string_view>, std::string&)>& change) {
+    if (auto ok = check_writable(); !ok) return tl::unexpected(ok.error());
+    stripe& mine = stripe_of(key);
+    const std::lock_guard lock(mine.mutex);
+    std::string old;
+    std::string fresh;
+    const bool is_there = engine_->get(key, old);
+    switch (change(is_there ? std::optional<std::string_view>(old) : std::nullopt, fresh)) {
+        case map::edit::keep:
+            return write_outcome{0, false, is_there};
+        case map::edit::remove:
+            return remove(mine, key);
+        case map::edit::replace:
+            break;
+    }
+    if (fresh.size() > max_value_size) {
+        return failure(map_detail::too_large("modify the value", fresh.size(), max_value_size));
+    }
+    return put(mine, key, fresh);
+}
+
+// ------------------------------------------------------------------------------------------ walks
+
+namespace {
+
+using records_seen = std::vector<std::pair<std::string, std::string>>;
+
+/// Most scans are short: map_read.cpp.
+constexpr std::size_t first_of_batches = 10;
+constexpr std::size_t batch_growth = 4;
+constexpr std::size_t most_batch_bytes = std::size_t{1} << 20;
+
+}  // namespace
+
+result<std::size_t> eager_side::scan(std::optional<std::string_view> from, bool exclusive,
+                                     bool backwards, const map::visitor& visit) const {
+    if (!engine_->is_ordered()) {
+        return failure({errc::usage, "scan the map", space().file().path().string(),
+                        "its index, " + std::string(index()) + ", has no order",
+                        "use walk(), or a region with an index that has one"});
+    }
+    std::string bound = from ? std::string(*from) : std::string(max_key_size, '\xff');
+    std::size_t visited = 0;
+    records_seen batch;
+    std::size_t room = first_of_batches;
+    for (;;) {
+        batch.clear();
+        const u64 most = room + (exclusive ? 1 : 0);
+        const u64 found = engine_->scan(
+            bound, most, backwards, [&](auto key, auto value) { batch.emplace_back(key, value); });
+        u64 bytes = 0;
+        for (const auto& [key, value] : batch) {
+            bytes += value.size();
+            if (exclusive && key == bound) continue;
+            ++visited;
+            if (!visit(key, value)) return visited;
+        }
+        if (found < most) return visited;
+        // As many more, but no copy of much more than that.
+        const u64 of_one = bytes / batch.size() + 1;
+        room = std::clamp<std::size_t>(most_batch_bytes / of_one, 1, room * batch_growth);
+        bound = std::move(batch.back().first);
+        exclusive = true;
+    }
+}
+
+/// Parts are walked whole, without a copy: their records have no order to go on behind.
+std::size_t eager_side::walk(std::string& cursor, std::size_t about,
+                             const map::visitor& visit) const {
+    u64 part = 0;
+    std::from_chars(cursor.data(), cursor.data() + cursor.size(), part);
+    std::size_t visited = 0;
+    bool wants_more = true;
+    while (part < engine_->parts() && wants_more && visited < about) {
+        engine_->for_each_in(part++, [&](auto key, auto value) {
+            ++visited;
+            wants_more = visit(key, value) && wants_more;
+        });
+    }
+    cursor = part < engine_->parts() ? std::to_string(part) : "";
+    return visited;
+}
+
+// ---------------------------------------------------------------------------------------- figures
+
+statistics eager_side::stats() const {
+    statistics s;
+    const region& file = space().file();
+    s.generation = file.super().generation;
+    s.recovered = !file.was_clean();
+    s.recovery_ns = opening_ns_;
+    const persist_counters counted = total_persist_counters();
+    s.flushes = counted.flushes;
+    s.fences = counted.fences;
+    s.flushed_bytes = counted.flushed_bytes;
+    s.region_bytes = file.size();
+    s.most_bytes = file.max_pages() * layout::page_size;
+    s.free_bytes = std::min(s.region_bytes, space().heap().free_bytes());
+    s.allocated_bytes = s.region_bytes - s.free_bytes;
+    if (counts_) {
+        std::int64_t n = 0;
+        for (const stripe& one : *stripes_) n += one.records.load(std::memory_order_relaxed);
+        s.records = static_cast<u64>(std::max<std::int64_t>(n, 0));
+    }
+    s.discipline = to_string(discipline::eager);
+    s.index = index();
+    s.medium = to_string(file.med().kind());
+    s.flush_instruction = to_string(file.med().instruction());
+    s.path = file.path().string();
+    return s;
+}
+
+}  // namespace hf

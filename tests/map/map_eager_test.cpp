@@ -1,0 +1,262 @@
+// The public map over the eager indexes: what it promises beyond the indexes' own concept.
+#include <holdfast/eager.hpp>
+#include <holdfast/map.hpp>
+
+#include "map/eager_side.hpp"
+#include "must.hpp"
+#include "scratch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+namespace hf {
+namespace {
+
+using test::must;
+
+class eager_sides : public test::on_tmpfs, public ::testing::WithParamInterface<std::string> {
+   protected:
+    [[nodiscard]] result<map> try_open(const std::string& index, u64 most = 0) {
+        map_options o;
+        o.region.initial_size = u64{1} << 20;
+        o.region.max_size = most;
+        o.region.flush = flush_policy::always;
+        o.index = index;
+        return map::open(file, o);
+    }
+    [[nodiscard]] map open(u64 most = 0) { return must(try_open(GetParam(), most)); }
+    [[nodiscard]] bool is_ordered() const { return GetParam() != "clht"; }
+};
+
+TEST_P(eager_sides, has_what_a_killed_process_was_told) {
+    const int ended = test::in_child([&] {
+        map m = open();
+        for (int i = 0; i < 500; ++i) must(m.put(std::to_string(i), std::to_string(i * 7)));
+        must(m.remove("77"));
+        ::raise(SIGKILL);
+        return 0;
+    });
+    ASSERT_EQ(ended, 1000 + SIGKILL);
+    const map m = must(map::open(file));  // it is known what it is
+    EXPECT_EQ(m.index(), GetParam());
+    EXPECT_EQ(m.kind(), discipline::eager);
+    std::string value;
+    for (int i = 0; i < 500; ++i) {
+        ASSERT_EQ(must(m.get(std::to_string(i), value)), i != 77) << i;
+        if (i != 77) {
+            ASSERT_EQ(value, std::to_string(i * 7));
+        }
+    }
+}
+
+TEST_P(eager_sides, asks_before_it_writes) {
+    map m = open();
+    std::optional<std::string> asked = "never";
+    const auto answer = [&](bool yes) {
+        return [&asked, yes](std::optional<std::string_view> old) {
+            asked = old ? std::optional<std::string>(*old) : std::nullopt;
+            return yes;
+        };
+    };
+    write_outcome done = must(m.put_if("k", "1", answer(false)));
+    EXPECT_EQ(asked, std::nullopt);
+    EXPECT_TRUE(!done.changed && !done.existed);
+    done = must(m.put_if("k", "1", answer(true)));
+    EXPECT_TRUE(done.changed && !done.existed);
+    done = must(m.put_if("k", "2", answer(false)));
+    EXPECT_EQ(asked, "1");
+    EXPECT_TRUE(!done.changed && done.existed);
+    done = must(m.put_if("k", "2", answer(true)));
+    EXPECT_TRUE(done.changed && done.existed);
+    EXPECT_THROW(
+        (void)m.put_if("k", "3", [](auto) -> bool { throw std::runtime_error("no answer"); }),
+        std::runtime_error);
+    done = must(m.remove_if("k", [](std::string_view old) { return old == "1"; }));
+    EXPECT_TRUE(!done.changed && done.existed);
+    done = must(m.remove_if("k", [](std::string_view old) { return old == "2"; }));
+    EXPECT_TRUE(done.changed && done.existed);
+    done = must(m.remove("k"));
+    EXPECT_TRUE(!done.changed && !done.existed);
+    EXPECT_EQ(m.stats().records, 0U);
+}
+
+TEST_P(eager_sides, modifies_in_place) {
+    map m = open();
+    const auto count = [](std::optional<std::string_view> old, std::string& fresh) {
+        fresh = std::to_string(old ? std::stoi(std::string(*old)) + 1 : 1);
+        return fresh == "4" ? map::edit::remove : map::edit::replace;
+    };
+    for (int i = 1; i <= 3; ++i) EXPECT_TRUE(must(m.modify("n", count)).changed);
+    std::string value;
+    ASSERT_TRUE(must(m.get("n", value)));
+    EXPECT_EQ(value, "3");
+    const write_outcome kept =
+        must(m.modify("n", [](auto, std::string&) { return map::edit::keep; }));
+    EXPECT_TRUE(!kept.changed && kept.existed);
+    EXPECT_EQ(m.stats().records, 1U);
+    EXPECT_TRUE(must(m.modify("n", count)).changed);
+    EXPECT_FALSE(must(m.get("n", value)));
+    EXPECT_EQ(m.stats().records, 0U);
+}
+
+// Whoever asks and writes does so at one moment.
+TEST_P(eager_sides, counts_each_of_many_threads) {
+    map m = open();
+    constexpr int each = 2'000;
+    std::vector<std::thread> all;
+    for (int t = 0; t < 3; ++t) {
+        all.emplace_back([&, t] {
+            for (int i = 0; i < each; ++i) {
+                must(m.modify("both", [](auto old, std::string& fresh) {
+                    fresh = std::to_string(old ? std::stoi(std::string(*old)) + 1 : 1);
+                    return map::edit::replace;
+                }));
+                const std::string mine = std::to_string(t) + "/" + std::to_string(i % 50);
+                must(m.put(mine, std::string(static_cast<std::size_t>(i % 300), 'v')));
+                if (i % 7 == 0) must(m.remove(mine));
+            }
+        });
+    }
+    for (std::thread& t : all) t.join();
+    std::string value;
+    ASSERT_TRUE(must(m.get("both", value)));
+    EXPECT_EQ(value, std::to_string(3 * each));
+    std::size_t there = 0;
+    std::string cursor;
+    do {
+        must(m.walk(cursor, 16, [&](auto, auto) { return ++there != 0; }));
+    } while (!cursor.empty());
+    EXPECT_EQ(m.stats().records, there);
+}
+
+TEST_P(eager_sides, walks_over_each_once) {
+    map m = open();
+    std::set<std::string> wanted{""};
+    must(m.put("", "the empty key"));
+    for (int i = 0; i < 3'000; ++i) {
+        wanted.insert(std::to_string(i));
+        must(m.put(std::to_string(i), "v"));
+    }
+    for (const std::size_t about : {1U, 7U, 100'000U}) {
+        std::set<std::string> met;
+        std::string cursor;
+        do {
+            must(m.walk(cursor, about, [&](std::string_view key, std::string_view) {
+                EXPECT_TRUE(met.emplace(key).second) << key;
+                return true;
+            }));
+        } while (!cursor.empty());
+        EXPECT_EQ(met, wanted);
+    }
+}
+
+TEST_P(eager_sides, scans_both_ways_where_there_is_an_order) {
+    map m = open();
+    std::map<std::string, std::string> model;
+    for (int i = 0; i < 500; ++i) {
+        const std::string k = std::to_string(i * 7919 % 1000);
+        model[k] = std::string(static_cast<std::size_t>(i % 40 == 0 ? 70'000 : i), 'v');
+        must(m.put(k, model[k]));
+    }
+    std::vector<std::string> met;
+    const auto visit = [&](std::string_view key, std::string_view value) {
+        EXPECT_EQ(value, model.at(std::string(key)));
+        met.emplace_back(key);
+        return met.size() < 300;
+    };
+    const auto up = m.scan("3", visit, true);
+    if (!is_ordered()) {
+        ASSERT_FALSE(up);
+        EXPECT_EQ(up.error().code, errc::usage);
+        return;
+    }
+    std::vector<std::string> wanted;
+    for (auto i = model.upper_bound("3"); i != model.end() && wanted.size() < 300; ++i) {
+        wanted.push_back(i->first);
+    }
+    EXPECT_EQ(met, wanted);
+    EXPECT_EQ(*up, wanted.size());
+    met.clear();
+    wanted.clear();
+    EXPECT_EQ(must(m.scan_backward(std::nullopt, visit)), 300U);
+    for (auto i = model.rbegin(); wanted.size() < 300; ++i) wanted.push_back(i->first);
+    EXPECT_EQ(met, wanted);
+}
+
+TEST_P(eager_sides, gets_many) {
+    map m = open();
+    must(m.put("a", "1"));
+    must(m.put("c", "3"));
+    const std::string_view keys[] = {"a", "b", "c"};
+    std::map<std::size_t, std::string> found;
+    EXPECT_EQ(must(m.get_many(keys, [&](std::size_t n, std::string_view v) { found[n] = v; })), 2U);
+    EXPECT_EQ(found, (std::map<std::size_t, std::string>{{0, "1"}, {2, "3"}}));
+}
+
+TEST_P(eager_sides, goes_on_in_a_full_region) {
+    map m = open(u64{4} << 20);
+    std::optional<error> refused;
+    int n = 0;
+    for (; !refused; ++n) {
+        auto done = m.put(std::to_string(n), std::string(900, 'v'));
+        if (!done) refused = done.error();
+    }
+    EXPECT_EQ(refused->code, errc::no_space);
+    for (int i = 0; i < n / 2; ++i) ASSERT_TRUE(must(m.remove(std::to_string(i))).changed);
+    for (int i = 0; i < n / 4; ++i) must(m.put(std::to_string(i), std::string(900, 'w')));
+}
+
+TEST_P(eager_sides, looks_at_a_region_without_changing_it) {
+    {
+        map m = open();
+        must(m.put("k", "v"));
+        must(m.close());
+        EXPECT_EQ(m.put("k", "w").error().code, errc::usage);
+    }
+    map_options o;
+    o.region.mode = open_mode::inspect;
+    map m = must(map::open(file, o));
+    std::string value;
+    EXPECT_TRUE(must(m.get("k", value)));
+    EXPECT_EQ(m.put("k", "w").error().code, errc::denied);
+    EXPECT_EQ(m.remove("k").error().code, errc::denied);
+}
+
+TEST_P(eager_sides, says_what_it_is_to_who_wants_another) {
+    {
+        map m = open();
+    }
+    const std::string other = GetParam() == "art" ? "hot" : "art";
+    EXPECT_EQ(try_open(other).error().code, errc::incompatible);
+    EXPECT_EQ(try_open("b-tree").error().code, errc::usage);
+    map_options o;
+    o.kind = discipline::incll;
+    const auto as_epochs = map::open(file, o);
+    ASSERT_FALSE(as_epochs);
+    EXPECT_EQ(as_epochs.error().code, errc::incompatible);
+    o.index = GetParam();
+    EXPECT_EQ(map::open(dir / "new.hf", o).error().code, errc::usage);
+}
+
+TEST(eager_side, refuses_a_region_of_epochs) {
+    const test::scratch_directory dir;
+    {
+        map m = must(map::open(dir / "m.hf"));
+    }
+    map_options o;
+    o.kind = discipline::eager;
+    const auto opened = map::open(dir / "m.hf", o);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, errc::incompatible);
+}
+
+INSTANTIATE_TEST_SUITE_P(, eager_sides, ::testing::ValuesIn(eager_index_names()),
+                         [](const auto& one) { return one.param; });
+
+}  // namespace
+}  // namespace hf
