@@ -239,7 +239,6 @@ class heap {
     /// Old. In transactions of a few objects each: cut short, the next call goes on, and until it
     /// has ended no root is given. f may be called twice for an object, of which the first then has
     /// not happened. Before root<New>(), without refs; no transaction may be running.
-    /// errc::incompatible: the heap's type is neither Old nor New.
     template <class Old, class New, class F>
     [[nodiscard]] result<std::uint64_t> upgrade(F&& f) {
         static_assert(check_persistent<Old, H>() && check_persistent<New, H>());

@@ -24,7 +24,8 @@ struct map_inspection {
 [[nodiscard]] result<audit_report> audit_map(const std::filesystem::path& path,
                                              const audit_progress& progress = {});
 
-/// The map of discipline incll in a region file, to be looked at while nobody uses it; nothing in the file changes.
+/// The map of discipline incll in a region file, to be looked at while nobody uses it; nothing in
+/// the file changes.
 [[nodiscard]] inspection inspect_map(const std::filesystem::path& path);
 
 }  // namespace hf
