@@ -2,6 +2,7 @@
 
 #include <holdfast/map.hpp>
 
+#include "region/header.hpp"
 #include "store/store_record.hpp"
 
 #include <algorithm>
@@ -20,7 +21,21 @@ map_options to_look() {
     return o;
 }
 
+/// Readers of eager indexes trust what they read, so what they read is looked at before.
+result<void> check_eager(const std::filesystem::path& path) {
+    const auto found = audit_map(path);
+    if (!found) return tl::unexpected(found.error());
+    if (found->ok()) return {};
+    const violation& first = found->violations().front();
+    return failure({errc::corrupt, "dump the region",
+                    path.string() + " at offset " + std::to_string(first.offset), first.text,
+                    "`holdfast check` names all that is damaged; restore it from a copy"});
+}
+
 result<map> open_to_look(const std::filesystem::path& path) {
+    if (detail::discipline_in(path) == discipline::eager) {
+        if (auto sound = check_eager(path); !sound) return tl::unexpected(sound.error());
+    }
     return map::open(path, to_look()).map_error([](error why) {
         if (why.code == errc::busy) {
             why.next = "stop the process that uses it, or dump a copy of it (holdfast copy)";
@@ -117,31 +132,12 @@ result<void> visit_sorted(const map& m, const ordered_visitor& visit) {
     return {};
 }
 
-/// An eager map's reads compare no checksums and follow what is there; its check does, and asks
-/// first.
-result<void> check_eager(const std::filesystem::path& region) {
-    const auto found = audit_map(region);
-    if (!found) return tl::unexpected(found.error());
-    if (found->ok()) return {};
-    const violation& first = found->violations().front();
-    return failure({errc::corrupt, "dump the store",
-                    region.string() + " at offset " + std::to_string(first.offset), first.text,
-                    "`holdfast check` names all that is damaged; restore the region from an "
-                    "earlier copy"});
-}
-
 }  // namespace
 
 result<dump_report> dump_store(const std::filesystem::path& region, std::uint64_t now,
                                detail::dump_writer::sink to, const transfer_progress& progress) {
-    auto m = open_to_look(region);
+    const auto m = open_to_look(region);
     if (!m) return tl::unexpected(m.error());
-    if (m->kind() == discipline::eager) {
-        (void)m->close();  // the check opens it, too
-        if (auto ok = check_eager(region); !ok) return tl::unexpected(ok.error());
-        m = open_to_look(region);
-        if (!m) return tl::unexpected(m.error());
-    }
     const auto master = master_of(*m);
     if (!master) return tl::unexpected(master.error());
     dumper out(*master, now, std::move(to));
