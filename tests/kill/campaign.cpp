@@ -126,8 +126,9 @@ void campaign::work_for_a_while() {
     run_session(plan, end);
 }
 
-/// Many crashes; of an eager map they come in the midst of the sweep. Else each as soon as an epoch was completed after the one before: in a large region the
-/// failed epochs pile up to more than the superblock has room for.
+/// Many crashes. Of an eager map they come in the midst of the sweep; else each as soon as an epoch
+/// was completed after the one before: in a large region the failed epochs pile up to more than the
+/// superblock has room for.
 void campaign::storm() {
     constexpr u32 crashes = 250;
     for (u32 i = 0; i < crashes && wrongs_.empty(); ++i) {

@@ -1,7 +1,7 @@
 // What meets the concept of an index (index/common/index.hpp) needs workloads and no more: the
 // session opens it, tells the lab of each operation, and judges for durable linearizability.
-// Instrumented, as structure_targets.cpp.
-#include "examples/crash_lab/table_targets.hpp"
+// Instrumented, for the lab sees nothing else.
+#include "examples/converting/lab/table_targets.hpp"
 
 #include "crashlab/targets/eager_cases.hpp"
 #include "examples/converting/chained_table.hpp"
