@@ -88,7 +88,8 @@ void bwtree<D, Keys>::trace(u64 offset, u32 kind, tracer& t) const {
     t.visit(n->next, trace_cell);
     t.visit(n->first, trace_cell);
     const bool is_leaf = b->kind() == what::leaf;
-    for (u32 i = 0; !(is_leaf && order::exact) && i < n->count(); ++i) {
+    const u32 count = std::min(n->count(), most_entries);  // it may be damaged
+    for (u32 i = 0; !(is_leaf && order::exact) && i < count; ++i) {
         t.visit(n->words()[i], is_leaf ? leaf : trace_cell);
     }
 }
@@ -163,7 +164,7 @@ template <class D, class Keys>
 auto bwtree<D, Keys>::audit_chain(audit_state& s, u64 word, u64 from) const -> node* {
     u64 offset = cell::offset_of(word);
     u64 base = 0;
-    for (;;) {
+    for (u32 length = 0;; ++length) {
         const auto where = s.a.locate(offset, 0);
         if (!where || where->room < sizeof(node)) {
             s.bad(from, "a chain of a Bw-tree leads to no block");
@@ -172,8 +173,8 @@ auto bwtree<D, Keys>::audit_chain(audit_state& s, u64 word, u64 from) const -> n
         }
         block* b = at<block>(offset);
         if (b->kind() == what::leaf || b->kind() == what::inner) break;
-        if (b->kind() != what::delta) {
-            s.bad(offset, "a chain of a Bw-tree has something unknown");
+        if (b->kind() != what::delta || length == bwtree_detail::longest_allowed) {
+            s.bad(offset, "a chain of a Bw-tree has something unknown, or does not end");
             s.a.report().mark_incomplete();
             return nullptr;
         }

@@ -32,9 +32,9 @@ inline constexpr u32 trace_block = 2;
 inline constexpr u32 most_entries = 64;     ///< of a node
 inline constexpr u32 delta_entries = 3;     ///< of a delta
 inline constexpr u32 longest_chain = 4;     ///< deltas, where there is memory for a new node
-inline constexpr u32 longest_allowed = 40;  ///< where there is none
+inline constexpr u32 longest_allowed = 20;  ///< where there is none
 inline constexpr u32 most_gathered = most_entries + delta_entries * (longest_allowed + 1) + 1;
-static_assert(most_gathered < 256, "a delta counts the living in 8 bits");
+static_assert(most_gathered <= 2 * most_entries, "a split makes two nodes");
 
 struct entry {
     u64 head;
