@@ -57,7 +57,8 @@ std::vector<std::string> disciplines(const std::string& option, const std::strin
             return name;
         },
         "transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree, absl-hash, "
-        "clht-eager, clht-transient, art-eager, art-transient, hot-eager, hot-transient");
+        "clht-eager, clht-transient, art-eager, art-transient, hot-eager, hot-transient, "
+        "bwtree-eager, bwtree-transient");
 }
 
 /// The subjects of --index and --discipline: each index in each discipline.
@@ -71,8 +72,8 @@ std::vector<std::string> subjects_of(const std::string& indexes, const std::stri
     const auto of = names<std::string>("--discipline", in.empty() ? "transient,eager" : in,
                                        known({"eager", "transient"}), "eager, transient");
     std::vector<std::string> all;
-    for (const std::string& index :
-         names<std::string>("--index", indexes, known(eager_index_names()), "clht, art, hot")) {
+    for (const std::string& index : names<std::string>(
+             "--index", indexes, known(eager_index_names()), "clht, art, hot, bwtree")) {
         for (const std::string& d : of) {
             std::string both = index;
             all.push_back(both.append("-").append(d));
@@ -235,7 +236,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     }
     ycsb->add_option(
         "--index", r.index,
-        "clht,art,hot: eager indexes, in each --discipline of transient,eager; values of "
+        "clht,art,hot,bwtree: eager indexes, in each --discipline of transient,eager; values of "
         "8 bytes take their path of integers");
     ycsb->add_option("--epoch", r.epoch, "Length of an epoch (default 64ms)");
     pause->add_option("--epoch", r.epoch, "Lengths of an epoch (default 16ms,64ms,256ms)");

@@ -9,6 +9,7 @@
 
 #include "alloc/swept/audit_view.hpp"
 #include "index/art/art.hpp"
+#include "index/bwtree/bwtree.hpp"
 #include "index/clht/clht.hpp"
 #include "index/hot/hot.hpp"
 
@@ -17,7 +18,7 @@
 namespace hf::detail {
 
 inline constexpr std::array index_names = {std::string_view("clht"), std::string_view("art"),
-                                           std::string_view("hot")};
+                                           std::string_view("hot"), std::string_view("bwtree")};
 
 template <class Key>
 struct keys_for;
@@ -39,6 +40,7 @@ struct keys_for<u64> {
 /// work.template operator()<Index>() of the index that has this name.
 template <class D, class Keys, class Work>
 auto for_index(std::string_view name, Work&& work) {
+    if (name == "bwtree") return work.template operator()<bwtree<D, Keys>>();
     if (name == "hot") return work.template operator()<hot<D, Keys>>();
     if (name == "art") return work.template operator()<art<D, Keys>>();
     return work.template operator()<clht<D, Keys>>();
