@@ -184,6 +184,7 @@ class bwtree final : public traced {
     [[nodiscard]] cell* child_for(const node* n, const bound& k) const noexcept;
     [[nodiscard]] static u64 load_word(operation& op, const cell& c);
     [[nodiscard]] node* base_of(block* b) const noexcept;
+    static void begin_loading(const node* n) noexcept;
     template <bool Below = false>
     [[nodiscard]] place find(operation& op, const bound& k, u32 level) const;
     [[nodiscard]] finding search(operation& op, const place& p, const bound& k) const;
