@@ -181,6 +181,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     raw r;
     compare_parser comparing;
     server_bench_parser serving;
+    heap_bench_parser heaping;
     CLI::App app("Measures the durable tree against itself without durability, and its peers.",
                  "holdfast bench");
     app.require_subcommand(1);
@@ -198,6 +199,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     auto* pause = app.add_subcommand("pause", "How long an epoch's end stops operations");
     CLI::App* compare = comparing.add_to(app);
     CLI::App* server = serving.add_to(app);
+    CLI::App* heap = heaping.add_to(app);
     ycsb->footer(
         "Every value that is read is compared with what was written; a difference ends the run\n"
         "with exit code 1. Ratios are to `transient`, of neighbouring repetitions.\n\n"
@@ -267,6 +269,12 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
             o.what = measurement_kind::server;
             o.server = serving.translate();
             o.json = serving.json();
+            return o;
+        }
+        if (heap->parsed()) {
+            o.what = measurement_kind::heap;
+            o.heap = heaping.translate();
+            o.json = heaping.json();
             return o;
         }
         translate(r, o);

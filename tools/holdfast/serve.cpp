@@ -10,6 +10,7 @@
 #include "progress.hpp"
 #include "quantity.hpp"
 #include "region/arena.hpp"
+#include "region/header.hpp"
 #include "server/server.hpp"
 #include "survival.hpp"
 #include "verb.hpp"
@@ -181,6 +182,11 @@ int run(const serve_arguments& a) {
     }
     if (auto made = make_directory(a.file); !made) return complain(made.error());
     const std::string wrong = a.read_only_if_damaged ? damage_of(a.file) : std::string();
+    if (!wrong.empty() && detail::discipline_in(a.file) == discipline::eager) {
+        return complain({errc::corrupt, "serve the region", a.file, wrong,
+                         "its index trusts what it reads, so it is not served; restore it from a "
+                         "copy, or `holdfast check` it for all that is damaged"});
+    }
     if (!wrong.empty()) options->region.mode = open_mode::inspect;
     auto records = store::open(a.file, {*options, {}});
     if (!records) return complain(records.error());
