@@ -230,7 +230,12 @@ const std::vector<eager_case<bwtree_number_session>>& bwtree_number_cases() {
     return all;
 }
 const std::vector<eager_case<bwtree_string_session>>& bwtree_string_cases() {
-    static const auto all = make_bwtree_cases<bwtree_string_session>("bytes.");
+    static const auto all = [] {
+        auto cases = make_bwtree_cases<bwtree_string_session>("bytes.");
+        // Regions that need not grow: the lint takes a record that waits for that for published.
+        for (auto& c : cases) c.bytes = u64{c.threads} << 20;
+        return cases;
+    }();
     return all;
 }
 

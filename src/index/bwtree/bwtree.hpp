@@ -19,9 +19,9 @@
 //  I1  Deltas and nodes do not change but for `dead` bits. A word changes by compare and swap.
 //  I2  A record belongs to the chain that names it: it is retired with that chain, and not before,
 //      though a delta of the chain has removed it. No two chains that a root leads to name one
-//      record. Hence splits and merges are no deltas: a split's word *replaces* the old chain by its
-//      lower half, and at that moment the upper half is owned by the right node; a delta that cuts
-//      a chain would leave records with two owners until the next consolidation.
+//      record. Hence splits and merges are no deltas: a split's word puts the lower half in the old
+//      chain's place, and at that moment the upper half is the right node's; a delta that cuts a
+//      chain would leave records with two owners until the next consolidation.
 //  I3  Bounds and separators are copies inside of the node that needs them. Nobody shares them.
 //  I4  The nodes of a level are linked from left to right, and a node's range ends where its right
 //      neighbour's begins. A child that its parent does not name yet is found by that link.
@@ -184,6 +184,7 @@ class bwtree final : public traced {
     [[nodiscard]] cell* child_for(const node* n, const bound& k) const noexcept;
     [[nodiscard]] static u64 load_word(operation& op, const cell& c);
     [[nodiscard]] node* base_of(block* b) const noexcept;
+    static void begin_loading(const node* n) noexcept;
     template <bool Below = false>
     [[nodiscard]] place find(operation& op, const bound& k, u32 level) const;
     [[nodiscard]] finding search(operation& op, const place& p, const bound& k) const;

@@ -112,6 +112,14 @@ auto bwtree<D, Keys>::base_of(block* b) const noexcept -> node* {
     return static_cast<node*>(b);
 }
 
+/// Heads that a search may look at, all at once.
+template <class D, class Keys>
+void bwtree<D, Keys>::begin_loading(const node* n) noexcept {
+    constexpr u64 lines = 6;
+    const auto* bytes = reinterpret_cast<const char*>(n);
+    for (u64 i = 0; i <= lines; ++i) __builtin_prefetch(bytes + i * line_size);
+}
+
 /// The node of that level in whose range the key is (Below: what is just below the key); no `at`:
 /// the tree is lower than that.
 template <class D, class Keys>
@@ -119,10 +127,13 @@ template <bool Below>
 auto bwtree<D, Keys>::find(operation& op, const bound& k, u32 level) const -> place {
     place p;
     p.at = root_;
+    bool is_inner = false;
     for (;;) {
         p.word = load_word(op, *p.at);
         p.head = at<block>(cell::offset_of(p.word));
+        if (is_inner) begin_loading(static_cast<const node*>(p.head));
         node* n = p.base = base_of(p.head);
+        if (!is_inner) begin_loading(n);
         if (n->has_high()) {
             const int c = compare(k, {n->high_head, n->bytes(n->high)});
             if (Below ? c > 0 : c >= 0) [[unlikely]] {
@@ -135,6 +146,7 @@ auto bwtree<D, Keys>::find(operation& op, const bound& k, u32 level) const -> pl
             if (n->level() < level) p.at = nullptr;
             return p;
         }
+        is_inner = n->level() > 1;
         p.at = child_for<Below>(n, k);
         p.sideways = false;
     }
@@ -160,9 +172,6 @@ auto bwtree<D, Keys>::search_base(operation& op, node* n, const bound& k) const 
 template <class D, class Keys>
 auto bwtree<D, Keys>::search(operation& op, const place& p, const bound& k) const -> finding {
     block* b = p.head;
-    if (b->kind() == what::delta) {
-        __builtin_prefetch(p.base->heads() + p.base->count() / 2);
-    }
     for (; b->kind() == what::delta; b = at<block>(static_cast<delta*>(b)->next())) {
         auto* d = static_cast<delta*>(b);
         for (u32 i = d->count(); i-- > 0;) {

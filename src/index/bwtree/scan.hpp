@@ -61,6 +61,7 @@ u64 bwtree<D, Keys>::scan_from(eager_space& space, const key* start, u64 most,
         key last{};
         place p = find(op, *bounds, 0);
         for (;;) {
+            if constexpr (Up) __builtin_prefetch(at<cell>(p.base->next));
             visited += visit_leaf<Up>(op, p, bounds, excludes, end - visited,
                                       [&](const key& k, const value& v) {
                                           last = k;
@@ -75,6 +76,7 @@ u64 bwtree<D, Keys>::scan_from(eager_space& space, const key* start, u64 most,
                 p.word = load_word(op, *p.at);
                 p.head = at<block>(bwtree_detail::cell::offset_of(p.word));
                 p.base = base_of(p.head);
+                begin_loading(p.base);
             } else {
                 bounds = low_of(p.base);
                 excludes = true;

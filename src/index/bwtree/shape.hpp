@@ -18,8 +18,9 @@ namespace hf {
 template <class D, class Keys>
 bool bwtree<D, Keys>::publish(operation& op, cell& c, u64 seen, u64 offset) {
     op.settle();
-    if (!c.replace(seen, offset)) return false;
-    op.written_line(&c);
+    const bool is_ours = c.replace(seen, offset);
+    op.written_line(&c);  // if another was faster, what it published is about to be acted upon
+    if (!is_ours) return false;
     op.commit();
     c.clear_mark((seen & ~cell::offset_field) | cell::mark | offset);
     return true;
