@@ -418,17 +418,22 @@ class heap_measurement {
         o.common.bytes = u64{4} << 30;
         fs::create_directories(o.common.directory);
         std::vector<double> ms;
-        u64 records = 0;
+        u64 records = ~u64{0};  // the fewest
         for (unsigned i = 0; i < o_.repetitions; ++i) {
             fs::remove(o.common.directory / "heap.hf");
             const opening_times found = measure_opening(o, o_.commits);
             ms.push_back(found.ms);
-            records = found.records;
+            records = std::min(records, found.records);
             json_["opening"].push_back({{"ms", found.ms}, {"records", found.records}});
         }
         fs::remove_all(o.common.directory);
-        judge(fmt::format("ms to open behind a kill with {} log records", records), median(ms),
-              "at most", 15, false);
+        const std::string what =
+            fmt::format("ms to open behind a kill with {} log records", records);
+        if (records >= o_.commits) {
+            judge(what, median(ms), "at most", 15, false);
+        } else {
+            targets_.add({what, fixed(median(ms), 2), "", "not judged: an epoch has ended"});
+        }
     }
 
     const heap_bench_options& o_;

@@ -59,7 +59,7 @@ TEST_F(heap_bench, measures_every_part_of_its_own) {
             EXPECT_LT(r["flushes"], 0.01) << r;
         }
     }
-    for (const auto& o : json["opening"]) EXPECT_GE(o["records"], 500);
+    for (const auto& o : json["opening"]) EXPECT_GE(o["records"], 500) << o;
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(file.parent_path()), {}), 1)
         << "it has left more than its report";
 }

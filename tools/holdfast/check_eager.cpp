@@ -14,7 +14,7 @@ namespace hf::tool {
 
 namespace {
 
-constexpr std::size_t most_told = 50;
+constexpr std::size_t most_eager_told = 50;
 
 int exit_code_of(const eager_inspection& looked, const std::optional<audit_report>& report) {
     if (!report) return looked.refusal()->exit_code();
@@ -52,11 +52,12 @@ std::string text_of(const std::string& path, const eager_inspection& looked,
                     human_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(ns))));
     std::size_t told = 0;
     for (const violation& v : report.violations()) {
-        if (told++ == most_told) break;
+        if (told++ == most_eager_told) break;
         text += fmt::format("  offset 0x{:x}: {}\n", v.offset, v.text);
     }
-    if (report.violation_count() > most_told) {
-        text += fmt::format("  and {} more\n", human_count(report.violation_count() - most_told));
+    if (report.violation_count() > most_eager_told) {
+        text +=
+            fmt::format("  and {} more\n", human_count(report.violation_count() - most_eager_told));
     }
     return text;
 }

@@ -15,7 +15,7 @@
 namespace hf::tool {
 namespace {
 
-constexpr std::size_t most_told = 50;
+constexpr std::size_t most_mends_told = 50;
 
 struct repair_arguments {
     std::string file;
@@ -102,12 +102,12 @@ std::string advice(const repair_arguments& a, const outcome& o) {
 std::string text_of(const repair_arguments& a, const outcome& o) {
     std::string text;
     const auto& all = o.before.report.violations;
-    for (std::size_t i = 0; i < std::min(all.size(), most_told); ++i) {
+    for (std::size_t i = 0; i < std::min(all.size(), most_mends_told); ++i) {
         const bool can = nv::can_mend(o.before.findings[i], a.how);
         text += printable(all[i]) + (can ? "\n" : " (can't be mended)\n");
     }
-    if (o.before.violations > most_told) {
-        text += fmt::format("and {} more\n", human_count(o.before.violations - most_told));
+    if (o.before.violations > most_mends_told) {
+        text += fmt::format("and {} more\n", human_count(o.before.violations - most_mends_told));
     }
     if (o.before.report.unreachable != 0) {
         text += fmt::format("{} objects in cycles that nothing reaches{}\n",
@@ -120,7 +120,7 @@ std::string text_of(const repair_arguments& a, const outcome& o) {
     return text + "\n";
 }
 
-result<nv::heap_facts> look_at(const std::string& file) {
+result<nv::heap_facts> facts_before(const std::string& file) {
     const auto look = nv::heap_look::open(file);
     if (!look) return tl::unexpected(look.error());
     return look->read();
@@ -132,7 +132,7 @@ result<void> mend(const repair_arguments& a, outcome& o) {
     auto mended = nv::mend_heap(a.file, a.how);
     if (!mended) return tl::unexpected(mended.error());
     o.mended = *mended;
-    const auto after = look_at(a.file);
+    const auto after = facts_before(a.file);
     if (!after) return tl::unexpected(after.error());
     o.left = after->violations;
     return {};
@@ -144,7 +144,7 @@ int run(repair_arguments a) {
         return complain(e);
     };
     if (a.backup.empty()) a.backup = a.file + ".backup";
-    auto before = look_at(a.file);
+    auto before = facts_before(a.file);
     if (!before) return refuse(before.error());
     outcome o{std::move(*before), std::nullopt, 0};
     if (a.apply && o.has_work(a) && o.beyond(a) == 0) {
