@@ -71,8 +71,8 @@ std::vector<std::string> subjects_of(const std::string& indexes, const std::stri
     const auto of = names<std::string>("--discipline", in.empty() ? "transient,eager" : in,
                                        known({"eager", "transient"}), "eager, transient");
     std::vector<std::string> all;
-    for (const std::string& index :
-         names<std::string>("--index", indexes, known(eager_index_names()), "clht, art, hot")) {
+    for (const std::string& index : names<std::string>(
+             "--index", indexes, known(eager_index_names()), "clht, art, hot, masstree")) {
         for (const std::string& d : of) {
             std::string both = index;
             all.push_back(both.append("-").append(d));

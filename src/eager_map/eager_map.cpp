@@ -73,7 +73,8 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_engine(const std::filesys
                                                              options.index) != index_names.end();
     if (!is_known) {
         return failure({errc::usage, "open the eager map", path.string(),
-                        "there is no index \"" + options.index + "\"", "choose clht, art or hot"});
+                        "there is no index \"" + options.index + "\"",
+                        "choose clht, art, hot or masstree"});
     }
     if (options.transient) return open_for<eager_transient_discipline, Key, Owned>(path, options);
     return open_for<eager_discipline, Key, Owned>(path, options);
