@@ -45,6 +45,8 @@ result<void> run(const options& o, nlohmann::json& json) {
             return run_compare(o, out, json);
         case measurement_kind::server:
             return run_server(o, out, json);
+        case measurement_kind::heap:
+            return run_heap(o, out, json);
     }
     return {};
 }

@@ -57,7 +57,8 @@ std::vector<std::string> disciplines(const std::string& option, const std::strin
             return name;
         },
         "transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree, absl-hash, "
-        "clht-eager, clht-transient, art-eager, art-transient, hot-eager, hot-transient");
+        "clht-eager, clht-transient, art-eager, art-transient, hot-eager, hot-transient, "
+        "bwtree-eager, bwtree-transient");
 }
 
 /// The subjects of --index and --discipline: each index in each discipline.
@@ -72,7 +73,7 @@ std::vector<std::string> subjects_of(const std::string& indexes, const std::stri
                                        known({"eager", "transient"}), "eager, transient");
     std::vector<std::string> all;
     for (const std::string& index : names<std::string>(
-             "--index", indexes, known(eager_index_names()), "clht, art, hot, masstree")) {
+             "--index", indexes, known(eager_index_names()), "clht, art, hot, bwtree, masstree")) {
         for (const std::string& d : of) {
             std::string both = index;
             all.push_back(both.append("-").append(d));
@@ -180,6 +181,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     raw r;
     compare_parser comparing;
     server_bench_parser serving;
+    heap_bench_parser heaping;
     CLI::App app("Measures the durable tree against itself without durability, and its peers.",
                  "holdfast bench");
     app.require_subcommand(1);
@@ -197,6 +199,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     auto* pause = app.add_subcommand("pause", "How long an epoch's end stops operations");
     CLI::App* compare = comparing.add_to(app);
     CLI::App* server = serving.add_to(app);
+    CLI::App* heap = heaping.add_to(app);
     ycsb->footer(
         "Every value that is read is compared with what was written; a difference ends the run\n"
         "with exit code 1. Ratios are to `transient`, of neighbouring repetitions.\n\n"
@@ -233,7 +236,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     }
     ycsb->add_option(
         "--index", r.index,
-        "clht,art,hot: eager indexes, in each --discipline of transient,eager; values of "
+        "clht,art,hot,bwtree: eager indexes, in each --discipline of transient,eager; values of "
         "8 bytes take their path of integers");
     ycsb->add_option("--epoch", r.epoch, "Length of an epoch (default 64ms)");
     pause->add_option("--epoch", r.epoch, "Lengths of an epoch (default 16ms,64ms,256ms)");
@@ -266,6 +269,12 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
             o.what = measurement_kind::server;
             o.server = serving.translate();
             o.json = serving.json();
+            return o;
+        }
+        if (heap->parsed()) {
+            o.what = measurement_kind::heap;
+            o.heap = heaping.translate();
+            o.json = heaping.json();
             return o;
         }
         translate(r, o);

@@ -4,6 +4,7 @@
 #include <holdfast/result.hpp>
 
 #include "bench/compare/options.hpp"
+#include "bench/heap/options.hpp"
 #include "bench/operations.hpp"
 #include "bench/scratch_space.hpp"
 #include "bench/server/options.hpp"
@@ -15,7 +16,7 @@
 
 namespace hf::bench {
 
-enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server };
+enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server, heap };
 
 struct options {
     measurement_kind what = measurement_kind::ycsb;
@@ -36,6 +37,7 @@ struct options {
     std::optional<std::string> json;  ///< file, or "-" for standard output
     compare_options compare;          ///< `compare`, which uses nothing of the above but json
     server_bench_options server;      ///< `server`, likewise
+    heap_bench_options heap;          ///< `heap`, likewise
 };
 
 /// `arguments` after the verb: "ycsb", "--records", ... The error is of class usage; for --help it

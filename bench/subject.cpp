@@ -137,7 +137,9 @@ const std::vector<std::string>& subject_names() {
                                                    "art-eager",
                                                    "art-transient",
                                                    "hot-eager",
-                                                   "hot-transient"};
+                                                   "hot-transient",
+                                                   "bwtree-eager",
+                                                   "bwtree-transient"};
     return names;
 }
 
@@ -165,8 +167,8 @@ result<std::unique_ptr<subject>> make_subject(std::string_view name, const scrat
     return failure(
         {errc::usage, "make a tree", std::string(name), "no such discipline",
          "choose transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree, "
-         "absl-hash, clht-eager, clht-transient, art-eager, art-transient, hot-eager or "
-         "hot-transient"});
+         "absl-hash, clht-eager, clht-transient, art-eager, art-transient, hot-eager, "
+         "hot-transient, bwtree-eager or bwtree-transient"});
 }
 
 u64 size_for(u64 records, u32 value_size) noexcept {

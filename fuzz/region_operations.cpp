@@ -1,7 +1,9 @@
 // Feeds the map with regions in which somebody else wrote (tests/damage/trial.hpp).
 //
-// The first byte of the input chooses one of two regions, closed or crashed, the rest is a program
-// of edits, eight bytes each: a place, a kind and a value.
+// The first byte of the input chooses one of the regions, closed or crashed, of epochs or of one of
+// the eager indexes; the rest is a program of edits, eight bytes each: a place, a kind and a value.
+#include <holdfast/eager.hpp>
+
 #include "base/checksum.hpp"
 #include "base/random.hpp"
 #include "damage/edits.hpp"
@@ -47,6 +49,24 @@ edit read_edit(const std::uint8_t* at) {
     return {place, kind == edit_kind::end && value % 16 != 0 ? edit_kind::bit : kind, value};
 }
 
+/// Half of them are of epochs.
+std::vector<victim> make_all() {
+    std::vector<victim> all;
+    const auto& indexes = hf::eager_index_names();
+    for (u64 i = 0; i < indexes.size(); ++i) {
+        for (const std::string& index : {std::string(), indexes[i]}) {
+            for (const bool crashes : {false, true}) {
+                all.push_back(make_victim(scratch_region(), {.seed = 7 + 2 * i + (crashes ? 1 : 0),
+                                                             .crashes = crashes,
+                                                             .names = 500,
+                                                             .steps = 1000,
+                                                             .index = index}));
+            }
+        }
+    }
+    return all;
+}
+
 struct tally {
     u64 inputs = 0;
     u64 refused = 0;
@@ -76,11 +96,9 @@ tally all_seen;
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const victim victims[] = {
-        make_victim(scratch_region(), {.seed = 7, .crashes = false, .names = 500, .steps = 1000}),
-        make_victim(scratch_region(), {.seed = 8, .crashes = true, .names = 500, .steps = 1000})};
+    static const std::vector<victim> victims = make_all();
     if (size == 0) return 0;
-    const victim& v = victims[data[0] % 2];
+    const victim& v = victims[data[0] % victims.size()];
     // Short inputs are programs, too: what lacks of their last edit is drawn by what there is.
     std::vector<std::uint8_t> program(data + 1, data + std::min<std::size_t>(size, 1 + 8 * 16));
     hf::xoshiro256ss rest(hf::checksum64(data, size));

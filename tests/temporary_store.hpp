@@ -24,8 +24,10 @@ namespace hf::test {
 /// A store in a directory of its own ($HF_TEST_DIR, or /dev/shm), which goes with it.
 class temporary_store {
    public:
-    explicit temporary_store(std::chrono::microseconds epoch = std::chrono::milliseconds(5))
-        : epoch_(epoch) {
+    /// `index`: of discipline eager; "": epochs.
+    explicit temporary_store(std::chrono::microseconds epoch = std::chrono::milliseconds(5),
+                             std::string index = {})
+        : epoch_(epoch), index_(std::move(index)) {
         const char* base = std::getenv("HF_TEST_DIR");
         std::string name =
             std::string(base != nullptr ? base : "/dev/shm") + "/holdfast-store-XXXXXX";
@@ -70,10 +72,12 @@ class temporary_store {
     [[nodiscard]] map_options options() const {
         map_options o;
         o.epoch = epoch_;
+        o.index = index_;
         return o;
     }
 
     std::chrono::microseconds epoch_;
+    std::string index_;
     std::filesystem::path directory_;
     std::shared_ptr<std::atomic<std::uint64_t>> now_ =
         std::make_shared<std::atomic<std::uint64_t>>(1'700'000'000U);

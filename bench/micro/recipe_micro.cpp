@@ -13,6 +13,7 @@
 #include "bench/quantile.hpp"
 #include "bench/scratch_space.hpp"
 #include "index/art/art.hpp"
+#include "index/bwtree/bwtree.hpp"
 #include "index/clht/clht.hpp"
 #include "index/eager_masstree/eager_masstree.hpp"
 #include "index/hot/hot.hpp"
@@ -171,6 +172,7 @@ void run(const plan& p) {
         std::map<std::string, std::vector<figures>> out;
         for (unsigned r = 0; r < p.repetitions; ++r) {
             if (p.index == "clht") run_once<clht<D, integer_keys>>(p, t, place, out);
+            if (p.index == "bwtree") run_once<bwtree<D, integer_keys>>(p, t, place, out);
             if (p.index == "hot") run_once<hot<D, integer_keys>>(p, t, place, out);
             if (p.index == "masstree") run_once<eager_masstree<D, integer_keys>>(p, t, place, out);
             if (p.index == "art") run_once<art<D, integer_keys>>(p, t, place, out);
@@ -187,7 +189,8 @@ void run(const plan& p) {
 int run_all(int argc, char** argv) {
     plan p;
     CLI::App app("The eager indexes, measured as RECIPE's driver measures.");
-    app.add_option("--index", p.index)->check(CLI::IsMember({"clht", "art", "hot", "masstree"}));
+    app.add_option("--index", p.index)
+        ->check(CLI::IsMember({"clht", "art", "hot", "bwtree", "masstree"}));
     app.add_option("--discipline", p.discipline)->check(CLI::IsMember({"eager", "transient"}));
     app.add_option("--records", p.records);
     app.add_option("--threads", p.threads)->delimiter(',');

@@ -2,7 +2,6 @@
 
 #include "crashlab/targets/eager_cases.hpp"
 #include "index/art/art.hpp"
-#include "persist/persist_point.hpp"
 
 namespace hf::lab {
 
@@ -43,29 +42,6 @@ void brothers(S& s, u64 from, u64 to) {
 }
 template <unsigned Count>
 constexpr auto have = [](auto& s) { brothers(s, 0, Count); };
-
-/// The hook is a function: what it waits for lies here.
-const char* leave_at = nullptr;
-struct left_off {};
-void leave(const char* point) {
-    if (leave_at != nullptr && std::string_view(point).starts_with(leave_at)) throw left_off{};
-}
-/// `work` ends at the persist point, as if the process had: then comes a crash.
-template <class S, class Work>
-void die_at(S& s, const char* point, Work&& work) {
-    const persist_point_hook before = set_persist_point_hook(leave);
-    leave_at = point;
-    bool left = false;
-    try {
-        work();
-    } catch (const left_off&) {
-        left = true;
-    }
-    leave_at = nullptr;
-    set_persist_point_hook(before);
-    require(left, "a workload does not come to its persist point");
-    s.crash();
-}
 
 // ------------------------------------------------------------------------------------- operations
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "crashlab/targets/eager_session.hpp"
+#include "persist/persist_point.hpp"
 
 namespace hf::lab {
 
@@ -25,6 +26,31 @@ inline std::string_view eager_case_name(std::string_view index, const char* kind
     static std::vector<std::unique_ptr<std::string>> all;
     all.push_back(std::make_unique<std::string>("eager." + std::string(index) + "." + kind + name));
     return *all.back();
+}
+
+// ------------------------------------------------------------------------------- what was left off
+
+struct left_off {};
+/// The hook is a function: what it waits for lies here.
+inline const char* leave_at = nullptr;
+inline void leave(const char* point) {
+    if (leave_at != nullptr && std::string_view(point).starts_with(leave_at)) throw left_off{};
+}
+/// `work` ends at the persist point, as if the process had: then comes a crash.
+template <class S, class Work>
+void die_at(S& s, const char* point, Work&& work) {
+    const persist_point_hook before = set_persist_point_hook(leave);
+    leave_at = point;
+    bool left = false;
+    try {
+        work();
+    } catch (const left_off&) {
+        left = true;
+    }
+    leave_at = nullptr;
+    set_persist_point_hook(before);
+    require(left, "a workload does not come to its persist point");
+    s.crash();
 }
 
 // ------------------------------------------------------------------- workloads of a single thread

@@ -95,6 +95,8 @@ class heap_base {
     [[nodiscard]] result<std::pair<std::byte*, held*>> root(std::string_view name,
                                                             const type_info& type);
     [[nodiscard]] result<void> learn(const type_info& type);
+    [[nodiscard]] result<std::uint64_t> upgrade(const type_info& from, const type_info& to,
+                                                const converter& f);
     [[nodiscard]] result<std::uint64_t> collect();
     [[nodiscard]] result<heap_report> check() const;
     [[nodiscard]] heap_statistics numbers() const;
@@ -121,6 +123,19 @@ class attempt_scope {
 };
 
 }  // namespace detail
+
+/// For upgrades: what an old object's pointer leads to, as an object of the new type. Not to be
+/// followed before the upgrade has ended.
+template <class New, class Old, class H>
+[[nodiscard]] cursor<New, H> upgraded(const ptr<Old, H>& from) {
+    const cursor<Old, H> c = from.get();
+    return cursor<New, H>::at(c.address(), transaction::running()->serial());
+}
+template <class New, class Old, class H>
+[[nodiscard]] cursor<New, H> upgraded(const weak<Old, H>& from) {
+    const cursor<Old, H> c = from.get();
+    return cursor<New, H>::at(c.address(), transaction::running()->serial());
+}
 
 /// A pointer of a heap that is found by its name: where everything is reached from. In ordinary
 /// memory; used in transactions, as a ptr is.
@@ -218,6 +233,22 @@ class heap {
     [[nodiscard]] result<void> learn() {
         static_assert(check_persistent<T, H>());
         return base_.learn(detail::info_of<T>());
+    }
+    /// Has all objects of the type Old become ones of New, which has the same nv_name and another
+    /// layout, by f(tx, Old&, New&): New is zeros before. Gives how many; 0 where the heap has no
+    /// Old. In transactions of a few objects each: cut short, the next call goes on, and until it
+    /// has ended no root is given. f may be called twice for an object, of which the first then has
+    /// not happened. Before root<New>(), without refs; no transaction may be running.
+    template <class Old, class New, class F>
+    [[nodiscard]] result<std::uint64_t> upgrade(F&& f) {
+        static_assert(check_persistent<Old, H>() && check_persistent<New, H>());
+        static_assert(!is_array_type<Old>::value && !is_array_type<New>::value,
+                      "holdfast: objects are upgraded, not arrays");
+        return base_.upgrade(detail::info_of<Old>(), detail::info_of<New>(),
+                             [&f](detail::attempt& a, std::byte* from, std::byte* to) {
+                                 tx<H> t(a);
+                                 f(t, *reinterpret_cast<Old*>(from), *reinterpret_cast<New*>(to));
+                             });
     }
 
     /// Frees what nothing leads to: cycles. Gives how many objects. No transaction may be running.

@@ -130,6 +130,8 @@ class map {
     /// "masstree", or eager_map_options::index.
     [[nodiscard]] std::string_view index() const noexcept;
     [[nodiscard]] discipline kind() const noexcept;
+    /// Whether its index has an order: else scans are errc::usage, and walk() goes over all of it.
+    [[nodiscard]] bool is_ordered() const noexcept;
 
     /// Waits until everything written in epoch `t` is durable. Ends the epoch early when it can.
     result<void> wait_durable(ticket t);

@@ -138,6 +138,10 @@ result<u64> swept_heap::take_extent(u64 pages) {
 }
 
 void swept_heap::free_extent(run& r) {
+    if (is_tracing()) {
+        const std::lock_guard guard(old_mutex_);
+        gone_.insert(r.offset / page_size);
+    }
     auto* w = region_.at<swept::word>(r.descriptor);
     w->store(0, std::memory_order_release);
     region_.med().persist(w, sizeof(*w));

@@ -25,6 +25,8 @@
 //  W4  What an old root reached when the region was opened gets marked, unless its unlinking
 //      operation had ended before the trace came by, and then it was shaded (the trace is a
 //      snapshot of the opening; Yuasa's barrier).
+//  W5  New extents may be freed while old memory is traced. Dead nodes that are traced for W4's
+//      sake may still refer to them: that is no damage.
 //
 // Persist order.
 //  S1  a run's word is durable before its memory is handed out (1 flush, 1 fence a slab);
@@ -60,6 +62,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -134,6 +137,7 @@ class swept_heap {
 
    private:
     friend class trace_work;
+    friend class tracer;
     struct alignas(line_size) shared_list {
         spin_lock lock;
         std::vector<u64> free;
@@ -151,6 +155,8 @@ class swept_heap {
     [[nodiscard]] result<u64> take_pages(u64 pages);
     void free_extent(swept::run& r);
     [[nodiscard]] bool free_later(const swept::run& r, u64 offset);
+    /// Whether an extent that began in this page was there since the opening, and was freed.
+    [[nodiscard]] bool has_gone(u64 offset);
     void put_into_lists(u32 size_class, std::vector<u64>& blocks);
 
     [[nodiscard]] result<void> add_segment(const segment& s);
@@ -179,6 +185,9 @@ class swept_heap {
     std::vector<trace_item> shaded_;  ///< to be traced
     u64 shaded_count_ = 0;            ///< leaves, too
     std::vector<u64> waiting_;        ///< old blocks that were freed before the sweep
+    /// First pages of new extents that were freed before the sweep: what is dead and not traced yet
+    /// may refer to them.
+    std::set<u64> gone_;
 };
 
 }  // namespace hf

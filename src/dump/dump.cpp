@@ -6,6 +6,7 @@
 #include "store/store_record.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,8 +97,40 @@ class dumper {
 
 /// A record as the map holds it, about as large as there.
 constexpr u64 overhead = 64;
-/// Records that are visited before it is looked at whether writing them went well.
-constexpr std::size_t at_once = 1000;
+
+using ordered_visitor = std::function<result<void>(std::string_view key, std::string_view bytes)>;
+
+result<void> visit_in_order(const map& m, const ordered_visitor& visit) {
+    result<void> done;
+    const auto walked = m.scan({}, [&](std::string_view key, std::string_view bytes) {
+        done = visit(key, bytes);
+        return done.has_value();
+    });
+    if (!walked) return tl::unexpected(walked.error());
+    return done;
+}
+
+/// T2, of an index that has no order. All keys are kept in memory.
+result<void> visit_sorted(const map& m, const ordered_visitor& visit) {
+    std::vector<std::string> keys;
+    std::string cursor;
+    do {
+        constexpr std::size_t at_once = 1000;
+        const auto walked = m.walk(cursor, at_once, [&](std::string_view key, std::string_view) {
+            keys.emplace_back(key);
+            return true;
+        });
+        if (!walked) return tl::unexpected(walked.error());
+    } while (!cursor.empty());
+    std::ranges::sort(keys);
+    std::string bytes;
+    for (const std::string& key : keys) {
+        const auto found = m.get(key, bytes);
+        if (!found) return tl::unexpected(found.error());
+        if (auto ok = visit(key, bytes); !ok) return ok;
+    }
+    return {};
+}
 
 }  // namespace
 
@@ -109,21 +142,15 @@ result<dump_report> dump_store(const std::filesystem::path& region, std::uint64_
     if (!master) return tl::unexpected(master.error());
     dumper out(*master, now, std::move(to));
     if (auto ok = out.begin(); !ok) return tl::unexpected(ok.error());
-    result<void> written;
     u64 done = 0;
     const u64 total = m->stats().allocated_bytes;
-    std::string cursor;
-    do {
-        const auto walked =
-            m->walk(cursor, at_once, [&](std::string_view key, std::string_view bytes) {
-                done += key.size() + bytes.size() + overhead;
-                if (progress) progress(done, total);
-                if (written) written = out.add(key, bytes);
-                return written.has_value();
-            });
-        if (!walked) return tl::unexpected(walked.error());
-        if (!written) return tl::unexpected(written.error());
-    } while (!cursor.empty());
+    const ordered_visitor write = [&](std::string_view key, std::string_view bytes) {
+        done += key.size() + bytes.size() + overhead;
+        if (progress) progress(done, total);
+        return out.add(key, bytes);
+    };
+    auto written = m->is_ordered() ? visit_in_order(*m, write) : visit_sorted(*m, write);
+    if (!written) return tl::unexpected(written.error());
     return out.end();
 }
 

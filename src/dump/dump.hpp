@@ -30,7 +30,8 @@ struct dump_report {
 };
 
 /// `now`: seconds since 1970; what has expired by then is left out. errc::corrupt: something is
-/// damaged, and the dump ends there.
+/// damaged, and the dump ends there; an eager region is checked before. Of an index without order
+/// all keys are kept in memory.
 [[nodiscard]] result<dump_report> dump_store(const std::filesystem::path& region, std::uint64_t now,
                                              detail::dump_writer::sink to,
                                              const transfer_progress& progress = {});

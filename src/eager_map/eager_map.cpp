@@ -34,7 +34,7 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(const std::filesystem
     std::unique_ptr<eager_engine<Key, Owned>> made;
     // Rooms of all indexes: which one it is the region says.
     const layout::room_format rooms[] = {clht<D, keys>::format, art<D, keys>::format,
-                                         hot<D, keys>::format};
+                                         hot<D, keys>::format, bwtree<D, keys>::format};
     auto space = eager_space::open(path, o, rooms, [&](eager_space& s) -> result<void> {
         auto there = index_in(s.file(), keys_for<Key>::name);
         if (!there) return tl::unexpected(there.error());
@@ -74,7 +74,7 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_engine(const std::filesys
     if (!is_known) {
         return failure({errc::usage, "open the eager map", path.string(),
                         "there is no index \"" + options.index + "\"",
-                        "choose clht, art, hot or masstree"});
+                        "choose clht, art, hot, bwtree or masstree"});
     }
     if (options.transient) return open_for<eager_transient_discipline, Key, Owned>(path, options);
     return open_for<eager_discipline, Key, Owned>(path, options);
@@ -164,7 +164,7 @@ result<std::uint64_t> basic_eager_map<Key, Owned>::scan(Key from, std::uint64_t 
     if (!is_ordered()) {
         return failure({errc::usage, "scan the eager map", engine_->space().file().path().string(),
                         "its index has no order",
-                        "use for_each, or a region with the index art or hot"});
+                        "use for_each, or a region with the index art, hot or bwtree"});
     }
     return engine_->scan(from, most, backwards, visit);
 }

@@ -9,6 +9,7 @@
 
 #include "alloc/swept/audit_view.hpp"
 #include "index/art/art.hpp"
+#include "index/bwtree/bwtree.hpp"
 #include "index/clht/clht.hpp"
 #include "index/eager_masstree/eager_masstree.hpp"
 #include "index/hot/hot.hpp"
@@ -18,7 +19,8 @@
 namespace hf::detail {
 
 inline constexpr std::array index_names = {std::string_view("clht"), std::string_view("art"),
-                                           std::string_view("hot"), std::string_view("masstree")};
+                                           std::string_view("hot"), std::string_view("bwtree"),
+                                           std::string_view("masstree")};
 
 template <class Key>
 struct keys_for;
@@ -40,6 +42,7 @@ struct keys_for<u64> {
 /// work.template operator()<Index>() of the index that has this name.
 template <class D, class Keys, class Work>
 auto for_index(std::string_view name, Work&& work) {
+    if (name == "bwtree") return work.template operator()<bwtree<D, Keys>>();
     if (name == "hot") return work.template operator()<hot<D, Keys>>();
     if (name == "masstree") return work.template operator()<eager_masstree<D, Keys>>();
     if (name == "art") return work.template operator()<art<D, Keys>>();

@@ -20,6 +20,12 @@ namespace {
 
 control_block& attempt::control() const noexcept { return core_.control(); }
 
+bool attempt::can_lie_at(u64 offset, u64 bytes) const noexcept {
+    const u64 size = core_.file().size();
+    return offset % 16 == 0 && offset >= header_bytes && bytes <= size && offset <= size - bytes;
+}
+void attempt::list_is_damaged() { damaged("one of its lists is damaged"); }
+
 // ------------------------------------------------------------------------------- while it runs
 
 void attempt::add(u64 offset, int by) {
@@ -115,6 +121,10 @@ u16 attempt::type_number(const type_info& type) {
     for (const auto& mine : new_types_) {
         if (mine->name == type.name) return mine->number;
     }
+    return add_type(type);
+}
+
+u16 attempt::add_type(const type_info& type) {
     const u64 number = t_.load(&control().type_count) + first_type;
     if (number > 0xffff) too_many("it has as many types as it may");
     const std::vector<std::byte> said = pack_type(type);
@@ -309,7 +319,9 @@ bool attempt::count_down(u64 offset, const heap_type& type, state_word s) {
     for (u64 i = first; i < first + here; ++i) {
         type.each_pointer([&](u64 at_member, const member_info&) {
             const u64 target = t_.load(at<u64>(elements + i * type.bytes + at_member));
-            if (target != 0) add(target, -1);
+            if (target == 0) return;
+            if (!can_lie_at(target, 8)) damaged("a pointer leads out of it");
+            add(target, -1);
         });
     }
     pointers_ += here * each;
@@ -321,6 +333,7 @@ bool attempt::count_down(u64 offset, const heap_type& type, state_word s) {
 bool attempt::destroy_doomed() {
     const u64 offset = t_.load(&control().doomed);
     if (offset == 0) return false;
+    (void)listed<std::byte>(offset, detail::array_head);
     const u32 index = counts_.index_of(offset);
     const state_word s = state_of(counts_[index]);
     const heap_type& type = type_of(s.type);
@@ -346,6 +359,7 @@ bool attempt::destroy_doomed() {
 void attempt::revive_waiting() {
     u64 left = 0;
     for (u64 offset = t_.load(&control().waiting); offset != 0;) {
+        (void)listed<std::byte>(offset, detail::array_head);
         const u64 next = t_.load(&header_of(offset)->second);
         const auto s = state_word::unpack(t_.load(&header_of(offset)->word));
         const bool known = type_of(s.type).known.load(std::memory_order_acquire) != nullptr;
@@ -363,6 +377,7 @@ void attempt::revive_waiting() {
 }
 
 bool attempt::reclaim(u64 offset, u64 slot) {
+    (void)listed<std::byte>(offset, detail::array_head);
     const u32 index = counts_.index_of(offset);
     const state_word s = state_of(counts_[index]);
     if (s.type == 0 || s.count != 0 || !s.has(state_word::orphan)) return false;

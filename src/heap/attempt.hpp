@@ -63,6 +63,16 @@ class attempt {
     /// Pointers of up to so many elements become null; gives the element behind the last one.
     [[nodiscard]] u64 cut_pointers(u64 offset, u64 first, u64 elements);
     [[nodiscard]] bool has_elements(u64 offset, u64 from);
+
+    // --- of upgrades: upgrade.hpp ---
+    void begin_upgrade(u16 from, const type_info& to);
+    /// Makes the object that it becomes, has f fill it, and leads from the one to the other.
+    void convert(u64 offset, const type_info& to, const converter& f);
+    /// Has the pointer lead to what its object has become, if it has. False: it has not.
+    bool redirect(u64 pointer, u16 from);
+    /// What was converted, and nothing leads to any more, goes.
+    void bury(u64 offset);
+
     [[nodiscard]] bool is_full() const noexcept {
         return deaths_ >= most_deaths || pointers_ >= most_pointers;
     }
@@ -75,8 +85,18 @@ class attempt {
         return at<object_header>(offset - header_bytes);
     }
     [[nodiscard]] control_block& control() const noexcept;
+    /// What a list of the heap leads to: ends the transaction (errc::corrupt) where that lies
+    /// elsewhere than `bytes` bytes of the heap can.
+    template <class T>
+    [[nodiscard]] T* listed(u64 offset, u64 bytes = sizeof(T)) const {
+        if (!can_lie_at(offset, bytes)) [[unlikely]]
+            list_is_damaged();
+        return at<T>(offset);
+    }
 
    private:
+    [[nodiscard]] bool can_lie_at(u64 offset, u64 bytes) const noexcept;
+    [[noreturn]] static void list_is_damaged();
     /// The header of an object that this transaction made is stored in place: nobody else sees it.
     [[nodiscard]] state_word state_of(const counted& c);
     void set_state(const counted& c, state_word s);
@@ -92,6 +112,7 @@ class attempt {
     [[nodiscard]] bool count_down(u64 offset, const heap_type& type, state_word s);
     void push(u64& list, const counted& c, state_word s);
     [[nodiscard]] std::byte* allocate(u64 bytes);
+    [[nodiscard]] u16 add_type(const type_info& type);
     [[nodiscard]] u64 take_slot();
     void free_slot(u64 slot);
     [[nodiscard]] const heap_type& type_of(u16 number);

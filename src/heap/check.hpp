@@ -11,6 +11,7 @@
 
 #include <holdfast/heap.hpp>
 
+#include "alloc/audit.hpp"
 #include "heap/type_table.hpp"
 #include "region/region.hpp"
 
@@ -19,6 +20,33 @@
 
 namespace hf::nv {
 
+/// Something that must not be, and what mend.hpp can make of it.
+struct heap_finding {
+    enum class what : u8 {
+        other,     ///< the heap can't be trusted
+        count,     ///< it is not the number of pointers that lead there; or nothing leads there
+        unknown,   ///< flags that no such object has
+        flags,     ///< an object says that it is listed, and is not
+        slot,      ///< of orphans: leads to what is none
+        list,      ///< of what is doomed: leads to what is not
+        proxied,   ///< an object's proxy does not stand for it
+        proxy,     ///< stands for what does not know it
+        pointer,   ///< leads to no object, or to one of another type
+        progress,  ///< an array says that it is being destroyed, and is not doomed
+        dead,      ///< memory of what has died
+    };
+    u64 offset = 0;
+    what kind = what::other;
+    u64 bytes = 0;  ///< of memory that is dead
+};
+
+struct heap_root {
+    u64 block = 0;
+    std::string name;
+    u64 type = 0;  ///< number
+    u64 target = 0;
+};
+
 struct heap_facts {
     struct object {
         u64 offset = 0;
@@ -26,13 +54,55 @@ struct heap_facts {
         state_word state;
         u32 found = 0;  ///< pointers that lead to it
         bool reachable = false;
-        bool listed = false;  ///< in a slot, or on a list
+        bool listed = false;      ///< in a slot, or on a list
+        bool is_upgrade = false;  ///< one of a pair that an upgrade holds
+
+        [[nodiscard]] u16 unknown_flags() const noexcept {
+            const u16 may_have = state.type == proxy_type ? u16{0} : state_word::known;
+            return static_cast<u16>(state.flags & ~may_have);
+        }
     };
-    std::vector<object> objects;  ///< by offset
+    std::vector<object> objects;                                ///< by offset
+    std::unordered_map<u64, std::unique_ptr<heap_type>> types;  ///< by number
+    std::vector<heap_root> roots;
+    std::vector<heap_finding> findings;  ///< up to `most_findings`
+    heap_figures books;                  ///< the allocator's
+    u64 violations = 0;                  ///< those that are not told, too
     heap_report report;
 
+    static constexpr std::size_t most_findings = std::size_t{1} << 20;
+    static constexpr std::size_t most_told = 1000;
+
     [[nodiscard]] object* find(u64 offset) noexcept;
+    [[nodiscard]] const object* find(u64 offset) const noexcept {
+        return const_cast<heap_facts*>(this)->find(offset);
+    }
+    /// nullptr: it is a proxy.
+    [[nodiscard]] const heap_type* type_of(const object& o) const noexcept;
+    /// visit(offset of the pointer, what it holds, member)
+    template <class Visit>
+    void each_pointer(const region& r, const object& o, Visit&& visit) const;
 };
+
+template <class Visit>
+void heap_facts::each_pointer(const region& r, const object& o, Visit&& visit) const {
+    const heap_type* const type = type_of(o);
+    if (type == nullptr || type->pointers.empty()) return;
+    const auto word = [&r](u64 at) {
+        return r.at<std::atomic<u64>>(at)->load(std::memory_order_acquire);
+    };
+    const bool is_array = o.state.has(state_word::array);
+    const u64 length = is_array ? word(o.offset) : 1;
+    const bool is_begun = is_array && o.state.has(state_word::doomed);
+    const u64 first = is_begun ? word(o.offset + offsetof(array_start, progress)) : 0;
+    const u64 elements = o.offset + (is_array ? detail::array_head : 0);
+    for (u64 i = first; i < length; ++i) {
+        type->each_pointer([&](u64 at_member, const detail::member_info& m) {
+            const u64 at = elements + i * type->bytes + at_member;
+            visit(at, word(at), m);
+        });
+    }
+}
 
 class heap_reader {
    public:
@@ -44,26 +114,30 @@ class heap_reader {
     [[nodiscard]] result<heap_facts> read();
 
    private:
-    void add(u64 offset, std::string text);
+    using what = heap_finding::what;
+    void add(u64 offset, const std::string& text, what kind = what::other, u64 bytes = 0);
     [[nodiscard]] u64 word(u64 offset) const noexcept {
         return region_.at<std::atomic<u64>>(offset)->load(std::memory_order_acquire);
     }
     [[nodiscard]] result<void> read_types();
     void read_blocks();
+    [[nodiscard]] std::string look_at_block(u64 block, u64 room, heap_facts::object& o);
     void read_system();
+    void read_root(u64 block);
     void count_pointers();
-    void count_to(u64 target, u64 from, const char* what, const std::string* type);
+    void count_roots();
+    void count_proxies();
+    void count_moved(heap_facts::object& o);
+    void count_to(u64 target, u64 from, const char* name, const std::string* type);
     void read_lists();
     void compare();
     void mark();
-    template <class Visit>
-    void each_pointer(const heap_facts::object& o, Visit&& visit) const;
 
     const region& region_;
     const u64 control_;
     const std::vector<u64>& held_;
-    std::unordered_map<u64, std::unique_ptr<heap_type>> types_;
     std::unordered_map<u64, u64> system_;  ///< blocks that must be met: offset, bytes
+    std::vector<u64> orphan_blocks_;
     heap_facts facts_;
 };
 

@@ -45,6 +45,7 @@ held* core::open_mark() {
 
 result<std::unique_ptr<core>> core::open(opened_region opened, std::string_view brand,
                                          const heap_options& options) {
+    last = nullptr;  // it may be of a heap that is gone, and whose last transaction failed
     std::unique_ptr<core> c(new core(std::move(opened)));
     auto* const mark = new held_object;
     mark->home = c->refs_;
@@ -107,8 +108,9 @@ result<void> core::read_lists() {
     return run([&](attempt& a) {
         a.read_types();
         std::vector<u64> free;
-        for (u64 block = a.running().load(&control().orphans); block != 0;) {
-            auto* const b = a.at<orphan_block>(block);
+        u64 left = file().size() / sizeof(orphan_block);  // for lists that run in a circle
+        for (u64 block = a.running().load(&control().orphans); block != 0 && left != 0; --left) {
+            auto* const b = a.listed<orphan_block>(block);
             for (u32 i = 0; i < orphan_block::slots; ++i) {
                 if (a.running().load(&b->slot[i]) == 0) {
                     free.push_back(block + offsetof(orphan_block, slot) + 8 * u64{i});
@@ -138,10 +140,11 @@ result<void> core::reclaim_orphans() {
     u64 block = 0;
     u32 i = 0;
     bool begun = false;
+    u64 left = file().size() / sizeof(orphan_block);  // for lists that run in a circle
     return in_pieces([&](attempt& a) {
         if (!std::exchange(begun, true)) block = a.running().load(&control().orphans);
-        while (block != 0) {
-            auto* const b = a.at<orphan_block>(block);
+        for (; block != 0 && left != 0; --left) {
+            auto* const b = a.listed<orphan_block>(block);
             for (; i < orphan_block::slots; ++i) {
                 const u64 offset = a.running().load(&b->slot[i]);
                 if (offset == 0) continue;
@@ -258,8 +261,15 @@ void core::give_slots(const std::vector<u64>& slots) {
 }
 
 std::optional<core::root_place> core::find_root(transaction& t, std::string_view name) {
-    for (u64 at = t.load(&control().roots); at != 0;) {
+    const u64 size = file().size();
+    u64 left = size / sizeof(root_block);  // for lists that run in a circle
+    for (u64 at = t.load(&control().roots); at != 0 && left != 0; --left) {
+        const bool fits = at % 16 == 0 && at <= size - sizeof(root_block);
         const auto* const r = reinterpret_cast<const root_block*>(t.base() + at);
+        if (!fits || t.load(&r->name_bytes) > size - at - sizeof(root_block)) {
+            transaction::fail({errc::corrupt, "find the root " + std::string(name), "",
+                               "the list of roots is damaged", "run holdfast check"});
+        }
         std::string found(t.load(&r->name_bytes), '\0');
         t.load_bytes(r + 1, found.data(), found.size());
         if (found == name) {
@@ -287,6 +297,7 @@ core::root_place core::add_root(attempt& a, std::string_view name, u16 type) {
 }
 
 result<void> core::learn(const type_info& type) {
+    if (auto ok = check_upgrade(); !ok) return ok;
     std::vector<const type_info*> all{&type};
     std::set<const type_info*> met{&type};
     for (std::size_t i = 0; i < all.size(); ++i) {

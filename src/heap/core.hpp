@@ -36,6 +36,7 @@
 #include <holdfast/heap.hpp>
 
 #include "heap/attempt.hpp"
+#include "heap/upgrade.hpp"
 #include "transaction/opening.hpp"
 
 #include <array>
@@ -74,6 +75,9 @@ class core final : public transaction_listener {
     /// It, and all types that its pointers lead to.
     [[nodiscard]] result<void> learn(const type_info& type);
 
+    /// upgrade.hpp
+    [[nodiscard]] result<u64> upgrade(const type_info& from, const type_info& to,
+                                      const converter& f);
     [[nodiscard]] result<u64> collect();
     [[nodiscard]] result<heap_report> check();
     /// Destroys what is doomed and reclaims orphans without references, by transactions.
@@ -121,6 +125,15 @@ class core final : public transaction_listener {
     [[nodiscard]] result<void> reclaim_orphans();
     [[nodiscard]] result<void> destroy_doomed();
     [[nodiscard]] result<void> reclaim_queue();
+    /// errc::incompatible: one was cut short.
+    [[nodiscard]] result<void> check_upgrade();
+    [[nodiscard]] result<void> find_upgrade(const type_info& from, const type_info& to,
+                                            upgrade_word& going_on);
+    [[nodiscard]] result<void> destroy_waiting(u16 number, const type_info& type);
+    template <class F>
+    [[nodiscard]] result<void> in_batches(const std::vector<u64>& all, F&& f);
+    [[nodiscard]] std::vector<u64> pointers_to(const std::string& type) const;
+    [[nodiscard]] std::vector<u64> objects_of(u16 type, bool moved) const;
 
     transactional_region region_;
     u64 control_ = 0;

@@ -210,6 +210,13 @@ result<void> heap_base::learn(const type_info& type) {
     return core_->learn(type);
 }
 
+result<std::uint64_t> heap_base::upgrade(const type_info& from, const type_info& to,
+                                         const converter& f) {
+    if (core_ == nullptr) return closed("upgrade a type");
+    if (auto ok = check_outside("upgrade a type"); !ok) return tl::unexpected(ok.error());
+    return core_->upgrade(from, to, f);
+}
+
 result<std::uint64_t> heap_base::collect() {
     if (core_ == nullptr) return closed("collect");
     if (auto ok = check_outside("collect"); !ok) return tl::unexpected(ok.error());

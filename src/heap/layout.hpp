@@ -34,6 +34,9 @@ struct state_word {
     static constexpr u16 orphan = 2;   ///< count 0: held by volatile references
     static constexpr u16 doomed = 4;   ///< count 0: waits to be destroyed; second is the next
     static constexpr u16 proxied = 8;  ///< second is the proxy
+    static constexpr u16 moved = 16;   ///< converted; second is the object that it became
+
+    static constexpr u16 known = array | orphan | doomed | proxied | moved;
 
     u32 count = 0;
     u16 type = 0;
@@ -69,8 +72,9 @@ struct control_block {
 
     object_header header;
     u64 magic;
-    u64 brand;  ///< hash of its name
-    u64 reserved[4];
+    u64 brand;    ///< hash of its name
+    u64 upgrade;  ///< the types of one that is going on: upgrade.hpp
+    u64 reserved[3];
     alignas(line_size) u64 types;  ///< offset of the newest
     u64 type_count;
     alignas(line_size) u64 roots;    ///< offset of the newest

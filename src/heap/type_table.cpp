@@ -35,6 +35,21 @@ std::vector<std::byte> pack_type(const type_info& type) {
     return block;
 }
 
+namespace {
+
+/// Whatever it says can be walked: within the object, without overlap, pointers as words.
+bool is_possible(const type_member& m, u32 bytes_of_object) noexcept {
+    if (m.count == 0 || m.kind < 1 || m.kind > 3) return false;
+    if (m.count > 1 && (m.stride == 0 || m.stride < m.bytes)) return false;
+    const u64 last = m.offset + (m.count - u64{1}) * m.stride + m.bytes;
+    if (last > bytes_of_object) return false;
+    if (static_cast<detail::member_kind>(m.kind) == detail::member_kind::plain) return true;
+    return m.bytes == 8 && m.offset % 8 == 0 && (m.count == 1 || m.stride % 8 == 0) &&
+           bytes_of_object % 8 == 0;
+}
+
+}  // namespace
+
 result<std::unique_ptr<heap_type>> unpack_type(const std::byte* block, u64 bytes) {
     const auto bad = [](const char* why) {
         return failure({errc::corrupt, "read the types of the heap", "", why,
@@ -70,10 +85,7 @@ result<std::unique_ptr<heap_type>> unpack_type(const std::byte* block, u64 bytes
                       said.count,  said.stride, static_cast<detail::member_kind>(said.kind),
                       ""};
         m.type = next_text();
-        const u64 last = said.offset + (said.count - u64{1}) * said.stride + said.bytes;
-        if (said.count == 0 || last > head.bytes || said.kind < 1 || said.kind > 3) {
-            return bad("the description of a member is damaged");
-        }
+        if (!is_possible(said, head.bytes)) return bad("the description of a member is damaged");
         if (m.kind != detail::member_kind::plain) {
             type->pointers.push_back(m);
             type->pointers_each += m.count;
@@ -131,7 +143,7 @@ result<u16> type_table::match(const type_info& type) {
     if (const std::string d = difference(there, type); !d.empty()) {
         return failure({errc::incompatible, "use the type " + type.name, "",
                         "it lies otherwise in the heap than in this program: " + d,
-                        "use the program that made the heap, or give the new type another name"});
+                        "use the program that made the heap, heap.upgrade(), or another name"});
     }
     there.known.store(&type, std::memory_order_release);
     if (type.number < numbers_.size()) {
@@ -140,10 +152,17 @@ result<u16> type_table::match(const type_info& type) {
     return there.number;
 }
 
+heap_type* type_table::find(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+}
+
 void type_table::add(std::unique_ptr<heap_type> type) {
     const std::lock_guard lock(mutex_);
     if (by_number_[type->number].load(std::memory_order_relaxed) != nullptr) return;
-    by_name_.emplace(type->name, type.get());
+    heap_type*& newest = by_name_[type->name];
+    if (newest == nullptr || newest->number < type->number) newest = type.get();
     by_number_[type->number].store(type.get(), std::memory_order_release);
     all_.push_back(std::move(type));
     count_.store(all_.size(), std::memory_order_release);

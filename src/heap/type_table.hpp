@@ -3,7 +3,8 @@
 //
 // A description is laid into the heap by the transaction that first needs it, and never changes.
 // So the list on the medium, read by a transaction, is the truth; this table is what has been read
-// of it. A type that lies there otherwise than in the program is refused.
+// of it. A type that lies there otherwise than in the program is refused. Of several descriptions
+// of one name the newest counts: the others are what upgrades (upgrade.hpp) have left behind.
 //
 // Concurrency. Lookups by number are wait-free; the rest takes a mutex.
 #pragma once
@@ -70,6 +71,8 @@ class type_table {
     /// Of a program's type by its name, among those that have been read. errc::incompatible.
     [[nodiscard]] result<u16> match(const detail::type_info& type);
     void add(std::unique_ptr<heap_type> type);
+    /// The newest of that name; nullptr: none was read.
+    [[nodiscard]] heap_type* find(const std::string& name);
     [[nodiscard]] u64 count() const noexcept { return count_.load(std::memory_order_acquire); }
 
    private:

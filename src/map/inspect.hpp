@@ -17,6 +17,8 @@ class engine;
 struct map_inspection {
     /// Lives as long as the map.
     [[nodiscard]] static engine<incll_discipline>& machine_of(map& m) noexcept;
+    /// What is wrong in an eager map, leaks among it, once its sweep has ended; nobody may use it.
+    [[nodiscard]] static result<audit_report> audit_eager(map& m);
 };
 
 /// What the check finds in a region file of a map, of whichever discipline, that nobody uses.

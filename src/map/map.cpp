@@ -10,6 +10,12 @@ namespace hf {
 
 engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept { return *m.impl_->machine; }
 
+result<audit_report> map_inspection::audit_eager(map& m) {
+    const eager_side& side = *m.impl_->eager;
+    if (auto swept = side.space().wait_for_sweep(); !swept) return tl::unexpected(swept.error());
+    return audit_live(side.space(), [&side](heap_audit& a) { side.audit(a); });
+}
+
 result<audit_report> audit_map(const std::filesystem::path& path, const audit_progress& progress) {
     if (detail::discipline_in(path) == discipline::eager) {
         const auto looked = eager_inspection::open(path);
@@ -137,6 +143,7 @@ std::uint64_t map::generation() const noexcept {
 std::string_view map::index() const noexcept {
     return impl_->eager ? impl_->eager->index() : "masstree";
 }
+bool map::is_ordered() const noexcept { return !impl_->eager || impl_->eager->is_ordered(); }
 discipline map::kind() const noexcept {
     return impl_->eager ? discipline::eager : discipline::incll;
 }

@@ -101,6 +101,10 @@ void write_record(const region& r, u64 at, const record_facts& facts, const reco
             return place[i].load(std::memory_order_relaxed);
         };
     };
+    // R3: what was stored to a fresh block later lies in a private copy, and is in place last.
+    for (const fresh_block& b : body.fresh) {
+        each_line(b, [&](u64 address, u8 mask) { put_line(address, mask, in_place(address)); });
+    }
     for (const written_line& l : body.lines) {
         const u64 address = l.line * line_size;
         if (body.kind == record_kind::redo) {
@@ -108,9 +112,6 @@ void write_record(const region& r, u64 at, const record_facts& facts, const reco
         } else {
             put_line(address, l.mask, in_place(address));
         }
-    }
-    for (const fresh_block& b : body.fresh) {
-        each_line(b, [&](u64 address, u8 mask) { put_line(address, mask, in_place(address)); });
     }
     for (const committed::word_change& c : body.changes) {
         *next++ = c.offset;

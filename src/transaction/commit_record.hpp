@@ -15,6 +15,8 @@
 //     never repeat. So neither half a record nor one of an older epoch is taken for one.
 // R2  A record is durable before the next one of its log is written, and they are numbered from 1
 //     in an epoch. So where one is not whole, and a later one is, the log is damaged, not torn.
+// R3  Fresh blocks come before the lines. Words of a fresh block may be among these, if they were
+//     stored when it was not the newest any more: the block's own bytes are older then.
 #pragma once
 
 #include "alloc/committed/word_change.hpp"

@@ -3,6 +3,10 @@
 // Whatever was done to it: no crash, no hang, and no answer that is wrong. Wrong is another value
 // than the last one, and a key that was removed. An error is right, if something is damaged; a key
 // that is not found is, if the check says that something is damaged: reads can't notice that.
+//
+// An eager region that the check calls damaged is opened, swept and closed, and not used. What is
+// read from one that it calls sound is not judged: a word that became an older one, or zero, is no
+// damage that anything on the medium tells of.
 #pragma once
 
 #include "damage/victim.hpp"

@@ -17,8 +17,9 @@ namespace {
 constexpr u64 tail_unit = 4096;
 }  // namespace
 
-map_options by_hand() {
+map_options by_hand(const std::string& index) {
     map_options o;
+    o.index = index;
     o.epoch = std::chrono::microseconds(0);
     o.region.initial_size = u64{2} << 20;
     o.region.max_size = most_region_bytes;
@@ -92,11 +93,14 @@ std::string read_image(const fs::path& file) {
 /// Everything that a scan finds.
 model content_of(const map& m) {
     model all;
-    auto done = m.scan("", [&](std::string_view key, std::string_view value) {
-        all.emplace(key, value);
-        return true;
-    });
-    require(done.has_value(), "a scan of an undamaged region");
+    std::string cursor;
+    do {
+        auto done = m.walk(cursor, 1000, [&](std::string_view key, std::string_view value) {
+            all.emplace(key, value);
+            return true;
+        });
+        require(done.has_value(), "a walk over an undamaged region");
+    } while (!cursor.empty());
     return all;
 }
 
@@ -123,11 +127,13 @@ victim make_victim(image_file& file, const recipe& how) {
     const fs::path made =
         file.path().string() + ".new";  // no region is made in a file that is there
     for (int life = 1; life <= lives; ++life) {
-        auto m = map::open(made, by_hand());
+        auto m = map::open(made, by_hand(how.index));
         if (!m) throw wrong("an opening: " + m.error().to_string());
         live(*m, v, r, how.steps);
         if (life == lives && how.crashes) v.image = read_image(made);  // as a SIGKILL leaves it
-        require(m->close().has_value(), "a close");
+        if (const auto closed = m->close(); !closed) {
+            throw wrong("a close: " + closed.error().to_string());
+        }
     }
     if (!how.crashes) v.image = read_image(made);
     fs::remove(made);

@@ -3,7 +3,7 @@
 //
 // They have seen keys of all kinds come, change and go: short ones, some of eight bytes, some that
 // share slices and so make layers, long ones; values from nothing to an extent. One kind was
-// closed, the other's process died in the middle of an epoch.
+// closed, the other's process died in the middle of an epoch, or of an eager region's session.
 #pragma once
 
 #include <holdfast/map.hpp>
@@ -39,15 +39,16 @@ struct victim {
 struct recipe {
     u64 seed;
     bool crashes;
-    u64 names;       ///< keys that come and go
-    unsigned steps;  ///< changes in each of three lives
+    u64 names;               ///< keys that come and go
+    unsigned steps;          ///< changes in each of three lives
+    std::string index = {};  ///< of discipline eager; "": epochs
 };
 
 /// No region of a victim is larger.
 inline constexpr u64 most_region_bytes = u64{16} << 20;
 
 /// How they are opened: epochs end by sync() alone.
-[[nodiscard]] map_options by_hand();
+[[nodiscard]] map_options by_hand(const std::string& index = {});
 
 [[nodiscard]] std::string key_of(u64 n);
 [[nodiscard]] std::string value_of(xoshiro256ss& r);

@@ -74,6 +74,23 @@ TEST(persist_batch, flushes_a_line_once_and_fences_once) {
               pair(0, 0));
 }
 
+TEST_F(eager_regions, are_swept_though_what_is_dead_refers_to_what_has_gone) {
+    eager_file f(file);
+    f.stack->push(1);
+    f.kill();
+    f.open(sweeping::by_hand);
+    const u64 old = f.stack->top().first.load();
+    f.stack->push(2, 200'000);  // an extent of its own
+    const u64 gone = f.stack->top().first.load();
+    f.stack->pop();
+    f.space->grace().reclaim_all();
+    // As an unlinked node has it whose neighbour was unlinked later, and freed before the trace.
+    published& link = f.space->file().at<eager_stack::node>(old)->next;
+    link.store(gone);
+    EXPECT_TRUE(f.space->sweep().has_value());
+    link.store(0);
+}
+
 TEST_F(eager_regions, find_what_returned_and_take_over_a_dead_lock) {
     eager_file f(file);
     for (u64 i = 0; i < 100; ++i) EXPECT_FALSE(f.stack->push(i));

@@ -61,12 +61,22 @@ void campaign::begin_region() {
     sessions_.clear();
     was_open_ = false;
 
+    map_options_ = {};
+    map_options_.kind = options_.kind;
+    if (is_eager()) {
+        const u64 turn = cycle_ / options_.cycles_per_region;
+        map_options_.index = options_.indexes[turn % options_.indexes.size()];
+    } else {
+        choose_epochs();
+    }
+    map_options_.region.initial_size = u64{16} << 20 << random_.below(3);
+}
+
+void campaign::choose_epochs() {
     // Where numbers of epochs wrap around: in leaves, in compact cells, at a due refreshing.
     constexpr u64 ends[] = {0, 0, u64{1} << 16, u64{1} << 32, u64{1} << 33, u64{1} << 36};
     const u64 end = ends[random_.below(std::size(ends))];
-    map_options_ = {};
     map_options_.region.first_epoch = end == 0 ? 1 : end - 1 - random_.below(100);
-    map_options_.region.initial_size = u64{16} << 20 << random_.below(3);
 }
 
 void campaign::run_cycle() {
@@ -116,15 +126,18 @@ void campaign::work_for_a_while() {
     run_session(plan, end);
 }
 
-/// Many crashes, each as soon as an epoch was completed after the one before: in a large region the
-/// failed epochs pile up to more than the superblock has room for.
+/// Many crashes. Of an eager map they come in the midst of the sweep; else each as soon as an epoch
+/// was completed after the one before: in a large region the failed epochs pile up to more than the
+/// superblock has room for.
 void campaign::storm() {
     constexpr u32 crashes = 250;
     for (u32 i = 0; i < crashes && wrongs_.empty(); ++i) {
         session_plan plan = next_plan();
         plan.options.epoch = options_.shortest_epoch;
         ending end;
-        end.how = ending::kind::killed_after_epoch;
+        end.how =
+            is_eager() ? ending::kind::killed_after_opening : ending::kind::killed_after_epoch;
+        end.after_us = random_.below(2000);
         run_session(plan, end);
     }
 }

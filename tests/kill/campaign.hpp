@@ -41,6 +41,8 @@ struct campaign_options {
     std::chrono::microseconds longest_epoch = std::chrono::milliseconds(20);
     u64 storm_every = 50;  ///< cycles, on average; 0: none
     std::filesystem::path directory;
+    discipline kind = discipline::incll;
+    std::vector<std::string> indexes;  ///< of discipline eager: a region each, in turn
     bool keep = false;
     bool discard = false;
     u64 give_up_after = 5;  ///< cycles with violations
@@ -72,7 +74,9 @@ class campaign {
 
     enum class role { writers, observer, auditor };
 
+    [[nodiscard]] bool is_eager() const { return options_.kind == discipline::eager; }
     void begin_region();
+    void choose_epochs();
     void run_cycle();
     void work_for_a_while();
     void interrupt_openings();
@@ -98,6 +102,7 @@ class campaign {
     void end_session(bool orderly);
     void blame(std::string text);
 
+    [[nodiscard]] std::string choice_of_index() const;
     void report_begin() const;
     void report_violations();
     void report_progress();
@@ -132,6 +137,7 @@ class campaign {
         u64 sessions = 0, kills = 0, opening = 0, passing = 0, closing = 0, closes = 0;
         u64 writes = 0, lost = 0, unsettled = 0, kept_in_flight = 0, most_lost = 0;
         u64 violations = 0, bad_cycles = 0, audits = 0;
+        u64 swept_audits = 0;
         u64 most_log_entries = 0, most_failed_epochs = 0;
         std::vector<u64> openings_ns;
         std::map<std::string, u64> points;

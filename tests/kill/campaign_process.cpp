@@ -30,6 +30,7 @@ pid_t campaign::start(const session_plan& plan, role part) {
     session.log_entries_applied = 0;
     session.failed_epochs = 0;
     session.stopped_itself = false;
+    session.audited = false;
     std::fill_n(session.persist_point, sizeof(session.persist_point), '\0');
     for (u32 w = 0; w < journal_->writers(); ++w) journal_->writer(w).told = 0;
     sessions_.emplace_back();
@@ -201,6 +202,7 @@ void campaign::end_session(bool orderly) {
             std::max<u64>(counted_.most_failed_epochs, session.failed_epochs);
     }
     past.closed = last == phase::closed;
+    counted_.swept_audits += session.audited ? 1 : 0;
 
     const bool by_kill = WIFSIGNALED(*status_) && WTERMSIG(*status_) == SIGKILL;
     if (by_kill && (killed_ || session.stopped_itself)) {

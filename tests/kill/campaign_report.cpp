@@ -28,10 +28,11 @@ void campaign::report_begin() const {
     (void)sigaction(SIGINT, &action, nullptr);
     (void)sigaction(SIGTERM, &action, nullptr);
     std::printf(
-        "kill-test: seed %llu, %llu cycles, %u writers, %u keys, epochs of %lld to %lld us, in "
+        "kill-test: seed %llu, %llu cycles, %u writers, %u keys, %s, epochs of %lld to %lld us, in "
         "%s\n",
         static_cast<unsigned long long>(options_.seed),
         static_cast<unsigned long long>(options_.cycles), options_.writers, options_.keys,
+        std::string(to_string(options_.kind)).c_str(),
         static_cast<long long>(options_.shortest_epoch.count()),
         static_cast<long long>(options_.longest_epoch.count()), home_.c_str());
     std::fflush(stdout);
@@ -54,14 +55,25 @@ void campaign::report_violations() {
     std::printf(
         "  replay: hf_kill_test --seed %llu --from %llu --cycles %llu --threads %u --keys %u "
         "--cycles-per-region %llu --storm-every %llu --seconds-per-cycle %g --epoch "
-        "%lldus..%lldus\n",
+        "%lldus..%lldus%s\n",
         static_cast<unsigned long long>(options_.seed), static_cast<unsigned long long>(first),
         static_cast<unsigned long long>(cycle_ - first + 1), options_.writers, options_.keys,
         static_cast<unsigned long long>(options_.cycles_per_region),
         static_cast<unsigned long long>(options_.storm_every), options_.seconds_per_cycle,
         static_cast<long long>(options_.shortest_epoch.count()),
-        static_cast<long long>(options_.longest_epoch.count()));
+        static_cast<long long>(options_.longest_epoch.count()), choice_of_index().c_str());
     std::fflush(stdout);
+}
+
+/// The arguments that chose it.
+std::string campaign::choice_of_index() const {
+    if (!is_eager()) return {};
+    std::string text = " --discipline eager --index ";
+    for (const std::string& one : options_.indexes) {
+        if (&one != &options_.indexes.front()) text += ',';
+        text += one;
+    }
+    return text;
 }
 
 void campaign::report_progress() {
@@ -94,15 +106,16 @@ void campaign::report_end() const {
             static_cast<unsigned long long>(counted_.most_failed_epochs));
     }
     std::printf(
-        "lost as promised: %llu acknowledged writes, at most %llu between two looks; in flight "
+        "lost%s: %llu acknowledged writes, at most %llu between two looks; in flight "
         "when "
         "killed: %llu, of which %llu are there\n",
-        static_cast<unsigned long long>(counted_.lost),
+        is_eager() ? "" : " as promised", static_cast<unsigned long long>(counted_.lost),
         static_cast<unsigned long long>(counted_.most_lost),
         static_cast<unsigned long long>(counted_.unsettled),
         static_cast<unsigned long long>(counted_.kept_in_flight));
-    std::printf("audits of heap and tree: %llu\n",
-                static_cast<unsigned long long>(counted_.audits));
+    std::printf("audits of heap and index: %llu; for leaks, after a sweep: %llu\n",
+                static_cast<unsigned long long>(counted_.audits),
+                static_cast<unsigned long long>(counted_.swept_audits));
     for (const auto& [point, times] : counted_.points) {
         std::printf("  %4llu kills at %s\n", static_cast<unsigned long long>(times), point.c_str());
     }

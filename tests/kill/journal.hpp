@@ -91,6 +91,7 @@ struct session_state {
     std::atomic<u64> opened_in_ns{0};
     std::atomic<u64> log_entries_applied{0};
     std::atomic<u64> failed_epochs{0};
+    std::atomic<bool> audited{false};         ///< for leaks, after a sweep
     std::atomic<bool> stopped_itself{false};  ///< at a persist point
     char persist_point[120]{};
 };

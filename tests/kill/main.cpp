@@ -1,7 +1,12 @@
 // hf_kill_test: the SIGKILL campaign (docs/testing.md).
+#include <holdfast/eager.hpp>
+#include <holdfast/map.hpp>
+
 #include "campaign.hpp"
 
 #include <CLI/CLI.hpp>
+
+#include <unistd.h>
 
 #include <random>
 
@@ -30,6 +35,26 @@ void parse_epochs(const std::string& text, hf::kill_test::campaign_options& opti
         options.longest_epoch < options.shortest_epoch) {
         throw CLI::ValidationError("--epoch", "lies between 1ms and 10s");
     }
+}
+
+void choose_discipline(const std::string& name, hf::kill_test::campaign_options& options) {
+    if (name == "incll") {
+        if (!options.indexes.empty()) {
+            throw CLI::ValidationError("--index", "is of discipline eager");
+        }
+        return;
+    }
+    options.kind = hf::discipline::eager;
+    if (options.indexes.empty()) options.indexes = hf::eager_index_names();
+    // Not on a disk.
+    const auto probe = options.directory / ("hf_kill_probe." + std::to_string(getpid()));
+    hf::map_options smallest;
+    smallest.kind = options.kind;
+    smallest.region.initial_size = 1 << 20;
+    const auto tried = hf::map::open(probe, smallest);
+    std::error_code ignored;
+    std::filesystem::remove(probe, ignored);
+    if (!tried) throw CLI::ValidationError("--dir", tried.error().to_string());
 }
 
 }  // namespace
@@ -69,11 +94,20 @@ int main(int argc, char** argv) {
     app.add_option("--give-up-after", options.give_up_after, "End after so many bad cycles")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
+    std::string kind = "incll";
+    app.add_option("--discipline", kind,
+                   "incll: the last epoch may be lost. eager: no write that was answered")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"incll", "eager"}));
+    app.add_option("--index", options.indexes, "Of regions of discipline eager, in turn; none: all")
+        ->delimiter(',')
+        ->check(CLI::IsMember(hf::eager_index_names()));
     app.add_flag("--keep", options.keep, "Keep all regions, not only those that went wrong");
     app.add_flag("--discard", options.discard, "Keep no region, not even one that went wrong");
     try {
         app.parse(argc, argv);
         parse_epochs(epochs, options);
+        choose_discipline(kind, options);
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? 0 : 2;
     }

@@ -32,6 +32,7 @@ class observer {
         for (u32 key = 0; key < keys_.size(); ++key) {
             if (journal_.observed()[key].present) present_.push_back(key);
         }
+        if (!map_.is_ordered()) return walk();
         scan({}, false, true, ~u64{0});
         scan(std::nullopt, false, false, ~u64{0});
         for (int i = 0; i < 20; ++i) {
@@ -47,6 +48,32 @@ class observer {
             const auto found = map_.get(keys_[key], value);
             if (!found) complain(key, "get failed: " + found.error().to_string());
             journal_.observed()[key] = found && *found ? noted(value) : observation{};
+        }
+    }
+
+    /// Of an index without order.
+    void walk() {
+        std::vector<bool> met(keys_.size());
+        const auto visit = [&](std::string_view key, std::string_view value) {
+            const auto number = keys_.find(key);
+            if (!number) {
+                complain(0, "a walk met the key " + printable(key) + ", which nobody ever wrote");
+                return false;
+            }
+            if (met[*number]) complain(*number, "a walk met it twice");
+            met[*number] = true;
+            if (!same(noted(value), journal_.observed()[*number])) {
+                complain(*number, "a walk met another value than get() found");
+            }
+            return true;
+        };
+        std::string cursor;
+        do {
+            const auto done = map_.walk(cursor, 1000, visit);
+            if (!done) return complain(0, "a walk failed: " + done.error().to_string());
+        } while (!cursor.empty());
+        for (const u32 key : present_) {
+            if (!met[key]) complain(key, "a walk did not meet it, but get() finds it");
         }
     }
 

@@ -69,6 +69,20 @@ void wait_to_close(const map& m, session_state& session) {
     }
 }
 
+/// Of an eager map that nobody uses: once the sweep has ended, what no key leads to is free.
+void look_for_leaks(map& m, journal& record, u32 number) {
+    if (m.kind() != discipline::eager) return;
+    const auto found = map_inspection::audit_eager(m);
+    const auto complain = [&](const std::string& text) {
+        record.wrongs().add("after the sweep, session " + std::to_string(number) + ": " + text);
+    };
+    if (!found) return complain(found.error().to_string());
+    for (const violation& v : found->violations()) {
+        complain("at offset " + std::to_string(v.offset) + ": " + v.text);
+    }
+    record.session().audited = true;
+}
+
 /// Threads end and others take their place at the gate and in the allocator, now and then.
 void work_in_shifts(writer& w, const std::atomic<bool>& stop) {
     constexpr u64 strokes_of_a_shift = 100;
@@ -115,6 +129,7 @@ int work(const session_plan& plan, journal& record, const key_set& keys,
         wait_to_close(*m, record.session());
         stop = true;
     }
+    look_for_leaks(*m, record, plan.number);
     return close(*m, record, plan.number);
 }
 
@@ -123,20 +138,21 @@ int look(const session_plan& plan, journal& record, const key_set& keys) {
     if (!m) return 1;
     record.session().now = phase::observing;
     observe(*m, record, keys, plan.seed);
+    if (plan.options.region.mode != open_mode::inspect) look_for_leaks(*m, record, plan.number);
     record.session().now = phase::observed;
     if (plan.options.region.mode != open_mode::inspect) wait_to_close(*m, record.session());
     return close(*m, record, plan.number);
 }
 
 int audit(const session_plan& plan, journal& record) {
-    const inspection inside = inspect_map(plan.region);
+    const auto report = audit_map(plan.region);
     const auto complain = [&](const std::string& text) {
         record.wrongs().add("audit before session " + std::to_string(plan.number) + ": " + text);
     };
-    if (inside.refusal()) complain(inside.refusal()->to_string());
-    if (inside.is_open()) {
-        const audit_report report = inside.audit();
-        for (const violation& v : report.violations()) {
+    if (!report) {
+        complain(report.error().to_string());
+    } else {
+        for (const violation& v : report->violations()) {
             complain("at offset " + std::to_string(v.offset) + ": " + v.text);
         }
     }

@@ -33,7 +33,7 @@ struct session_plan {
 /// it looks at a private copy, closes, and ends by itself.
 [[nodiscard]] int look(const session_plan& plan, journal& record, const key_set& keys);
 
-/// Has the audits of heap and tree walk a private copy of the region, and ends by itself.
+/// Has the audits of heap and index walk a private copy of the region, and ends by itself.
 [[nodiscard]] int audit(const session_plan& plan, journal& record);
 
 }  // namespace hf::kill_test

@@ -12,12 +12,14 @@ writer::writer(map& target, journal& record, const key_set& keys, const value_ma
       index_(index),
       session_(session),
       random_(seed),
-      beliefs_(keys.size()) {
+      beliefs_(keys.size()),
+      is_ordered_(map_.is_ordered()) {
     for (const u32 key : own_) {
         const key_state& known = journal_.known()[key];
         of(key) = {known.present ? sureness::present : sureness::absent, known.size, known.number};
     }
     choose_mixture();
+    if (is_eager()) journal_.writer(index).told = only_epoch();
     const u32 unjudged = journal_.writer(index).records;
     for (u32 i = 0; i < unjudged; ++i) of(journal_.records(index)[i].key) = {};
 }
@@ -98,6 +100,7 @@ void writer::large_stroke() {
 
 /// Ascending or descending from anywhere. What is one's own must be there, and nothing else.
 void writer::scan_stroke() {
+    if (!is_ordered_) return walk_stroke();
     const bool forward = chance(50);
     const u32 first = static_cast<u32>(random_.below(keys_.size()));
     const std::string from(keys_[first]);
@@ -139,8 +142,35 @@ void writer::scan_stroke() {
     if (done && left > 0) pass_own(forward ? keys_.size() : 0);
 }
 
+/// Everything, in an order of the index's own.
+void writer::walk_stroke() {
+    std::vector<bool> met(keys_.size());
+    const auto visit = [&](std::string_view key, std::string_view value) {
+        const auto number = keys_.find(key);
+        if (!number) {
+            complain(0, "a walk met the key " + printable(key) + ", which nobody ever wrote");
+        } else if (std::binary_search(own_.begin(), own_.end(), *number)) {
+            if (met[*number]) complain(*number, "a walk met it twice");
+            met[*number] = true;
+            check_read(*number, value, "walk");
+        } else if (value.size() >= self_describing_size && !values_.read(*number, value)) {
+            complain(*number, "a walk met a value of " + std::to_string(value.size()) +
+                                  " bytes that is no whole value of this key");
+        }
+        return true;
+    };
+    std::string cursor;
+    do {
+        const auto done = map_.walk(cursor, 1000, visit);
+        if (!done) return complain(0, "a walk failed: " + done.error().to_string());
+    } while (!cursor.empty());
+    for (const u32 key : own_) {
+        if (!met[key]) check_read(key, std::nullopt, "walk");
+    }
+}
+
 void writer::wait_stroke() {
-    if (last_ticket_ == 0) return;
+    if (last_ticket_ == 0 || is_eager()) return;
     const auto done = chance(70) ? map_.wait_durable(last_ticket_) : map_.sync();
     if (!done) complain(any_key(), "waiting failed: " + done.error().to_string());
     // Told, whatever durable_epoch() says.
@@ -249,7 +279,7 @@ write_record& writer::begin(write_kind kind, const value_id& id) {
     w.key = id.key;
     w.size = id.size;
     w.number = id.number;
-    w.since = map_.current_epoch();
+    w.since = current_epoch();
     w.ticket.store(in_flight, std::memory_order_relaxed);
     w.session = session_;
     w.kind = kind;
@@ -259,18 +289,25 @@ write_record& writer::begin(write_kind kind, const value_id& id) {
 
 void writer::finish(write_record& w, const result<write_outcome>& done, bool change_expected) {
     if (!done) return complain(w.key, "a write failed: " + done.error().to_string());
-    w.ticket.store(done->changed ? done->written_in : changed_nothing, std::memory_order_release);
+    const u64 written_in = is_eager() ? only_epoch() : done->written_in;
+    w.ticket.store(done->changed ? written_in : changed_nothing, std::memory_order_release);
     check_outcome(w.key, *done, change_expected);
-    if (done->written_in < w.since || done->written_in < last_ticket_ ||
-        done->written_in > map_.current_epoch()) {
-        complain(w.key, "the ticket says epoch " + std::to_string(done->written_in) +
-                            "; the one before said " + std::to_string(last_ticket_) +
-                            ", and epoch " + std::to_string(w.since) + " was running already");
-    }
-    last_ticket_ = done->written_in;
+    check_ticket(w, written_in);
+    last_ticket_ = written_in;
     const bool there = w.kind == write_kind::put;
     of(w.key) = {there ? sureness::present : sureness::absent, w.size, w.number};
     note_durable();
+}
+
+u64 writer::current_epoch() const { return is_eager() ? only_epoch() : map_.current_epoch(); }
+
+void writer::check_ticket(const write_record& w, u64 written_in) {
+    if (written_in >= w.since && written_in >= last_ticket_ && written_in <= current_epoch()) {
+        return;
+    }
+    complain(w.key, "the ticket says epoch " + std::to_string(written_in) +
+                        "; the one before said " + std::to_string(last_ticket_) + ", and epoch " +
+                        std::to_string(w.since) + " was running already");
 }
 
 void writer::check_outcome(u32 key, const write_outcome& done, bool change_expected) {
@@ -287,6 +324,7 @@ void writer::check_outcome(u32 key, const write_outcome& done, bool change_expec
 }
 
 void writer::note_durable() {
+    if (is_eager()) return;  // it was, before the write
     writer_state& mine = journal_.writer(index_);
     const u64 durable = map_.durable_epoch();
     if (mine.told.load(std::memory_order_relaxed) < durable) {

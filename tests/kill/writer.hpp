@@ -3,6 +3,9 @@
 // A writer owns its keys, so it knows what it must read, unless an earlier session has been cut off
 // and nobody has looked since: then a key is unknown until it is written again. What it reads wrong
 // it complains of at once.
+//
+// An eager map has no epochs: all that it answers is durable. For the judge that is one epoch a
+// session, called durable before the first write.
 #pragma once
 
 #include <holdfast/map.hpp>
@@ -50,6 +53,7 @@ class writer {
     void churn_stroke();
     void large_stroke();
     void scan_stroke();
+    void walk_stroke();
     void wait_stroke();
 
     void any_operation(u32 key);
@@ -63,6 +67,10 @@ class writer {
     [[nodiscard]] write_record& begin(write_kind kind, const value_id& id);
     void finish(write_record& w, const result<write_outcome>& done, bool change_expected);
     void check_outcome(u32 key, const write_outcome& done, bool change_expected);
+    [[nodiscard]] bool is_eager() const { return map_.kind() == discipline::eager; }
+    [[nodiscard]] u64 only_epoch() const { return u64{session_} + 1; }
+    [[nodiscard]] u64 current_epoch() const;
+    void check_ticket(const write_record& w, u64 written_in);
     void note_durable();
     void check_read(u32 key, std::optional<std::string_view> found, const char* where);
     void complain(u32 key, const std::string& what);
@@ -84,6 +92,7 @@ class writer {
     u64 total_weight_ = 0;
     std::vector<belief> beliefs_;  ///< of all keys; only one's own are used
     u64 last_ticket_ = 0;
+    bool is_ordered_;
     std::string value_;
     std::string read_;
 };

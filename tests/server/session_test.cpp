@@ -1,4 +1,6 @@
 // What a client reads, whatever the packets; and what a client costs that does not read.
+#include <holdfast/eager.hpp>
+
 #include "server/conversation.hpp"
 
 #include <gtest/gtest.h>
@@ -110,6 +112,21 @@ TEST(session, answers_as_memcached_does) {
         conversation c(*s);
         c.context.max_item_size = 100;
         EXPECT_EQ(c.talk(e.sent), e.read) << e.what;
+    }
+}
+
+TEST(session, answers_the_same_from_each_eager_index) {
+    for (const std::string& index : eager_index_names()) {
+        temporary_store s(std::chrono::milliseconds(5), index);
+        for (const auto& e : exchanges()) {
+            must(s->flush_all());
+            conversation c(*s);
+            c.context.max_item_size = 100;
+            EXPECT_EQ(c.talk(e.sent), e.read) << e.what << " of " << index;
+        }
+        s.reopen();
+        conversation c(*s);
+        EXPECT_EQ(c.talk("set k 1 0 1\r\na\r\nget k\r\n"), "STORED\r\nVALUE k 1 1\r\na\r\nEND\r\n");
     }
 }
 

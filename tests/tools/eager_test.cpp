@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -65,6 +66,30 @@ TEST_P(eager_store, is_copied_dumped_and_loaded) {
     const std::string epochs = dir / "epochs.hf";
     EXPECT_EQ(holdfast({"load", epochs, text}).code, 0);
     expect_served(epochs);
+}
+
+/// Keys ascend in a dump, whatever the order of the index: so a store has one dump.
+TEST_P(eager_store, has_the_dump_that_it_has_with_any_other_index) {
+    {
+        server_process s({file, "--size", "16m", "--discipline", "eager", "--index", GetParam()});
+        ASSERT_GT(s.port(), 0) << s.said();
+        std::string sets;
+        for (int i = 0; i < 300; ++i) {
+            sets += "set k" + std::to_string(i) + " 7 0 5 noreply\r\nhello\r\n";
+        }
+        EXPECT_EQ(s.ask(sets + "delete k1\r\n", "DELETED\r\n"), "DELETED\r\n");
+        EXPECT_EQ(s.end(SIGKILL), 1000 + SIGKILL);
+    }
+    const std::string text = dir / "store.dump";
+    ASSERT_EQ(holdfast({"dump", file, text}).code, 0);
+    const std::string dumped = read_file(text);
+    EXPECT_EQ(std::count(dumped.begin(), dumped.end(), '\n'), 1 + 299 + 1);
+    for (const std::string& index : eager_index_names()) {
+        const std::string other = dir / index;
+        ASSERT_EQ(holdfast({"load", "--index", index, other, text}).code, 0);
+        EXPECT_EQ(holdfast({"check", other, "--json"}).json()["index"], index);
+        EXPECT_EQ(holdfast({"dump", other}).out, dumped) << index;
+    }
 }
 
 TEST_P(eager_store, is_served_as_what_it_is) {

@@ -9,7 +9,8 @@ namespace {
 
 using arguments = std::vector<std::string>;
 
-const arguments verbs{"serve", "info", "check", "copy", "dump", "load", "doctor"};
+const arguments verbs{"serve", "info", "check", "inspect", "repair",
+                      "copy",  "dump", "load",  "doctor"};
 
 TEST(command_line, helps) {
     const outcome o = holdfast({"--help"});
@@ -92,7 +93,8 @@ TEST(command_line, is_completed_by_the_shell) {
         EXPECT_EQ(o.err, "");
         return o.out;
     };
-    EXPECT_EQ(completed(HF_PROGRAM " ''"), "serve info check copy dump load doctor bench help ");
+    EXPECT_EQ(completed(HF_PROGRAM " ''"),
+              "serve info check inspect repair copy dump load doctor bench help ");
     EXPECT_EQ(completed(HF_PROGRAM " d"), "dump doctor ");
     EXPECT_EQ(completed(HF_PROGRAM " help c"), "check copy ");
     EXPECT_EQ(completed(HF_PROGRAM " copy --"), "--help --force --json --version ");

@@ -133,6 +133,30 @@ TEST_F(transaction_recovery, what_committed_is_there_after_an_orderly_end_and_af
     }
 }
 
+// R3: the record has the block twice then, as it was allocated and as it is.
+TEST_F(transaction_recovery, a_fresh_block_that_was_stored_to_behind_another_has_its_last_words) {
+    for (engine_kind engine : {engine_kind::redo, engine_kind::undo}) {
+        std::filesystem::remove(file);
+        region_of_words::how h;
+        h.engine = engine;
+        auto r = std::make_unique<region_of_words>(file, h);
+        must(r->all().atomic([&](transaction& t) {
+            auto* const first = reinterpret_cast<u64*>(t.allocate(48));
+            t.store(first, u64{1});
+            t.store(first + 1, u64{2});
+            auto* const second = reinterpret_cast<u64*>(t.allocate(48));
+            t.store(second, u64{3});
+            t.store(first, u64{4});  // in a private copy: it is not the newest block any more
+            t.store(r->word(0), r->up->file().offset_of(first));
+        }));
+        crash(r);
+        region_of_words again(file);
+        const u64* const found = again.up->file().at<u64>(again.now(0));
+        EXPECT_EQ(found[0], 4U);
+        EXPECT_EQ(found[1], 2U);
+    }
+}
+
 /// A region that ended with two records of the running epoch in lane 1's log, before anything of
 /// them is in place.
 u64 first_record(const std::filesystem::path& file) {

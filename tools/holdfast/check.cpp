@@ -3,6 +3,7 @@
 #include "header_view.hpp"
 #include "heap_view.hpp"
 #include "map/inspect.hpp"
+#include "objects.hpp"
 #include "other_checks.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -183,6 +184,7 @@ int run(const std::string& path, bool as_json) {
     const auto kind = kind_of(path);
     if (kind == discipline::snapshot) return check_snapshot(path, as_json);
     if (kind == discipline::eager) return check_eager(path, as_json);
+    if (kind == discipline::transaction) return check_objects(path, as_json);
     const u64 start = now_ns();
     const inspection looked = inspect_map(path);
     std::optional<audit_report> report;
@@ -200,6 +202,8 @@ int run(const std::string& path, bool as_json) {
 }
 
 constexpr const char* check_remarks =
+    "Of a heap of objects it verifies types, counts, pointers, lists and the allocator's books,\n"
+    "without the program that made it; `holdfast repair` mends what can be.\n\n"
     "Never changes the file: recovery runs on a private copy in memory. The region must not be\n"
     "open for writing. Regions of older versions have records without checksums: damage to these\n"
     "may go unnoticed.\n\n"

@@ -2,6 +2,7 @@
 #include "map/copy.hpp"
 
 #include "base/clock.hpp"
+#include "objects.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "quantity.hpp"
@@ -57,8 +58,8 @@ int run(const copy_arguments& a) {
     const u64 start = now_ns();
     const auto done = [&a] {
         progress_bar bar("copying " + a.file);
-        return copy_store(a.file, a.to, a.force,
-                          [&bar](u64 at, u64 total) { bar.show(at, total); });
+        const auto copy = holds_objects(a.file) ? copy_objects : copy_store;
+        return copy(a.file, a.to, a.force, [&bar](u64 at, u64 total) { bar.show(at, total); });
     }();
     if (!done) {
         error e = done.error();

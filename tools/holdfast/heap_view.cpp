@@ -1,9 +1,11 @@
 #include "heap_view.hpp"
 
+#include "alloc/committed/audit_view.hpp"
 #include "checkpoint/heap/audit.hpp"
 #include "checkpoint/opening.hpp"
 #include "eager_map/inspection.hpp"
 #include "index/masstree/formats.hpp"
+#include "objects.hpp"
 #include "quantity.hpp"
 #include "region/header.hpp"
 
@@ -13,7 +15,19 @@
 
 namespace hf::tool {
 
+result<heap_view> heap_view::read_objects(const std::filesystem::path& path) {
+    const auto look = nv::heap_look::open(path);
+    if (!look) return tl::unexpected(look.error());
+    heap_view v;
+    committed::view books(look->file());
+    heap_audit heap(look->file(), books, v.report_);
+    heap.read_runs();
+    heap.read_counters();
+    return v;
+}
+
 result<heap_view> heap_view::read(const std::filesystem::path& path) {
+    if (holds_objects(path.string())) return read_objects(path);
     if (detail::discipline_in(path) == discipline::eager) return read_eager(path);
     const auto seen = checkpointed_region::look_at(path);
     if (!seen) return tl::unexpected(seen.error());

@@ -27,6 +27,8 @@ class heap_view {
     [[nodiscard]] json to_json() const;
 
    private:
+    /// The same of a heap of objects.
+    [[nodiscard]] static result<heap_view> read_objects(const std::filesystem::path& path);
     [[nodiscard]] static result<heap_view> read_eager(const std::filesystem::path& path);
     void add_eager_to(sheet& s) const;
     /// nullopt: there is no map, or its records have never been counted.

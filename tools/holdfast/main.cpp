@@ -65,6 +65,8 @@ int run(const words& arguments) {
     hf::tool::add_serve(app, chosen);
     hf::tool::add_info(app, chosen);
     hf::tool::add_check(app, chosen);
+    hf::tool::add_inspect(app, chosen);
+    hf::tool::add_repair(app, chosen);
     hf::tool::add_copy(app, chosen);
     hf::tool::add_dump(app, chosen);
     hf::tool::add_load(app, chosen);

@@ -7,6 +7,7 @@
 
 #include <holdfast/result.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ using action = std::function<int()>;
 void add_serve(CLI::App& app, action& chosen);
 void add_info(CLI::App& app, action& chosen);
 void add_check(CLI::App& app, action& chosen);
+void add_inspect(CLI::App& app, action& chosen);
+void add_repair(CLI::App& app, action& chosen);
 void add_copy(CLI::App& app, action& chosen);
 void add_dump(CLI::App& app, action& chosen);
 void add_load(CLI::App& app, action& chosen);
@@ -44,14 +47,19 @@ class verb_line {
     /// By position; may be left out.
     verb_line& optional_name(const std::string& called, std::string& value,
                              const std::string& what);
+    /// `--called VALUE`; the default is shown where it is not empty.
+    verb_line& option(const std::string& called, std::string& value, const std::string& what);
+    verb_line& number(const std::string& called, std::uint64_t& value, std::uint64_t least,
+                      std::uint64_t most, const std::string& what);
     /// One of `values`, or left out.
     verb_line& choice(const std::string& called, std::string& value,
                       const std::vector<std::string>& values, const std::string& what);
     verb_line& flag(const std::string& called, bool& value, const std::string& what);
     /// --json
     verb_line& json(bool& value, const std::string& what = "Print JSON");
-    /// Both are flags.
     verb_line& not_both(const std::string& one, const std::string& other);
+    /// The first makes no sense without the second.
+    verb_line& needs(const std::string& one, const std::string& other);
     /// What `--help` says behind the options.
     verb_line& remarks(const std::string& text);
     void runs(action& chosen, action what);

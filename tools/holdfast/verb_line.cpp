@@ -22,6 +22,18 @@ verb_line& verb_line::optional_name(const std::string& called, std::string& valu
     return *this;
 }
 
+verb_line& verb_line::option(const std::string& called, std::string& value,
+                             const std::string& what) {
+    verb_.add_option(called, value, what)->check(some_name())->capture_default_str();
+    return *this;
+}
+
+verb_line& verb_line::number(const std::string& called, std::uint64_t& value, std::uint64_t least,
+                             std::uint64_t most, const std::string& what) {
+    verb_.add_option(called, value, what)->check(CLI::Range(least, most))->capture_default_str();
+    return *this;
+}
+
 verb_line& verb_line::choice(const std::string& called, std::string& value,
                              const std::vector<std::string>& values, const std::string& what) {
     verb_.add_option(called, value, what)
@@ -41,6 +53,11 @@ verb_line& verb_line::json(bool& value, const std::string& what) {
 
 verb_line& verb_line::not_both(const std::string& one, const std::string& other) {
     verb_.get_option(one)->excludes(verb_.get_option(other));
+    return *this;
+}
+
+verb_line& verb_line::needs(const std::string& one, const std::string& other) {
+    verb_.get_option(one)->needs(verb_.get_option(other));
     return *this;
 }
 

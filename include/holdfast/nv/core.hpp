@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,9 @@ struct type_info {
     void (*destroy)(attempt&, void*) = nullptr;
     unsigned number = 0;  ///< of the program
 };
+
+/// What an upgrade does to each object: an attempt, the old one, the new one.
+using converter = std::function<void(attempt&, std::byte*, std::byte*)>;
 
 /// From 0 on, another for each type.
 [[nodiscard]] unsigned next_type_number() noexcept;

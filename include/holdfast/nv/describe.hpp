@@ -192,6 +192,13 @@ std::string name_of() {
         return name_of<std::remove_extent_t<T>>() + "[]";
     } else if constexpr (requires { T::nv_name; }) {
         return std::string(T::nv_name);
+    } else if constexpr (is_ptr<T> || is_weak<T>) {  // by the name that its target was given
+        std::string name = is_ptr<T> ? "hf::nv::ptr<" : "hf::nv::weak<";
+        name += name_of<typename T::target>();
+        if constexpr (!std::is_same_v<typename T::brand, common>) {
+            name += "," + common_name(raw_type_name<typename T::brand>());
+        }
+        return name + ">";
     } else {
         return common_name(raw_type_name<T>());
     }

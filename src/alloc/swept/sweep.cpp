@@ -16,7 +16,7 @@ void tracer::visit(u64 offset, u32 kind) {
     if (offset == 0) return;
     auto* r = const_cast<run*>(heap_.run_of(offset));
     if (r == nullptr || !r->begins_at(offset)) {
-        wrong_ = offset;
+        if (!heap_.has_gone(offset)) wrong_ = offset;
         return;
     }
     if (!r->old.load(std::memory_order_relaxed)) return;
@@ -100,6 +100,11 @@ class trace_work {
     u64 wrong_ = 0;
 };
 
+bool swept_heap::has_gone(u64 offset) {
+    const std::lock_guard guard(old_mutex_);
+    return gone_.contains(offset / page_size);
+}
+
 void swept_heap::shade_old(const traced& of, u64 offset, u32 kind) {
     auto* r = const_cast<run*>(run_of(offset));
     if (offset == 0 || r == nullptr || !r->old.load(std::memory_order_acquire)) return;
@@ -152,6 +157,7 @@ swept_heap::sweep_figures swept_heap::sweep() {
         r->unmark(r->number_of(offset));
     }
     waiting_.clear();
+    gone_.clear();
     std::vector<run*> all;
     {
         const std::lock_guard pages_guard(mutex_);

@@ -1,0 +1,147 @@
+// Berkeley DB: its B-tree and its hash table, in an environment with transactions. Every commit
+// syncs the log, which on tmpfs costs a system call, and on a disk the disk.
+#include "bench/peers/object_rival.hpp"
+
+#include <db.h>
+
+#include <cstring>
+#include <stdexcept>
+
+namespace hf::bench {
+
+namespace {
+
+void must(int status, const char* what) {
+    if (status != 0) {
+        throw std::runtime_error(std::string("Berkeley DB: ") + what + ": " + db_strerror(status));
+    }
+}
+
+class bdb final : public object_rival {
+   public:
+    explicit bdb(const object_options& options) {
+        must(db_env_create(&environment_, 0), "make an environment");
+        constexpr u_int32_t gigabytes = 1;
+        must(environment_->set_cachesize(environment_, gigabytes, 0, 1), "set the cache");
+        constexpr u_int32_t log_buffer = 16 << 20;
+        must(environment_->set_lg_bsize(environment_, log_buffer), "set the log's buffer");
+        must(environment_->set_lg_max(environment_, 4 * log_buffer), "set the log's size");
+        must(environment_->log_set_config(environment_, DB_LOG_AUTO_REMOVE, 1), "configure logs");
+        constexpr u_int32_t flags =
+            DB_CREATE | DB_INIT_TXN | DB_INIT_LOG | DB_INIT_MPOOL | DB_PRIVATE;
+        must(environment_->open(environment_, options.directory.c_str(), flags, 0600),
+             "open the environment");
+    }
+    ~bdb() override {
+        if (table_ != nullptr) (void)table_->close(table_, 0);
+        (void)environment_->close(environment_, 0);
+    }
+
+    [[nodiscard]] bool does(object_work w) const override {
+        return w == object_work::tree || w == object_work::hash || w == object_work::field ||
+               w == object_work::read || w == object_work::nothing;
+    }
+    void prepare(object_work w) override {
+        must(db_create(&table_, environment_, 0), "make a table");
+        const DBTYPE kind = w == object_work::hash ? DB_HASH : DB_BTREE;
+        must(table_->open(table_, nullptr, "table.db", nullptr, kind, DB_CREATE | DB_AUTO_COMMIT,
+                          0600),
+             "open the table");
+        set(0);
+    }
+    void load(std::span<const std::uint64_t> keys) override {
+        constexpr std::size_t at_once = 1000;
+        while (!keys.empty()) {
+            const auto some = keys.first(std::min(at_once, keys.size()));
+            keys = keys.subspan(some.size());
+            DB_TXN* t = begin();
+            for (const std::uint64_t k : some) put(t, k, k);
+            commit(t);
+            checkpoint_if_due(some.size());
+        }
+    }
+    void nothing() override { commit(begin()); }
+    [[nodiscard]] std::uint64_t read() override {
+        std::uint64_t value = 0;
+        if (!find(nullptr, field_key, value)) throw std::runtime_error("the field is lost");
+        return value;
+    }
+    void set(std::uint64_t value) override {
+        DB_TXN* t = begin();
+        put(t, field_key, value);
+        commit(t);
+        checkpoint_if_due(1);
+    }
+    void swap(std::span<const pair>) override { throw std::runtime_error("it has no array"); }
+    [[nodiscard]] std::uint64_t sum() override { return 0; }
+    [[nodiscard]] bool toggle(std::uint64_t key) override {
+        DB_TXN* t = begin();
+        std::uint64_t value = 0;
+        const bool is_there = find(t, key, value);
+        if (is_there) {
+            DBT k = thing(&key);
+            must(table_->del(table_, t, &k, 0), "delete");
+        } else {
+            put(t, key, key);
+        }
+        commit(t);
+        checkpoint_if_due(1);
+        return !is_there;
+    }
+    [[nodiscard]] std::string settings() const override {
+        return std::string(db_version(nullptr, nullptr, nullptr)) +
+               "; cache of 1 GiB, synchronous commits, one thread, no locking";
+    }
+
+   private:
+    static constexpr std::uint64_t field_key = ~std::uint64_t{0};
+
+    static DBT thing(std::uint64_t* word) {
+        DBT d;
+        std::memset(&d, 0, sizeof d);
+        d.data = word;
+        d.size = d.ulen = sizeof *word;
+        d.flags = DB_DBT_USERMEM;
+        return d;
+    }
+    DB_TXN* begin() {
+        DB_TXN* t = nullptr;
+        must(environment_->txn_begin(environment_, nullptr, &t, 0), "begin");
+        return t;
+    }
+    static void commit(DB_TXN* t) { must(t->commit(t, 0), "commit"); }
+    void put(DB_TXN* t, std::uint64_t key, std::uint64_t value) {
+        DBT k = thing(&key);
+        DBT v = thing(&value);
+        must(table_->put(table_, t, &k, &v, 0), "put");
+    }
+    bool find(DB_TXN* t, std::uint64_t key, std::uint64_t& value) {
+        DBT k = thing(&key);
+        DBT v = thing(&value);
+        const int status = table_->get(table_, t, &k, &v, 0);
+        if (status == DB_NOTFOUND) return false;
+        must(status, "get");
+        return true;
+    }
+    /// Logs would fill the file system.
+    void checkpoint_if_due(std::size_t transactions) {
+        constexpr std::size_t every = 200'000;
+        since_checkpoint_ += transactions;
+        if (since_checkpoint_ < every) return;
+        since_checkpoint_ = 0;
+        must(environment_->txn_checkpoint(environment_, 0, 0, 0), "make a checkpoint");
+    }
+
+    DB_ENV* environment_ = nullptr;
+    DB* table_ = nullptr;
+    std::size_t since_checkpoint_ = 0;
+};
+
+}  // namespace
+
+}  // namespace hf::bench
+
+unsigned hf_bench_rival_interface() { return hf::bench::object_rival_interface; }
+hf::bench::object_rival* hf_bench_rival_open(const hf::bench::object_options& options) {
+    return new hf::bench::bdb(options);
+}

@@ -1,0 +1,269 @@
+#include "crashlab/targets/bwtree_cases.hpp"
+
+#include "crashlab/targets/eager_cases.hpp"
+#include "index/bwtree/bwtree.hpp"
+
+namespace hf::lab {
+
+// Keys by number, in order: so a workload knows which leaf has them.
+struct bwtree_numbers {};
+struct bwtree_strings {};
+
+template <>
+struct lab_keys<bwtree_numbers> : lab_keys<integer_keys> {};
+template <>
+struct lab_keys<bwtree_strings> : lab_keys<byte_keys> {
+    static std::string key(u64 number) {
+        if (number == 0) return "";
+        const std::string digits = std::to_string(1000 + number);
+        return number % 5 == 0 ? "b" + digits : "b" + digits + std::string(number % 3 * 20, 'k');
+    }
+};
+
+namespace {
+
+using bwtree_number_session = eager_session<bwtree<eager_discipline, integer_keys>, bwtree_numbers>;
+using bwtree_string_session = eager_session<bwtree<eager_discipline, byte_keys>, bwtree_strings>;
+
+// ------------------------------------------------------------------------------------- operations
+
+template <class S>
+void bwtree_found(S& s, splitmix64&) {
+    s.insert(1);
+    s.get(1);
+    s.insert(2);
+}
+template <class S>
+void bwtree_insert_some(S& s, splitmix64& r) {
+    s.insert(4 + r() % 3);
+    s.insert(20);
+    s.get(2);
+    s.insert(60);
+}
+
+// ------------------------------------------------------------------------------------------ shapes
+
+/// Of two leaves each is left with few keys; the next remove makes them one.
+template <class S>
+void bwtree_two_small(S& s) {
+    come<S, 0, 65>(s);
+    for (u64 k = 0; k < 26; ++k) s.remove(k);
+    for (u64 k = 32; k < 57; ++k) s.remove(k);
+}
+template <class S>
+void bwtree_merge(S& s, splitmix64& r) {
+    s.remove(57);
+    s.get(30);
+    s.upsert(58 + r() % 7);
+    s.remove(26 + r() % 4);
+}
+/// The first leaf takes the second.
+template <class S>
+void bwtree_first_small(S& s) {
+    come<S, 0, 65>(s);
+    for (u64 k = 40; k < 65; ++k) s.remove(k);
+    for (u64 k = 0; k < 25; ++k) s.remove(k);
+}
+template <class S>
+void bwtree_merge_first(S& s, splitmix64& r) {
+    s.remove(25);
+    s.upsert(32 + r() % 8);
+    s.get(28);
+}
+/// The last keys of a leaf go.
+template <class S>
+void bwtree_empty(S& s, splitmix64& r) {
+    for (u64 k = 57; k < 65; ++k) s.remove(k);
+    s.get(60);
+    s.insert(57 + r() % 8);
+}
+
+// ---------------------------------------------------------------------------------- behind a crash
+
+template <class S>
+void bwtree_died_splitting(S& s) {
+    come<S, 0, 103>(s);
+    die_at(s, "bwtree B2", [&] { s.insert(103); });
+    s.open();
+}
+template <class S>
+void bwtree_after_split(S& s, splitmix64& r) {
+    s.get(103);
+    s.upsert(40 + r() % 60);
+    s.upsert(104);
+    s.remove(100);
+}
+template <class S>
+void bwtree_died_freezing(S& s) {
+    bwtree_two_small(s);
+    die_at(s, "bwtree B3", [&] { s.remove(57); });
+    s.open();
+}
+template <class S>
+void bwtree_died_merging(S& s) {
+    bwtree_two_small(s);
+    die_at(s, "bwtree B4", [&] { s.remove(57); });
+    s.open();
+}
+template <class S>
+void bwtree_after_merge(S& s, splitmix64& r) {
+    s.get(58);
+    s.upsert(r() % 2 == 0 ? 33 : 60);
+    s.remove(61);
+    s.upsert(28);
+    s.get(60);
+}
+template <class S>
+void bwtree_leave_garbage(S& s) {
+    come<S, 0, 70>(s);
+    for (u64 k = 0; k < 40; k += 3) s.remove(k);
+    for (u64 k = 1; k < 40; k += 6) s.upsert(k);
+}
+template <class S>
+void bwtree_after_opening(S& s, splitmix64& r) {
+    s.upsert(r() % 40);
+    s.remove(r() % 40);
+    s.upsert(80);
+}
+
+// ---------------------------------------------------------------------------------------- threads
+
+/// Both bring a leaf to its split, or use what the other has split.
+template <class S>
+void bwtree_split_together(S& s, unsigned thread, splitmix64& r) {
+    for (unsigned i = 0; i < 3; ++i) {
+        s.upsert(70 + 2 * i + thread);
+        s.get(60 + r() % 10);
+        s.upsert(r() % 30);
+    }
+}
+/// One makes two leaves one, in whose keys the other is.
+template <class S>
+void bwtree_merge_together(S& s, unsigned thread, splitmix64& r) {
+    for (unsigned i = 0; i < 3; ++i) {
+        if (thread == 0) {
+            s.remove(57 + i);
+        } else {
+            s.upsert(60 + r() % 4);
+            s.get(61);
+        }
+        s.upsert(26 + 2 * (r() % 3) + thread);
+    }
+}
+
+using view = std::string_view;
+using namespace eager_points;
+constexpr view bw1 = "bwtree B1: both halves are durable before the word that leads to them";
+constexpr view bw2 = "bwtree B2: a split is durable before its separator";
+constexpr view bw3 = "bwtree B3: a leaf is frozen before its separator goes";
+constexpr view bw4 = "bwtree B4: a frozen leaf has no separator before its neighbour takes it";
+constexpr view bw5 = "bwtree B5: a leaf has been taken before it is retired";
+constexpr view bw6 = "bwtree B6: a word met with its mark is durable before it is acted upon";
+
+template <class S>
+std::vector<eager_case<S>> make_bwtree_cases(const char* kind) {
+    const auto n = [kind](const char* name) { return eager_case_name("bwtree", kind, name); };
+    return {
+        {n("found"), "a tree is made in a new region", nullptr, bwtree_found<S>, {p1, p2}},
+        {n("insert"), "keys come", come<S, 0, 4>, bwtree_insert_some<S>, {p1, p2}},
+        {n("update"), "values change", come<S, 0, 6>, change_some<S>, {p1, p2}},
+        {n("remove"), "keys go, and come again", come<S, 0, 8>, remove_some<S, 8>, {p1, p2}},
+        {n("consolidate"),
+         "deltas and node become a node",
+         come<S, 0, 11>,
+         come_and_change<S, 11, 15>,
+         {p1, p2}},
+        {n("root"), "the root is split", come<S, 0, 64>, come_and_change<S, 64, 66>, {bw1, bw2}},
+        {n("split"),
+         "a leaf is split, and its parent names both",
+         come<S, 0, 103>,
+         come_and_change<S, 103, 105>,
+         {bw1, bw2}},
+        {n("merge"),
+         "a leaf goes into its neighbour",
+         bwtree_two_small<S>,
+         bwtree_merge<S>,
+         {bw3, bw4, bw5}},
+        {n("merge_first"),
+         "the first leaf takes the second",
+         bwtree_first_small<S>,
+         bwtree_merge_first<S>,
+         {bw3, bw4, bw5}},
+        {n("empty"), "a leaf loses its last keys", bwtree_two_small<S>, bwtree_empty<S>, {bw5}},
+        {n("adopt"),
+         "a leaf that a crash kept from being named",
+         bwtree_died_splitting<S>,
+         bwtree_after_split<S>,
+         {o1},
+         true},
+        {n("frozen"),
+         "a leaf that a crash left frozen",
+         bwtree_died_freezing<S>,
+         bwtree_after_merge<S>,
+         {o1},
+         true},
+        {n("nameless"),
+         "a frozen leaf that has lost its separator",
+         bwtree_died_merging<S>,
+         bwtree_after_merge<S>,
+         {o1},
+         true},
+        {n("open"),
+         "an opening with its sweep, and work behind it",
+         bwtree_leave_garbage<S>,
+         bwtree_after_opening<S>,
+         {o1},
+         true},
+        two_threads<S>(n("threads"), "two threads change the same keys", come<S, 0, 6>, {p2, bw6},
+                       work_beside_another<S>),
+        two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, bw6},
+                       read_or_change<S>),
+        two_threads<S>(n("split_threads"), "two threads make a leaf split", come<S, 0, 103>, {p2},
+                       bwtree_split_together<S>),
+        two_threads<S>(n("merge_threads"), "two threads about a merge", bwtree_two_small<S>, {p2},
+                       bwtree_merge_together<S>),
+    };
+}
+
+const std::vector<eager_case<bwtree_number_session>>& bwtree_number_cases() {
+    static const auto all = make_bwtree_cases<bwtree_number_session>("");
+    return all;
+}
+const std::vector<eager_case<bwtree_string_session>>& bwtree_string_cases() {
+    static const auto all = [] {
+        auto cases = make_bwtree_cases<bwtree_string_session>("bytes.");
+        // Regions that need not grow: the lint takes a record that waits for that for published.
+        for (auto& c : cases) c.bytes = u64{c.threads} << 20;
+        return cases;
+    }();
+    return all;
+}
+
+/// Marks, holds and versions need not survive: cell.hpp.
+const lint_rules& bwtree_rules() {
+    static const lint_rules rules = [] {
+        lint_rules r = eager_rules();
+        r.volatile_places.push_back(
+            {"index/bwtree/cell.hpp", {"fill", "replace", "freeze", "thaw"}});
+        return r;
+    }();
+    return rules;
+}
+
+}  // namespace
+
+const std::vector<target_description>& bwtree_cases() {
+    static const std::vector<target_description> all = [] {
+        std::vector<target_description> made;
+        for (const auto& c : bwtree_number_cases()) {
+            made.push_back(describe(c, "bwtree", bwtree_rules()));
+        }
+        for (const auto& c : bwtree_string_cases()) {
+            made.push_back(describe(c, "bwtree", bwtree_rules()));
+        }
+        return made;
+    }();
+    return all;
+}
+
+}  // namespace hf::lab

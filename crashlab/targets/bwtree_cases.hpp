@@ -1,0 +1,11 @@
+// targets/bwtree_cases.hpp: P-BwTree under the crash lab (eager_session.hpp): every operation,
+// every change of its shape, what a crash between two words leaves, and threads.
+#pragma once
+
+#include "crashlab/targets/target.hpp"
+
+namespace hf::lab {
+
+[[nodiscard]] const std::vector<target_description>& bwtree_cases();
+
+}  // namespace hf::lab

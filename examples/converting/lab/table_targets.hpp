@@ -1,0 +1,12 @@
+// table_targets.hpp: the hash table of examples/converting, as the crash lab wants to see it.
+#pragma once
+
+#include <holdfast/crashlab/target.hpp>
+
+#include <vector>
+
+namespace example {
+
+[[nodiscard]] std::vector<hf::lab::target_description> table_cases();
+
+}  // namespace example

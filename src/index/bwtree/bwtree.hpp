@@ -1,0 +1,263 @@
+// index/bwtree/bwtree.hpp: P-BwTree, the Bw-tree, durable with every operation.
+//
+// Purpose. The ordered index whose nodes never change: a node has a name, a cell, and the word in
+// it leads to what the node is now. A write puts a delta of one line before that, and replaces the
+// word: it copies nothing, takes no lock, and touches no line that a reader is in. Now and then
+// deltas and node become a new node.
+//
+//      cell of a leaf --> delta: +17, -4 --> delta: +3 +9 +12 --> node: 1 4 5 8 | next --> cell
+//
+//      a split:    cell L --> old chain                  cell L --> lower half | next --> cell R
+//                                          one word                                         |
+//                             (unreachable: cell R --> upper half)                     upper half
+//
+// On the medium. node.hpp; records as index/common/keys.hpp has them. There is no table of cells:
+// they are blocks of the heap, so a cell's number is its offset, and the sweep finds free ones. The
+// root is a cell that stays what it is. A root of the region leads to it.
+//
+// Invariants.
+//  I1  Deltas and nodes do not change but for `dead` bits. A word changes by compare and swap.
+//  I2  A record belongs to the chain that names it: it is retired with that chain, and not before,
+//      though a delta of the chain has removed it. No two chains that a root leads to name one
+//      record. Hence splits and merges are no deltas: a split's word puts the lower half in the old
+//      chain's place, and at that moment the upper half is the right node's; a delta that cuts a
+//      chain would leave records with two owners until the next consolidation.
+//  I3  Bounds and separators are copies inside of the node that needs them. Nobody shares them.
+//  I4  The nodes of a level are linked from left to right, and a node's range ends where its right
+//      neighbour's begins. A child that its parent does not name yet is found by that link.
+//  I5  The range of a node that a parent names begins at the separator. Inner nodes stay.
+//
+// Persist order. Content before its word: P1; a word before the return: P2 (eager/operation.hpp).
+// A word is published with a mark; who flushed it takes the mark away, and whoever meets it first
+// flushes, fences, and takes it away: so nobody acts upon a word that is not durable.
+//  B1  both halves of a split and the new cell < the word that leads to them
+//  B2  that word < the separator in the parent;  < retiring the old chain
+//  B3  (merge) the right leaf is frozen < B4 the parent without its separator < B5 the left leaf
+//      that has taken all of it < retiring the right leaf, its cell included
+//  B6  a word that is met with its mark < whatever is done because of it
+//  B7  (removing without memory) a dead bit < another version of the word
+//
+// Concurrency. Leaves change by compare and swap of their words alone. What names children, an
+// inner node, changes under its cell's lock, which readers ignore; a merge holds the parent's for
+// as long as a leaf is frozen. Locks name their generation: a dead holder's is nobody's.
+// A reader that is in a leaf that was merged meanwhile has begun before that.
+//
+// Recovery. None at opening. A leaf that its parent does not name is adopted by the next writer who
+// comes by the link; a frozen leaf whose left neighbour still leads to it is thawed by the writer
+// who meets it, under the parent's lock: behind a crash a merge is undone, never finished.
+//
+// Full region. An error of the first allocation, before anything is visible. Where there is no
+// memory for a new node chains get longer. A remove that gets no delta sets the entry's dead bit
+// with the cell held; its record is given back when a new node is made.
+//
+// Bad input. Keys and values over their limits: errc::too_large. Another index's root:
+// errc::incompatible. audit() finds damage; it follows no offset that is not a block's.
+//
+// Limits. Inner nodes are not merged: a leaf and its ancestors stay where all else is removed.
+//
+// Literature. Levandoski, Lomet, Sengupta, "The Bw-tree", ICDE 2013; Wang et al., "Building a
+// Bw-tree takes more than just buzz words", SIGMOD 2018; Lehman, Yao, "Efficient locking for
+// concurrent operations on B-trees", TODS 1981 (links); Lee et al., "RECIPE", SOSP 2019
+// (condition 2); David et al., "Log-free concurrent data structures", ATC 2018 (marks); Chen et
+// al., "LB+-Trees", VLDB 2020 (entries that share a line).
+#pragma once
+
+#include "index/bwtree/node.hpp"
+#include "index/common/index.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hf {
+
+namespace bwtree_detail {
+
+inline constexpr layout::room_format bwtree_format{"bwtree", 1};
+inline constexpr u64 root_type = 0x4846425754520001;  // "HFBWTR", version 1
+
+}  // namespace bwtree_detail
+
+template <class D, class Keys>
+class bwtree final : public traced {
+   public:
+    using key = typename Keys::key;
+    using value = typename Keys::value;
+    using operation = typename D::operation;
+    static constexpr std::string_view name = "bwtree";
+    static constexpr layout::room_format format = bwtree_detail::bwtree_format;
+
+    [[nodiscard]] static result<std::unique_ptr<bwtree>> open(eager_space& space,
+                                                              std::string_view root);
+
+    [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
+        return write(op, k, v, wanted::absent, ignore);
+    }
+    template <class Old = ignore_old>
+    [[nodiscard]] result<bool> upsert(operation& op, key k, value v, Old&& old = {}) {
+        return write(op, k, v, wanted::any, old);
+    }
+    template <class Old = ignore_old>
+    [[nodiscard]] result<bool> update(operation& op, key k, value v, Old&& old = {}) {
+        return write(op, k, v, wanted::present, old);
+    }
+    template <class Old = ignore_old>
+    bool remove(operation& op, key k, Old&& old = {});
+    template <class Found>
+    bool get(operation& op, key k, Found&& found) const;
+
+    /// visit(key, value), at most `most` times, from the first key that is not below `lower`.
+    template <class Visit>
+    u64 scan(eager_space& space, key lower, u64 most, Visit&& visit) const;
+    /// The same downwards, from the last key that is not above `upper`.
+    template <class Visit>
+    u64 scan_back(eager_space& space, key upper, u64 most, Visit&& visit) const;
+    template <class Visit>
+    void for_each(eager_space& space, Visit&& visit) const;
+
+    void trace_roots(tracer& t) const override;
+    void trace(u64 offset, u32 kind, tracer& t) const override;
+    void audit(heap_audit& a) const;
+
+   private:
+    using order = bwtree_detail::order_of<Keys>;
+    using record = typename Keys::record;
+    using cell = bwtree_detail::cell;
+    using entry = bwtree_detail::entry;
+    using block = bwtree_detail::block;
+    using delta = bwtree_detail::delta;
+    using node = bwtree_detail::node;
+    using span = bwtree_detail::span;
+    using what = bwtree_detail::what;
+
+    enum class wanted : u8 { absent, any, present };
+    enum class step : u8 { done, again };
+    enum class change_of : u8 { added, replaced, removed };
+
+    /// A key as nodes compare it. Of `key`, for numbers, the head alone.
+    struct bound {
+        u64 head = 0;
+        std::string_view bytes;
+        [[nodiscard]] static bound of(key k) noexcept { return {order::head(k), order::bytes(k)}; }
+    };
+    using limit = std::optional<bound>;
+
+    /// Where a way down has ended.
+    struct place {
+        cell* at = nullptr;
+        u64 word = 0;  ///< of it; durable
+        block* head = nullptr;
+        node* base = nullptr;
+        bool sideways = false;  ///< by the link of its left neighbour
+    };
+    /// What a chain says of a key.
+    struct finding {
+        bool is_there = false;
+        u64 word = 0;
+        block* in = nullptr;  ///< nullptr: nothing is said
+        u32 index = 0;
+    };
+    struct gathered;
+    struct separators;
+    struct fresh_blocks;
+
+    explicit bwtree(eager_space& space) : space_(space), base_(space.file().base()) {}
+
+    template <class T>
+    [[nodiscard]] T* at(u64 offset) const noexcept {
+        return object_at<T>(base_, offset);
+    }
+    [[nodiscard]] u64 offset_of(const void* p) const noexcept { return offset_from(base_, p); }
+
+    // --- finding (find.hpp) ---
+    [[nodiscard]] static int compare(const bound& a, const bound& b) noexcept;
+    [[nodiscard]] bound key_of(const entry& e) const noexcept;
+    [[nodiscard]] key whole_key_of(const entry& e) const noexcept;
+    [[nodiscard]] value value_of(const entry& e) const noexcept;
+    [[nodiscard]] static limit low_of(const node* n) noexcept;
+    [[nodiscard]] static limit high_of(const node* n) noexcept;
+    template <class Compare>
+    [[nodiscard]] static u32 first_not_below(const node* n, u64 head, Compare&& compared) noexcept;
+    template <bool Below>
+    [[nodiscard]] cell* child_for(const node* n, const bound& k) const noexcept;
+    [[nodiscard]] static u64 load_word(operation& op, const cell& c);
+    [[nodiscard]] node* base_of(block* b) const noexcept;
+    static void begin_loading(const node* n) noexcept;
+    template <bool Below = false>
+    [[nodiscard]] place find(operation& op, const bound& k, u32 level) const;
+    [[nodiscard]] finding search(operation& op, const place& p, const bound& k) const;
+    [[nodiscard]] finding search_base(operation& op, node* n, const bound& k) const;
+
+    // --- making nodes (draft.hpp) ---
+    void gather(operation& op, block* head, node* base, gathered& g) const;
+    void drop(gathered& g, const entry& e) const;
+    [[nodiscard]] static result<u64> make_node(fresh_blocks& made, what kind, u32 level, u32 count,
+                                               const limit& low, const limit& high, u64 next,
+                                               u64 more);
+    [[nodiscard]] result<u64> make_leaf(fresh_blocks& made, const gathered& g, u32 from, u32 to,
+                                        const limit& low, const limit& high, u64 next) const;
+    [[nodiscard]] result<u64> make_inner(fresh_blocks& made, const separators& s, u32 from, u32 to,
+                                         const limit& low, const limit& high, u64 next,
+                                         u32 level) const;
+    [[nodiscard]] static result<u64> make_cell(fresh_blocks& made, u64 offset);
+
+    // --- writing (write.hpp) ---
+    template <class Old>
+    [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted w, Old&& old);
+    struct fresh_word;
+    [[nodiscard]] bool prepare_place(operation& op, place& p, const bound& k, bool& helped);
+    [[nodiscard]] result<step> put(operation& op, const place& p, const entry& e, change_of how);
+    [[nodiscard]] result<step> put_delta(operation& op, const place& p, const entry& e, bool gone,
+                                         u32 live);
+    [[nodiscard]] step kill(operation& op, const place& p, const bound& k);
+    [[nodiscard]] u32 live_in(const place& p) const noexcept;
+
+    // --- changing the shape (shape.hpp) ---
+    [[nodiscard]] static bool publish(operation& op, cell& c, u64 seen, u64 offset);
+    [[nodiscard]] result<step> consolidate(operation& op, const place& p, const entry& e,
+                                           bool gone);
+    [[nodiscard]] result<step> split(operation& op, const place& p, const gathered& g);
+    void retire_chain(operation& op, block* head, const gathered& g) const;
+    [[nodiscard]] std::optional<place> lock_at(operation& op, const bound& k, u32 level) const;
+    void thaw(operation& op, cell& c) const;
+    void adopt(operation& op, cell* c, const bound& low, u32 level);
+    void name_child(operation& op, const place& parent, const bound& low, u64 child);
+    void merge(operation& op, cell* c, const bound& k);
+    [[nodiscard]] bool freeze(operation& op, cell& c, u64& word) const;
+    [[nodiscard]] bool absorb(operation& op, cell* left, cell& right, u64 right_word);
+
+    // --- scans (scan.hpp) ---
+    template <bool Up, class Visit>
+    u64 scan_from(eager_space& space, const key* from, u64 most, Visit&& visit) const;
+    template <bool Up, class Visit>
+    u64 visit_leaf(operation& op, const place& p, const limit& from, bool exclusive, u64 most,
+                   Visit&& visit) const;
+
+    // --- audits (audit.hpp) ---
+    struct audit_state;
+    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
+    bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
+    [[nodiscard]] node* audit_chain(audit_state& s, u64 word, u64 from) const;
+    [[nodiscard]] bool audit_record(audit_state& s, const entry& e, u64 from) const;
+    [[nodiscard]] bool audit_node(audit_state& s, u64 offset, u64 from) const;
+    void audit_leaf(audit_state& s, block* head, node* n) const;
+    void audit_range(audit_state& s, u64 first, const limit& low, const limit& high, u32 level,
+                     u64 from) const;
+
+    eager_space& space_;
+    std::byte* const base_;
+    u64 root_offset_ = 0;
+    cell* root_ = nullptr;
+};
+
+}  // namespace hf
+
+#include "index/bwtree/audit.hpp"
+#include "index/bwtree/draft.hpp"
+#include "index/bwtree/find.hpp"
+#include "index/bwtree/scan.hpp"
+#include "index/bwtree/shape.hpp"
+#include "index/bwtree/write.hpp"

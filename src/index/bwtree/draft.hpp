@@ -1,0 +1,228 @@
+// bwtree/draft.hpp: a part of bwtree.hpp: what a chain holds, and new nodes out of that.
+#pragma once
+
+#include "index/bwtree/bwtree.hpp"
+
+#include <span>
+
+namespace hf {
+
+/// Entries of a chain in order, those that are there; and records that are not there any more.
+template <class D, class Keys>
+struct bwtree<D, Keys>::gathered {
+    struct change {
+        entry e;
+        bool gone;  ///< removed
+        bool dead;  ///< removed, and still this chain's
+    };
+    u32 changes = 0;
+    u32 count = 0;
+    u32 drops = 0;
+    std::array<change, bwtree_detail::most_gathered> changed;
+    std::array<entry, 2 * bwtree_detail::most_gathered> entries;
+    std::array<u64, 2 * bwtree_detail::most_gathered> dropped;
+};
+
+template <class D, class Keys>
+void bwtree<D, Keys>::drop(gathered& g, const entry& e) const {
+    if constexpr (!order::exact) g.dropped[g.drops++] = e.word;
+}
+
+/// `g.changed` may have a change already, which is newer than the chain.
+template <class D, class Keys>
+void bwtree<D, Keys>::gather(operation& op, block* head, node* base, gathered& g) const {
+    using change = typename gathered::change;
+    const auto add = [&](const change& c) {
+        const bound k = key_of(c.e);
+        u32 i = g.changes;
+        int order_of = 1;
+        while (i > 0 && (order_of = compare(key_of(g.changed[i - 1].e), k)) > 0) --i;
+        if (i > 0 && order_of == 0) {
+            if (!c.gone) drop(g, c.e);
+            return;
+        }
+        std::move_backward(&g.changed[i], &g.changed[g.changes], &g.changed[g.changes + 1]);
+        g.changed[i] = c;
+        ++g.changes;
+    };
+    for (block* b = head; b->kind() == what::delta; b = at<block>(static_cast<delta*>(b)->next())) {
+        const auto* d = static_cast<const delta*>(b);
+        for (u32 i = d->count(); i-- > 0;) {
+            const bool dead = d->is_dead(i);
+            if (dead) op.written_line(d);
+            add({d->entries[i], d->is_gone(i), dead});
+        }
+    }
+    const auto take = [&](const change& c) {
+        if (!c.gone && !c.dead) g.entries[g.count++] = c.e;
+        if (c.dead) drop(g, c.e);
+    };
+    u32 next = 0;
+    for (u32 i = 0; i < base->count(); ++i) {
+        const entry e{base->heads()[i], base->words()[i]};
+        int c = 1;
+        while (next < g.changes) {
+            const change& other = g.changed[next];
+            c = other.e.head != e.head ? (other.e.head < e.head ? -1 : 1)
+                                       : compare(key_of(other.e), key_of(e));
+            if (c > 0) break;
+            take(other);
+            ++next;
+            if (c == 0) break;
+        }
+        const bool dead = base->is_dead(i);
+        if (dead) op.written_line(&base->dead);
+        if (next > 0 && c == 0) {
+            drop(g, e);
+            c = 1;
+        } else {
+            take({e, false, dead});
+        }
+    }
+    while (next < g.changes) take(g.changed[next++]);
+}
+
+/// An inner node's children, so that they can be changed.
+template <class D, class Keys>
+struct bwtree<D, Keys>::separators {
+    struct one {
+        bound low;
+        u64 child;
+    };
+    u64 first = 0;
+    u32 count = 0;
+    std::array<one, bwtree_detail::most_entries + 1> all;
+
+    void load(const node* n) noexcept {
+        first = n->first;
+        count = n->count();
+        for (u32 i = 0; i < count; ++i) {
+            all[i] = {{n->heads()[i], {}}, n->words()[i]};
+            if constexpr (!order::exact) all[i].low.bytes = n->bytes(n->spans()[i]);
+        }
+    }
+    /// How many are not above it.
+    [[nodiscard]] u32 place_of(const bound& low) const noexcept {
+        u32 i = 0;
+        while (i < count && compare(all[i].low, low) <= 0) ++i;
+        return i;
+    }
+    void add(const bound& low, u64 child) noexcept {
+        const u32 i = place_of(low);
+        const auto at = all.begin() + i;
+        std::move_backward(at, all.begin() + count, all.begin() + count + 1);
+        all[i] = {low, child};
+        ++count;
+    }
+    void remove(u32 i) noexcept {
+        std::move(all.begin() + i + 1, all.begin() + count, all.begin() + i);
+        --count;
+    }
+};
+
+/// What an operation has made: given back, unless it was published.
+template <class D, class Keys>
+struct bwtree<D, Keys>::fresh_blocks {
+    operation& op;
+    u32 count = 0;
+    u64 bytes = 0;  ///< of the last node
+    std::array<u64, 8> offsets{};
+
+    explicit fresh_blocks(operation& o) noexcept : op(o) {}
+    fresh_blocks(const fresh_blocks&) = delete;
+    fresh_blocks& operator=(const fresh_blocks&) = delete;
+    ~fresh_blocks() {
+        while (count > 0) op.cancel(offsets[--count]);
+    }
+    [[nodiscard]] result<u64> make(u64 size) {
+        auto offset = op.allocate(size);
+        if (offset) offsets[count++] = *offset;
+        return offset;
+    }
+    void are_published() noexcept { count = 0; }
+};
+
+template <class D, class Keys>
+result<u64> bwtree<D, Keys>::make_node(fresh_blocks& made, what kind, u32 level, u32 count,
+                                       const limit& low, const limit& high, u64 next, u64 more) {
+    const u64 spans = kind == what::inner && !order::exact ? sizeof(span) : 0;
+    const u64 fixed = sizeof(node) + (sizeof(entry) + spans) * count;
+    const u64 bytes =
+        fixed + more + (low ? low->bytes.size() : 0) + (high ? high->bytes.size() : 0);
+    auto offset = made.make(bytes);
+    if (!offset) return offset;
+    auto* n = made.op.template at<node>(*offset);
+    n->set_info(kind, low.has_value(), high.has_value(), level, count);
+    n->dead.store(0, std::memory_order_relaxed);
+    n->next = next;
+    n->first = 0;
+    auto end = static_cast<u32>(fixed + more);
+    const auto keep = [&](const limit& l, u64& head, span& s) {
+        const bound b = l.value_or(bound{});
+        head = b.head;
+        s = {end, static_cast<u32>(b.bytes.size())};
+        if (!b.bytes.empty()) {
+            std::memcpy(reinterpret_cast<char*>(n) + end, b.bytes.data(), b.bytes.size());
+        }
+        end += s.bytes;
+    };
+    keep(low, n->low_head, n->low);
+    keep(high, n->high_head, n->high);
+    made.bytes = bytes;
+    return offset;
+}
+
+template <class D, class Keys>
+result<u64> bwtree<D, Keys>::make_leaf(fresh_blocks& made, const gathered& g, u32 from, u32 to,
+                                       const limit& low, const limit& high, u64 next) const {
+    auto offset = make_node(made, what::leaf, 0, to - from, low, high, next, 0);
+    if (!offset) return offset;
+    auto* n = at<node>(*offset);
+    for (u32 i = from; i < to; ++i) {
+        n->heads()[i - from] = g.entries[i].head;
+        n->words()[i - from] = g.entries[i].word;
+    }
+    made.op.written(n, made.bytes);
+    return offset;
+}
+
+template <class D, class Keys>
+result<u64> bwtree<D, Keys>::make_inner(fresh_blocks& made, const separators& s, u32 from, u32 to,
+                                        const limit& low, const limit& high, u64 next,
+                                        u32 level) const {
+    u64 more = 0;
+    for (u32 i = from; i < to; ++i) more += s.all[i].low.bytes.size();
+    const u32 count = to - from;
+    auto offset = make_node(made, what::inner, level, count, low, high, next, more);
+    if (!offset) return offset;
+    auto* n = at<node>(*offset);
+    n->first = from == 0 ? s.first : s.all[from - 1].child;
+    u32 end = static_cast<u32>(sizeof(node) + (sizeof(entry) + sizeof(span)) * count);
+    for (u32 i = 0; i < count; ++i) {
+        const auto& one = s.all[from + i];
+        n->heads()[i] = one.low.head;
+        n->words()[i] = one.child;
+        if constexpr (!order::exact) {
+            const auto bytes = static_cast<u32>(one.low.bytes.size());
+            n->spans()[i] = {end, bytes};
+            if (bytes != 0) {
+                std::memcpy(reinterpret_cast<char*>(n) + end, one.low.bytes.data(), bytes);
+            }
+            end += bytes;
+        }
+    }
+    made.op.written(n, made.bytes);
+    return offset;
+}
+
+template <class D, class Keys>
+result<u64> bwtree<D, Keys>::make_cell(fresh_blocks& made, u64 offset) {
+    auto self = made.make(sizeof(cell));
+    if (!self) return self;
+    auto* c = made.op.template at<cell>(*self);
+    c->fill(offset, made.op.generation());
+    made.op.written_line(c);
+    return self;
+}
+
+}  // namespace hf

@@ -1,0 +1,279 @@
+// bwtree/shape.hpp: a part of bwtree.hpp: new nodes, splits, merges, and who finishes them.
+//
+//   split     leaf:   two halves and a cell  < the leaf's word < (parent locked) the separator
+//             inner:  the same, its cell locked
+//             root:   both halves get cells, the root's word leads to a node above them: one word
+//   merge     (parent locked)  right frozen < parent without it < left with all of it
+//
+// Whoever finds a leaf by its neighbour's link adopts it: under the parent's lock it is thawed and
+// gets its separator. So does the one who meets a frozen leaf: either its merger lives, and has the
+// lock until it has ended, or it died, and this undoes what it began.
+#pragma once
+
+#include "index/bwtree/bwtree.hpp"
+
+namespace hf {
+
+/// One word: P1, publication with the mark, P2, the mark goes.
+template <class D, class Keys>
+bool bwtree<D, Keys>::publish(operation& op, cell& c, u64 seen, u64 offset) {
+    op.settle();
+    const bool is_ours = c.replace(seen, offset);
+    op.written_line(&c);  // if another was faster, what it published is about to be acted upon
+    if (!is_ours) return false;
+    op.commit();
+    c.clear_mark((seen & ~cell::offset_field) | cell::mark | offset);
+    return true;
+}
+
+/// Unlinked, durably; and the records that nobody took over.
+template <class D, class Keys>
+void bwtree<D, Keys>::retire_chain(operation& op, block* head, const gathered& g) const {
+    using namespace bwtree_detail;
+    for (block* b = head;;) {
+        const bool is_delta = b->kind() == what::delta;
+        block* next = is_delta ? at<block>(static_cast<delta*>(b)->next()) : nullptr;
+        op.retire(*this, offset_of(b), trace_block);
+        if (!is_delta) break;
+        b = next;
+    }
+    for (u32 i = 0; i < g.drops; ++i) op.retire(*this, g.dropped[i], leaf);
+}
+
+/// A new node of all that the chain says, and of one change.
+template <class D, class Keys>
+auto bwtree<D, Keys>::consolidate(operation& op, const place& p, const entry& e, bool gone)
+    -> result<step> {
+    gathered g;
+    g.changed[g.changes++] = {e, gone, false};
+    gather(op, p.head, p.base, g);
+    if (g.count > bwtree_detail::most_entries) return split(op, p, g);
+    fresh_blocks made(op);
+    auto fresh = make_leaf(made, g, 0, g.count, low_of(p.base), high_of(p.base), p.base->next);
+    if (!fresh) return tl::unexpected(fresh.error());
+    if (!publish(op, *p.at, p.word, *fresh)) return step::again;
+    made.are_published();
+    retire_chain(op, p.head, g);
+    return step::done;
+}
+
+/// A leaf has too much: its upper half goes to a node of its own.
+template <class D, class Keys>
+auto bwtree<D, Keys>::split(operation& op, const place& p, const gathered& g) -> result<step> {
+    const u32 half = g.count / 2;
+    const limit low = low_of(p.base);
+    const limit high = high_of(p.base);
+    const bound apart =
+        bound::of(order::between(whole_key_of(g.entries[half - 1]), whole_key_of(g.entries[half])));
+    fresh_blocks made(op);
+    auto upper = make_leaf(made, g, half, g.count, apart, high, p.base->next);
+    if (!upper) return tl::unexpected(upper.error());
+    auto right = make_cell(made, *upper);
+    if (!right) return tl::unexpected(right.error());
+    auto lower = make_leaf(made, g, 0, half, low, apart, *right);
+    if (!lower) return tl::unexpected(lower.error());
+    u64 word = *lower;
+    if (p.at == root_) {
+        auto left = make_cell(made, *lower);
+        if (!left) return tl::unexpected(left.error());
+        separators s;
+        s.first = *left;
+        s.add(apart, *right);
+        auto above = make_inner(made, s, 0, 1, std::nullopt, std::nullopt, 0, 1);
+        if (!above) return tl::unexpected(above.error());
+        word = *above;
+    }
+    op.settle();
+    HF_PERSIST_POINT("bwtree B1: both halves are durable before the word that leads to them");
+    if (!publish(op, *p.at, p.word, word)) return step::again;
+    HF_PERSIST_POINT("bwtree B2: a split is durable before its separator");
+    made.are_published();
+    retire_chain(op, p.head, g);
+    if (p.at != root_) adopt(op, at<cell>(*right), apart, 0);
+    return step::done;
+}
+
+/// The inner node of that level that has the key, its cell locked; nullopt: the tree is lower.
+template <class D, class Keys>
+auto bwtree<D, Keys>::lock_at(operation& op, const bound& k, u32 level) const
+    -> std::optional<place> {
+    for (;;) {
+        place p = find(op, k, level);
+        if (p.at == nullptr) return std::nullopt;
+        p.at->lock.lock(op.generation());
+        const u64 now = load_word(op, *p.at);
+        if (now == p.word) return p;
+        p.at->lock.unlock();
+    }
+}
+
+/// Its merge was begun, and will not be ended. Under the parent's lock.
+template <class D, class Keys>
+void bwtree<D, Keys>::thaw(operation& op, cell& c) const {
+    for (u64 word = load_word(op, c); (word & cell::frozen) != 0; word = load_word(op, c)) {
+        op.settle();
+        if (!c.thaw(word)) continue;
+        op.written_line(&c);
+        op.commit();
+        c.clear_mark((word & ~cell::frozen) | cell::mark);
+    }
+}
+
+/// A node that its parent may not name, or that is frozen, in a tree that still leads to it.
+template <class D, class Keys>
+void bwtree<D, Keys>::adopt(operation& op, cell* c, const bound& low, u32 level) {
+    const auto parent = lock_at(op, low, level + 1);
+    if (!parent) return;
+    const place left = find<true>(op, low, level);
+    if (left.at != nullptr && left.base->next == offset_of(c)) {
+        thaw(op, *c);
+        cell* named = child_for<false>(parent->base, low);
+        if (named != c) {
+            name_child(op, *parent, low, offset_of(c));  // gives the lock back
+            return;
+        }
+    }
+    parent->at->lock.unlock();
+}
+
+/// A separator comes into a locked node, which is split if it is full. Without memory nothing
+/// happens: links lead to the child.
+template <class D, class Keys>
+void bwtree<D, Keys>::name_child(operation& op, const place& parent, const bound& low, u64 child) {
+    using namespace bwtree_detail;
+    node* n = parent.base;
+    separators s;
+    s.load(n);
+    s.add(low, child);
+    fresh_blocks made(op);
+    const bool fits = s.count <= most_entries;
+    const u32 half = s.count / 2;
+    const bound apart = s.all[half].low;
+    u64 word = 0;
+    u64 right = 0;
+    const auto build = [&]() -> result<void> {
+        if (fits) {
+            auto all = make_inner(made, s, 0, s.count, low_of(n), high_of(n), n->next, n->level());
+            if (!all) return tl::unexpected(all.error());
+            word = *all;
+            return {};
+        }
+        auto upper = make_inner(made, s, half + 1, s.count, apart, high_of(n), n->next, n->level());
+        if (!upper) return tl::unexpected(upper.error());
+        auto fresh = make_cell(made, *upper);
+        if (!fresh) return tl::unexpected(fresh.error());
+        right = *fresh;
+        auto lower = make_inner(made, s, 0, half, low_of(n), apart, right, n->level());
+        if (!lower) return tl::unexpected(lower.error());
+        word = *lower;
+        if (parent.at != root_) return {};
+        auto left = make_cell(made, *lower);
+        if (!left) return tl::unexpected(left.error());
+        separators two;
+        two.first = *left;
+        two.add(apart, right);
+        auto above = make_inner(made, two, 0, 1, std::nullopt, std::nullopt, 0, n->level() + 1);
+        if (!above) return tl::unexpected(above.error());
+        word = *above;
+        return {};
+    };
+    const bool is_done = build() && publish(op, *parent.at, parent.word, word);
+    parent.at->lock.unlock();
+    if (!is_done) return;
+    made.are_published();
+    op.retire(*this, offset_of(n), trace_block);
+    if (!fits && parent.at != root_) adopt(op, at<cell>(right), apart, n->level());
+}
+
+/// M1. `word` is what it became; false: somebody was faster.
+template <class D, class Keys>
+bool bwtree<D, Keys>::freeze(operation& op, cell& c, u64& word) const {
+    if ((word & (cell::frozen | cell::hold)) != 0) return false;
+    op.settle();
+    if (!c.freeze(word)) return false;
+    op.written_line(&c);
+    op.commit();
+    HF_PERSIST_POINT("bwtree B3: a leaf is frozen before its separator goes");
+    c.clear_mark(word | cell::frozen | cell::mark);
+    word |= cell::frozen;
+    return true;
+}
+
+/// The leaf at `c` is nearly empty: it and a neighbour become one, if they fit.
+template <class D, class Keys>
+void bwtree<D, Keys>::merge(operation& op, cell* c, const bound& k) {
+    using namespace bwtree_detail;
+    const auto parent = lock_at(op, k, 1);
+    if (!parent) return;
+    const auto unlock = [&] { parent->at->lock.unlock(); };
+    separators s;
+    s.load(parent->base);
+    const u64 self = offset_of(c);
+    u32 i = s.place_of(k);  // the child that has k is number i - 1, or the first
+    if (s.count == 0 || (i == 0 ? s.first : s.all[i - 1].child) != self) return unlock();
+    if (i == 0) i = 1;  // the first one takes its right neighbour
+    cell* right = at<cell>(s.all[i - 1].child);
+    const place left = find<true>(op, s.all[i - 1].low, 0);
+    u64 word = load_word(op, *right);
+    block* head = at<block>(cell::offset_of(word));
+    const auto live = [&](block* b) {
+        return b->kind() == what::delta ? static_cast<delta*>(b)->live() : base_of(b)->count();
+    };
+    if (left.base->next != offset_of(right) || live(left.head) + live(head) > most_entries / 2) {
+        return unlock();
+    }
+    fresh_blocks made(op);
+    node* n = parent->base;
+    s.remove(i - 1);
+    auto without = make_inner(made, s, 0, s.count, low_of(n), high_of(n), n->next, n->level());
+    if (!without || !freeze(op, *right, word)) return unlock();
+    if (!publish(op, *parent->at, parent->word, *without)) {
+        thaw(op, *right);
+        return unlock();
+    }
+    HF_PERSIST_POINT("bwtree B4: a frozen leaf has no separator before its neighbour takes it");
+    made.are_published();
+    op.retire(*this, offset_of(n), trace_block);
+    if (!absorb(op, left.at, *right, word)) thaw(op, *right);
+    unlock();
+}
+
+/// The left leaf takes all that a frozen one has; false: there is no memory, or no room.
+template <class D, class Keys>
+bool bwtree<D, Keys>::absorb(operation& op, cell* left, cell& right, u64 right_word) {
+    using namespace bwtree_detail;
+    block* taken = at<block>(cell::offset_of(right_word));
+    node* last = base_of(taken);
+    for (;;) {
+        place p;
+        p.at = left;
+        p.word = load_word(op, *left);
+        p.head = at<block>(cell::offset_of(p.word));
+        p.base = base_of(p.head);
+        if (p.base->next != offset_of(&right)) {
+            left = at<cell>(p.base->next);  // it was split
+            continue;
+        }
+        if ((p.word & cell::frozen) != 0) thaw(op, *left);
+        if ((p.word & (cell::frozen | cell::hold)) != 0) continue;
+        gathered g;
+        gather(op, p.head, p.base, g);
+        gathered more;
+        gather(op, taken, last, more);
+        if (g.count + more.count > most_entries) return false;
+        std::copy_n(more.entries.begin(), more.count, &g.entries[g.count]);
+        g.count += more.count;
+        fresh_blocks made(op);
+        auto fresh = make_leaf(made, g, 0, g.count, low_of(p.base), high_of(last), last->next);
+        if (!fresh) return false;
+        if (!publish(op, *left, p.word, *fresh)) continue;
+        HF_PERSIST_POINT("bwtree B5: a leaf has been taken before it is retired");
+        made.are_published();
+        retire_chain(op, p.head, g);
+        retire_chain(op, taken, more);
+        op.retire(*this, offset_of(&right), trace_cell);
+        return true;
+    }
+}
+
+}  // namespace hf

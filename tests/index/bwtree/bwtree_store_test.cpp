@@ -1,0 +1,49 @@
+#include "bwtree_fixture.hpp"
+#include "index/common/index_store.hpp"
+
+namespace hf::test {
+namespace {
+
+INSTANTIATE_TYPED_TEST_SUITE_P(bwtree, index_store, ::testing::Types<bwtree_family>);
+
+class bwtree_store : public on_tmpfs {};
+using numbers = bwtree_family::numbers_in_file;
+
+// A delta and a word, whatever comes before them in the line.
+TEST_F(bwtree_store, operations_flush_and_fence_as_often_as_they_say) {
+    numbers t(file);
+    using cost = std::pair<u64, u64>;
+    EXPECT_EQ(cost_of([&] { t.insert(1, 1); }), cost(2, 2));
+    EXPECT_EQ(cost_of([&] { t.insert(2, 1); }), cost(2, 2));
+    EXPECT_EQ(cost_of([&] { t.update(1, 2); }), cost(2, 2));
+    EXPECT_EQ(cost_of([&] { t.remove(2); }), cost(2, 2));
+    EXPECT_EQ(cost_of([&] { std::ignore = t.get(1); }), cost(0, 0));
+    EXPECT_EQ(cost_of([&] { std::ignore = t.get(2); }), cost(0, 0));
+    EXPECT_EQ(cost_of([&] { std::ignore = t.scan(0, 100); }), cost(0, 0));
+    EXPECT_EQ(cost_of([&] { t.insert(1, 1); }), cost(0, 0));
+}
+
+// A remove needs no memory: what is dead in its node is neither found nor scanned, can be inserted
+// again, and goes with the node.
+TEST_F(bwtree_store, removes_from_a_region_without_room_for_a_delta) {
+    numbers t(file, u64{3} << 20);
+    u64 n = 0;
+    const auto insert = [&](u64 k) {
+        eager_discipline::operation op(*t.space);
+        return t.index->insert(op, k * 7919, k).has_value();
+    };
+    while (insert(n)) ++n;
+    for (u64 k = 0; k < n; k += 2) ASSERT_TRUE(t.remove(k * 7919));
+    for (u64 k = 0; k < n; ++k) ASSERT_EQ(t.get(k * 7919).has_value(), k % 2 == 1) << k;
+    EXPECT_EQ(t.all().size(), n / 2);
+    t.expect_sound();
+    t.open_again();
+    EXPECT_EQ(t.all().size(), n / 2);
+    u64 again = 0;
+    for (u64 k = 0; k < n; k += 2) again += insert(k) ? 1 : 0;
+    EXPECT_EQ(t.all().size(), n / 2 + again);
+    t.expect_sound();
+}
+
+}  // namespace
+}  // namespace hf::test

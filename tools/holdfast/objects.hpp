@@ -1,0 +1,72 @@
+// tools/holdfast/objects.hpp: heaps of objects (include/holdfast/heap.hpp) on the command line,
+// which knows of their types what lies in the heap.
+#pragma once
+
+#include "heap/look.hpp"
+#include "image/copy.hpp"
+#include "output.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hf::tool {
+
+/// Whether the file is a region of transactions, by its header.
+[[nodiscard]] bool holds_objects(const std::string& path);
+/// `holdfast check` of one.
+[[nodiscard]] int check_objects(const std::string& path, bool as_json);
+
+/// `holdfast copy` of one: as copy_store() does with maps.
+[[nodiscard]] result<detail::image_facts> copy_objects(const std::filesystem::path& from,
+                                                       const std::filesystem::path& to,
+                                                       bool replace,
+                                                       const detail::copy_progress& progress);
+
+/// What a heap holds: numbers of objects and bytes.
+void add_objects(sheet& s, const nv::heap_facts& facts);
+[[nodiscard]] json objects_json(const nv::heap_facts& facts);
+/// "offset 4096: the count is ...", in two parts.
+[[nodiscard]] json violation_json(const std::string& told);
+
+/// Objects as text and JSON, by the descriptions of their types.
+class object_text {
+   public:
+    object_text(const region& r, const nv::heap_facts& facts) : region_(r), facts_(facts) {}
+
+    using object = nv::heap_facts::object;
+
+    /// "node", or "weak pointers' proxy".
+    [[nodiscard]] std::string type_of(const object& o) const;
+    /// "value 42", ..., a line each, pointers with what they lead to; no more than `most` elements.
+    void add_to(sheet& s, const object& o, u64 most) const;
+    [[nodiscard]] json to_json(const object& o, u64 most) const;
+    /// Fields that are no pointers, for a picture: short.
+    [[nodiscard]] std::vector<std::string> fields(const object& o, u64 most) const;
+    /// What an nv::string or an array of characters holds; "": it is none.
+    [[nodiscard]] std::string characters(const object& o, u64 length, u64 most) const;
+
+   private:
+    struct field {
+        std::string name;
+        const nv::detail::member_info& member;
+        u64 at;
+    };
+    template <class Visit>
+    void each_field(const object& o, u64 most, Visit&& visit) const;
+    [[nodiscard]] u64 length_of(const object& o) const;
+    [[nodiscard]] json value(const field& f) const;
+    [[nodiscard]] json plain(u64 at, u32 bytes, const std::string& type) const;
+    [[nodiscard]] std::string pointer_text(const field& f) const;
+    [[nodiscard]] std::string said_by(const object& o, const field& f) const;
+    [[nodiscard]] u64 word(u64 at) const;
+
+    const region& region_;
+    const nv::heap_facts& facts_;
+};
+
+/// Of objects, each with its fields, and their pointers, as Graphviz reads it. Weak pointers are
+/// dashed. `from`: what it leads to; nullptr: all.
+[[nodiscard]] result<std::string> graph_of(const region& r, const nv::heap_facts& facts,
+                                           const nv::heap_facts::object* from, u64 limit);
+
+}  // namespace hf::tool
