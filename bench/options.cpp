@@ -73,7 +73,7 @@ std::vector<std::string> subjects_of(const std::string& indexes, const std::stri
                                        known({"eager", "transient"}), "eager, transient");
     std::vector<std::string> all;
     for (const std::string& index : names<std::string>(
-             "--index", indexes, known(eager_index_names()), "clht, art, hot, bwtree")) {
+             "--index", indexes, known(eager_index_names()), "clht, art, hot, bwtree, masstree")) {
         for (const std::string& d : of) {
             std::string both = index;
             all.push_back(both.append("-").append(d));

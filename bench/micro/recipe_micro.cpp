@@ -15,6 +15,7 @@
 #include "index/art/art.hpp"
 #include "index/bwtree/bwtree.hpp"
 #include "index/clht/clht.hpp"
+#include "index/eager_masstree/eager_masstree.hpp"
 #include "index/hot/hot.hpp"
 #include "persist/counters.hpp"
 
@@ -173,6 +174,7 @@ void run(const plan& p) {
             if (p.index == "clht") run_once<clht<D, integer_keys>>(p, t, place, out);
             if (p.index == "bwtree") run_once<bwtree<D, integer_keys>>(p, t, place, out);
             if (p.index == "hot") run_once<hot<D, integer_keys>>(p, t, place, out);
+            if (p.index == "masstree") run_once<eager_masstree<D, integer_keys>>(p, t, place, out);
             if (p.index == "art") run_once<art<D, integer_keys>>(p, t, place, out);
         }
         for (const auto& [name, of] : out) {
@@ -187,7 +189,8 @@ void run(const plan& p) {
 int run_all(int argc, char** argv) {
     plan p;
     CLI::App app("The eager indexes, measured as RECIPE's driver measures.");
-    app.add_option("--index", p.index)->check(CLI::IsMember({"clht", "art", "hot", "bwtree"}));
+    app.add_option("--index", p.index)
+        ->check(CLI::IsMember({"clht", "art", "hot", "bwtree", "masstree"}));
     app.add_option("--discipline", p.discipline)->check(CLI::IsMember({"eager", "transient"}));
     app.add_option("--records", p.records);
     app.add_option("--threads", p.threads)->delimiter(',');

@@ -2,6 +2,7 @@
 #include "crashlab/targets/bwtree_cases.hpp"
 #include "crashlab/targets/clht_cases.hpp"
 #include "crashlab/targets/committed_cases.hpp"
+#include "crashlab/targets/eager_masstree_cases.hpp"
 #include "crashlab/targets/heap_cases.hpp"
 #include "crashlab/targets/hot_cases.hpp"
 #include "crashlab/targets/journal_cases.hpp"
@@ -24,9 +25,9 @@ const std::vector<target_description>& all_targets() {
                 found.push_back(std::move(d));
             }
         }
-        for (const auto* cases :
-             {&committed_cases(), &transaction_cases(), &heap_cases(), &journal_cases(),
-              &clht_cases(), &art_cases(), &hot_cases(), &bwtree_cases()}) {
+        for (const auto* cases : {&committed_cases(), &transaction_cases(), &heap_cases(),
+                                  &journal_cases(), &clht_cases(), &art_cases(), &hot_cases(),
+                                  &bwtree_cases(), &eager_masstree_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
         found.push_back(upgrade_case());

@@ -7,6 +7,7 @@
 //   "art"    a radix tree; ordered: scan()
 //   "hot"    a trie of few, full nodes; ordered
 //   "bwtree" a B-tree whose nodes never change; ordered
+//   "masstree"  B-link trees over eight bytes of the key each; ordered
 //
 // For media where a fence makes durable (dax, eadr), and tmpfs (which survives the process). On an
 // ordinary disk nothing can be durable before a sync: opening says so (errc::medium).

@@ -74,7 +74,7 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_engine(const std::filesys
     if (!is_known) {
         return failure({errc::usage, "open the eager map", path.string(),
                         "there is no index \"" + options.index + "\"",
-                        "choose clht, art, hot or bwtree"});
+                        "choose clht, art, hot, bwtree or masstree"});
     }
     if (options.transient) return open_for<eager_transient_discipline, Key, Owned>(path, options);
     return open_for<eager_discipline, Key, Owned>(path, options);

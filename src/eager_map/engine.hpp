@@ -11,6 +11,7 @@
 #include "index/art/art.hpp"
 #include "index/bwtree/bwtree.hpp"
 #include "index/clht/clht.hpp"
+#include "index/eager_masstree/eager_masstree.hpp"
 #include "index/hot/hot.hpp"
 
 #include <array>
@@ -18,7 +19,8 @@
 namespace hf::detail {
 
 inline constexpr std::array index_names = {std::string_view("clht"), std::string_view("art"),
-                                           std::string_view("hot"), std::string_view("bwtree")};
+                                           std::string_view("hot"), std::string_view("bwtree"),
+                                           std::string_view("masstree")};
 
 template <class Key>
 struct keys_for;
@@ -42,6 +44,7 @@ template <class D, class Keys, class Work>
 auto for_index(std::string_view name, Work&& work) {
     if (name == "bwtree") return work.template operator()<bwtree<D, Keys>>();
     if (name == "hot") return work.template operator()<hot<D, Keys>>();
+    if (name == "masstree") return work.template operator()<eager_masstree<D, Keys>>();
     if (name == "art") return work.template operator()<art<D, Keys>>();
     return work.template operator()<clht<D, Keys>>();
 }

@@ -114,8 +114,8 @@ TYPED_TEST_P(index_store, a_full_region_refuses_and_goes_on) {
         model.erase(model.begin());
     }
     t.space->grace().reclaim_all();
-    EXPECT_TRUE(t.insert("there is room again", "yes"));
-    model.emplace("there is room again", "yes");
+    EXPECT_TRUE(t.insert("there is room again", std::string(300, 'v')));
+    model.emplace("there is room again", std::string(300, 'v'));
     t.open_again();
     EXPECT_EQ(t.all(), typename TypeParam::bytes_in_file::entries(model.begin(), model.end()));
     t.expect_sound();

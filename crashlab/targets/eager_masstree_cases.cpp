@@ -1,0 +1,160 @@
+#include "crashlab/targets/eager_masstree_cases.hpp"
+
+#include "crashlab/targets/eager_cases.hpp"
+#include "index/eager_masstree/eager_masstree.hpp"
+
+namespace hf::lab {
+
+// Keys by number; 0 to 199 in order. Of strings 0 .. 199 have a slice each, but every fourth is the
+// one before with more behind it; 200 and on share three slices.
+struct mt_numbers {};
+struct mt_strings {};
+
+template <>
+struct lab_keys<mt_numbers> : lab_keys<integer_keys> {};
+template <>
+struct lab_keys<mt_strings> : lab_keys<byte_keys> {
+    static std::string key(u64 number) {
+        const auto two = [](u64 n) { return std::to_string(100 + n); };
+        if (number >= 200) return std::string(24, 's') + two(number - 200);
+        const u64 first = number - (number % 4 == 3 ? 1 : 0);
+        return two(first) + std::string(5, 'k') + (number % 4 == 3 ? "more" : "");
+    }
+};
+
+namespace {
+
+using mt_number_session = eager_session<eager_masstree<eager_discipline, integer_keys>, mt_numbers>;
+using mt_string_session = eager_session<eager_masstree<eager_discipline, byte_keys>, mt_strings>;
+
+template <class S>
+void mt_found(S& s, splitmix64&) {
+    s.insert(1);
+    s.get(1);
+    s.insert(0);
+}
+template <class S>
+void mt_insert_some(S& s, splitmix64& r) {
+    s.insert(4 + r() % 3);
+    s.insert(10 + r() % 3);
+    s.get(2);
+    s.insert(9);
+}
+/// 14 keys fill a leaf, 8 of its halves a level above.
+template <class S>
+void mt_split(S& s, splitmix64& r) {
+    come<S, 14, 16>(s);
+    s.get(r() % 16);
+    s.remove(r() % 14);
+    s.upsert(15);
+}
+/// A parent of 14 splits, and gets a root above.
+template <class S>
+void mt_grow(S& s, splitmix64& r) {
+    come<S, 105, 114>(s);
+    s.get(r() % 100);
+    s.remove(112);
+}
+template <class S>
+void mt_leave_garbage(S& s) {
+    come<S, 0, 40>(s);
+    for (u64 k = 0; k < 40; k += 3) s.remove(k);
+    for (u64 k = 1; k < 40; k += 6) s.upsert(k);
+}
+template <class S>
+void mt_after_opening(S& s, splitmix64& r) {
+    s.upsert(r() % 40);
+    s.remove(r() % 40);
+    for (u64 k = 60; k < 66; ++k) s.upsert(k);
+}
+template <class S>
+void mt_layers(S& s, splitmix64& r) {
+    s.insert(201);
+    s.insert(202);
+    s.get(200 + r() % 3);
+    s.remove(200);
+    s.upsert(201);
+    s.insert(200);
+}
+/// Both want room in one full leaf.
+template <class S>
+void mt_split_together(S& s, unsigned thread, splitmix64& r) {
+    for (unsigned i = 0; i < 3; ++i) {
+        s.upsert(13 + 2 * i + thread);
+        s.get(r() % 14);
+        s.remove(r() % 14);
+    }
+}
+
+using view = std::string_view;
+using namespace eager_points;
+constexpr view mt_m1 = "masstree M1: a right half is durable before its left half leads to it";
+constexpr view mt_m2 = "masstree M2: a split is durable before its separator";
+constexpr view mt_m3 = "masstree M3: a separator is durable before the left half is unlocked";
+constexpr view mt_m4 = "masstree M4: a layer is durable before the word that leads to it";
+
+template <class S>
+std::vector<eager_case<S>> make_mt_cases(const char* kind) {
+    const auto n = [kind](const char* name) { return eager_case_name("masstree", kind, name); };
+    return {
+        {n("found"), "a tree is made in a new region", nullptr, mt_found<S>, {p2}},
+        {n("insert"), "keys come", come<S, 0, 4>, mt_insert_some<S>, {p1, p2}},
+        {n("update"), "values change", come<S, 0, 6>, change_some<S>, {p2}},
+        {n("remove"), "keys go, and come again", come<S, 0, 8>, remove_some<S, 8>, {p2}},
+        {n("empty"), "the last keys go", come<S, 0, 3>, go<S, 0, 3>, {p2}},
+        {n("split"),
+         "a full leaf is split, and a root comes above it",
+         come<S, 0, 14>,
+         mt_split<S>,
+         {mt_m1, mt_m2, mt_m3}},
+        {n("grow"),
+         "a full interior node is split, and a root comes above it",
+         come<S, 0, 105>,
+         mt_grow<S>,
+         {mt_m1, mt_m2, mt_m3}},
+        {n("open"),
+         "an opening with its sweep, and work behind it",
+         mt_leave_garbage<S>,
+         mt_after_opening<S>,
+         {o1},
+         true},
+        two_threads<S>(n("threads"), "two threads change the same keys", come<S, 0, 6>, {p2},
+                       work_beside_another<S>),
+        two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, p3},
+                       read_or_change<S>),
+        two_threads<S>(n("split_threads"), "two threads split a leaf", come<S, 0, 13>,
+                       {mt_m1, mt_m2, mt_m3}, mt_split_together<S>),
+    };
+}
+
+const std::vector<eager_case<mt_number_session>>& mt_number_cases() {
+    static const auto all = make_mt_cases<mt_number_session>("");
+    return all;
+}
+const std::vector<eager_case<mt_string_session>>& mt_string_cases() {
+    using session = mt_string_session;
+    static const auto all = [] {
+        auto cases = make_mt_cases<session>("bytes.");
+        cases.push_back({eager_case_name("masstree", "bytes.", "layers"),
+                         "keys that share three slices make layers",
+                         come<session, 200, 201>,
+                         mt_layers<session>,
+                         {mt_m4, p2}});
+        return cases;
+    }();
+    return all;
+}
+
+}  // namespace
+
+const std::vector<target_description>& eager_masstree_cases() {
+    static const std::vector<target_description> all = [] {
+        std::vector<target_description> found;
+        for (const auto& c : mt_number_cases()) found.push_back(describe(c, "eager_masstree"));
+        for (const auto& c : mt_string_cases()) found.push_back(describe(c, "eager_masstree"));
+        return found;
+    }();
+    return all;
+}
+
+}  // namespace hf::lab

@@ -1,0 +1,238 @@
+// index/eager_masstree/eager_masstree.hpp: P-Masstree: a trie of B-link trees, durable with every
+// operation.
+//
+// Purpose. The ordered index of few, wide nodes. A layer is a B-link tree over eight bytes of the
+// key; keys that share these go on in a layer of their own. Integers have one layer, and their
+// values lie beside them in the leaves: an insert is a pair and an order word.
+//
+//     root block --> | 0 | 40 |            level 1: the first key of each child
+//                      |    |
+//                  | 3 17 | --> | 40 52 |  level 0, last = 39 and the highest number
+//
+// It shares slices, length classes and permutations with the tree of the checkpointing disciplines
+// (index/masstree). That one shifts interior nodes, turns roots where they stand and logs nodes
+// before they are split; here each of these is one word that another store cannot tear, so nodes
+// and splits are others.
+//
+// On the medium. node.hpp; records as index/common/keys.hpp has them.
+//
+// Invariants.
+//  I1  The nodes of a level, linked by `next`, part the keys: a node's begin behind the `last` of
+//      the one before it. Nothing else says where a key is: pairs above `last` are no pairs, and a
+//      missing separator costs a step to the right.
+//  I2  A pair that `order` doesn't name may be written by the holder of the lock.
+//  I3  Nodes and layers are never taken away: an empty leaf serves the keys that come back.
+//  I4  Equal slices of a layer are never separated: there are ten at most.
+//  I5  The version in the lock has changed before a pair that was named is written again.
+//
+// Persist order (P1, P2: eager/operation.hpp).
+//  M1  a right half < its left half's `next`
+//  M2  the left half's words < the separator above. They lie in one line, stored in this order:
+//      next, last, order. Whatever prefix of them a crash leaves is a whole tree by I1: with `next`
+//      alone the right half is a node without keys; with `last` too, the left half has pairs that
+//      are none.
+//  M3  a separator < the left half's unlock. So a split without one shows a dead lock.
+//  M4  a layer < the word that leads to it, in place of the record that had been there alone
+// A pair in the line of the order word needs no fence before it: it is stored first (PCSO).
+//
+// Recovery. None at an opening. Who locks a node whose holder is dead (node_lock) trims it, unlinks
+// a right half that never got its keys, and posts the separator; under this lock, and each of them
+// is found done when it is.
+//
+// Concurrency. A writer locks a leaf, and for a split the parent behind it: from below upwards, and
+// on a level one node at a time, or from the left. Readers take no lock. They read a node again
+// when its version has changed meanwhile: a pair has been taken away then, so somebody has got on.
+// Behind their last load of a node they look at its lock: held, the node's lines are noted (path
+// guard).
+//
+// Full region. An error of the record's allocation or of the right half's, before anything is
+// visible. A separator that gets no memory is left out (I1). Removes need none.
+//
+// Bad input. Keys and values over their limits: errc::too_large. Another index's root:
+// errc::incompatible. audit() finds damage; it follows no offset that is not a block's.
+//
+// Literature. Mao, Kohler, Morris, "Cache craftiness for fast multicore key-value storage", EuroSys
+// 2012; Lehman, Yao, "Efficient locking for concurrent operations on B-trees", TODS 1981; Lee et
+// al., "RECIPE", SOSP 2019 (condition 3).
+#pragma once
+
+#include "index/common/index.hpp"
+#include "index/eager_masstree/node.hpp"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hf {
+
+namespace eager_masstree_detail {
+
+inline constexpr layout::room_format format{"emasstree", 1};
+inline constexpr u64 root_type = 0x48464d5452450001;  // "HFMTRE", version 1
+
+}  // namespace eager_masstree_detail
+
+template <class D, class Keys>
+class eager_masstree final : public traced {
+   public:
+    using key = typename Keys::key;
+    using value = typename Keys::value;
+    using operation = typename D::operation;
+    static constexpr std::string_view name = "masstree";
+    static constexpr layout::room_format format = eager_masstree_detail::format;
+
+    [[nodiscard]] static result<std::unique_ptr<eager_masstree>> open(eager_space& space,
+                                                                      std::string_view root);
+
+    [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
+        return write(op, k, v, wanted::absent, ignore);
+    }
+    template <class Old = ignore_old>
+    [[nodiscard]] result<bool> upsert(operation& op, key k, value v, Old&& old = {}) {
+        return write(op, k, v, wanted::any, old);
+    }
+    template <class Old = ignore_old>
+    [[nodiscard]] result<bool> update(operation& op, key k, value v, Old&& old = {}) {
+        return write(op, k, v, wanted::present, old);
+    }
+    template <class Old = ignore_old>
+    bool remove(operation& op, key k, Old&& old = {});
+    template <class Found>
+    bool get(operation& op, key k, Found&& found) const;
+
+    /// visit(key, value), at most `most` times, from the first key that is not below `lower`.
+    template <class Visit>
+    u64 scan(eager_space& space, key lower, u64 most, Visit&& visit) const {
+        return scan_from<true>(space, lower, most, visit);
+    }
+    /// The same downwards, from the last key that is not above `upper`.
+    template <class Visit>
+    u64 scan_back(eager_space& space, key upper, u64 most, Visit&& visit) const {
+        return scan_from<false>(space, upper, most, visit);
+    }
+    template <class Visit>
+    void for_each(eager_space& space, Visit&& visit) const {
+        scan_from<true>(space, key{}, eager_masstree_detail::highest, visit);
+    }
+
+    void trace_roots(tracer& t) const override;
+    void trace(u64 offset, u32 kind, tracer& t) const override;
+    void audit(heap_audit& a) const;
+
+   private:
+    using record = typename Keys::record;
+    using node = eager_masstree_detail::node;
+    using root_block = eager_masstree_detail::root_block;
+    using order_word = eager_masstree_detail::order_word;
+    static constexpr bool has_layers = !Keys::inline_values;
+    using cursor = std::conditional_t<has_layers, eager_masstree_detail::key_cursor,
+                                      eager_masstree_detail::number_cursor>;
+
+    enum class wanted : u8 { absent, any, present };
+    /// A node whose keys begin with `low`.
+    struct spot {
+        node* n;
+        u64 low;
+    };
+    struct entry {
+        bool is_there;
+        u64 word;
+    };
+    struct fresh_record;
+
+    explicit eager_masstree(eager_space& space) : space_(space), base_(space.file().base()) {}
+
+    template <class T>
+    [[nodiscard]] T* at(u64 offset) const noexcept {
+        return object_at<T>(base_, offset);
+    }
+    [[nodiscard]] record& record_of(u64 word) const noexcept {
+        return *at<record>(eager_masstree_detail::entry_word::offset_of(word));
+    }
+    [[nodiscard]] value value_of(u64 word) const noexcept {
+        if constexpr (has_layers) {
+            return Keys::value_of(record_of(word));
+        } else {
+            return word;
+        }
+    }
+    /// Whether an entry at a cursor's place is another key's, which shares the slice.
+    [[nodiscard]] bool is_of_another(const cursor& c, u64 word) const noexcept {
+        if constexpr (has_layers) {
+            return c.length_class() == eager_masstree_detail::longer &&
+                   Keys::key_of(record_of(word)) != c.whole();
+        } else {
+            return false;
+        }
+    }
+
+    // --- finding (find.hpp) ---
+    static void saw_node(operation& op, const node& n, u64 lock_word) noexcept;
+    static bool is_changed(u64 before, u64 after) noexcept {
+        return node_lock::version_of(before) != node_lock::version_of(after);
+    }
+    [[nodiscard]] spot descend(operation& op, const root_block& root, u64 slice,
+                               unsigned level) const;
+    void go_right(operation& op, spot& s, u64 last) const;
+    [[nodiscard]] entry find(operation& op, spot s, const cursor& c) const;
+
+    // --- writing (write.hpp) ---
+    template <class Old>
+    [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted w, Old&& old);
+    [[nodiscard]] result<void> add(operation& op, node& n, unsigned rank, const cursor& c,
+                                   fresh_record& r);
+    template <class Old>
+    [[nodiscard]] result<void> replace(operation& op, node& n, unsigned slot, fresh_record& r,
+                                       Old&& old);
+    template <class Old>
+    void take_out(operation& op, node& n, unsigned rank, Old&& old);
+    void put(operation& op, node& n, unsigned rank, u64 slice, u64 word);
+    [[nodiscard]] result<void> make_layer(operation& op, node& n, unsigned slot, const cursor& c,
+                                          fresh_record& r);
+
+    // --- splits and their repair (split.hpp) ---
+    [[nodiscard]] node& lock_for(operation& op, root_block& root, node* n, u64 slice);
+    [[nodiscard]] result<void> split(operation& op, root_block& root, node& n);
+    void post(operation& op, root_block& root, unsigned level, u64 separator, u64 child);
+    [[nodiscard]] bool grow(operation& op, root_block& root, unsigned level, u64 separator,
+                            u64 child);
+    void repair(operation& op, root_block& root, node& n);
+    void shade_pair(operation& op, const node& n, unsigned slot);
+
+    // --- scans (scan.hpp) ---
+    struct leaf_copy;
+    struct scan_state;
+    [[nodiscard]] leaf_copy copy_leaf(operation& op, spot s, u64 slice) const;
+    template <bool Up>
+    void collect(operation& op, const root_block& root, const cursor* bound, scan_state& s) const;
+    template <bool Up>
+    void collect_leaf(operation& op, const leaf_copy& l, const cursor* bound, scan_state& s) const;
+    template <bool Up, class Visit>
+    u64 scan_from(eager_space& space, key bound, u64 most, Visit&& visit) const;
+
+    // --- audits (audit.hpp) ---
+    struct audit_state;
+    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
+    bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
+    void audit_layer(audit_state& s, u64 offset, const std::string& prefix) const;
+    [[nodiscard]] u64 audit_level(audit_state& s, u64 leftmost, unsigned level,
+                                  const std::string& prefix) const;
+    void audit_entry(audit_state& s, u64 slice, u64 word, u64 from,
+                     const std::string& prefix) const;
+
+    eager_space& space_;
+    std::byte* const base_;
+    u64 root_offset_ = 0;
+    root_block* root_ = nullptr;
+};
+
+}  // namespace hf
+
+#include "index/eager_masstree/audit.hpp"
+#include "index/eager_masstree/find.hpp"
+#include "index/eager_masstree/scan.hpp"
+#include "index/eager_masstree/split.hpp"
+#include "index/eager_masstree/write.hpp"

@@ -1,0 +1,145 @@
+// eager_masstree/node.hpp: what lies on the medium: a layer's root block, nodes, and words.
+//
+//   root block  | lock | word |                                       16 bytes
+//   node        | lock | order | next | last | 14 x (key 8, word 8) |  256 bytes, four lines
+//   entry word of byte keys  | class 8 | layer 8 | offset 48 |
+//
+// Leaves and interior nodes are alike; the lock's flags have the level, 0 for leaves. `order` names
+// the used pairs in the order of their keys (masstree/permutation.hpp). `last` is the last key that
+// belongs here; what is above lies behind `next`. An interior pair has the first key of its child.
+// A pair of a leaf of integers has a key and its value; of bytes a slice, and an entry word that
+// leads to a record, or to the root block of the next layer.
+//
+// Lock, order, next and last share a line, as pairs 0 and 1 do with them.
+#pragma once
+
+#include "eager/node_lock.hpp"
+#include "eager/published.hpp"
+#include "index/masstree/key.hpp"
+#include "index/masstree/permutation.hpp"
+
+#include <array>
+#include <limits>
+
+namespace hf::eager_masstree_detail {
+
+inline constexpr unsigned width = 14;
+inline constexpr u64 highest = std::numeric_limits<u64>::max();
+using order_word = masstree_detail::permutation<width>;
+using masstree_detail::key_cursor;
+using masstree_detail::longer;
+
+/// How the sweep is told what lies somewhere; records are traced::leaf.
+enum class what : u32 { root = 1, node = 2 };
+
+namespace entry_word {
+inline constexpr u64 offset_field = (u64{1} << 48) - 1;
+[[nodiscard]] constexpr u64 of(unsigned length_class, bool is_layer, u64 offset) noexcept {
+    return u64{length_class} << 56 | u64{is_layer} << 48 | offset;
+}
+[[nodiscard]] constexpr unsigned class_of(u64 word) noexcept {
+    return static_cast<unsigned>(word >> 56);
+}
+[[nodiscard]] constexpr bool is_layer(u64 word) noexcept { return (word >> 48 & 0xff) != 0; }
+[[nodiscard]] constexpr u64 offset_of(u64 word) noexcept { return word & offset_field; }
+[[nodiscard]] constexpr u32 kind_of(u64 word) noexcept {
+    return is_layer(word) ? static_cast<u32>(what::root) : 0;
+}
+}  // namespace entry_word
+
+struct root_block {
+    node_lock lock;
+    published word;  ///< offset of the leftmost node of the highest level
+};
+static_assert(sizeof(root_block) == 16);
+
+struct pair {
+    published key;
+    published word;
+};
+
+struct node {
+    node_lock lock;
+    published order;
+    published next;
+    published last;
+    std::array<pair, width> pairs;
+
+    [[nodiscard]] static constexpr u64 fresh_lock(unsigned level, u32 generation) noexcept {
+        return node_lock::fresh(u64{level} << 1, false, generation);
+    }
+    [[nodiscard]] static constexpr unsigned level_in(u64 lock_word) noexcept {
+        return static_cast<unsigned>((lock_word & node_lock::flags) >> 1);
+    }
+    [[nodiscard]] unsigned level() const noexcept { return level_in(lock.load()); }
+    [[nodiscard]] order_word used() const noexcept { return order_word(order.load()); }
+    [[nodiscard]] u64 key_at(order_word o, unsigned rank) const noexcept {
+        return pairs[o.slot(rank)].key.load();
+    }
+    /// How many keys are below `key`.
+    [[nodiscard]] unsigned below(order_word o, u64 key) const noexcept {
+        unsigned n = 0;
+        const unsigned size = o.size();
+        for (unsigned r = 0; r < size; ++r) n += key_at(o, r) < key ? 1 : 0;
+        return n;
+    }
+    /// The pair whose child has `key`: the last one that is not above. -1: none, seen in a change.
+    [[nodiscard]] int child_rank(order_word o, u64 key) const noexcept {
+        int n = -1;
+        const unsigned size = o.size();
+        for (unsigned r = 0; r < size; ++r) n += key_at(o, r) <= key ? 1 : 0;
+        return n;
+    }
+    struct place {
+        unsigned rank;
+        bool is_there;
+    };
+    /// With classes (leaves of bytes) equal slices are told apart by them.
+    template <bool Classes>
+    [[nodiscard]] place find(order_word o, u64 key, unsigned length_class) const noexcept {
+        unsigned r = below(o, key);
+        const unsigned size = o.size();
+        if constexpr (Classes) {
+            for (; r < size && key_at(o, r) == key; ++r) {
+                const unsigned c = entry_word::class_of(pairs[o.slot(r)].word.load());
+                if (c >= length_class) return {r, c == length_class};
+            }
+            return {r, false};
+        }
+        return {r, r < size && key_at(o, r) == key};
+    }
+    /// Of a node that nobody knows yet: pair number `i`, in order.
+    void fill_pair(unsigned i, u64 key, u64 word) noexcept {
+        pair& p = pairs[order_word::nth_slot(i)];
+        p.key.fill(key);
+        p.word.fill(word);
+    }
+    void fill_header(unsigned level, u32 generation, unsigned count, u64 next_offset,
+                     u64 last_key) noexcept {
+        lock.fill(fresh_lock(level, generation));
+        order.fill(order_word::filled(count).word());
+        next.fill(next_offset);
+        last.fill(last_key);
+    }
+    [[gnu::always_inline]] void prefetch() const noexcept {
+        const auto* line = reinterpret_cast<const char*>(this);
+        __builtin_prefetch(line);
+        __builtin_prefetch(line + line_size);
+        __builtin_prefetch(line + 2 * line_size);
+        __builtin_prefetch(line + 3 * line_size);
+    }
+};
+static_assert(sizeof(node) == 256);
+
+/// An integer is its own slice, and has one.
+class number_cursor {
+   public:
+    explicit number_cursor(u64 k) noexcept : key_(k) {}
+    [[nodiscard]] u64 slice() const noexcept { return key_; }
+    [[nodiscard]] static constexpr unsigned length_class() noexcept { return 0; }
+
+   private:
+    u64 key_;
+};
+
+}  // namespace hf::eager_masstree_detail

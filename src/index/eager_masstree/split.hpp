@@ -1,0 +1,140 @@
+// eager_masstree/split.hpp: a part of eager_masstree.hpp: locking, splits, and their repair.
+#pragma once
+
+#include "index/eager_masstree/eager_masstree.hpp"
+
+namespace hf {
+
+/// Locks the node of that level to which a slice belongs, from `n` on to the right.
+template <class D, class Keys>
+auto eager_masstree<D, Keys>::lock_for(operation& op, root_block& root, node* n, u64 slice)
+    -> node& {
+    for (;;) {
+        if (n->lock.lock(op.generation())) repair(op, root, *n);
+        if (slice <= n->last.load()) return *n;
+        node* const next = at<node>(n->next.load());
+        n->lock.unlock();
+        n = next;
+    }
+}
+
+/// A reference is about to lie in another node: the sweep may have come by there already.
+template <class D, class Keys>
+void eager_masstree<D, Keys>::shade_pair(operation& op, const node& n, unsigned slot) {
+    using namespace eager_masstree_detail;
+    const u64 word = n.pairs[slot].word.load();
+    if (n.level() != 0) {
+        op.shade(*this, word, static_cast<u32>(what::node));
+    } else if constexpr (has_layers) {
+        op.shade(*this, entry_word::offset_of(word), entry_word::kind_of(word));
+    }
+}
+
+/// Halves a full node, which is locked and stays so; the right half is not.
+template <class D, class Keys>
+result<void> eager_masstree<D, Keys>::split(operation& op, root_block& root, node& n) {
+    using namespace eager_masstree_detail;
+    const order_word o = n.used();
+    const auto parts = [&](unsigned rank) { return n.key_at(o, rank - 1) != n.key_at(o, rank); };
+    unsigned keeps = width / 2;
+    for (unsigned d = 1; !parts(keeps); ++d) keeps = d % 2 != 0 ? keeps + d : keeps - d;
+    auto made = op.allocate(sizeof(node));
+    if (!made) return tl::unexpected(made.error());
+    node& right = *at<node>(*made);
+    const u64 separator = n.key_at(o, keeps);
+    const unsigned level = n.level();
+    const u64 next = n.next.load();
+    right.fill_header(level, op.generation(), width - keeps, next, n.last.load());
+    for (unsigned r = keeps; r < width; ++r) {
+        right.fill_pair(r - keeps, n.key_at(o, r), n.pairs[o.slot(r)].word.load());
+        shade_pair(op, n, o.slot(r));
+    }
+    if (next != 0) op.shade(*this, next, static_cast<u32>(what::node));
+    op.written(&right, sizeof right);
+    op.settle();
+    HF_PERSIST_POINT("masstree M1: a right half is durable before its left half leads to it");
+    n.next.store(*made);
+    n.last.store(separator - 1);
+    n.lock.count_version();  // I5
+    op.publish(n.order, (o.word() & ~u64{15}) | keeps);
+    op.commit();
+    HF_PERSIST_POINT("masstree M2: a split is durable before its separator");
+    post(op, root, level + 1, separator, *made);
+    HF_PERSIST_POINT("masstree M3: a separator is durable before the left half is unlocked");
+    return {};
+}
+
+/// Puts a separator into a level. Without memory it is left out: I1.
+template <class D, class Keys>
+void eager_masstree<D, Keys>::post(operation& op, root_block& root, unsigned level, u64 separator,
+                                   u64 child) {
+    for (;;) {
+        node* const found = descend(op, root, separator, level).n;
+        if (found == nullptr) {
+            if (grow(op, root, level, separator, child)) return;
+            continue;
+        }
+        node& n = lock_for(op, root, found, separator);
+        const order_word o = n.used();
+        const auto place = n.template find<false>(o, separator, 0);
+        const bool splits = !place.is_there && o.full();
+        if (!place.is_there && !splits) put(op, n, place.rank, separator, child);
+        const bool is_over = !splits || !split(op, root, n);
+        n.lock.unlock();
+        if (is_over) return;
+    }
+}
+
+/// A root above the one that there is. False: there is one already.
+template <class D, class Keys>
+bool eager_masstree<D, Keys>::grow(operation& op, root_block& root, unsigned level, u64 separator,
+                                   u64 child) {
+    using namespace eager_masstree_detail;
+    root.lock.lock(op.generation());
+    const u64 below = root.word.load();
+    const bool is_wanted = at<node>(below)->level() < level;
+    if (is_wanted) {
+        if (auto made = op.allocate(sizeof(node))) {
+            node& n = *at<node>(*made);
+            n.fill_header(level, op.generation(), 2, 0, highest);
+            n.fill_pair(0, 0, below);
+            n.fill_pair(1, separator, child);
+            op.written(&n, sizeof n);
+            op.shade(*this, below, static_cast<u32>(what::node));
+            op.settle();
+            op.publish(root.word, *made);
+            op.commit();
+        }
+    }
+    root.lock.unlock();
+    return is_wanted;
+}
+
+/// The holder of the node's lock died in an earlier opening: what it may have left is finished.
+template <class D, class Keys>
+void eager_masstree<D, Keys>::repair(operation& op, root_block& root, node& n) {
+    using namespace eager_masstree_detail;
+    const u64 last = n.last.load();
+    u64 next = n.next.load();
+    if (next != 0 && at<node>(next)->last.load() == last) {
+        // The right half never got its keys.
+        const u64 unused = std::exchange(next, at<node>(next)->next.load());
+        if (next != 0) op.shade(*this, next, static_cast<u32>(what::node));
+        op.settle();
+        op.publish(n.next, next);
+        op.commit();
+        op.retire(*this, unused, static_cast<u32>(what::node));
+    }
+    const order_word o = n.used();
+    unsigned keeps = o.size();
+    while (keeps != 0 && n.key_at(o, keeps - 1) > last) --keeps;
+    if (keeps != o.size()) {
+        op.settle();
+        n.lock.count_version();  // I5
+        op.publish(n.order, (o.word() & ~u64{15}) | keeps);
+        op.commit();
+    }
+    if (next != 0) post(op, root, n.level() + 1, last + 1, next);
+}
+
+}  // namespace hf

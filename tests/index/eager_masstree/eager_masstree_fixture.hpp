@@ -1,0 +1,15 @@
+// What is tested of every eager index (../common) is tested of this one.
+#pragma once
+
+#include "index/common/index_fixture.hpp"
+#include "index/eager_masstree/eager_masstree.hpp"
+
+namespace hf::test {
+
+using eager_masstree_family = family<eager_masstree>;
+
+/// Nodes are never taken away.
+template <class D, class Keys>
+inline constexpr u64 most_interiors_when_empty<eager_masstree<D, Keys>> = ~u64{0};
+
+}  // namespace hf::test
