@@ -85,7 +85,7 @@ void object_text::each_field(const object& o, u64 most, Visit&& visit) const {
                 if (left-- == 0) return;
                 std::string name = printable(m.name);
                 if (m.count > 1) name += fmt::format("[{}]", k);
-                if (is_array) name = element + (name.empty() ? "" : "." + name);
+                if (is_array) name.insert(0, name.empty() ? element : element + ".");
                 visit(field{name, m, start + i * type->bytes + m.offset + u64{k} * m.stride});
             }
         }
