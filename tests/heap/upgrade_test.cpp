@@ -180,9 +180,9 @@ TEST_F(upgrade, that_ends_by_an_exception_goes_on_with_the_next_call) {
     expect_upgraded(heap);
 }
 
-int commits_before_end = 0;
+int commits_before_kill = 0;
 void end_after_commits(const char* name) {
-    if (std::string_view(name).starts_with("transaction T1") && commits_before_end-- == 0) _exit(0);
+    if (std::string_view(name).starts_with("transaction T1") && commits_before_kill-- == 0) _exit(0);
 }
 
 TEST_F(upgrade, that_a_kill_cuts_short_anywhere_goes_on_at_the_next_opening) {
@@ -192,7 +192,7 @@ TEST_F(upgrade, that_a_kill_cuts_short_anywhere_goes_on_at_the_next_opening) {
         ASSERT_LT(kills, 100);
         const int code = in_child([&] {
             auto heap = open_heap(file);
-            commits_before_end = 2;
+            commits_before_kill = 2;
             set_persist_point_hook(end_after_commits);
             must(run(heap));
             set_persist_point_hook(nullptr);
