@@ -1,6 +1,6 @@
 // index/common/index.hpp: what every eager index offers, whatever its shape.
 //
-// Purpose. One concept for CLHT, ART and those to come, so that the public face, the benchmark, the
+// Purpose. One concept for all of them, so that the public face, the benchmark, the
 // tests and the crash lab's judges are written once. An index is a template of its discipline D
 // (eager/discipline.hpp) and its keys K (keys.hpp); D::operation has all that the discipline does.
 //
