@@ -70,7 +70,8 @@ TEST_F(heap_bench, measures_its_rivals) {
     for (const std::string& name : object_rival_names()) {
         object_options o{dir / name, 100, u64{64} << 20, ""};
         std::filesystem::create_directories(o.directory);
-        const auto opened = open_rival(name, o);
+        auto opened = open_rival(name, o);
+        if (opened) opened->reset();
         std::filesystem::remove_all(o.directory);
         if (!opened) {
             ASSERT_EQ(opened.error().code, errc::not_found) << opened.error().to_string();
@@ -81,7 +82,8 @@ TEST_F(heap_bench, measures_its_rivals) {
     if (peers.empty()) GTEST_SKIP() << "no rival is installed";
     ASSERT_EQ(run(peers, "small,swaps,maps"), 0);
     std::map<std::string, unsigned> rows;
-    for (const auto& r : found()["rates"]) ++rows[r["who"]];
+    const auto json = found();
+    for (const auto& r : json["rates"]) ++rows[r["who"]];
     if (rows.contains("libpmemobj")) {
         EXPECT_EQ(rows["libpmemobj"], 9U);
     }
