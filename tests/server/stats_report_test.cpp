@@ -73,6 +73,8 @@ statistics some() {
     s.free_bytes = 120;
     s.hint_bytes = 131;
     s.records = 133;
+    s.discipline = "incll";
+    s.index = "masstree";
     s.medium = "file";
     s.flush_instruction = "clwb";
     s.path = "path";
@@ -162,6 +164,8 @@ TEST(stats_report, has_every_line_and_no_other) {
                           {"allocated_bytes", "119"},
                           {"free_bytes", "120"},
                           {"hint_bytes", "131"},
+                          {"discipline", "incll"},
+                          {"index", "masstree"},
                           {"medium", "file"},
                           {"flush_instruction", "clwb"},
                           {"journal_records", "121"},
