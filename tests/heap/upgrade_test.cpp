@@ -182,7 +182,8 @@ TEST_F(upgrade, that_ends_by_an_exception_goes_on_with_the_next_call) {
 
 int commits_before_kill = 0;
 void end_after_commits(const char* name) {
-    if (std::string_view(name).starts_with("transaction T1") && commits_before_kill-- == 0) _exit(0);
+    if (std::string_view(name).starts_with("transaction T1") && commits_before_kill-- == 0)
+        _exit(0);
 }
 
 TEST_F(upgrade, that_a_kill_cuts_short_anywhere_goes_on_at_the_next_opening) {
