@@ -87,8 +87,9 @@ void eager_masstree<D, Keys>::put(operation& op, node& n, unsigned rank, u64 sli
     const order_word o = n.used();
     const unsigned slot = o.slot(o.size());
     auto& p = n.pairs[slot];
-    p.key.store(slice);
-    p.word.store(word);
+    // Nobody looks at a pair that has no name (I2); the order word publishes it.
+    p.key.fill(slice);
+    p.word.fill(word);
     if (!same_line(&p, &n)) op.written_line(&p);
     op.settle();
     op.publish(n.order, o.inserted(rank, slot).word());
