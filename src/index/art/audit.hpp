@@ -33,24 +33,9 @@ result<std::unique_ptr<art<D, Keys>>> art<D, Keys>::open(eager_space& space,
                                                          std::string_view root) {
     constexpr u64 type = art_detail::root_type + (Keys::inline_values ? 1 : 0);
     std::unique_ptr<art> made(new art(space));
-    auto known = space.file().find_root(root);
-    u64 offset = 0;
-    if (known) {
-        if ((*known)->type != type || (*known)->format != format.version) {
-            return failure({errc::incompatible, "open the ART", space.file().path().string(),
-                            "the root " + std::string(root) + " is of something else",
-                            "open it as what it was made"});
-        }
-        offset = (*known)->value.load(std::memory_order_acquire);
-    } else if (known.error().code != errc::not_found) {
-        return tl::unexpected(known.error());
-    } else {
-        auto fresh = found(space);
-        if (!fresh) return tl::unexpected(fresh.error());
-        offset = *fresh;
-        auto named = space.file().publish_root(root, type, format.version, offset);
-        if (!named) return tl::unexpected(named.error());
-    }
+    const auto there = find_or_found(space, root, {"open the ART", type, format.version}, found);
+    if (!there) return tl::unexpected(there.error());
+    const u64 offset = *there;
     const swept::run* r = space.heap().run_of(offset);
     if (r == nullptr || !r->begins_at(offset)) {
         return failure(made->damaged("open the ART", offset, "its root is no block"));

@@ -54,25 +54,10 @@ template <class D, class Keys, class Shape>
 result<std::unique_ptr<clht<D, Keys, Shape>>> clht<D, Keys, Shape>::open(eager_space& space,
                                                                          std::string_view root) {
     std::unique_ptr<clht> made(new clht(space));
-    auto known = space.file().find_root(root);
-    u64 offset = 0;
-    if (known) {
-        if ((*known)->type != root_block::magic_value || (*known)->format != format.version) {
-            return failure({errc::incompatible, "open the CLHT", space.file().path().string(),
-                            "the root " + std::string(root) + " is of something else",
-                            "open it as what it was made"});
-        }
-        offset = (*known)->value.load(std::memory_order_acquire);
-    } else if (known.error().code != errc::not_found) {
-        return tl::unexpected(known.error());
-    } else {
-        auto fresh = found(space);
-        if (!fresh) return tl::unexpected(fresh.error());
-        offset = *fresh;
-        auto named =
-            space.file().publish_root(root, root_block::magic_value, format.version, offset);
-        if (!named) return tl::unexpected(named.error());
-    }
+    const auto there = find_or_found(
+        space, root, {"open the CLHT", root_block::magic_value, format.version}, found);
+    if (!there) return tl::unexpected(there.error());
+    const u64 offset = *there;
     if (auto ok = made->load(offset); !ok) return tl::unexpected(ok.error());
     space.add_structure(*made);
     return made;

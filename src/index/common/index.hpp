@@ -39,6 +39,7 @@
 #include "eager/discipline.hpp"
 #include "eager/operation.hpp"
 #include "index/common/keys.hpp"
+#include "index/common/root.hpp"
 
 #include <concepts>
 #include <memory>

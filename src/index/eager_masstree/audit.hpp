@@ -42,24 +42,9 @@ result<std::unique_ptr<eager_masstree<D, Keys>>> eager_masstree<D, Keys>::open(
     constexpr const char* attempt = "open the Masstree";
     constexpr u64 type = eager_masstree_detail::root_type + (Keys::inline_values ? 1 : 0);
     std::unique_ptr<eager_masstree> made(new eager_masstree(space));
-    auto known = space.file().find_root(root);
-    u64 offset = 0;
-    if (known) {
-        if ((*known)->type != type || (*known)->format != format.version) {
-            return failure({errc::incompatible, attempt, space.file().path().string(),
-                            "the root " + std::string(root) + " is of something else",
-                            "open it as what it was made"});
-        }
-        offset = (*known)->value.load(std::memory_order_acquire);
-    } else if (known.error().code != errc::not_found) {
-        return tl::unexpected(known.error());
-    } else {
-        auto fresh = found(space);
-        if (!fresh) return tl::unexpected(fresh.error());
-        offset = *fresh;
-        auto named = space.file().publish_root(root, type, format.version, offset);
-        if (!named) return tl::unexpected(named.error());
-    }
+    const auto there = find_or_found(space, root, {attempt, type, format.version}, found);
+    if (!there) return tl::unexpected(there.error());
+    const u64 offset = *there;
     const auto is_block = [&](u64 o) {
         const swept::run* r = space.heap().run_of(o);
         return r != nullptr && r->begins_at(o);
