@@ -17,7 +17,7 @@ std::string name_of(u64 what) {
 }
 
 std::string text_of(const stage& s) {
-    std::string text = std::to_string(s.event) + ":";
+    std::string text = (s.killed ? "k" : "") + std::to_string(s.event) + ":";
     const char* between = "";
     for (const choice& c : s.contents) {
         if (c.chosen == 0) continue;  // what is not told is old
@@ -70,6 +70,8 @@ std::optional<choice> parse_choice(std::string_view text) {
 
 std::optional<stage> parse_stage(std::string_view text) {
     stage s;
+    s.killed = text.starts_with('k');
+    if (s.killed) text.remove_prefix(1);
     const auto event = number_in(cut(text, ':'), 10);
     if (!event) return std::nullopt;
     s.event = static_cast<u32>(*event);

@@ -69,6 +69,7 @@ std::vector<u32> crash_points_of(const std::vector<event>& trace, persistence mo
             case event_kind::load:
             case event_kind::acquire:
             case event_kind::release:
+            case event_kind::killed:
                 break;
         }
     }
@@ -117,7 +118,7 @@ std::optional<finding> explorer::explore(const std::vector<event>& trace, const 
                                          victim& who) {
     ++counts_.traces;
     image_.on_endless = stop_endless;
-    return explore_trace(trace, before, who, 0);
+    return explore_trace(trace, 0, before, who, 0);
 }
 
 // Evenly, begun at another one each time.
@@ -130,15 +131,14 @@ std::vector<u32> explorer::some_of(const std::vector<u32>& points, u32 most) {
     return some;
 }
 
-std::optional<finding> explorer::explore_trace(const std::vector<event>& trace,
-                                               const crash_model& before, victim& who,
-                                               unsigned depth) {
-    counts_.events += trace.size();
-    auto points = crash_points_of(trace, before.mode());
+std::optional<finding> explorer::explore_trace(const std::vector<event>& trace, u32 from,
+                                               crash_model m, victim& who, unsigned depth) {
+    counts_.events += trace.size() - from;
+    auto points = crash_points_of(trace, m.mode());
+    std::erase_if(points, [&](u32 p) { return p < from; });
     const u32 most = depth > 0 ? limits_.nested_points : limits_.points;
     if ((depth > 0 || most != 0) && points.size() > most) points = some_of(points, most);
-    crash_model m = before;
-    u32 next = 0;
+    u32 next = from;
     for (const u32 point : points) {
         const bool is_named = point < trace.size() && trace[point].kind == event_kind::point;
         // Out of time, persist points of the workload itself are still looked at, if briefly.
@@ -149,8 +149,15 @@ std::optional<finding> explorer::explore_trace(const std::vector<event>& trace,
         if (is_named) counts_.points.insert(trace[point].value);
         ++counts_.crash_points;
         if (auto f = explore_point(m, who, depth, hurry)) return f;
+        if (hurry || !is_kill_point(depth)) continue;
+        if (auto f = explore_killed(trace, m, who, depth)) return f;
     }
     return std::nullopt;
+}
+
+bool explorer::is_kill_point(unsigned depth) {
+    if (limits_.kills == 0 || depth >= limits_.depth) return false;
+    return (seed_ + draws_++) % limits_.kills == 0;
 }
 
 std::optional<finding> explorer::explore_point(const crash_model& m, victim& who, unsigned depth,
@@ -272,7 +279,54 @@ std::optional<finding> explorer::explore_nested(const crash_model& m, std::uniqu
                                                 const std::vector<event>& trace, const choices& how,
                                                 unsigned depth) {
     ++counts_.nested_traces;
-    return explore_trace(trace, settled(m, how), *who, depth + 1);
+    return explore_trace(trace, 0, settled(m, how), *who, depth + 1);
+}
+
+namespace {
+
+/// What the first process did before it died at event `at`, and what the next one did.
+std::vector<event> joined(const std::vector<event>& first, u32 at, std::vector<event> next) {
+    std::vector<event> all(first.begin(), first.begin() + at);
+    all.push_back({.kind = event_kind::killed});
+    all.insert(all.end(), next.begin(), next.end());
+    return all;
+}
+
+/// In the order that leaves most to be found: an inspection would make sure what it sees.
+std::optional<std::string> live_on(std::unique_ptr<survivor>& s, victim& who, const promised& all) {
+    return guarded([&] {
+        s = who.recover_after(all);
+        s->work_on();
+        s->crash();
+    });
+}
+
+}  // namespace
+
+std::optional<finding> explorer::explore_killed(const std::vector<event>& trace,
+                                                const crash_model& m, victim& who, unsigned depth) {
+    recorder behind;
+    std::unique_ptr<survivor> s;
+    const crash_model seen = m.as_seen();
+    image_.load(seen);
+    const stage dead{at_event_, {}, true};
+    {
+        choices how(policy::newest);
+        const run_scope scope(image_, how, &behind);
+        ++counts_.openings;
+        if (auto wrong = live_on(s, who, m.promises())) return finding{*wrong, {dead}, probe::work};
+        count_state();
+    }
+    ++counts_.nested_traces;
+    ++counts_.kills;
+    const auto all = joined(trace, dead.event, behind.take());
+    crash_model next = m;
+    next.advance(all[dead.event]);
+    auto f = explore_trace(all, dead.event + 1, std::move(next), *s, depth + 1);
+    at_event_ = dead.event;
+    if (f) f->stages.insert(f->stages.begin(), dead);
+    image_.load(m);
+    return f;
 }
 
 std::optional<std::string> explorer::replay(const std::vector<event>& trace,
@@ -280,20 +334,24 @@ std::optional<std::string> explorer::replay(const std::vector<event>& trace,
                                             const finding& f, const stage_listener& listener) {
     image_.on_endless = stop_endless;
     std::vector<event> events = trace;
-    crash_model m = before;
+    crash_model start = before;  // of the trace
+    crash_model m = before;      // behind its first `done` events
+    u32 done = 0;
     victim* current = &who;
     std::unique_ptr<survivor> s;
     for (std::size_t i = 0; i < f.stages.size(); ++i) {
         const bool last = i + 1 == f.stages.size();
-        if (listener) listener(events, m);
-        for (u32 e = 0; e < f.stages[i].event && e < events.size(); ++e) m.advance(events[e]);
-        image_.load(m);
-        choices how(f.stages[i].contents);
+        const stage& crash = f.stages[i];
+        if (listener) listener(events, start);
+        for (; done < crash.event && done < events.size(); ++done) m.advance(events[done]);
+        const crash_model seen = crash.killed ? m.as_seen() : m;
+        image_.load(seen);
+        choices how = crash.killed ? choices(policy::newest) : choices(crash.contents);
         recorder nested;
         std::unique_ptr<survivor> next;
         {
             const run_scope scope(image_, how, last ? nullptr : &nested);
-            const auto wrong = guarded([&] {
+            const auto wrong = crash.killed ? live_on(next, *current, m.promises()) : guarded([&] {
                 next = current->recover_after(m.promises());
                 if (last && f.asked == probe::question) next->ask(f.question);
                 if (!last || f.asked >= probe::inspection) next->inspect();
@@ -302,8 +360,15 @@ std::optional<std::string> explorer::replay(const std::vector<event>& trace,
             });
             if (wrong || last) return wrong;
         }
-        events = nested.take();
-        m = settled(m, how);
+        if (crash.killed) {
+            events = joined(events, done, nested.take());
+            m.advance(events[done++]);
+        } else {
+            events = nested.take();
+            m = settled(m, how);
+            start = m;
+            done = 0;
+        }
         s = std::move(next);
         current = s.get();
     }

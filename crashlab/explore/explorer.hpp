@@ -7,7 +7,9 @@
 // combinations are drawn at random. whole    all lines old, all new, one differs, random:
 // everything is inspected, the survivor works on. nested   some of the whole runs are themselves
 // recorded, recovery included, and explored in the same way: a crash during recovery, and one
-// during the recovery from that.
+// during the recovery from that. killed   the process dies and the machine goes on: recovery and
+// further work run on what is in the caches, and the power goes in the midst of them. What the
+// dead process had not made sure is unsure still, unless recovery sees to it.
 #pragma once
 
 #include "crashlab/explore/digest_set.hpp"
@@ -27,6 +29,7 @@ struct limits {
     u64 random_states = 200;  ///< of one question, when these did not suffice
     u32 whole = 6;            ///< random whole images of a crash point
     u32 nested = 1;           ///< of them recorded and explored
+    u32 kills = 4;            ///< the process dies at one in so many crash points; 0: never
     unsigned depth = 2;       ///< crashes during recovery, one in the other
     u32 nested_points = 12;   ///< crash points of a recovery, evenly
     u32 points = 0;           ///< crash points of the workload, evenly; 0: all
@@ -39,15 +42,18 @@ struct counts {
     u64 openings = 0;
     u64 states = 0;  ///< recoveries and questions answered, each on an image of its own
     u64 nested_traces = 0;
+    u64 kills = 0;         ///< of them, recorded behind the death of a process
     u64 incomplete = 0;    ///< crash points where combinations were drawn at random
     std::set<u64> points;  ///< persist points at which a crash was explored
     digest_set images;
 };
 
-/// One crash of a chain: at this event, with these contents.
+/// One crash of a chain: at this event, with these contents. Behind a process that was `killed`
+/// the trace goes on, so the next crash's event is counted from the same beginning.
 struct stage {
     u32 event = 0;
-    std::vector<choice> contents;
+    std::vector<choice> contents = {};
+    bool killed = false;
 };
 
 /// What a run does after recovery.
@@ -87,9 +93,9 @@ class explorer {
                                                     const stage_listener& listener = {});
 
    private:
-    [[nodiscard]] std::optional<finding> explore_trace(const std::vector<event>& trace,
-                                                       const crash_model& before, victim& who,
-                                                       unsigned depth);
+    /// Its crash points from the event number `from` on; `m`: the model there.
+    [[nodiscard]] std::optional<finding> explore_trace(const std::vector<event>& trace, u32 from,
+                                                       crash_model m, victim& who, unsigned depth);
     [[nodiscard]] std::optional<finding> explore_point(const crash_model& m, victim& who,
                                                        unsigned depth, bool hurry);
     [[nodiscard]] std::optional<finding> explore_lazily(const crash_model& m, victim& who);
@@ -103,8 +109,12 @@ class explorer {
                                                         std::unique_ptr<survivor> who,
                                                         const std::vector<event>& trace,
                                                         const choices& how, unsigned depth);
+    [[nodiscard]] std::optional<finding> explore_killed(const std::vector<event>& trace,
+                                                        const crash_model& m, victim& who,
+                                                        unsigned depth);
     [[nodiscard]] finding found(std::string what, const choices& how, probe asked,
                                 unsigned question = 0) const;
+    [[nodiscard]] bool is_kill_point(unsigned depth);
     void count_state();
     [[nodiscard]] std::vector<u32> some_of(const std::vector<u32>& points, u32 most);
     [[nodiscard]] bool must_stop() const { return out_of_time && out_of_time(); }

@@ -48,6 +48,11 @@ void crash_model::sync(u64 file) {
     lengths_[file].sure = lengths_[file].now;
 }
 
+void crash_model::kill() {
+    for (auto& of_thread : captured_) of_thread.clear();
+    for (auto& [line, l] : lines_) l.pass_barrier();
+}
+
 void crash_model::end(const event& e) {
     told_operation& o = promises_.operations[e.value];
     o.returned = events_;
@@ -95,6 +100,9 @@ u64 crash_model::advance(const event& e) {
         case event_kind::end:
             end(e);
             break;
+        case event_kind::killed:
+            kill();
+            break;
         case event_kind::noted:
         case event_kind::point:
         case event_kind::load:
@@ -110,6 +118,15 @@ void crash_model::forget_volatile() {
     for (auto& [line, l] : lines_) l.forget_hidden();
     for (auto& of_thread : captured_) of_thread.clear();
     written_.clear();
+}
+
+crash_model crash_model::as_seen() const {
+    crash_model seen = *this;
+    for (auto& [line, l] : seen.lines_) l.settle_newest();
+    for (unsigned f = 0; f < most_files; ++f) {
+        seen.settle_file(f, lengths_[f].now, names_[f].now != 0);
+    }
+    return seen;
 }
 
 void crash_model::settle(u64 line, const version& v) { line_at(line).settle(v); }

@@ -3,6 +3,9 @@
 // advance() takes the trace's events one by one. Between two events the model describes the set of
 // images: each line on its own (model/line.hpp), the file's length and name (unsure until synced).
 // A copy of a model is a branch: what a recovery did to one image is explored from there.
+//
+// A process that is killed leaves all its stores in the caches, as unsure as they were; what it
+// had flushed and not fenced no other process's fence makes sure.
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>
@@ -51,6 +54,8 @@ class crash_model {
     [[nodiscard]] const line_state* find(u64 line) const noexcept;
     /// The crash has come: what is still on its way in the machine is gone.
     void forget_volatile();
+    /// What a program on the running machine sees, with nothing unsure in it.
+    [[nodiscard]] crash_model as_seen() const;
     /// The line holds this version from now on, surely.
     void settle(u64 line, const version& v);
 
@@ -75,6 +80,7 @@ class crash_model {
     void flush(const event& e);
     void fence(u8 thread);
     void sync(u64 file);
+    void kill();
     void end(const event& e);
 
     const std::byte* memory_;

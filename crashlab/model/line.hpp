@@ -66,6 +66,11 @@ class line_state {
     /// unasked.
     void limit(u64 stores) noexcept { visible_ = stores; }
 
+    /// Every store is taken for sure, as a program sees it.
+    void settle_newest() { settle({newest(), 0, 0}); }
+    /// No store that follows may come before those that are there: another process makes it.
+    void pass_barrier() noexcept { barrier_ = stores_seen(); }
+
     /// After a crash: what could not be on the medium never was.
     void forget_hidden() { entries_.resize(visible_entries(), {}); }
 

@@ -126,8 +126,9 @@ class stage_drawer {
         timeline_stage s;
         s.events = static_cast<u32>(told_.trace.size());
         s.crash = std::min(told_.crash.event, s.events);
+        s.killed = told_.crash.killed;
         for (u32 i = 0; i < s.crash; ++i) model_.advance(told_.trace[i]);
-        if (!only_operations_) {
+        if (!only_operations_ && !s.killed) {
             for (const u64 line : lines_of(model_, told_.crash)) s.held.push_back(hold(line));
         }
         s.file = words_about_files(model_, told_.crash);
@@ -283,6 +284,14 @@ timeline make_timeline(std::string title, const finding& f, const std::vector<to
         t.stages.push_back(stage_drawer(s, places, who, is_of_run).draw());
     }
     return t;
+}
+
+std::string heading(const timeline& t, std::size_t i) {
+    const std::string which = fmt::format("crash {} of {}", i + 1, t.stages.size());
+    if (t.stages[i].killed) return which + ": the process is killed, and the machine goes on";
+    if (i == 0) return which;
+    return which + (t.stages[i - 1].killed ? ", in the process behind the one that was killed"
+                                           : ", during the recovery from the one before");
 }
 
 namespace detail {

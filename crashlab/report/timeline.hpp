@@ -57,7 +57,8 @@ struct timeline_stage {
     std::vector<held_line> held;
     std::string file;  ///< what became of the file's length and name; "" if nothing was unsure
     u32 crash = 0;
-    u32 events = 0;  ///< in the trace
+    u32 events = 0;       ///< in the trace
+    bool killed = false;  ///< the process alone
 };
 
 struct timeline {
@@ -71,6 +72,9 @@ struct timeline {
 [[nodiscard]] timeline make_timeline(std::string title, const finding& f,
                                      const std::vector<told_stage>& stages,
                                      const source_places& places, const target* who = nullptr);
+
+/// What stage number `i` of several is.
+[[nodiscard]] std::string heading(const timeline& t, std::size_t i);
 
 /// For a terminal, at most 120 columns wide.
 [[nodiscard]] std::string to_text(const timeline& t);

@@ -203,10 +203,7 @@ std::string to_svg(const timeline& t) {
     int y = 70;
     for (std::size_t i = 0; i < t.stages.size(); ++i) {
         if (t.stages.size() > 1) {
-            c.text(8, y + 14,
-                   fmt::format("crash {} of {}{}", i + 1, t.stages.size(),
-                               i == 0 ? "" : ", during the recovery from the one before"),
-                   "title");
+            c.text(8, y + 14, heading(t, i), "title");
             y += 20;
         }
         y = stage_picture(c, t.stages[i], y).draw();

@@ -91,8 +91,7 @@ std::string to_text(const timeline& t) {
     std::string text = t.title + "\n";
     for (std::size_t i = 0; i < t.stages.size(); ++i) {
         if (t.stages.size() > 1) {
-            text += fmt::format("crash {} of {}{}\n", i + 1, t.stages.size(),
-                                i == 0 ? "" : ", during the recovery from the one before");
+            text += heading(t, i) + "\n";
         }
         text += text_of(t.stages[i]);
     }

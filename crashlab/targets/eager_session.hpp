@@ -252,6 +252,7 @@ class eager_survivor final : public survivor {
     void inspect() override { session_.inspect(promised_); }
     void work_on() override {
         const u64 last = session_.keys();
+        for (u64 k = 0; k < last; ++k) session_.get(k);
         for (u64 k = 0; k < std::min<u64>(last, 4); ++k) session_.upsert(k);
         if (last > 4) session_.remove(4);
         for (u64 k = last; k < last + 4; ++k) session_.upsert(k);

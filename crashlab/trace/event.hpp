@@ -42,6 +42,7 @@ enum class event_kind : u8 {
     load,       ///< of bytes that another thread's store, number `value`, has not made sure
     acquire,    ///< of an atomic anywhere in memory: a lock is taken, a flag is seen
     release,    ///< of an atomic in ordinary memory: a lock is given back
+    killed,     ///< the process died, and the machine went on: what comes behind is the next one's
 };
 
 [[nodiscard]] std::string_view to_string(event_kind k) noexcept;

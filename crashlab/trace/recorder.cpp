@@ -65,6 +65,8 @@ std::string_view to_string(event_kind k) noexcept {
             return "acquire";
         case event_kind::release:
             return "release";
+        case event_kind::killed:
+            return "killed";
     }
     return "unknown";
 }

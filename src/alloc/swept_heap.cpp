@@ -29,8 +29,13 @@ result<void> swept_heap::open() {
         if (s.kind != segment_kind::heap) continue;
         if (auto ok = add_segment(s); !ok) return ok;
     }
+    if (is_after_a_kill()) region_.med().fence();  // S3, of add_segment()
     make_marks();
     return {};
+}
+
+bool swept_heap::is_after_a_kill() const noexcept {
+    return !region_.read_only() && !region_.created() && !region_.was_clean();
 }
 
 result<void> swept_heap::add_segment(const segment& s) {
@@ -45,6 +50,7 @@ result<void> swept_heap::add_segment(const segment& s) {
                h.first_usable != swept::own_pages(s.pages)) {
         return failure(corrupt_heap(region_, s.offset, "a heap segment's header is damaged"));
     }
+    if (is_after_a_kill()) region_.med().flush(&h, swept::own_pages(s.pages) * page_size);
     segments_.push_back({s.offset, s.pages});
     return index(segments_.back());
 }

@@ -33,6 +33,11 @@
 //  S2  the words of runs that the sweep, or free(), gives back are durably 0 before their pages are
 //      handed out again.
 //
+//  S3  behind an opening that was not closed in order: page words are durable before pages are taken
+//      by them, and the nodes that are traced before anything is freed. A process that was killed
+//      may have left either in the caches alone, and then what was freed would come back with the
+//      next power cut, as somebody else's.
+//
 // Concurrency. A cache belongs to one thread at a time. Full and empty caches exchange blocks with
 // lists that all share, a spin lock a class; pages take the heap's mutex. shade() may be called by
 // anybody at any time. collect(): one caller, beside everybody else.
@@ -159,6 +164,8 @@ class swept_heap {
     [[nodiscard]] bool has_gone(u64 offset);
     void put_into_lists(u32 size_class, std::vector<u64>& blocks);
 
+    /// Then S3 asks for more.
+    [[nodiscard]] bool is_after_a_kill() const noexcept;
     [[nodiscard]] result<void> add_segment(const segment& s);
     [[nodiscard]] result<void> index(const heap_span& s);
     void write_header(const segment& s);

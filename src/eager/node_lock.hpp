@@ -9,8 +9,8 @@
 // takes it over and says so; its new holder repairs what a dead one may have left half done, under
 // this very lock. Readers never wait: behind their last load of the node they look at the word
 // (operation::saw()); free, all that they have read is durable, because writers unlock behind their
-// last fence; held in this generation, they flush what they have read, and fence before they
-// return.
+// last fence; locked, whatever the generation, they flush what they have read, and fence before
+// they return: a holder that was killed may have left his last store in the caches.
 //
 // On the medium. 8 bytes, in the line of the first visible store of whatever change is made of
 // several: by PCSO, a change that was left half done always shows a lock.
@@ -58,6 +58,11 @@ class node_lock {
     [[nodiscard]] u64 load() const noexcept { return word_.load(std::memory_order_acquire); }
     [[nodiscard]] static constexpr bool is_held(u64 word, u32 generation) noexcept {
         return (word & locked) != 0 && word >> generation_shift == generation;
+    }
+    /// Whether what it guards may not be durable: it is held, or its holder was killed when the
+    /// last fence was still to come, and the machine went on.
+    [[nodiscard]] static constexpr bool is_unsure(u64 word) noexcept {
+        return (word & locked) != 0;
     }
     [[nodiscard]] bool is_held(u32 generation) const noexcept {
         return is_held(load(), generation);

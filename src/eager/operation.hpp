@@ -19,8 +19,7 @@
 //     op.retire(*this, old, kind)       freed when its last reader has left
 //
 // Path guard. New nodes come filled: so a link can be unsure above contents that are sure. Readers
-// and writers say saw() of every link on their way. If its lock is held in this generation the line
-// is noted; a writer's P1 makes it durable along with the writer's own, a reader's observed() does
+// and writers say saw() of every link on their way. If its lock is not free the line is noted; a writer's P1 makes it durable along with the writer's own, a reader's observed() does
 // (one fence, whatever number of links). What nobody holds costs a load.
 //
 // Invariants.
@@ -110,15 +109,18 @@ class eager_operation {
     void shade(const traced& of, u64 offset, u32 kind) { space_.heap().shade(of, offset, kind); }
 
     // --- whoever reads ---
+    /// Of an index whose locks don't outlive the process: what it reads may lie in the caches alone,
+    /// and is to be noted, whoever has the lock (space.hpp).
+    [[nodiscard]] bool is_after_a_kill() const noexcept { return space_.is_after_a_kill(); }
     /// Has loaded something of [p, p + n), behind which it looks at the lock that guards it.
     void saw(const node_lock& lock, const void* p, std::size_t n) noexcept {
-        if (lock.is_held(generation())) [[unlikely]] {
+        if (node_lock::is_unsure(lock.load())) [[unlikely]] {
             lines_.add(p, n);
         }
     }
     /// The same, when the lock's word has been loaded behind the other loads already.
     void saw_word(u64 lock_word, const void* p, std::size_t n) noexcept {
-        if (node_lock::is_held(lock_word, generation())) [[unlikely]] {
+        if (node_lock::is_unsure(lock_word)) [[unlikely]] {
             lines_.add(p, n);
         }
     }

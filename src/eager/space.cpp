@@ -102,6 +102,7 @@ result<void> eager_space::bring_up(const eager_options& options,
 
 result<void> eager_space::begin_session() {
     if (file().read_only()) return {};
+    is_after_a_kill_.store(!file().created() && !file().was_clean(), std::memory_order_release);
     auto ok = file().update_super([](layout::superblock& s) {
         s.generation += 1;
         s.clean = 0;
@@ -127,7 +128,9 @@ result<void> eager_space::check_all_are_open() const {
 
 result<swept_heap::sweep_figures> eager_space::sweep(unsigned threads) {
     if (auto ok = check_all_are_open(); !ok) return tl::unexpected(ok.error());
-    return heap_->collect(structures_, [this] { grace_->wait(); }, threads);
+    auto done = heap_->collect(structures_, [this] { grace_->wait(); }, threads);
+    if (done) is_after_a_kill_.store(false, std::memory_order_release);
+    return done;
 }
 
 result<void> eager_space::wait_for_sweep() {

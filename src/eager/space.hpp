@@ -20,6 +20,12 @@
 // Without a crash there is a sweep, too: an orderly close writes no list of what is free.
 // Each step may be cut short and runs again.
 //
+// Behind a kill the machine goes on, and what the dead process had stored and not flushed lies in
+// the caches, where everybody sees it, and where a power cut still takes it. So the sweep makes
+// durable what it traces, before it frees anything (swept_heap.hpp, S3). Until it has ended, links
+// under a lock that a dead holder left are noted by who follows them (node_lock.hpp); an index whose
+// locks are volatile asks is_after_a_kill(), and notes all.
+//
 // Bad input. On the medium `file` nothing is durable before a sync, so a region there is refused
 // (errc::medium), unless it is only looked at. Another discipline, damage: an error that says so.
 #pragma once
@@ -76,6 +82,11 @@ class eager_space {
     [[nodiscard]] grace_periods& grace() const noexcept { return *grace_; }
     [[nodiscard]] eager_lane& my_lane() { return grace_->my_lane(); }
     [[nodiscard]] u32 generation() const noexcept { return generation_; }
+    /// Whether the last process was killed, and the sweep has not made durable yet what it left in
+    /// the caches.
+    [[nodiscard]] bool is_after_a_kill() const noexcept {
+        return is_after_a_kill_.load(std::memory_order_acquire);
+    }
 
     /// It outlives the space's operations, and is traced when the space is swept. One a root: a
     /// region with a root that nobody has added is not opened, as the sweep would free what it
@@ -102,6 +113,7 @@ class eager_space {
     std::unique_ptr<grace_periods> grace_;
     std::vector<traced*> structures_;
     u32 generation_ = 1;
+    std::atomic<bool> is_after_a_kill_{false};
     std::vector<step_time> report_;
     std::thread sweeper_;
     std::optional<error> sweep_error_;  // the sweeper's until it has ended

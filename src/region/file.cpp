@@ -163,6 +163,20 @@ result<file_handle> create_unnamed(const fs::path& path) {
     return file;
 }
 
+namespace {
+
+result<void> sync_names(const file_handle& directory, const std::string& name) {
+    if (directory.is_open() && ::fsync(directory.get()) == 0) return {};
+    return failure(os_error(errc::io, "sync the directory of the region", name,
+                            "do not trust the file; check the device"));
+}
+
+}  // namespace
+
+result<void> sync_directory_of(const fs::path& path) {
+    return sync_names(open_directory_of(path), path.string());
+}
+
 result<void> publish(const file_handle& file, const fs::path& path) {
     const std::string name = path.string();
     if (auto ok = sync(file, name); !ok) return ok;
@@ -185,10 +199,7 @@ result<void> publish(const file_handle& file, const fs::path& path) {
         return failure(os_error(creating, name, "check the rights on its directory"));
     }
     HF_PERSIST_POINT("region C3: file named before the directory is synced");
-    if (::fsync(directory.get()) != 0) {
-        return failure(os_error(errc::io, "sync the directory of the region", name,
-                                "do not trust the file; check the device"));
-    }
+    if (auto ok = sync_names(directory, name); !ok) return ok;
     HF_PERSIST_POINT("region C4: name durable before the region is used");
     return {};
 }

@@ -76,6 +76,8 @@ struct file_facts {
                                     u64 to);
 [[nodiscard]] result<void> truncate(const file_handle& file, const std::string& path, u64 bytes);
 [[nodiscard]] result<void> sync(const file_handle& file, const std::string& path);
+/// Names in the file's directory become durable.
+[[nodiscard]] result<void> sync_directory_of(const std::filesystem::path& path);
 [[nodiscard]] result<void> read_start(const file_handle& file, const std::string& path,
                                       std::span<std::byte> into);
 [[nodiscard]] result<void> write_start(const file_handle& file, const std::string& path,

@@ -240,7 +240,24 @@ result<std::unique_ptr<region>> region::attach(window place, detail::file_handle
         r->backing_->watch(0, bytes);
     }
     r->adopt(std::move(*facts), file_bytes);
+    if (auto ok = r->make_sure_of_what_is_there(); !ok) return tl::unexpected(ok.error());
     return r;
+}
+
+// The machine may have run on behind the death of whoever had the region last. A header is a page:
+// it is flushed even where it says that all is in order, as that may be what was not flushed. Once
+// it says so, the file had its length; a new file's name was still to come.
+result<void> region::make_sure_of_what_is_there() {
+    if (read_only_ || created_) return {};
+    if (auto ok = detail::sync_directory_of(path_); !ok) return ok;
+    if (backing_->is_private()) return {};  // recovery/redo.hpp, K0
+    if (!was_clean_) {
+        if (auto ok = detail::sync(file_, name_); !ok) return ok;
+    }
+    medium_.flush(base(), page_size);
+    medium_.fence();
+    HF_PERSIST_POINT("region K1: what a killed process left is durable before it is built upon");
+    return {};
 }
 
 /// For writing: all that is mapped is allocated, and the file is up to date.

@@ -24,6 +24,8 @@
 //  G5 the intent is cleared before the next growth.
 //  S1 one copy of the superblock is durable before the other is touched; S2 both are equal and
 //     durable. At rest both are the same, so that damage to one never brings an older state back.
+//  K1 what a process that was killed has left of the header in the caches, and of the file's
+//     length and name in the kernel, is durable before an opening builds upon it.
 //  R1 a root's fields, and what its value leads to, are durable before its value is stored;
 //  R2 the value is durable before anything is done that would be lost without it.
 //     So a crash leaves a free entry, or a root that is whole. What a root leads to must not be
@@ -168,6 +170,7 @@ class region {
                                                                 const backing_maker& make_backing);
     [[nodiscard]] result<void> check_against(const detail::header_facts& facts,
                                              const region_options& options) const;
+    result<void> make_sure_of_what_is_there();
     result<void> prepare_file(const detail::file_facts& facts, u64 bytes, u64& file_bytes);
     result<void> cut_off_lost_growth(u64 bytes, u64& file_bytes) const;
     result<void> map(u64 from, u64 to);

@@ -85,6 +85,9 @@ result<applied_records> apply_records(region& r, u64 epoch) {
         if (auto ok = check_record(r, v); !ok) return tl::unexpected(ok.error());
         read_changes(r, v, changes);
     }
+    for (const record_view& v : *found) r.med().flush(r.at<const std::byte>(v.at), v.bytes);
+    r.med().fence();
+    HF_PERSIST_POINT("transaction T4: records that were found are durable before they are applied");
     if (auto ok = committed::reapply(r, changes); !ok) return tl::unexpected(ok.error());
     applied_records sum;
     for (const record_view& v : *found) {

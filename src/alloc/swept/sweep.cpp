@@ -25,6 +25,10 @@ void tracer::visit(u64 offset, u32 kind) {
     if (kind != traced::leaf) found_.push_back({of_, offset, kind});
 }
 
+void tracer::has_read(const void* p, std::size_t n) {
+    if (heap_.is_after_a_kill()) heap_.region_.med().flush(p, n);
+}
+
 /// Several threads that empty one stack of items.
 class trace_work {
    public:
@@ -65,6 +69,16 @@ class trace_work {
     }
     void run_one() {
         tracer t(heap_);
+        trace_all(t);
+        if (heap_.is_after_a_kill()) heap_.region_.med().fence();  // S3: this thread's
+    }
+    void make_sure(tracer& t, const trace_item& i) {
+        const run* r = heap_.run_of(i.offset);
+        if (r != nullptr)
+            t.has_read(heap_.region_.at<const std::byte>(i.offset),
+                       r->is_extent() ? r->pages * page_size : r->block);
+    }
+    void trace_all(tracer& t) {
         std::unique_lock lock(mutex_);
         while (wait_for_items(lock)) {
             const std::size_t n = std::min<std::size_t>((items_.size() - 1) / threads_ + 1, 64);
@@ -76,6 +90,7 @@ class trace_work {
                 const trace_item next = t.found_.back();
                 t.found_.pop_back();
                 t.of_ = next.of;
+                make_sure(t, next);
                 next.of->trace(next.offset, next.kind, t);
             }
             lock.lock();
@@ -143,6 +158,7 @@ result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> s
         return failure(
             corrupt_heap(region_, work.wrong(), "an index refers to no block of the heap"));
     }
+    HF_PERSIST_POINT("swept S3: what was traced is durable before anything is freed");
     sweep_figures found = sweep();
     found.reached = work.reached();
     return found;

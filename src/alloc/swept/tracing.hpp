@@ -47,6 +47,9 @@ class tracer {
     explicit tracer(swept_heap& h) noexcept : heap_(h) {}
     /// 0 is no reference.
     void visit(u64 offset, u32 kind);
+    /// Has read the references in [p, p + n), which is no item: a node that was visited as a leaf,
+    /// say. What was visited as something else need not be told.
+    void has_read(const void* p, std::size_t n);
 
    private:
     friend class trace_work;

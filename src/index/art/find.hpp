@@ -27,7 +27,7 @@ template <class D, class Keys>
 template <class D, class Keys>
 [[gnu::always_inline]] inline void art<D, Keys>::saw_slot(operation& op, node* n, what kind,
                                                           const published* slot) noexcept {
-    if (!node::is_unsure(n->lock.load(), op.generation())) [[likely]] {
+    if (!node::is_unsure(n->lock.load())) [[likely]] {
         return;
     }
     if (slot != nullptr) {
@@ -77,7 +77,7 @@ bool art<D, Keys>::get(operation& op, key k, Found&& found) const {
         }
         const record& r = *record_of(slot.word);
         const auto v = Keys::value_of(r);
-        if (node::is_unsure(n->lock.load(), op.generation())) [[unlikely]] {
+        if (node::is_unsure(n->lock.load())) [[unlikely]] {
             op.written_line(slot.at);
             if constexpr (Keys::inline_values) op.written_line(&r);
         }

@@ -108,11 +108,10 @@ struct node {
     [[nodiscard]] static constexpr bool has_hints(u64 lock_word, u32 generation) noexcept {
         return node_lock::version_of(lock_word) == version_for(generation);
     }
-    /// Whether what was read before may not be durable: somebody of this opening is changing the
-    /// node, or has replaced it.
-    [[nodiscard]] static constexpr bool is_unsure(u64 lock_word, u32 generation) noexcept {
-        return (lock_word & (node_lock::locked | obsolete)) != 0 &&
-               lock_word >> node_lock::generation_shift == generation;
+    /// Whether what was read before may not be durable: somebody is changing the node, or was when
+    /// he was killed, or has replaced it.
+    [[nodiscard]] static constexpr bool is_unsure(u64 lock_word) noexcept {
+        return (lock_word & (node_lock::locked | obsolete)) != 0;
     }
 };
 

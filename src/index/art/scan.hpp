@@ -250,7 +250,7 @@ u64 art<D, Keys>::visit_collected(operation& op, scan_state& s, const key& bound
         const auto& c = s.all[i];
         if (c.n != looked_at) {
             looked_at = c.n;
-            is_unsure = node::is_unsure(c.n->lock.load(), op.generation());
+            is_unsure = node::is_unsure(c.n->lock.load());
             if (is_unsure) op.written(c.n, art_detail::size_of(c.kind));
         }
         if (is_unsure && Keys::inline_values) op.written_line(record_of(c.word));

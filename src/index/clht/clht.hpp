@@ -50,7 +50,9 @@
 // bucket has been split meanwhile.
 //
 // Recovery. None: each state between two stores is one of the table. The level follows from the
-// directory, the frontier begins anew and skips what is made.
+// directory, the frontier begins anew and skips what is made. Behind a kill nobody knows which locks
+// were held, so until the sweep has made the table durable everybody flushes the chain that he uses
+// (eager/space.hpp); what leads to chunks, load() does.
 //
 // Full region. A split that gets no memory does not happen; an insert that then needs an overflow
 // bucket and gets none is errc::no_space with nothing changed. Updates of integers, reads and
@@ -268,6 +270,7 @@ class clht final : public traced {
 
     // --- writing (write.hpp) ---
     [[nodiscard]] found_slots search(const home& h, key k) const noexcept;
+    void note_after_a_kill(operation& op, const home& h) const noexcept;
     template <class Old>
     [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted what, Old&& old);
     [[nodiscard]] static result<u64> make_value(operation& op, key k, value v);
@@ -286,6 +289,7 @@ class clht final : public traced {
     // --- walking (walk.hpp) ---
     [[nodiscard]] static result<u64> found(eager_space& space);
     [[nodiscard]] result<void> load(u64 root_offset);
+    void make_directory_sure();
     [[nodiscard]] error damaged(u64 offset, std::string why) const;
     struct entry {
         u64 hash;

@@ -27,7 +27,7 @@ bool clht<D, Keys, Shape>::get(operation& op, key k, Found&& found) const {
         const u64 behind = h.first->state.load();
         if (hit && before != behind) continue;
         if (!hit && h.number != no_number && home_of(hash).number != h.number) continue;
-        if (lock_of(hash).is_held()) [[unlikely]] {
+        if (lock_of(hash).is_held() || op.is_after_a_kill()) [[unlikely]] {
             for (bucket* n = h.first; n != nullptr; n = n == hit.node ? nullptr : next_of(n)) {
                 op.written_line(n);
             }

@@ -98,7 +98,20 @@ result<void> clht<D, Keys, Shape>::load(u64 root_offset) {
         bits = Shape::chunk_bits + l - 1;  // what the level before led to is whole
     }
     begin_level(bits, bits == Shape::chunk_bits && root_->directory[1].load() == 0);
+    make_directory_sure();
     return {};
+}
+
+/// A process that was killed may have left in the caches what leads to chunks.
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::make_directory_sure() {
+    operation op(space_);
+    if (!op.is_after_a_kill()) return;
+    op.written(root_, sizeof *root_);
+    for (unsigned l = 1; l <= most_chunk_bits && root_->directory[l].load() != 0; ++l) {
+        op.written(at<published>(root_->directory[l].load()), clht_detail::table_bytes(l));
+    }
+    op.observed();
 }
 
 // ---------------------------------------------------------------------------------------- visiting
@@ -119,7 +132,8 @@ void clht<D, Keys, Shape>::read_chain(operation& op, bucket* first, u64 number, 
         }
         const u64 behind = first->state.load();
         if (before != behind) continue;
-        if (!lock_of(number == no_number ? 0 : number).is_held()) return;
+        const bool is_held = lock_of(number == no_number ? 0 : number).is_held();
+        if (!is_held && !op.is_after_a_kill()) return;
         for (bucket* n = first; n != nullptr; n = next_of(n)) op.written_line(n);
         return;
     }
@@ -175,6 +189,7 @@ template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::trace_chain(const bucket* first, u64 number, unsigned bits,
                                        tracer& t) const {
     for (const bucket* n = first; n != nullptr; n = next_of(n)) {
+        if (n != first) t.has_read(n, sizeof *n);
         t.visit(n->next.load(), leaf);
         if (n->next.load() != 0 && !is_block(n->next.load())) return;  // the tracer has noted it
         if constexpr (!Keys::inline_values) {

@@ -32,6 +32,15 @@ auto clht<D, Keys, Shape>::search(const home& h, key k) const noexcept -> found_
     return s;
 }
 
+/// A writer builds upon the whole chain, and on its being made.
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::note_after_a_kill(operation& op, const home& h) const noexcept {
+    if (!op.is_after_a_kill()) [[likely]] {
+        return;
+    }
+    for (bucket* n = h.first; n != nullptr; n = next_of(n)) op.written_line(n);
+}
+
 /// The word that a slot has for it.
 template <class D, class Keys, class Shape>
 result<u64> clht<D, Keys, Shape>::make_value(operation& op, key k, value v) {
@@ -86,7 +95,9 @@ result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted w
         std::unique_lock guard(lock);
         const home h = home_of(hash);
         const found_slots s = search(h, k);
+        note_after_a_kill(op, h);
         if (what != wanted::any && static_cast<bool>(s.of_key) != (what == wanted::present)) {
+            op.observed();
             return false;
         }
         if (!s.of_key && !s.free) {
@@ -132,7 +143,11 @@ bool clht<D, Keys, Shape>::remove(operation& op, key k, Old&& old) {
     std::unique_lock guard(lock_of(hash));
     const home h = home_of(hash);
     const found_slots s = search(h, k);
-    if (!s.of_key) return false;
+    note_after_a_kill(op, h);
+    if (!s.of_key) {
+        op.observed();
+        return false;
+    }
     const u64 word = s.of_key.node->value[s.of_key.at].load();
     h.first->count_version();  // C-I4
     op.publish(s.of_key.node->key[s.of_key.at], 0);

@@ -23,7 +23,7 @@ template <class D, class Keys>
 template <class D, class Keys>
 [[gnu::always_inline]] inline void hot<D, Keys>::saw_word(operation& op, const node_lock& lock,
                                                           const published* slot) noexcept {
-    if (node::is_unsure(lock.load(), op.generation())) [[unlikely]] {
+    if (node::is_unsure(lock.load())) [[unlikely]] {
         op.written_line(slot);
     }
 }
@@ -50,7 +50,7 @@ bool hot<D, Keys>::get(operation& op, key k, Found&& found) const {
     }
     const record& r = *record_of(word);
     const auto v = Keys::value_of(r);
-    if (node::is_unsure(lock->load(), op.generation())) [[unlikely]] {
+    if (node::is_unsure(lock->load())) [[unlikely]] {
         op.written_line(slot);
         if constexpr (Keys::inline_values) op.written_line(&r);
     }

@@ -130,11 +130,10 @@ struct node {
         if (!has_groups(w)) return 8 * window() + zeros;
         return 8 * u32{byte_numbers(w)[zeros / 8]} + zeros % 8;
     }
-    /// Whether what was read before may not be durable: somebody of this opening is changing the
-    /// node, or has replaced it.
-    [[nodiscard]] static constexpr bool is_unsure(u64 lock_word, u32 generation) noexcept {
-        return (lock_word & (node_lock::locked | obsolete)) != 0 &&
-               lock_word >> node_lock::generation_shift == generation;
+    /// Whether what was read before may not be durable: somebody is changing the node, or was when
+    /// he was killed, or has replaced it.
+    [[nodiscard]] static constexpr bool is_unsure(u64 lock_word) noexcept {
+        return (lock_word & (node_lock::locked | obsolete)) != 0;
     }
 };
 static_assert(sizeof(node) == 16);

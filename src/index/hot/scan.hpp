@@ -87,7 +87,7 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
         }
     }
     top.index = i;
-    if (node::is_unsure(n->lock.load(), op.generation())) [[unlikely]] {
+    if (node::is_unsure(n->lock.load())) [[unlikely]] {
         op.written(n, size_of(word));
     }
     if (child != 0) {
@@ -115,7 +115,7 @@ u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, Visit&& visit) c
         for (u32 i = 0; i < s.count; ++i) {
             if (s.all[i].lock != looked_at) {
                 looked_at = s.all[i].lock;
-                is_unsure = node::is_unsure(looked_at->load(), op.generation());
+                is_unsure = node::is_unsure(looked_at->load());
             }
             if (is_unsure) op.written_line(record_of(s.all[i].word));
         }
