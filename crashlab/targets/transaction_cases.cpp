@@ -354,6 +354,8 @@ constexpr std::string_view point_t1 =
     "transaction T1: a redo record is durable before its words are in place";
 constexpr std::string_view point_t3 =
     "transaction T3: applied records are durable before the session begins";
+constexpr std::string_view point_t4 =
+    "transaction T4: records that were found are durable before they are applied";
 constexpr std::string_view point_u1 =
     "transaction U1: an undo record is durable before a word changes";
 constexpr std::string_view point_u2 =
@@ -413,7 +415,7 @@ const std::vector<transaction_case>& cases() {
          fill_and_leave,
          run_some,
          true,
-         {point_t3}},
+         {point_t3, point_t4}},
         {"transaction.undo.reapply",
          "the same, undo",
          with(undo),
