@@ -19,8 +19,9 @@
 //     op.retire(*this, old, kind)       freed when its last reader has left
 //
 // Path guard. New nodes come filled: so a link can be unsure above contents that are sure. Readers
-// and writers say saw() of every link on their way. If its lock is not free the line is noted; a writer's P1 makes it durable along with the writer's own, a reader's observed() does
-// (one fence, whatever number of links). What nobody holds costs a load.
+// and writers say saw() of every link on their way. If its lock is not free the line is noted; a
+// writer's P1 makes it durable along with the writer's own, a reader's observed() does (one fence,
+// whatever number of links). What nobody holds costs a load.
 //
 // Invariants.
 //  O1  Nothing is published before settle(), nothing returned or unlocked before commit().
@@ -109,8 +110,8 @@ class eager_operation {
     void shade(const traced& of, u64 offset, u32 kind) { space_.heap().shade(of, offset, kind); }
 
     // --- whoever reads ---
-    /// Of an index whose locks don't outlive the process: what it reads may lie in the caches alone,
-    /// and is to be noted, whoever has the lock (space.hpp).
+    /// Of an index whose locks don't outlive the process: what it reads may lie in the caches
+    /// alone, and is to be noted, whoever has the lock (space.hpp).
     [[nodiscard]] bool is_after_a_kill() const noexcept { return space_.is_after_a_kill(); }
     /// Has loaded something of [p, p + n), behind which it looks at the lock that guards it.
     void saw(const node_lock& lock, const void* p, std::size_t n) noexcept {

@@ -23,8 +23,8 @@
 // Behind a kill the machine goes on, and what the dead process had stored and not flushed lies in
 // the caches, where everybody sees it, and where a power cut still takes it. So the sweep makes
 // durable what it traces, before it frees anything (swept_heap.hpp, S3). Until it has ended, links
-// under a lock that a dead holder left are noted by who follows them (node_lock.hpp); an index whose
-// locks are volatile asks is_after_a_kill(), and notes all.
+// under a lock that a dead holder left are noted by who follows them (node_lock.hpp); an index
+// whose locks are volatile asks is_after_a_kill(), and notes all.
 //
 // Bad input. On the medium `file` nothing is durable before a sync, so a region there is refused
 // (errc::medium), unless it is only looked at. Another discipline, damage: an error that says so.

@@ -8,8 +8,9 @@
 //
 // Persist order. T4: the records that are applied are durable before a word of them is in place: a
 // process that was killed may have left one in the caches alone, and if the power went when half
-// of it is in place, nothing would complete it. T3: what was applied is durable before the session begins, which makes the records
-// those of an older epoch (epoch/epoch_manager.hpp, O1). Cut short before, it is done again.
+// of it is in place, nothing would complete it. T3: what was applied is durable before the session
+// begins, which makes the records those of an older epoch (epoch/epoch_manager.hpp, O1). Cut short
+// before, it is done again.
 //
 // Bad input. errc::corrupt: a record that leads outside of the region, one of the middle of a log
 // that is not whole (R2 of commit_record.hpp), or changes of what is no word of the allocator's.
