@@ -33,7 +33,7 @@
 //  S2  the words of runs that the sweep, or free(), gives back are durably 0 before their pages are
 //      handed out again.
 //  S3  behind a kill: page words are durable before pages are taken by them, and the nodes that are
-//      traced before anything is freed. A process that was killed may have left either in the caches
+//  S3  behind a kill: page words are durable before pages are taken by them, and nodes that are
 //      alone, and then what was freed would come back with the next power cut, as somebody else's.
 //
 // Concurrency. A cache belongs to one thread at a time. Full and empty caches exchange blocks with
