@@ -94,9 +94,7 @@ def head(paper, claims, command, images):
         texts.append(notable)
     texts.append(paragraph(
         "A number in a table is a median, with the quartiles of the repetitions in brackets. A "
-        "claim is undecided where the quartiles lie on both sides of its limit. What is compared "
-        "took turns in one run, and ratios are those of neighbouring repetitions; only trees of "
-        "different sizes are runs of their own."))
+        "claim is undecided where the quartiles lie on both sides of its limit. " + paper.note))
     return texts
 
 

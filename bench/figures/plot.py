@@ -19,7 +19,8 @@ from matplotlib.ticker import EngFormatter, LogLocator  # noqa: E402
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ as well.
 LOOKS = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "v"), ("#E69F00", "P"),
-         ("#56B4E9", "X"), ("#7F7F7F", "<")]
+         ("#56B4E9", "X"), ("#7F7F7F", "<"), ("#000000", ">"), ("#882255", "*"), ("#117733", "p"),
+         ("#999933", "h"), ("#332288", "d")]
 STYLE = {
     "svg.hashsalt": "holdfast",  # the same data give the same file
     "svg.fonttype": "none",
@@ -32,6 +33,8 @@ STYLE = {
 }
 PANEL_INCHES = (4.6, 3.6)
 CAPTION_COLUMNS_AN_INCH = 18
+LEGEND_COLUMNS = 4
+LEGEND_ROW_POINTS = 11
 
 
 def errors(series):
@@ -50,12 +53,19 @@ def looks_of(figures):
 
 
 def draw_bars(axes, panel, looks):
-    categories = panel["series"][0]["x"]
-    width = 0.8 / len(panel["series"])
-    for i, one in enumerate(panel["series"]):
-        middle = i - (len(panel["series"]) - 1) / 2
-        axes.bar([n + middle * width for n in range(len(categories))], one["y"], width,
-                 yerr=errors(one), capsize=2, label=one["name"], color=looks[one["name"]][0])
+    """A series may lack categories. The paper's numbers are marks on the bars of `like`."""
+    categories = list(dict.fromkeys(x for one in panel["series"] for x in one["x"]))
+    measured = [one["name"] for one in panel["series"] if not one["of_paper"]]
+    width = 0.8 / len(measured)
+    for one in panel["series"]:
+        middle = measured.index(one["like"] or one["name"]) - (len(measured) - 1) / 2
+        places = [categories.index(x) + middle * width for x in one["x"]]
+        if one["of_paper"]:
+            axes.plot(places, one["y"], linestyle="none", marker="D", markersize=5,
+                      markerfacecolor="white", color="black", label=one["name"])
+        else:
+            axes.bar(places, one["y"], width, yerr=errors(one), capsize=2, label=one["name"],
+                     color=looks[one["name"]][0])
     axes.set_xticks(range(len(categories)), categories)
     axes.grid(False, axis="x")
 
@@ -82,7 +92,8 @@ def draw_lines(axes, panel, looks):
 
 def draw_panel(axes, panel, looks):
     (draw_bars if panel["kind"] == "bars" else draw_lines)(axes, panel, looks)
-    axes.set_title(panel["title"], fontsize=9, pad=22)
+    rows = -(-len(panel["series"]) // LEGEND_COLUMNS)
+    axes.set_title(panel["title"], fontsize=9, pad=11 + LEGEND_ROW_POINTS * rows)
     axes.set_xlabel(panel["x_label"])
     axes.set_ylabel(panel["y_label"])
     if panel["y_log"]:
@@ -95,7 +106,8 @@ def draw_panel(axes, panel, looks):
         axes.xaxis.set_minor_formatter("")
     # Above the axes, where it covers nothing.
     axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 0.99),
-                ncols=len(panel["series"]), columnspacing=1.2, handletextpad=0.5)
+                ncols=min(len(panel["series"]), LEGEND_COLUMNS), columnspacing=1.2,
+                handletextpad=0.5)
 
 
 def without_metadata(svg):

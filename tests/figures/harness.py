@@ -15,7 +15,8 @@ sys.path.insert(0, str(FIGURES))
 class Harness:
     """A cache, a place for pages, and a log of what was measured."""
 
-    def __init__(self, program=HERE / "pretender.py"):
+    def __init__(self, program=HERE / "pretender.py", paper="incll"):
+        self.paper = paper
         self.directory = tempfile.TemporaryDirectory()
         self.place = Path(self.directory.name)
         self.program = program
@@ -29,7 +30,7 @@ class Harness:
 
     def run(self, *arguments, model=None, plots=False):
         env = {**os.environ, "PRETEND": json.dumps(model or {}), "PRETEND_LOG": str(self.log)}
-        command = [sys.executable, "-B", FIGURES / "figures.py", "incll", "--program",
+        command = [sys.executable, "-B", FIGURES / "figures.py", self.paper, "--program",
                    self.program, "--cache", self.place / "cache", "--out", self.place / "out",
                    "--json", self.place / "told.json", *([] if plots else ["--no-plots"]),
                    *arguments]
@@ -43,10 +44,10 @@ class Harness:
         return json.loads((self.place / "told.json").read_text(encoding="utf-8"))
 
     def page(self):
-        return (self.place / "out/incll.md").read_text(encoding="utf-8")
+        return (self.place / f"out/{self.paper}.md").read_text(encoding="utf-8")
 
     def measured(self):
-        return json.loads((self.place / "out/incll/measured.json").read_text(encoding="utf-8"))
+        return json.loads((self.place / f"out/{self.paper}/measured.json").read_text(encoding="utf-8"))
 
     def outcome(self, part, words):
         """Of the one claim of this part whose text has these words."""

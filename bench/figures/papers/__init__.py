@@ -20,10 +20,15 @@ class Paper:
     figures: Callable        # (results) -> ([Figure], [why one is missing])
     claims: Callable         # (results) -> [Claim]
     remarks: Callable        # (results) -> [paragraph]: what differs from the paper's set-up
+    note: str                # how it was compared, a sentence for the page's top
+
+
+def paper(name, of):
+    """What a paper's package exports, under the same names in each."""
+    return Paper(name, of.TITLE, of.CITATION, of.SETTINGS, of.SHORT, of.MEANINGS, of.PARTS,
+                 of.measurements, of.Results, of.figures, of.claims, of.remarks, of.NOTE)
 
 
 PAPERS = {
-    "incll": Paper("incll", incll.TITLE, incll.CITATION, incll.SETTINGS, incll.SHORT,
-                   incll.MEANINGS, incll.PARTS, incll.measurements,
-                   incll.Results, incll.figures, incll.claims, incll.remarks),
+    "incll": paper("incll", incll),
 }
