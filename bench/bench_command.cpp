@@ -47,6 +47,8 @@ result<void> run(const options& o, nlohmann::json& json) {
             return run_server(o, out, json);
         case measurement_kind::heap:
             return run_heap(o, out, json);
+        case measurement_kind::recipe:
+            return run_recipe(o.recipe, out, json);
     }
     return {};
 }

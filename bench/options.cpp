@@ -182,6 +182,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     compare_parser comparing;
     server_bench_parser serving;
     heap_bench_parser heaping;
+    recipe_bench_parser cooking;
     CLI::App app("Measures the durable tree against itself without durability, and its peers.",
                  "holdfast bench");
     app.require_subcommand(1);
@@ -200,6 +201,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     CLI::App* compare = comparing.add_to(app);
     CLI::App* server = serving.add_to(app);
     CLI::App* heap = heaping.add_to(app);
+    CLI::App* recipe = cooking.add_to(app);
     ycsb->footer(
         "Every value that is read is compared with what was written; a difference ends the run\n"
         "with exit code 1. Ratios are to `transient`, of neighbouring repetitions.\n\n"
@@ -275,6 +277,12 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
             o.what = measurement_kind::heap;
             o.heap = heaping.translate();
             o.json = heaping.json();
+            return o;
+        }
+        if (recipe->parsed()) {
+            o.what = measurement_kind::recipe;
+            o.recipe = cooking.translate();
+            o.json = cooking.json();
             return o;
         }
         translate(r, o);

@@ -6,6 +6,7 @@
 #include "bench/compare/options.hpp"
 #include "bench/heap/options.hpp"
 #include "bench/operations.hpp"
+#include "bench/recipe/options.hpp"
 #include "bench/scratch_space.hpp"
 #include "bench/server/options.hpp"
 
@@ -16,7 +17,7 @@
 
 namespace hf::bench {
 
-enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server, heap };
+enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server, heap, recipe };
 
 struct options {
     measurement_kind what = measurement_kind::ycsb;
@@ -38,6 +39,7 @@ struct options {
     compare_options compare;          ///< `compare`, which uses nothing of the above but json
     server_bench_options server;      ///< `server`, likewise
     heap_bench_options heap;          ///< `heap`, likewise
+    recipe_bench_options recipe;      ///< `recipe`, likewise
 };
 
 /// `arguments` after the verb: "ycsb", "--records", ... The error is of class usage; for --help it

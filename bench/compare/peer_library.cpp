@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -19,11 +20,13 @@ struct known_peer {
     const char* module;
     const char* variant;
     const char* package;  ///< Debian's, to build the module with
+    bool on_disk;         ///< one that `bench compare` may compare with
 };
 constexpr std::array known_peers = {
-    known_peer{"rocksdb", "rocksdb", "", "librocksdb-dev"},
-    known_peer{"lmdb", "lmdb", "", "liblmdb-dev"},
-    known_peer{"lmdb-pwrite", "lmdb", "pwrite", "liblmdb-dev"},
+    known_peer{"rocksdb", "rocksdb", "", "librocksdb-dev", true},
+    known_peer{"lmdb", "lmdb", "", "liblmdb-dev", true},
+    known_peer{"pmemobj", "pmemobj_map", "", "libpmemobj-dev", false},
+    known_peer{"lmdb-pwrite", "lmdb", "pwrite", "liblmdb-dev", true},
 };
 
 /// From the program's directory.
@@ -59,7 +62,9 @@ std::string last_problem() {
 const std::vector<std::string>& peer_names() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> all;
-        for (const known_peer& p : known_peers) all.emplace_back(p.name);
+        for (const known_peer& p : known_peers) {
+            if (p.on_disk) all.emplace_back(p.name);
+        }
         return all;
     }();
     return names;
@@ -92,6 +97,8 @@ result<std::unique_ptr<peer_library>> peer_library::load(std::string_view name) 
         return failure({errc::usage, what, "--peers", "there is no such peer",
                         "holdfast bench compare --help lists them"});
     }
+    // libpmem looks at it when it is loaded.
+    ::setenv("PMEM_IS_PMEM_FORCE", "1", 1);
     auto handle = open_peer_module(what, peer->module, peer->package);
     if (!handle) return tl::unexpected(handle.error());
     auto* interface = reinterpret_cast<unsigned (*)()>(::dlsym(*handle, "hf_bench_peer_interface"));

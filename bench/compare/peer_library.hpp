@@ -10,8 +10,8 @@
 
 namespace hf::bench {
 
-/// Peers that there is a module for, whether it was built or not: "name", or "name-variant" where
-/// one can be set up in more than one way.
+/// Peers of `bench compare` that there is a module for, whether it was built or not: "name", or
+/// "name-variant" where one can be set up in more than one way.
 [[nodiscard]] const std::vector<std::string>& peer_names();
 
 /// Opens `hf_bench_peer_MODULE.so` for good. Looks beside the program, in ../lib/holdfast of an

@@ -269,10 +269,13 @@ def make(options):
 
 
 def needs(options):
-    """What ./dev has to see to: 'program', and Debian packages."""
+    """What ./dev has to see to: 'program', 'PAPER-peers' where it is compared with other stores, and
+    Debian packages."""
     if options.paper == "list":
         return []
     found = [] if options.source or options.program != PROGRAM else ["program"]
+    if found and PAPERS[options.paper].has_peers:
+        found.append(f"{options.paper}-peers")
     if not options.no_plots and not surroundings.can_make_environments():
         found += ["python3", "python3-venv"]
     return found

@@ -65,7 +65,8 @@ def figure_section(figure, claims, images, with_plots):
     parts.append(paragraph(f"*{figure['caption']}.*"))
     if figure["remark"]:
         parts.append(paragraph(figure["remark"]))
-    parts.append(claims_table(claims))
+    if claims:
+        parts.append(claims_table(claims))
     parts += [panel_table(panel) for panel in figure["panels"]]
     return "\n".join(parts)
 

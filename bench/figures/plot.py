@@ -56,15 +56,18 @@ def draw_bars(axes, panel, looks):
     """A series may lack categories. The paper's numbers are marks on the bars of `like`."""
     categories = list(dict.fromkeys(x for one in panel["series"] for x in one["x"]))
     measured = [one["name"] for one in panel["series"] if not one["of_paper"]]
+    said = set()  # a name is explained once
     width = 0.8 / len(measured)
     for one in panel["series"]:
         middle = measured.index(one["like"] or one["name"]) - (len(measured) - 1) / 2
+        label = "_" if one["name"] in said else one["name"]
+        said.add(one["name"])
         places = [categories.index(x) + middle * width for x in one["x"]]
         if one["of_paper"]:
             axes.plot(places, one["y"], linestyle="none", marker="D", markersize=5,
-                      markerfacecolor="white", color="black", label=one["name"])
+                      markerfacecolor="white", color="black", label=label)
         else:
-            axes.bar(places, one["y"], width, yerr=errors(one), capsize=2, label=one["name"],
+            axes.bar(places, one["y"], width, yerr=errors(one), capsize=2, label=label,
                      color=looks[one["name"]][0])
     axes.set_xticks(range(len(categories)), categories)
     axes.grid(False, axis="x")
@@ -92,7 +95,7 @@ def draw_lines(axes, panel, looks):
 
 def draw_panel(axes, panel, looks):
     (draw_bars if panel["kind"] == "bars" else draw_lines)(axes, panel, looks)
-    rows = -(-len(panel["series"]) // LEGEND_COLUMNS)
+    rows = -(-len({one["name"] for one in panel["series"]}) // LEGEND_COLUMNS)
     axes.set_title(panel["title"], fontsize=9, pad=11 + LEGEND_ROW_POINTS * rows)
     axes.set_xlabel(panel["x_label"])
     axes.set_ylabel(panel["y_label"])
@@ -106,7 +109,7 @@ def draw_panel(axes, panel, looks):
         axes.xaxis.set_minor_formatter("")
     # Above the axes, where it covers nothing.
     axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 0.99),
-                ncols=min(len(panel["series"]), LEGEND_COLUMNS), columnspacing=1.2,
+                ncols=min(len({one["name"] for one in panel["series"]}), LEGEND_COLUMNS), columnspacing=1.2,
                 handletextpad=0.5)
 
 

@@ -35,7 +35,8 @@ struct contender_options {
     std::chrono::microseconds window = std::chrono::milliseconds(64);  ///< behind by this at most
     std::uint64_t records = 0;                                         ///< that it will hold
     std::uint32_t value_size = 0;
-    unsigned clients = 1;  ///< connections at a time
+    std::uint32_t key_size = 8;  ///< the same for all
+    unsigned clients = 1;        ///< connections at a time
     /// Bytes that Holdfast may take for as much, its hints included: cache to be had.
     std::uint64_t memory = 0;
 };
@@ -52,6 +53,16 @@ class connection {
     [[nodiscard]] virtual result<bool> get(std::string_view key, std::string& value) = 0;
     /// Returns when the write is acknowledged, as the contender was opened for.
     [[nodiscard]] virtual result<void> put(std::string_view key, std::string_view value) = 0;
+
+    /// `context` is the visitor's.
+    using visitor = void (*)(void* context, std::string_view key, std::string_view value);
+    /// At most so many records from this key on, in the store's own order; how many there were.
+    /// Where contender::scans() says so.
+    [[nodiscard]] virtual result<std::uint64_t> scan(std::string_view /*from*/,
+                                                     std::uint64_t /*most*/, visitor /*visit*/,
+                                                     void* /*context*/) {
+        return 0;
+    }
 };
 
 class contender {
@@ -62,6 +73,7 @@ class contender {
     virtual ~contender() = default;
 
     [[nodiscard]] virtual result<std::unique_ptr<connection>> connect() = 0;
+    [[nodiscard]] virtual bool scans() const noexcept { return false; }
     /// Lets background work go on, a sync every window among it.
     [[nodiscard]] virtual result<void> begin() = 0;
     /// Everything written so far.
@@ -84,7 +96,7 @@ class contender {
 };
 
 /// Goes up with every change of this header.
-inline constexpr unsigned contender_interface = 2;
+inline constexpr unsigned contender_interface = 3;
 
 }  // namespace hf::bench
 

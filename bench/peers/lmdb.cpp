@@ -25,7 +25,7 @@ MDB_val view(std::string_view s) { return {s.size(), const_cast<char*>(s.data())
 
 std::size_t map_size(const contender_options& o) {
     constexpr std::uint64_t least = std::uint64_t{1} << 30;
-    return std::max(least, 8 * o.records * (o.value_size + 64));
+    return std::max(least, 8 * o.records * (o.value_size + o.key_size + 56));
 }
 
 class lmdb_connection final : public connection {
@@ -33,6 +33,7 @@ class lmdb_connection final : public connection {
     lmdb_connection(MDB_env* env, MDB_dbi dbi, const std::filesystem::path& where)
         : env_(env), dbi_(dbi), where_(where) {}
     ~lmdb_connection() override {
+        if (cursor_ != nullptr) mdb_cursor_close(cursor_);
         if (reading_ != nullptr) mdb_txn_abort(reading_);
     }
 
@@ -78,11 +79,38 @@ class lmdb_connection final : public connection {
         return checked(code, "write to LMDB", where_);
     }
 
+    result<std::uint64_t> scan(std::string_view from, std::uint64_t most, visitor visit,
+                               void* context) override {
+        MDB_val key = view(from);
+        MDB_val value{};
+        std::uint64_t met = 0;
+        int code = mdb_txn_renew(reading_);
+        if (code == MDB_SUCCESS) {
+            code = cursor_ == nullptr ? mdb_cursor_open(reading_, dbi_, &cursor_)
+                                      : mdb_cursor_renew(reading_, cursor_);
+            if (code == MDB_SUCCESS) code = mdb_cursor_get(cursor_, &key, &value, MDB_SET_RANGE);
+            for (; code == MDB_SUCCESS && met < most; ++met) {
+                visit(context, bytes(key), bytes(value));
+                code = mdb_cursor_get(cursor_, &key, &value, MDB_NEXT);
+            }
+            mdb_txn_reset(reading_);
+        }
+        if (code == MDB_NOTFOUND) return met;
+        if (auto done = checked(code, "scan LMDB", where_); !done) {
+            return tl::unexpected(done.error());
+        }
+        return met;
+    }
+
    private:
+    static std::string_view bytes(const MDB_val& v) {
+        return {static_cast<const char*>(v.mv_data), v.mv_size};
+    }
     MDB_env* env_;
     MDB_dbi dbi_;
     const std::filesystem::path& where_;
     MDB_txn* reading_ = nullptr;
+    MDB_cursor* cursor_ = nullptr;
 };
 
 class lmdb_contender final : public contender {
@@ -110,6 +138,7 @@ class lmdb_contender final : public contender {
         if (auto opened = made->open(); !opened) return tl::unexpected(opened.error());
         return made;
     }
+    bool scans() const noexcept override { return true; }
 
     result<void> begin() override {
         if (options_.ack == acknowledge::behind) syncs_.start();
@@ -130,13 +159,14 @@ class lmdb_contender final : public contender {
 
     facts settings() const override {
         const bool behind = options_.ack == acknowledge::behind;
-        return {{"version", mdb_version(nullptr, nullptr, nullptr)},
-                {"flags", std::string("NOTLS NORDAHEAD NOMEMINIT INTEGERKEY") +
-                              ((flags() & MDB_WRITEMAP) != 0 ? " WRITEMAP" : "") +
-                              (behind ? " NOSYNC" : "")},
-                {"map", std::to_string(map_size(options_) >> 20) + " MiB"},
-                {"transactions", "one a put"},
-                {"syncs", behind ? "mdb_env_sync(force) every window" : "every commit"}};
+        return {
+            {"version", mdb_version(nullptr, nullptr, nullptr)},
+            {"flags",
+             std::string("NOTLS NORDAHEAD NOMEMINIT") + (order() != 0 ? " INTEGERKEY" : "") +
+                 ((flags() & MDB_WRITEMAP) != 0 ? " WRITEMAP" : "") + (behind ? " NOSYNC" : "")},
+            {"map", std::to_string(map_size(options_) >> 20) + " MiB"},
+            {"transactions", "one a put"},
+            {"syncs", behind ? "mdb_env_sync(force) every window" : "every commit"}};
     }
 
     counts counters() const override {
@@ -159,11 +189,15 @@ class lmdb_contender final : public contender {
                (options_.ack == acknowledge::behind ? MDB_NOSYNC : 0U);
     }
 
+    /// Of keys that may be numbers.
+    [[nodiscard]] unsigned order() const {
+        return options_.key_size == sizeof(std::size_t) ? MDB_INTEGERKEY : 0U;
+    }
     int open_database() {
         MDB_txn* txn = nullptr;
         int code = mdb_txn_begin(env_, nullptr, 0, &txn);
         if (code != MDB_SUCCESS) return code;
-        code = mdb_dbi_open(txn, nullptr, MDB_INTEGERKEY, &dbi_);
+        code = mdb_dbi_open(txn, nullptr, order(), &dbi_);
         if (code == MDB_SUCCESS) return mdb_txn_commit(txn);
         mdb_txn_abort(txn);
         return code;

@@ -82,6 +82,21 @@ class rocksdb_connection final : public connection {
         return checked(db_.Put(writing_, slice(key), slice(value)), "write to RocksDB", where_);
     }
 
+    result<std::uint64_t> scan(std::string_view from, std::uint64_t most, visitor visit,
+                               void* context) override {
+        const std::unique_ptr<rocksdb::Iterator> at(db_.NewIterator(reading_));
+        std::uint64_t met = 0;
+        for (at->Seek(slice(from)); met < most && at->Valid(); at->Next(), ++met) {
+            const rocksdb::Slice key = at->key();
+            const rocksdb::Slice value = at->value();
+            visit(context, {key.data(), key.size()}, {value.data(), value.size()});
+        }
+        if (auto done = checked(at->status(), "scan RocksDB", where_); !done) {
+            return tl::unexpected(done.error());
+        }
+        return met;
+    }
+
    private:
     rocksdb::DB& db_;
     const std::filesystem::path& where_;
@@ -106,6 +121,7 @@ class rocksdb_contender final : public contender {
     result<std::unique_ptr<connection>> connect() override {
         return std::make_unique<rocksdb_connection>(*db_, options_);
     }
+    bool scans() const noexcept override { return true; }
 
     result<void> begin() override {
         if (options_.ack == acknowledge::behind) syncs_.start();

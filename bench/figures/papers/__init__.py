@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import incll
+from . import incll, recipe
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,17 @@ class Paper:
     claims: Callable         # (results) -> [Claim]
     remarks: Callable        # (results) -> [paragraph]: what differs from the paper's set-up
     note: str                # how it was compared, a sentence for the page's top
+    has_peers: bool          # other stores take part, whose modules have to be built
 
 
 def paper(name, of):
     """What a paper's package exports, under the same names in each."""
     return Paper(name, of.TITLE, of.CITATION, of.SETTINGS, of.SHORT, of.MEANINGS, of.PARTS,
-                 of.measurements, of.Results, of.figures, of.claims, of.remarks, of.NOTE)
+                 of.measurements, of.Results, of.figures, of.claims, of.remarks, of.NOTE,
+                 of.HAS_PEERS)
 
 
 PAPERS = {
     "incll": paper("incll", incll),
+    "recipe": paper("recipe", recipe),
 }

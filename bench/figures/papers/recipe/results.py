@@ -1,0 +1,60 @@
+"""What was measured, looked up by what it was measured of."""
+
+from claims import NotMeasured
+from samples import Estimate, pairwise
+
+
+class Results:
+    """`entries` and `left_out` as measure.collect() gives them."""
+
+    def __init__(self, settings, entries, left_out):
+        self.settings = settings
+        self.entries = entries
+        self.left_out = left_out
+
+    def entry(self, name):
+        if name in self.entries:
+            return self.entries[name]
+        raise NotMeasured(self.left_out.get(name, f"the measurement '{name}' was not made"))
+
+    def repetitions(self, name, store, workload, keys="integer", spread="uniform", threads=None):
+        """Of one point. `spread` says nothing where a workload has its own."""
+        spread = {"load": "-", "D": "latest"}.get(workload, spread)
+        wanted = {"store": store, "keys": keys, "workload": workload, "distribution": spread,
+                  "threads": self.settings["cores"] if threads is None else threads}
+        for one in self.entry(name)["output"]["results"]:
+            if all(one[key] == value for key, value in wanted.items()):
+                return one["repetitions"]
+        raise NotMeasured(f"{store} is not measured there")
+
+    def speeds(self, *of, **what):
+        """Million operations a second, of each repetition."""
+        return [one["operations"] / one["seconds"] / 1e6 for one in self.repetitions(*of, **what)]
+
+    def speed(self, *of, **what):
+        return Estimate.of(self.speeds(*of, **what))
+
+    def counted(self, field, *of, **what):
+        """Of "flushes", "fences" or "flushed bytes", how many an operation."""
+        return Estimate.of([one[field] / one["operations"]
+                            for one in self.repetitions(*of, **what)])
+
+    def ratio(self, name, store, other, workload, threads=None):
+        """Of the speeds of neighbours."""
+        return Estimate.of(pairwise(self.speeds(name, store, workload, threads=threads),
+                                    self.speeds(name, other, workload, threads=threads)))
+
+    def speedup(self, store, workload):
+        """With all cores, to one thread; in one run, but not as neighbours."""
+        alone = self.speeds("price", store, workload, threads=1)
+        return Estimate.of(pairwise(self.speeds("price", store, workload), alone))
+
+    def points(self, xs, estimate):
+        """(x, estimate(x)) where there is one."""
+        found = []
+        for x in xs:
+            try:
+                found.append((x, estimate(x)))
+            except NotMeasured:
+                pass
+        return found
