@@ -74,12 +74,14 @@ struct heap_statistics {
 
 namespace detail {
 
+using hf::detail::isolation;
+
 /// An open heap, whatever its brand.
 class heap_base {
    public:
     [[nodiscard]] static result<heap_base> open(const std::filesystem::path& path,
-                                                std::string_view brand,
-                                                const heap_options& options);
+                                                std::string_view brand, const heap_options& options,
+                                                isolation kept = isolation::threads);
     [[nodiscard]] static result<heap_base> make_volatile(std::uint64_t bytes,
                                                          std::string_view brand,
                                                          const heap_options& options);
@@ -100,6 +102,8 @@ class heap_base {
     [[nodiscard]] result<std::uint64_t> collect();
     [[nodiscard]] result<heap_report> check() const;
     [[nodiscard]] heap_statistics numbers() const;
+    /// Ends the epoch, and waits until all that was stored in it is durable.
+    [[nodiscard]] result<void> checkpoint();
     result<void> close();
 
    private:

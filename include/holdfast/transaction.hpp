@@ -53,6 +53,14 @@ struct transaction_failure {
     error why;
 };
 
+/// How much of a transaction a heap's layer has (nv/layers.hpp). Of an open heap, not of its file.
+enum class isolation : std::uint8_t {
+    threads,   ///< all of it
+    alone,     ///< one thread: nothing is owned, nothing validated; atomic and durable
+    in_place,  ///< one thread: stores go in place at once, and are durable with the epoch; what was
+               ///< stored before an error stays
+};
+
 inline constexpr unsigned ownership_bits = 17;
 inline constexpr std::uint64_t owned_flag = std::uint64_t{1} << 63;
 
@@ -91,6 +99,16 @@ class transaction {
             if (index != last_read_) note_read(index);
             return std::bit_cast<W>(found);
         }
+        return std::bit_cast<W>(static_cast<bits>(load_slowly(at, sizeof(W))));
+    }
+
+    /// The same where the heap's isolation is `alone`: nothing but this transaction's own copies
+    /// can stand before the word in place.
+    template <transactional_word W>
+    [[nodiscard]] W load_alone(const W* at) {
+        using bits = detail::bits_of<sizeof(W)>;
+        if (!has_copies_) [[likely]]
+            return std::bit_cast<W>(*as<bits>(at));
         return std::bit_cast<W>(static_cast<bits>(load_slowly(at, sizeof(W))));
     }
 
@@ -183,7 +201,8 @@ class transaction {
     std::uint64_t serial_ = 0;
     unsigned lane_ = 0;
     bool read_only_ = false;
-    bool doomed_ = false;  ///< an exception left a part of it
+    bool doomed_ = false;      ///< an exception left a part of it
+    bool has_copies_ = false;  ///< of lines, where the isolation is `alone`
 };
 
 /// What transactions run in: a heap, to programs.

@@ -44,7 +44,7 @@ held* core::open_mark() {
 // ----------------------------------------------------------------------------------- opening
 
 result<std::unique_ptr<core>> core::open(opened_region opened, std::string_view brand,
-                                         const heap_options& options) {
+                                         const heap_options& options, hf::detail::isolation kept) {
     last = nullptr;  // it may be of a heap that is gone, and whose last transaction failed
     std::unique_ptr<core> c(new core(std::move(opened)));
     auto* const mark = new held_object;
@@ -54,6 +54,7 @@ result<std::unique_ptr<core>> core::open(opened_region opened, std::string_view 
     transaction_options t;
     t.epoch = options.epoch;
     t.engine = static_cast<engine_kind>(options.engine);
+    t.kept = kept;
     transaction_opening steps(c->region_, t);
     steps.add(recovery_phase::discipline, "heap", [&]() -> result<void> {
         c->all().set_listener(c.get());

@@ -49,7 +49,8 @@ class core final : public transaction_listener {
    public:
     [[nodiscard]] static result<std::unique_ptr<core>> open(opened_region opened,
                                                             std::string_view brand,
-                                                            const heap_options& options);
+                                                            const heap_options& options,
+                                                            hf::detail::isolation kept);
     ~core() override;
 
     [[nodiscard]] transactions& all() const noexcept { return region_.all(); }

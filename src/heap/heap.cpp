@@ -151,13 +151,13 @@ heap_base& heap_base::operator=(heap_base&& other) noexcept {
 heap_base::~heap_base() { (void)close(); }
 
 result<heap_base> heap_base::open(const std::filesystem::path& path, std::string_view brand,
-                                  const heap_options& options) {
+                                  const heap_options& options, isolation kept) {
     opening_options o;
     o.file = for_heaps(options);
     o.rooms = heap_rooms;
     auto opened = open_region(path, o);
     if (!opened) return tl::unexpected(opened.error());
-    auto c = core::open(std::move(*opened), brand, options);
+    auto c = core::open(std::move(*opened), brand, options, kept);
     if (!c) return tl::unexpected(c.error());
     return heap_base(std::move(*c));
 }
@@ -166,7 +166,7 @@ result<heap_base> heap_base::make_volatile(std::uint64_t bytes, std::string_view
                                            const heap_options& options) {
     auto opened = create_volatile(bytes, for_heaps(options));
     if (!opened) return tl::unexpected(opened.error());
-    auto c = core::open(std::move(*opened), brand, options);
+    auto c = core::open(std::move(*opened), brand, options, isolation::threads);
     if (!c) return tl::unexpected(c.error());
     return heap_base(std::move(*c));
 }
@@ -227,6 +227,15 @@ result<heap_report> heap_base::check() const {
     if (core_ == nullptr) return closed("check the heap");
     if (auto ok = check_outside("check the heap"); !ok) return tl::unexpected(ok.error());
     return core_->check();
+}
+
+result<void> heap_base::checkpoint() {
+    if (core_ == nullptr) return closed("checkpoint");
+    if (auto ok = check_outside("checkpoint"); !ok) return ok;
+    epoch_manager& epochs = core_->lower().epochs();
+    const u64 now = epochs.current_epoch();
+    epochs.end_epoch(now);
+    return epochs.wait_durable(now);
 }
 
 heap_statistics heap_base::numbers() const {

@@ -13,10 +13,11 @@ constexpr std::size_t first_read_room = 1024;
 }  // namespace
 
 context::context(ownership& records, committed_heap& heap, shared_log& shared, u16 lane,
-                 u64 owner_number)
+                 u64 owner_number, detail::isolation kept)
     : records_(records),
       heap_(heap),
       mark_(ownership::mark_of(lane)),
+      kept_(kept),
       serials_(owner_number << 48 | u64{lane} << 40),
       read_room_(first_read_room),
       shared_(shared) {
@@ -36,6 +37,7 @@ void context::start(lane& inside, bool read_only, bool anew) {
     forgot_reads_ = false;
     read_only_ = read_only;
     doomed_ = false;
+    has_copies_ = false;
     if (!anew) ++serials_;
     serial_ = serials_;
     of_thread = this;

@@ -20,7 +20,7 @@ namespace hf {
 class context final : public transaction {
    public:
     context(ownership& records, committed_heap& heap, shared_log& shared, u16 lane,
-            u64 owner_number);
+            u64 owner_number, detail::isolation kept);
 
     [[nodiscard]] static context& of(transaction& t) noexcept { return static_cast<context&>(t); }
 
@@ -89,7 +89,8 @@ class context final : public transaction {
         std::unique_ptr<heap_batch> blocks;
     };
 
-    void own(u64 line);
+    [[nodiscard]] u64 load_unowned(const void* at, unsigned bytes) noexcept;
+    void store_unowned(void* at, unsigned bytes, u64 value);
     void take_ownership(u64 index);
     /// Moves the snapshot to now, or throws.
     void move_snapshot();
@@ -99,6 +100,7 @@ class context final : public transaction {
     ownership& records_;
     committed_heap& heap_;
     const u64 mark_;  ///< in records that it owns
+    const detail::isolation kept_;
     u64 serials_;
     lane* inside_ = nullptr;
 

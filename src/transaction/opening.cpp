@@ -72,7 +72,8 @@ result<void> transaction_opening::begin_session() {
         layout::write_area(s.discipline_area, transaction_area{up_.engine_, 0});
     };
     if (auto ok = up_.epochs().start(write_engine); !ok) return ok;
-    up_.transactions_ = std::make_unique<transactions>(up_.epochs(), up_.heap(), up_.engine_);
+    up_.transactions_ =
+        std::make_unique<transactions>(up_.epochs(), up_.heap(), up_.engine_, options_.kept);
     return {};
 }
 

@@ -23,6 +23,7 @@ namespace hf {
 
 struct transaction_options : epoch_options {
     engine_kind engine = engine_kind::redo;  ///< of a region that is made; others have theirs
+    detail::isolation kept = detail::isolation::threads;
 };
 
 class transactional_region {

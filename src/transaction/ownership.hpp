@@ -5,6 +5,9 @@
 // is in place, or the attempt has ended. Versions come from one clock: a commit's is taken when it
 // owns all that it changes, so a reader whose snapshot has it will wait for the owner or see all of
 // it.
+//
+// A heap whose layer has one thread (detail::isolation) needs no owners: there every record is as
+// if somebody else owned it, so that each load and store takes the slow path, which knows better.
 #pragma once
 
 #include <holdfast/transaction.hpp>
@@ -18,8 +21,15 @@ namespace hf {
 
 struct ownership {
     static constexpr u64 count = u64{1} << detail::ownership_bits;
+    static constexpr unsigned nobody = 0xffff;  ///< no lane
 
-    ownership() : records(std::make_unique<std::atomic<u64>[]>(count)) {}
+    explicit ownership(detail::isolation kept)
+        : records(std::make_unique<std::atomic<u64>[]>(count)) {
+        if (kept == detail::isolation::threads) return;
+        for (u64 i = 0; i < count; ++i) {
+            records[i].store(mark_of(nobody), std::memory_order_relaxed);
+        }
+    }
 
     [[nodiscard]] static u64 index_of(u64 line) noexcept { return line & (count - 1); }
     [[nodiscard]] static bool is_owned(u64 record) noexcept {

@@ -59,7 +59,21 @@ void context::move_snapshot() {
     snapshot_ = now;
 }
 
+u64 context::load_unowned(const void* at, unsigned bytes) noexcept {
+    const written_line* const l = has_copies_ ? lines_.find(line_of(at)) : nullptr;
+    if (l == nullptr || (l->mask >> word_index(at) & 1) == 0) return load_in_place(at, bytes);
+    const auto* const copy = reinterpret_cast<const u8*>(&l->words[word_index(at)]);
+    return load_in_place(copy + reinterpret_cast<u64>(at) % 8, bytes);
+}
+
+void context::store_unowned(void* at, unsigned bytes, u64 value) {
+    std::memcpy(at, &value, bytes);  // little-endian: the low bytes come first
+    inside_->note_once(at, bytes);
+    inside_->mark_written();
+}
+
 u64 context::load_word(const void* at, unsigned bytes) {
+    if (kept_ != detail::isolation::threads) return load_unowned(at, bytes);
     const u64 line = line_of(at);
     const u64 index = ownership::index_of(line);
     const std::atomic<u64>& record = records_.records[index];
@@ -111,13 +125,15 @@ void context::store_word(void* at, unsigned bytes, u64 value) {
               read_only_ ? "it was begun as one that only reads" : "the place is not in its heap",
               read_only_ ? "use atomic()" : "store in a transaction of the other heap"});
     }
+    if (kept_ == detail::isolation::in_place) return store_unowned(at, bytes, value);
     const u64 line = line_of(at);
     const unsigned index = word_index(at);
     written_line* l = lines_.find(line);
     try {
         if (l == nullptr) {
-            take_ownership(ownership::index_of(line));
+            if (kept_ == detail::isolation::threads) take_ownership(ownership::index_of(line));
             l = &lines_.add(line);
+            has_copies_ = true;
         }
     } catch (const std::bad_alloc&) {
         no_memory();
@@ -174,7 +190,9 @@ std::byte* context::allocate_block(u64 bytes) {
     const auto offset = my_blocks().reserve(bytes);
     if (!offset) {
         wants_boundary_ = offset.error().code == errc::no_space && !freed_.empty();
-        if (wants_boundary_) throw detail::transaction_conflict{};
+        // What is in place can't be begun anew.
+        if (wants_boundary_ && kept_ != detail::isolation::in_place)
+            throw detail::transaction_conflict{};
         fail(offset.error());
     }
     auto* const p = base() + *offset;

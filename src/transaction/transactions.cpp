@@ -12,6 +12,7 @@ namespace {
 
 /// Attempts behind which a transaction takes the turn.
 constexpr unsigned patience = 8;
+constexpr u32 no_lane = ~u32{0};
 constexpr unsigned longest_spin = 12;  // 2^12 pauses, some tens of microseconds
 
 std::atomic<u64> objects{0};
@@ -22,13 +23,18 @@ void count(std::atomic<u64>& n) noexcept {
 
 }  // namespace
 
-transactions::transactions(epoch_manager& epochs, committed_heap& heap, engine_kind kind)
+transactions::transactions(epoch_manager& epochs, committed_heap& heap, engine_kind kind,
+                           detail::isolation kept)
     : epochs_(epochs),
       heap_(heap),
       base_(reinterpret_cast<u64>(epochs.file().base())),
       waits_(epochs.durable() && epochs.file().med().is_atomic()),
       number_(objects.fetch_add(1, std::memory_order_relaxed) + 1),
-      engine_(make_engine(kind, epochs.file().med(), epochs.durable())),
+      kept_(kept),
+      only_lane_(no_lane),
+      records_(kept),
+      engine_(make_engine(kind, epochs.file().med(),
+                          epochs.durable() && kept != detail::isolation::in_place)),
       places_(std::make_unique<std::array<std::atomic<place*>, max_lanes>>()) {
     shared_.log.attach(epochs.file(), 0);
 }
@@ -40,7 +46,7 @@ transactions::~transactions() {
 transactions::place& transactions::place_of(lane& l) {
     std::atomic<place*>& p = (*places_)[l.index];
     if (p.load(std::memory_order_relaxed) == nullptr) [[unlikely]] {
-        p.store(new place(records_, heap_, shared_, static_cast<u16>(l.index), number_),
+        p.store(new place(records_, heap_, shared_, static_cast<u16>(l.index), number_, kept_),
                 std::memory_order_release);
     }
     return *p.load(std::memory_order_relaxed);
@@ -71,8 +77,19 @@ void transactions::accept_writer(place& p) {
     p.running.settle(epochs_.durable_epoch());
 }
 
+void transactions::refuse_others(const lane& l) {
+    u32 before = no_lane;
+    if (only_lane_.compare_exchange_strong(before, l.index) || before == l.index) return;
+    transaction::fail({errc::usage, "run a transaction", "",
+                       "its heap was opened with a layer that has one thread, and this is another",
+                       "use the layer c_tx"});
+}
+
 transaction& transactions::begin(bool read_only, unsigned attempt) {
     lane& mine = epochs_.my_lane();
+    if (kept_ != detail::isolation::threads) [[unlikely]] {
+        refuse_others(mine);
+    }
     place& p = place_of(mine);
     wait_for_turn(p, attempt);
     try {

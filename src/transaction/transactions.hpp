@@ -69,7 +69,8 @@ struct transaction_statistics {
 class transactions final : public transactional {
    public:
     /// On an open heap, in epochs that have been started before the first transaction.
-    transactions(epoch_manager& epochs, committed_heap& heap, engine_kind kind);
+    transactions(epoch_manager& epochs, committed_heap& heap, engine_kind kind,
+                 detail::isolation kept = detail::isolation::threads);
     transactions(const transactions&) = delete;
     transactions& operator=(const transactions&) = delete;
     /// No transaction is running.
@@ -87,8 +88,9 @@ class transactions final : public transactional {
 
    private:
     struct place {
-        place(ownership& records, committed_heap& heap, shared_log& shared, u16 lane, u64 owner)
-            : running(records, heap, shared, lane, owner) {}
+        place(ownership& records, committed_heap& heap, shared_log& shared, u16 lane, u64 owner,
+              detail::isolation kept)
+            : running(records, heap, shared, lane, owner, kept) {}
         context running;
         std::optional<epoch_guard> inside;
         std::unique_lock<std::mutex> turn;
@@ -105,6 +107,7 @@ class transactions final : public transactional {
     [[nodiscard]] u64 base() const noexcept override { return base_; }
 
     [[nodiscard]] place& place_of(lane& l);
+    void refuse_others(const lane& l);
     void wait_for_turn(place& p, unsigned attempt);
     void accept_writer(place& p);
     [[nodiscard]] bool change(context& t);
@@ -116,6 +119,8 @@ class transactions final : public transactional {
     const u64 base_;
     const bool waits_;
     const u64 number_;  ///< of this object, in the process
+    const detail::isolation kept_;
+    std::atomic<u32> only_lane_;  ///< of the one thread, where there is one
     ownership records_;
     shared_log shared_;
     std::unique_ptr<commit_engine> engine_;
