@@ -49,6 +49,8 @@ result<void> run(const options& o, nlohmann::json& json) {
             return run_heap(o, out, json);
         case measurement_kind::recipe:
             return run_recipe(o.recipe, out, json);
+        case measurement_kind::layers:
+            return run_layers(o, out, json);
     }
     return {};
 }

@@ -183,6 +183,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     server_bench_parser serving;
     heap_bench_parser heaping;
     recipe_bench_parser cooking;
+    layer_bench_parser layering;
     CLI::App app("Measures the durable tree against itself without durability, and its peers.",
                  "holdfast bench");
     app.require_subcommand(1);
@@ -202,6 +203,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     CLI::App* server = serving.add_to(app);
     CLI::App* heap = heaping.add_to(app);
     CLI::App* recipe = cooking.add_to(app);
+    CLI::App* layers = layering.add_to(app);
     ycsb->footer(
         "Every value that is read is compared with what was written; a difference ends the run\n"
         "with exit code 1. Ratios are to `transient`, of neighbouring repetitions.\n\n"
@@ -283,6 +285,12 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
             o.what = measurement_kind::recipe;
             o.recipe = cooking.translate();
             o.json = cooking.json();
+            return o;
+        }
+        if (layers->parsed()) {
+            o.what = measurement_kind::layers;
+            o.layers = layering.translate();
+            o.json = layering.json();
             return o;
         }
         translate(r, o);

@@ -5,6 +5,7 @@
 
 #include "bench/compare/options.hpp"
 #include "bench/heap/options.hpp"
+#include "bench/layers/options.hpp"
 #include "bench/operations.hpp"
 #include "bench/recipe/options.hpp"
 #include "bench/scratch_space.hpp"
@@ -17,7 +18,7 @@
 
 namespace hf::bench {
 
-enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server, heap, recipe };
+enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server, heap, recipe, layers };
 
 struct options {
     measurement_kind what = measurement_kind::ycsb;
@@ -40,6 +41,7 @@ struct options {
     server_bench_options server;      ///< `server`, likewise
     heap_bench_options heap;          ///< `heap`, likewise
     recipe_bench_options recipe;      ///< `recipe`, likewise
+    layer_bench_options layers;       ///< `layers`, likewise
 };
 
 /// `arguments` after the verb: "ycsb", "--records", ... The error is of class usage; for --help it

@@ -4,6 +4,7 @@
 
 #include <db.h>
 
+#include <array>
 #include <cstring>
 #include <stdexcept>
 
@@ -19,7 +20,7 @@ void must(int status, const char* what) {
 
 class bdb final : public object_rival {
    public:
-    explicit bdb(const object_options& options) {
+    explicit bdb(const object_options& options) : is_lazy_(options.variant == "fast") {
         must(db_env_create(&environment_, 0), "make an environment");
         constexpr u_int32_t gigabytes = 1;
         must(environment_->set_cachesize(environment_, gigabytes, 0, 1), "set the cache");
@@ -27,6 +28,7 @@ class bdb final : public object_rival {
         must(environment_->set_lg_bsize(environment_, log_buffer), "set the log's buffer");
         must(environment_->set_lg_max(environment_, 4 * log_buffer), "set the log's size");
         must(environment_->log_set_config(environment_, DB_LOG_AUTO_REMOVE, 1), "configure logs");
+        if (is_lazy_) must(environment_->set_flags(environment_, DB_TXN_NOSYNC, 1), "do not sync");
         constexpr u_int32_t flags =
             DB_CREATE | DB_INIT_TXN | DB_INIT_LOG | DB_INIT_MPOOL | DB_PRIVATE;
         must(environment_->open(environment_, options.directory.c_str(), flags, 0600),
@@ -39,11 +41,12 @@ class bdb final : public object_rival {
 
     [[nodiscard]] bool does(object_work w) const override {
         return w == object_work::tree || w == object_work::hash || w == object_work::field ||
-               w == object_work::read || w == object_work::nothing;
+               w == object_work::cache || w == object_work::read || w == object_work::nothing;
     }
     void prepare(object_work w) override {
         must(db_create(&table_, environment_, 0), "make a table");
-        const DBTYPE kind = w == object_work::hash ? DB_HASH : DB_BTREE;
+        is_cache_ = w == object_work::cache;
+        const DBTYPE kind = w == object_work::hash || is_cache_ ? DB_HASH : DB_BTREE;
         must(table_->open(table_, nullptr, "table.db", nullptr, kind, DB_CREATE | DB_AUTO_COMMIT,
                           0600),
              "open the table");
@@ -79,7 +82,8 @@ class bdb final : public object_rival {
         std::uint64_t value = 0;
         const bool is_there = find(t, key, value);
         if (is_there) {
-            DBT k = thing(&key);
+            words name = words_of(key);
+            DBT k = key_thing(name);
             must(table_->del(table_, t, &k, 0), "delete");
         } else {
             put(t, key, key);
@@ -90,12 +94,25 @@ class bdb final : public object_rival {
     }
     [[nodiscard]] std::string settings() const override {
         return std::string(db_version(nullptr, nullptr, nullptr)) +
-               "; cache of 1 GiB, synchronous commits, one thread, no locking";
+               (is_lazy_ ? "; cache of 1 GiB, commits that do not sync, one thread, no locking"
+                         : "; cache of 1 GiB, synchronous commits, one thread, no locking");
     }
 
    private:
     static constexpr std::uint64_t field_key = ~std::uint64_t{0};
 
+    /// A key of one word or two, or a value of up to 512 bytes.
+    using words = std::array<std::uint64_t, 64>;
+    static words words_of(std::uint64_t key) {
+        words all{};
+        all[0] = all[1] = key;
+        return all;
+    }
+    [[nodiscard]] DBT key_thing(words& key) const {
+        DBT d = thing(key.data());
+        d.size = d.ulen = is_cache_ ? 16 : 8;
+        return d;
+    }
     static DBT thing(std::uint64_t* word) {
         DBT d;
         std::memset(&d, 0, sizeof d);
@@ -111,16 +128,27 @@ class bdb final : public object_rival {
     }
     static void commit(DB_TXN* t) { must(t->commit(t, 0), "commit"); }
     void put(DB_TXN* t, std::uint64_t key, std::uint64_t value) {
-        DBT k = thing(&key);
+        words k = words_of(key);
+        DBT thing_of_key = key_thing(k);
         DBT v = thing(&value);
-        must(table_->put(table_, t, &k, &v, 0), "put");
+        words item{};
+        if (is_cache_) {
+            item.fill(value);
+            v.data = item.data();
+            v.size = v.ulen = sizeof item;
+        }
+        must(table_->put(table_, t, &thing_of_key, &v, 0), "put");
     }
     bool find(DB_TXN* t, std::uint64_t key, std::uint64_t& value) {
-        DBT k = thing(&key);
-        DBT v = thing(&value);
-        const int status = table_->get(table_, t, &k, &v, 0);
+        words k = words_of(key);
+        DBT thing_of_key = key_thing(k);
+        words item{};
+        DBT v = thing(item.data());
+        v.ulen = sizeof item;
+        const int status = table_->get(table_, t, &thing_of_key, &v, 0);
         if (status == DB_NOTFOUND) return false;
         must(status, "get");
+        value = item[0];
         return true;
     }
     /// Logs would fill the file system.
@@ -135,6 +163,8 @@ class bdb final : public object_rival {
     DB_ENV* environment_ = nullptr;
     DB* table_ = nullptr;
     std::size_t since_checkpoint_ = 0;
+    bool is_lazy_;
+    bool is_cache_ = false;
 };
 
 }  // namespace

@@ -25,7 +25,8 @@ class lmdb_objects final : public object_rival {
     ~lmdb_objects() override { mdb_env_close(environment_); }
 
     [[nodiscard]] bool does(object_work w) const override {
-        return w != object_work::swap && w != object_work::red_black && w != object_work::hash;
+        return w != object_work::swap && w != object_work::red_black && w != object_work::hash &&
+               w != object_work::cache;
     }
     void prepare(object_work) override {
         MDB_txn* t = begin(false);

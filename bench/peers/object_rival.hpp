@@ -25,6 +25,7 @@ enum class object_work : std::uint8_t {
     tree,       ///< searches a B-tree; removes the key if it is there, and inserts it if not
     red_black,  ///< the same in a red-black tree
     hash,       ///< the same in a hash table
+    cache,      ///< the same with values of 512 and keys of 16 bytes, in a hash table
 };
 
 struct object_options {
@@ -64,7 +65,7 @@ class object_rival {
 };
 
 /// Goes up with every change of this header.
-inline constexpr unsigned object_rival_interface = 1;
+inline constexpr unsigned object_rival_interface = 2;
 
 }  // namespace hf::bench
 
