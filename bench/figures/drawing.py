@@ -34,9 +34,10 @@ class Figure:
     panels: list
     caption: str     # what it was measured on
     remark: str = "" # what differs from the paper's
+    label: str = "Figure"  # or "Table"
 
     def name(self):
-        return f"figure_{self.part}"
+        return f"{self.label.lower()}_{self.part}"
 
 
 def series(name, points):

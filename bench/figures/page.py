@@ -59,9 +59,10 @@ def panel_table(panel):
 
 def figure_section(figure, claims, images, with_plots):
     """`images`: the folder of the images, relative to the page."""
-    parts = [f"## Figure {figure['part']}. {figure['title']}\n"]
+    label = f"{figure['label']} {figure['part']}"
+    parts = [f"## {label}. {figure['title']}\n"]
     if with_plots:
-        parts.append(f"![Figure {figure['part']}]({images}/{figure['name']}.svg)\n")
+        parts.append(f"![{label}]({images}/{figure['name']}.svg)\n")
     parts.append(paragraph(f"*{figure['caption']}.*"))
     if figure["remark"]:
         parts.append(paragraph(figure["remark"]))

@@ -127,7 +127,7 @@ def draw(figure, place, looks):
     foot = 0.16 * (caption.count("\n") + 2)
     drawn = pyplot.figure(figsize=(width, height + foot), layout="constrained")
     everything = drawn.subfigures(2, 1, height_ratios=[height, foot])
-    everything[0].suptitle(f"Figure {figure['part']}. {figure['title']}", fontsize=10)
+    everything[0].suptitle(f"{figure['label']} {figure['part']}. {figure['title']}", fontsize=10)
     # What has the same unit is compared: on the same scale.
     same = len({panel["y_label"] for panel in panels}) == 1
     all_axes = everything[0].subplots(1, len(panels), squeeze=False, sharey=same)[0]

@@ -1,6 +1,7 @@
 // `holdfast bench layers`: the measurements of the NV-heaps paper (Coburn et al., ASPLOS 2011,
 // section 5), each part a table or figure of it.
 #include "base/clock.hpp"
+#include "bench/heap/rival_library.hpp"
 #include "bench/layers/contestant.hpp"
 #include "bench/processor.hpp"
 #include "bench/quantile.hpp"
@@ -48,6 +49,8 @@ class layers_measurement {
         }
         json_["rates"] = nlohmann::json::array();
         json_["table"] = nlohmann::json::array();
+        json_["left out"] = nlohmann::json::object();
+        for (const std::string& p : o_.peers) find_peer(p);
     }
 
     void run() {
@@ -76,6 +79,26 @@ class layers_measurement {
     }
 
    private:
+    /// One whose module is not there is left out.
+    void find_peer(const std::string& name) {
+        object_options small;
+        small.directory = work_options_for(o_, {name, dram}, work_kind::b_tree, 1).directory;
+        small.elements = 100;
+        small.bytes = u64{64} << 20;
+        std::filesystem::create_directories(small.directory);
+        auto opened = open_rival(name, small);
+        if (opened) {
+            opened->reset();
+            peers_.push_back(name);
+        } else if (opened.error().code == errc::not_found) {
+            json_["left out"][name] = opened.error().to_string();
+        }
+        std::filesystem::remove_all(small.directory);
+        if (!opened && opened.error().code != errc::not_found) {
+            throw std::runtime_error(opened.error().to_string());
+        }
+    }
+
     // --- table 1 ---
     void table_of_operations() {
         const entries all{{"base", dram},      {"safe", dram},        {"tx", dram},
@@ -144,7 +167,7 @@ class layers_measurement {
     }
     void systems() {
         entries there{{"c-tx", dram}, {"c-tx", "sttm"}, {"c-tx", "pcm"}, {"c-tx", "disk"}};
-        for (const std::string& p : o_.peers) {
+        for (const std::string& p : peers_) {
             there.push_back({p, dram});
             if (p != "libpmemobj") there.push_back({p, "disk"});  // it has no disk to wait for
         }
@@ -157,7 +180,7 @@ class layers_measurement {
     void cache() {
         entries there{
             {"malloc", dram}, {"c-tx", dram}, {"nodur", dram}, {"c-tx", "sttm"}, {"c-tx", "pcm"}};
-        if (std::find(o_.peers.begin(), o_.peers.end(), "bdb") != o_.peers.end()) {
+        if (std::find(peers_.begin(), peers_.end(), "bdb") != peers_.end()) {
             there.push_back({"bdb", dram});
             there.push_back({"bdb fast", dram});
         }
@@ -262,6 +285,7 @@ class layers_measurement {
     std::ostream& out_;
     nlohmann::json& json_;
     unsigned threads_;
+    std::vector<std::string> peers_;  ///< that are there
     table operations_{{"operation", "layer", "storage", "in a transaction", "ns"}};
     table rates_{{"part", "work", "who", "storage", "swaps", "threads", "operations/s"}};
 };

@@ -70,6 +70,7 @@ struct setting {
     engine_kind engine = engine_kind::redo;
     unsigned threads = 1;
     bool shared = false;  ///< one ledger for all threads
+    detail::isolation kept = detail::isolation::threads;
     u64 max_size = u64{60} << 20;
     u64 bytes = u64{2} << 20;
 };
@@ -91,6 +92,7 @@ class transaction_session {
         transaction_options t;
         t.epoch = no_clock;
         t.engine = setting_.engine;
+        t.kept = setting_.kept;
         transaction_opening steps(*up_, t);
         steps.add(recovery_phase::discipline, "words", [this] { return find_words(); });
         want(steps.run());
@@ -370,6 +372,11 @@ setting with(engine_kind e, unsigned threads = 1, bool shared = false) {
     s.shared = shared;
     return s;
 }
+setting alone(engine_kind e) {
+    setting s = with(e);
+    s.kept = detail::isolation::alone;
+    return s;
+}
 setting small(engine_kind e) {
     setting s = with(e);
     s.bytes = u64{1} << 20;
@@ -437,6 +444,20 @@ const std::vector<transaction_case>& cases() {
          run_some,
          false,
          {point_t1}},
+        {"transaction.alone",
+         "a heap of one thread, whose lines nobody owns",
+         alone(redo),
+         fill,
+         over_epochs,
+         false,
+         {point_t1}},
+        {"transaction.undo.alone",
+         "the same, undo",
+         alone(undo),
+         fill,
+         over_epochs,
+         false,
+         {point_u3}},
         {"transaction.threads",
          "two threads on one ledger",
          with(redo, 2, true),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import incll, recipe
+from . import incll, nv_heaps, recipe
 
 
 @dataclass(frozen=True)
@@ -34,4 +34,5 @@ def paper(name, of):
 PAPERS = {
     "incll": paper("incll", incll),
     "recipe": paper("recipe", recipe),
+    "nv-heaps": paper("nv-heaps", nv_heaps),
 }

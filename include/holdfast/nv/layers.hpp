@@ -28,7 +28,7 @@
 //
 // The three lower ones are policies of the templates in this file, over the same core, allocator
 // and epochs. They open heaps of one thread (detail::isolation): another thread's atomic() gives
-// errc::usage. abort() and exceptions undo nothing on base and safe.
+// errc::usage; the one is who opens it. abort() and exceptions undo nothing on base and safe.
 //
 // For measurements, and for programs of one thread; who wants a heap uses heap.hpp.
 #pragma once
