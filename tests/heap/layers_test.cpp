@@ -224,6 +224,17 @@ TEST_F(layers, a_checkpoint_fences) {
     EXPECT_GT(total_persist_counters().flushes, before);
 }
 
+TEST_F(layers, tx_refuses_reading_outside_of_a_transaction) {
+    using on = nv::on<nv::layer::tx>;
+    using element = list_program<nv::layer::tx>::element;
+    auto heap = must(on::open(file, 0, {}));
+    auto head = must(heap.root<element>("head"));
+    EXPECT_DEATH((void)head.get(), "outside of a transaction");
+    const auto done = heap.atomic([&](on::tx&) -> int { return head->value; });
+    ASSERT_FALSE(done) << "a null pointer was followed";
+    EXPECT_EQ(done.error().code, errc::usage);
+}
+
 TEST_F(layers, a_heap_of_one_is_no_heap_of_another) {
     using on_base = nv::on<nv::layer::base>;
     must(must(on_base::open(file, 0, {})).close());

@@ -24,6 +24,7 @@ class region_of_words {
         std::chrono::microseconds epoch = no_clock;
         u64 initial_size = u64{4} << 20;
         u64 max_size = u64{64} << 20;
+        detail::isolation kept = detail::isolation::threads;
     };
 
     region_of_words(const std::filesystem::path& path, const how& h) {
@@ -40,6 +41,7 @@ class region_of_words {
         transaction_options t;
         t.epoch = h.epoch;
         t.engine = h.engine;
+        t.kept = h.kept;
         transaction_opening steps(*up, t);
         steps.add(recovery_phase::discipline, "words", [this] { return find_words(); });
         must(steps.run());

@@ -79,7 +79,10 @@ template <class L, class W>
     if constexpr (L::kept == isolation::in_place) {
         return __atomic_load_n(word, __ATOMIC_RELAXED);
     } else {
-        return transaction::running()->load_alone(word);
+        transaction* const t = transaction::running();
+        if (t == nullptr) [[unlikely]]
+            misuse("a field was read outside of a transaction: read it in atomic() or read()");
+        return t->load_alone(word);
     }
 }
 
