@@ -20,7 +20,9 @@ from matplotlib.ticker import EngFormatter, LogLocator  # noqa: E402
 # Okabe and Ito's colours, which colour-blind readers can tell apart; markers differ as well.
 LOOKS = [("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "v"), ("#E69F00", "P"),
          ("#56B4E9", "X"), ("#7F7F7F", "<"), ("#000000", ">"), ("#882255", "*"), ("#117733", "p"),
-         ("#999933", "h"), ("#332288", "d")]
+         ("#999933", "h"), ("#332288", "d"), ("#88CCEE", "o"), ("#44AA99", "s"), ("#DDCC77", "^"),
+         ("#AA4499", "v"), ("#661100", "P"), ("#6699CC", "X"), ("#BBBBBB", "<"), ("#EE6677", ">"),
+         ("#004488", "*"), ("#228833", "p"), ("#CCBB44", "h"), ("#AA3377", "d")]
 STYLE = {
     "svg.hashsalt": "holdfast",  # the same data give the same file
     "svg.fonttype": "none",
@@ -34,6 +36,7 @@ STYLE = {
 PANEL_INCHES = (4.6, 3.6)
 CAPTION_COLUMNS_AN_INCH = 18
 LEGEND_COLUMNS = 4
+LETTERS_IN_A_ROW = 45  # below the bars
 LEGEND_ROW_POINTS = 11
 
 
@@ -70,6 +73,9 @@ def draw_bars(axes, panel, looks):
             axes.bar(places, one["y"], width, yerr=errors(one), capsize=2, label=label,
                      color=looks[one["name"]][0])
     axes.set_xticks(range(len(categories)), categories)
+    if len("".join(categories)) > LETTERS_IN_A_ROW:
+        axes.tick_params(axis="x", labelrotation=25)
+        pyplot.setp(axes.get_xticklabels(), ha="right", rotation_mode="anchor")
     axes.grid(False, axis="x")
 
 
