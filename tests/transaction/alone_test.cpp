@@ -65,6 +65,7 @@ TEST_F(of_one_thread, alone_what_has_committed_survives_a_kill) {
 TEST_F(of_one_thread, another_thread_is_refused) {
     for (const detail::isolation kept : {alone, in_place}) {
         const auto r = open(kept);
+        must(r->all().atomic([&](transaction& t) { t.store(r->word(1), 1); }));
         result<void> there;
         std::thread([&] {
             there = r->all().atomic([&](transaction& t) { t.store(r->word(0), 1); });
@@ -109,10 +110,8 @@ TEST_F(of_one_thread, in_place_each_line_is_written_back_with_the_epoch) {
 TEST_F(of_one_thread, in_place_a_full_heap_is_an_error_even_where_memory_will_come_back) {
     region_of_words::how h;
     h.kept = in_place;
-    h.initial_size = u64{1} << 20;
-    h.max_size = u64{2} << 20;
     const auto r = std::make_unique<region_of_words>(file, h);
-    constexpr u64 bytes = u64{64} << 10;
+    constexpr u64 bytes = u64{256} << 10;
     const auto take = [&] {
         unsigned runs = 0;
         auto got = r->all().atomic([&](transaction& t) {
