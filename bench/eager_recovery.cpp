@@ -38,8 +38,8 @@ struct eager_last_words {
     char error[400] = {};
 };
 
-/// An index of integers, or, with values of another size than theirs, of byte strings, whose records
-/// are objects of their own.
+/// An index of integers, or, with values of another size than theirs, of byte strings, whose
+/// records are objects of their own.
 template <class Key, class Owned>
 class crashing_index {
    public:
