@@ -9,6 +9,7 @@
 
 #include <map>
 #include <queue>
+#include <set>
 
 namespace hf::test {
 namespace {
@@ -178,6 +179,44 @@ TEST_F(containers, tables_and_trees_are_as_the_standard_map) {
     }
     compare();
     EXPECT_EQ(sound(heap).objects, 2U) << "the store, and the table's buckets";
+}
+
+using coloured = nv::rb_map<u64, nv::p<u64>>::cursor_type;
+
+/// Black entries on each way down from e, where the rules of red-black trees hold below it.
+int black_height(const coloured& e) {  // NOLINT(misc-no-recursion)
+    if (!e) return 0;
+    if (e->red) {
+        EXPECT_FALSE(e->left && e->left->red) << "below the red " << e->key;
+        EXPECT_FALSE(e->right && e->right->red) << "below the red " << e->key;
+    }
+    const int left = black_height(e->left);
+    EXPECT_EQ(left, black_height(e->right)) << "below " << e->key;
+    return left + (e->red ? 0 : 1);
+}
+
+TEST_F(containers, a_red_black_tree_keeps_its_rules_at_each_step) {
+    std::set<u64> model;
+    splitmix64 random(3);
+    for (int round = 0; round < 600; ++round) {
+        const u64 key = random() % 96;
+        const bool insert = random() % 10 < (round / 150 % 2 == 0 ? 8U : 3U);
+        change([&](nv::tx<>& tx, store& s) {
+            if (insert) {
+                EXPECT_EQ(s.red_black.try_emplace(tx, key).second, model.insert(key).second);
+            } else {
+                EXPECT_EQ(s.red_black.erase(tx, key), model.erase(key) == 1);
+            }
+        });
+        must(heap.read([&](nv::tx<>&) {
+            EXPECT_EQ(all->red_black.size(), model.size());
+            EXPECT_EQ(all->red_black.empty(), model.empty());
+            // One of them is the root.
+            for (const u64 each : model) (void)black_height(all->red_black.find(each));
+        }));
+        ASSERT_FALSE(HasFailure()) << "in round " << round;
+    }
+    EXPECT_EQ(sound(heap).objects, 1U + model.size());
 }
 
 TEST_F(containers, a_tree_of_pointers_keeps_its_objects_and_no_others) {
