@@ -134,9 +134,18 @@ class own final : public object_rival {
 
     template <class Map>
     static bool toggle_in(tx& t, Map& map, u64 key) {
-        if (map.erase(t, key)) return false;
-        map.insert_or_assign(t, key, key);
+        const auto at = map.place_of(key);
+        if (at) {
+            map.erase_at(t, at);
+            return false;
+        }
+        value_in(map.insert_at(t, at, key)).set(t, key);
         return true;
+    }
+    static heap_number& value_in(heap_number& value) { return value; }
+    template <class Entry>
+    static heap_number& value_in(const nv::cursor<Entry>& made) {
+        return made->value;
     }
     void fill_array() {
         std::vector<u64> some(at_once);

@@ -80,7 +80,7 @@ class transaction {
 
     /// The word as of the snapshot, or as this transaction has stored it. Memory of its heap.
     template <transactional_word W>
-    [[nodiscard]] W load(const W* at) {
+    [[nodiscard, gnu::always_inline]] inline W load(const W* at) {
         using bits = detail::bits_of<sizeof(W)>;
         const std::uint64_t line = reinterpret_cast<std::uint64_t>(at) >> 6;
         const std::uint64_t index = line & index_mask;
@@ -166,9 +166,9 @@ class transaction {
         }
         *reads_++ = static_cast<std::uint32_t>(index);
     }
-    [[nodiscard]] std::uint64_t load_slowly(const void* at, unsigned bytes);
+    [[nodiscard, gnu::cold]] std::uint64_t load_slowly(const void* at, unsigned bytes);
     void store_slowly(void* at, unsigned bytes, std::uint64_t value);
-    void make_room_for_reads();
+    [[gnu::cold]] void make_room_for_reads();
 
     static inline thread_local constinit transaction* of_thread = nullptr;
 

@@ -219,6 +219,68 @@ TEST_F(containers, a_red_black_tree_keeps_its_rules_at_each_step) {
     EXPECT_EQ(sound(heap).objects, 1U + model.size());
 }
 
+TEST_F(containers, a_place_that_was_found_is_one_to_insert_at_or_to_erase_at) {
+    std::set<u64> model;
+    splitmix64 random(4);
+    const auto toggle = [](nv::tx<>& tx, auto& map, u64 key) {
+        const auto at = map.place_of(key);
+        if (at) {
+            map.erase_at(tx, at);
+            return false;
+        }
+        static_cast<void>(map.insert_at(tx, at, key));
+        return true;
+    };
+    for (int round = 0; round < 1'500; ++round) {
+        const u64 key = random() % 400;
+        const bool inserts = model.insert(key).second;
+        if (!inserts) model.erase(key);
+        change([&](nv::tx<>& tx, store& s) {
+            EXPECT_EQ(toggle(tx, s.tree, key), inserts);
+            EXPECT_EQ(toggle(tx, s.table, key), inserts);
+            EXPECT_EQ(toggle(tx, s.red_black, key), inserts);
+            EXPECT_EQ(toggle(tx, s.tree_of_nodes, key), inserts);
+        });
+    }
+    must(heap.read([&](nv::tx<>&) {
+        EXPECT_EQ(all->tree_of_nodes.size(), model.size());
+        for (u64 key = 0; key < 400; ++key) {
+            EXPECT_EQ(all->tree.contains(key), model.contains(key));
+            EXPECT_EQ(all->table.contains(key), model.contains(key));
+            EXPECT_EQ(all->red_black.contains(key), model.contains(key));
+            if (model.contains(key)) {
+                EXPECT_EQ(*all->tree.find(key), 0U);
+            }
+        }
+    }));
+    sound(heap);
+}
+
+// The standard library's vector has the same done to it.
+TEST(slot_order, puts_in_and_takes_out_at_each_place) {
+    using order = nv::detail::slot_order;
+    splitmix64 random(5);
+    order tried = order::first(0);
+    std::vector<u32> model;
+    for (int round = 0; round < 2'000; ++round) {
+        const auto at = static_cast<u32>(random() % (model.size() + 1));
+        if (model.size() < order::most && random() % 2 == 0) {
+            tried = tried.inserted(at);
+            model.insert(model.begin() + std::ptrdiff_t{at}, tried.slot(at));
+        } else if (at < model.size()) {
+            tried = tried.erased(at);
+            model.erase(model.begin() + std::ptrdiff_t{at});
+        } else {
+            tried = tried.cut(at);
+        }
+        ASSERT_EQ(tried.count(), model.size());
+        std::set<u32> slots;
+        for (u32 i = 0; i < order::most; ++i) slots.insert(tried.slot(i));
+        ASSERT_EQ(slots.size(), order::most) << "each slot is there once";
+        for (u32 i = 0; i < model.size(); ++i) ASSERT_EQ(tried.slot(i), model[i]);
+    }
+}
+
 TEST_F(containers, a_tree_of_pointers_keeps_its_objects_and_no_others) {
     for (int i = 0; i < 600; ++i) {
         const u64 key = static_cast<u64>(i) * 7919 % 601;

@@ -36,84 +36,20 @@ class rb_map {
         V value;
     };
     using cursor_type = cursor<entry, H>;
-
-    rb_map() = default;
-    rb_map(const rb_map&) = delete;
-    rb_map& operator=(const rb_map&) = delete;
-    ~rb_map() = default;
-
-    [[nodiscard]] std::size_t size() const { return size_.get(); }
-    [[nodiscard]] bool empty() const { return !root_; }
-    /// Null, or the entry: find(k)->value.
-    [[nodiscard]] cursor_type find(const K& key) const {
-        cursor_type e = root_;
-        while (e) {
-            const K here = e->key;
-            if (key < here) {
-                e = e->left;
-            } else if (here < key) {
-                e = e->right;
-            } else {
-                break;
-            }
-        }
-        return e;
-    }
-    [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(find(key)); }
-    /// The entry of that key; made, with a value of zeros, where there is none. Second: made.
-    std::pair<cursor_type, bool> try_emplace(tx<H>& t, const K& key) {
-        path down(root_, key);
-        if (const auto there = down.entry()) return {there, false};
-        const cursor_type made = t.template make<entry>(key, true);
-        down.link().set(t, made);
-        mend_red(t, down);
-        size_.add(t, 1);
-        return {made, true};
-    }
-    template <class U>
-    void insert_or_assign(tx<H>& t, const K& key, const U& value) {
-        try_emplace(t, key).first->value.set(t, value);
-    }
-    bool erase(tx<H>& t, const K& key) {
-        path down(root_, key);
-        const cursor_type found = down.entry();
-        if (!found) return false;
-        if (found->left && found->right) {
-            down.go_to_successor();
-            const cursor_type next = down.entry();
-            found->key.set(t, next->key);
-            detail::copy_field(t, found->value, next->value);
-        }
-        unlink(t, down);
-        size_.add(t, -1);
-        return true;
-    }
-    void clear(tx<H>& t) {
-        root_.set(t, nullptr);
-        size_.clear(t);
-    }
-    /// visit(key, value) for each, in ascending order.
-    template <class F>
-    void for_each(F&& visit) const {
-        walk(root_, visit);
-    }
-
-   private:
     using link_type = ptr<entry, H>;
 
-    [[nodiscard]] static link_type& child(const cursor_type& e, bool right) {
-        return right ? e->right : e->left;
-    }
-    [[nodiscard]] static bool is_red(const cursor_type& e) { return e && e->red; }
-    static void paint(tx<H>& t, const cursor_type& e, bool red) {
-        if (e->red != red) e->red.set(t, red);
-    }
-
-    /// The pointers that were followed from the root on. The last one leads to what is looked at,
-    /// or to nothing.
-    class path {
+    /// Where a key is, or belongs. Good within the transaction, until the map changes. It holds the
+    /// pointers that were followed from the root on: the last one leads to the entry, or to nothing.
+    class place {
        public:
-        path(const link_type& root, const K& key) {
+        /// Whether the key is there.
+        [[nodiscard]] explicit operator bool() const { return static_cast<bool>(link()); }
+        /// Of the key that is there.
+        [[nodiscard]] cursor_type entry() const { return entry(0); }
+
+       private:
+        friend class rb_map;
+        place(const link_type& root, const K& key) {
             // A find() for who will change it: the links are the map's own.
             push(const_cast<link_type&>(root));
             for (cursor_type e = entry(); e; e = entry()) {
@@ -142,17 +78,95 @@ class rb_map {
         [[nodiscard]] link_type& link(std::size_t up = 0) const noexcept {
             return *links_[depth_ - 1 - up];
         }
-        [[nodiscard]] cursor_type entry(std::size_t up = 0) const { return link(up).get(); }
+        [[nodiscard]] cursor_type entry(std::size_t up) const { return link(up).get(); }
         /// Whether the link so many levels up is the right one of its entry.
         [[nodiscard]] bool is_right(std::size_t up = 0) const {
             return links_[depth_ - 1 - up] == std::addressof(entry(up + 1)->right);
         }
 
-       private:
         static constexpr std::size_t most = 96;  // 2 log_2 of what a region can hold
         std::array<link_type*, most> links_;
         std::size_t depth_ = 0;
     };
+
+    rb_map() = default;
+    rb_map(const rb_map&) = delete;
+    rb_map& operator=(const rb_map&) = delete;
+    ~rb_map() = default;
+
+    [[nodiscard]] std::size_t size() const { return size_.get(); }
+    [[nodiscard]] bool empty() const { return !root_; }
+    /// Null, or the entry: find(k)->value.
+    [[nodiscard]] cursor_type find(const K& key) const {
+        cursor_type e = root_;
+        while (e) {
+            const K here = e->key;
+            if (key < here) {
+                e = e->left;
+            } else if (here < key) {
+                e = e->right;
+            } else {
+                break;
+            }
+        }
+        return e;
+    }
+    [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(find(key)); }
+    [[nodiscard]] place place_of(const K& key) const { return place(root_, key); }
+    /// The entry of a key that is not there, with a value of zeros; `at` is its place.
+    cursor_type insert_at(tx<H>& t, place at, const K& key) {
+        const cursor_type made = t.template make<entry>(key, true);
+        at.link().set(t, made);
+        mend_red(t, at);
+        size_.add(t, 1);
+        return made;
+    }
+    /// The key that is there goes.
+    void erase_at(tx<H>& t, place at) {
+        const cursor_type found = at.entry();
+        if (found->left && found->right) {
+            at.go_to_successor();
+            const cursor_type next = at.entry();
+            found->key.set(t, next->key);
+            detail::copy_field(t, found->value, next->value);
+        }
+        unlink(t, at);
+        size_.add(t, -1);
+    }
+    /// The entry of that key; made, with a value of zeros, where there is none. Second: made.
+    std::pair<cursor_type, bool> try_emplace(tx<H>& t, const K& key) {
+        const place at(root_, key);
+        if (at) return {at.entry(), false};
+        return {insert_at(t, at, key), true};
+    }
+    template <class U>
+    void insert_or_assign(tx<H>& t, const K& key, const U& value) {
+        try_emplace(t, key).first->value.set(t, value);
+    }
+    bool erase(tx<H>& t, const K& key) {
+        const place at(root_, key);
+        if (!at) return false;
+        erase_at(t, at);
+        return true;
+    }
+    void clear(tx<H>& t) {
+        root_.set(t, nullptr);
+        size_.clear(t);
+    }
+    /// visit(key, value) for each, in ascending order.
+    template <class F>
+    void for_each(F&& visit) const {
+        walk(root_, visit);
+    }
+
+   private:
+    [[nodiscard]] static link_type& child(const cursor_type& e, bool right) {
+        return right ? e->right : e->left;
+    }
+    [[nodiscard]] static bool is_red(const cursor_type& e) { return e && e->red; }
+    static void paint(tx<H>& t, const cursor_type& e, bool red) {
+        if (e->red != red) e->red.set(t, red);
+    }
 
     /// The entry at the link goes down to one side, and its child of the other takes its place.
     static void rotate(tx<H>& t, link_type& at, bool to_right) {
@@ -163,7 +177,7 @@ class rb_map {
         up.swap(t, child(above, to_right));  // up: what was between them
     }
     /// The path's entry is red, and its parent may be.
-    static void mend_red(tx<H>& t, path& down) {
+    static void mend_red(tx<H>& t, place& down) {
         while (down.depth() > 2 && down.entry(1)->red) {
             const cursor_type top = down.entry(2);
             const bool right = down.is_right(1);
@@ -184,7 +198,7 @@ class rb_map {
         if (down.depth() == 1) paint(t, down.entry(), false);
     }
     /// The path's entry goes; it has one child at most.
-    static void unlink(tx<H>& t, path& down) {
+    static void unlink(tx<H>& t, place& down) {
         const cursor_type gone = down.entry();
         const cursor_type heir = gone->left ? gone->left : gone->right;
         const bool was_red = gone->red;
@@ -197,7 +211,7 @@ class rb_map {
         }
     }
     /// Below the path's last link there is one black entry less than beside it.
-    static void mend_black(tx<H>& t, path& down) {
+    static void mend_black(tx<H>& t, place& down) {
         while (down.depth() > 1) {
             const cursor_type parent = down.entry(1);
             const bool right = down.is_right();
