@@ -19,12 +19,12 @@
 // newer record moves the snapshot, if everything read so far is still as it was; else the attempt
 // ends by an exception that atomic() catches, and begins anew.
 //
-// Reads by the clock (T2). A transaction that only reads, at its first attempt, may do with less. At
-// its begin no commit was under way: so what memory held then is the snapshot. A commit moves the
-// clock before it puts its first word in place. So while the clock, looked at behind each word, is
-// still the snapshot, the word is of then. Once it is not, loads go by T1. But nothing was kept of
-// what had been read, so the snapshot can't move: where it would have to, the attempt ends, and the
-// next one goes by T1 from its begin.
+// Reads by the clock (T2). A transaction that only reads, at its first attempt, may do with less.
+// At its begin no commit was under way: so what memory held then is the snapshot. A commit moves
+// the clock before it puts its first word in place. So while the clock, looked at behind each word,
+// is still the snapshot, the word is of then. Once it is not, loads go by T1. But nothing was kept
+// of what had been read, so the snapshot can't move: where it would have to, the attempt ends, and
+// the next one goes by T1 from its begin.
 //
 //   commit: under way := 1; clock += 1 ... words in place, lines given back ... under way := 0
 //   reader: snapshot := clock; is any commit under way? ... word; clock == snapshot?

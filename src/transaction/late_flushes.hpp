@@ -1,9 +1,9 @@
 // transaction/late_flushes.hpp: flushes of lines that are stored to again and again, put off.
 //
-// A record of each of a hundred thousand commits may store to the same line. To flush it behind each
-// costs more than all else that an opening does, for a flush waits for the one before it. So lines
-// wait in a table by their number. One is flushed when another needs its place, and all that are
-// left are at the end: each behind the last store to it. Whoever fences fences behind finish().
+// A record of each of a hundred thousand commits may store to the same line. To flush it behind
+// each costs more than all else that an opening does, for a flush waits for the one before it. So
+// lines wait in a table by their number. One is flushed when another needs its place, and all that
+// are left are at the end: each behind the last store to it. Whoever fences fences behind finish().
 #pragma once
 
 #include "persist/medium.hpp"

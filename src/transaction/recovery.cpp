@@ -59,15 +59,15 @@ class lane_records {
     u32 number_ = 0;
 };
 
-/// Puts those from `first` on, which are one lane's, among those before, which are in order. A
-/// lane's are, too, as a rule: in the shared log two may have changed places.
-void put_in_order(std::vector<record_view>& all, std::ptrdiff_t first) {
+/// Both in order of versions. A lane's are, as a rule: in the shared log two may have changed places.
+std::vector<record_view> merged(const std::vector<record_view>& before,
+                                std::vector<record_view> of_lane) {
     const auto version = [](const record_view& v) { return v.header.version; };
-    const auto middle = all.begin() + first;
-    if (!std::ranges::is_sorted(middle, all.end(), {}, version)) {
-        std::ranges::sort(middle, all.end(), {}, version);
-    }
-    std::ranges::inplace_merge(all, middle, {}, version);
+    if (!std::ranges::is_sorted(of_lane, {}, version)) std::ranges::sort(of_lane, {}, version);
+    if (before.empty()) return of_lane;
+    std::vector<record_view> all(before.size() + of_lane.size());
+    std::ranges::merge(before, of_lane, all.begin(), {}, version, version);
+    return all;
 }
 
 result<std::vector<record_view>> read_all(const region& r, u64 epoch) {
@@ -78,13 +78,13 @@ result<std::vector<record_view>> read_all(const region& r, u64 epoch) {
     std::ranges::sort(logs, {}, [](const segment& s) { return std::pair{s.owner, s.offset}; });
     std::vector<record_view> found;
     for (std::size_t i = 0; i < logs.size();) {
-        lane_records of_lane(r, epoch, found);
+        std::vector<record_view> mine;
+        lane_records of_lane(r, epoch, mine);
         const u16 owner = logs[i].owner;
-        const auto first = std::ssize(found);
         for (; i < logs.size() && logs[i].owner == owner; ++i) {
             if (auto ok = of_lane.read(logs[i]); !ok) return tl::unexpected(ok.error());
         }
-        put_in_order(found, first);
+        if (!mine.empty()) found = merged(found, std::move(mine));
     }
     return found;
 }

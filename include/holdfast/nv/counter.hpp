@@ -1,14 +1,14 @@
-// holdfast/nv/counter.hpp: a number that many threads add to, in parts of a cache line each. Written
-// with the public interface alone.
+// holdfast/nv/counter.hpp: a number that many threads add to, in parts of a cache line each.
+// Written with the public interface alone.
 //
 // Lines are what transactions conflict on. So a number of entries in one word would make any two
 // transactions that insert conflict, wherever their entries are. Here each adds to the part of its
 // thread; parts may be negative, their sum is the number. What a transaction pays: add() loads and
-// stores a word that, as a rule, no other thread does; get() loads `parts` words, and conflicts with
-// all that add.
+// stores a word that, as a rule, no other thread does; get() loads `parts` words, and conflicts
+// with all that add.
 //
-// Literature: the sloppy counters of Boyd-Wickizer et al., "An Analysis of Linux Scalability to Many
-// Cores" (OSDI 2010).
+// Literature: the sloppy counters of Boyd-Wickizer et al., "An Analysis of Linux Scalability to
+// Many Cores" (OSDI 2010).
 #pragma once
 
 #include <holdfast/nv/transaction.hpp>

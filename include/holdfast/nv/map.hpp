@@ -12,9 +12,9 @@
 // A branch has pointers of two types, of which its level says the one in use: so pointers are
 // typed, and can be counted and checked.
 //
-// Reading on the way down, all lines of the next node's keys are asked for at once, so a level costs
-// one miss of the cache. Within a node the search has no branches that depend on keys.
-// The number of entries is kept in parts, by thread (counter.hpp).
+// Reading on the way down, all lines of the next node's keys are asked for at once, so a level
+// costs one miss of the cache. Within a node the search has no branches that depend on keys. The
+// number of entries is kept in parts, by thread (counter.hpp).
 #pragma once
 
 #include <holdfast/nv/counter.hpp>

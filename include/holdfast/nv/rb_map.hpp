@@ -2,12 +2,12 @@
 // alone. map (map.hpp) reads and writes less; this one moves no entry when another is inserted.
 //
 // Key is any type that nv::p holds, with operator<; Value a field: nv::p<T>, nv::ptr<T, H>. What a
-// transaction pays: find() reads an entry on each of at most 2 log_2 n levels. Inserting and erasing
-// read the same path once and keep it in ordinary memory, so an entry needs no pointer to its
-// parent, which would have to be weak. On the way back they mend colours from the bottom up, and
-// end where the rules hold: that is behind a few levels on the average, so about five entries are
-// written, and none beside the path is read above there. A rotation exchanges pointers in a ring,
-// so no object's count changes.
+// transaction pays: find() reads an entry on each of at most 2 log_2 n levels. Inserting and
+// erasing read the same path once and keep it in ordinary memory, so an entry needs no pointer to
+// its parent, which would have to be weak. On the way back they mend colours from the bottom up,
+// and end where the rules hold: that is behind a few levels on the average, so about five entries
+// are written, and none beside the path is read above there. A rotation exchanges pointers in a
+// ring, so no object's count changes.
 //
 // The number of entries is kept in parts, by thread (counter.hpp): threads that change different
 // entries seldom meet.
@@ -39,7 +39,8 @@ class rb_map {
     using link_type = ptr<entry, H>;
 
     /// Where a key is, or belongs. Good within the transaction, until the map changes. It holds the
-    /// pointers that were followed from the root on: the last one leads to the entry, or to nothing.
+    /// pointers that were followed from the root on: the last one leads to the entry, or to
+    /// nothing.
     class place {
        public:
         /// Whether the key is there.
