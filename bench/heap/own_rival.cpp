@@ -10,7 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <csignal>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -134,9 +136,18 @@ class own final : public object_rival {
 
     template <class Map>
     static bool toggle_in(tx& t, Map& map, u64 key) {
-        if (map.erase(t, key)) return false;
-        map.insert_or_assign(t, key, key);
+        const auto at = map.place_of(key);
+        if (at) {
+            map.erase_at(t, at);
+            return false;
+        }
+        value_in(map.insert_at(t, at, key)).set(t, key);
         return true;
+    }
+    static heap_number& value_in(heap_number& value) { return value; }
+    template <class Entry>
+    static heap_number& value_in(const nv::cursor<Entry>& made) {
+        return made->value;
     }
     void fill_array() {
         std::vector<u64> some(at_once);
@@ -210,15 +221,32 @@ constexpr unsigned committers = 2;  // a thread's log holds fewer records than a
 
 std::string field_of(unsigned thread) { return "field of thread " + std::to_string(thread); }
 
+constexpr u64 record_of_field = 128;  ///< bytes of the log, at most
+
+/// One record of a quarter more bytes: the thread's log keeps the room, and starts over with the
+/// next epoch, which its next transaction begins. A log of the first length would end the epoch.
+void widen_log(heap_type& heap, u64 bytes) {
+    const std::vector<u64> words(bytes / 4 * 5 / sizeof(u64), 1);
+    auto room = must_do(heap.root<heap_number[]>("room of a log"));
+    static std::mutex one_at_a_time;
+    const std::lock_guard guard(one_at_a_time);
+    must_do(heap.atomic([&](tx& t) { room.set(t, t.make_array<heap_number[]>(words.size())); }));
+    must_do(heap.atomic([&](tx& t) { room.get().write(t, 0, words.data(), words.size()); }));
+    must_do(heap.atomic([&](tx& t) { room.set(t, nullptr); }));
+}
+
 /// Does not return.
 [[noreturn]] void commit_and_die(const own_options& o, u64 commits) {
     try {
         heap_type heap = open_heap(o);
         std::vector<std::thread> all;
+        std::barrier all_are_wide(committers);
         for (unsigned t = 0; t < committers; ++t) {
             auto field = must_do(heap.root<heap_cell>(field_of(t)));
             must_do(heap.atomic([&](tx& now) { field.set(now, now.make<heap_cell>(u64{0})); }));
-            all.emplace_back([&heap, field, n = commits / committers] {
+            all.emplace_back([&, field, n = commits / committers] {
+                widen_log(heap, n * record_of_field);
+                all_are_wide.arrive_and_wait();
                 for (u64 i = 0; i < n; ++i) {
                     must_do(heap.atomic([&](tx& now) { field->value.set(now, i); }));
                 }

@@ -19,10 +19,25 @@
 // newer record moves the snapshot, if everything read so far is still as it was; else the attempt
 // ends by an exception that atomic() catches, and begins anew.
 //
+// Reads by the clock (T2). A transaction that only reads, at its first attempt, may do with less.
+// At its begin no commit was under way: so what memory held then is the snapshot. A commit moves
+// the clock before it puts its first word in place. So while the clock, looked at behind each word,
+// is still the snapshot, the word is of then. Once it is not, loads go by T1. But nothing was kept
+// of what had been read, so the snapshot can't move: where it would have to, the attempt ends, and
+// the next one goes by T1 from its begin.
+//
+//   commit: under way := 1; clock += 1 ... words in place, lines given back ... under way := 0
+//   reader: snapshot := clock; is any commit under way? ... word; clock == snapshot?
+//
+// All stores are releases, the reader's loads acquire. A commit that the snapshot includes had said
+// that it was under way; who finds that it is not any more sees its words. And who sees the word of
+// a later commit sees the clock that it moved.
+//
 // Literature. Coburn et al.; Dice, Shalev, Shavit, "Transactional Locking II" (DISC 2006) for the
 // versions and the clock; Felber, Fetzer, Riegel, "Dynamic Performance Tuning of Word-Based
 // Software Transactional Memory" (PPoPP 2008) for moving snapshots; Guerraoui, Kapalka, "On the
-// Correctness of Transactional Memory" (PPoPP 2008) for opacity.
+// Correctness of Transactional Memory" (PPoPP 2008) for opacity; Dalessandro, Spear, Scott, "NOrec:
+// Streamlining STM by Abolishing Ownership Records" (PPoPP 2010) for reading by the clock alone.
 #pragma once
 
 #include <holdfast/pointer.hpp>
@@ -63,6 +78,8 @@ enum class isolation : std::uint8_t {
 
 inline constexpr unsigned ownership_bits = 17;
 inline constexpr std::uint64_t owned_flag = std::uint64_t{1} << 63;
+/// A clock that no snapshot is of: for who does not read by the clock.
+inline constinit std::atomic<std::uint64_t> no_clock_to_read_by{~std::uint64_t{0}};
 
 template <std::size_t Bytes>
 using bits_of = std::conditional_t<
@@ -88,8 +105,12 @@ class transaction {
 
     /// The word as of the snapshot, or as this transaction has stored it. Memory of its heap.
     template <transactional_word W>
-    [[nodiscard]] W load(const W* at) {
+    [[nodiscard, gnu::always_inline]] inline W load(const W* at) {
         using bits = detail::bits_of<sizeof(W)>;
+        const bits first = __atomic_load_n(as<bits>(at), __ATOMIC_ACQUIRE);
+        if (quiet_clock_->load(std::memory_order_relaxed) == snapshot_) [[likely]] {
+            return std::bit_cast<W>(first);
+        }
         const std::uint64_t line = reinterpret_cast<std::uint64_t>(at) >> 6;
         const std::uint64_t index = line & index_mask;
         std::atomic<std::uint64_t>& record = ownership_[index];
@@ -179,19 +200,22 @@ class transaction {
     }
     void note_read(std::uint64_t index) {
         last_read_ = index;
+        quiet_clock_ = &detail::no_clock_to_read_by;  // it has moved: looked at no more
         if (reads_ == reads_end_) [[unlikely]] {
             make_room_for_reads();
         }
         *reads_++ = static_cast<std::uint32_t>(index);
     }
-    [[nodiscard]] std::uint64_t load_slowly(const void* at, unsigned bytes);
+    [[nodiscard, gnu::cold]] std::uint64_t load_slowly(const void* at, unsigned bytes);
     void store_slowly(void* at, unsigned bytes, std::uint64_t value);
-    void make_room_for_reads();
+    [[gnu::cold]] void make_room_for_reads();
 
     static inline thread_local constinit transaction* of_thread = nullptr;
 
     std::atomic<std::uint64_t>* ownership_ = nullptr;
     std::uint64_t base_ = 0;
+    /// T2; what no snapshot is of, where it does not read by the clock.
+    const std::atomic<std::uint64_t>* quiet_clock_ = &detail::no_clock_to_read_by;
     std::uint64_t snapshot_ = 0;  ///< version; all words read are as of then
     std::uint64_t last_read_ = none;
     std::uint32_t* reads_ = nullptr;  ///< where the next one goes: indices of ownership records

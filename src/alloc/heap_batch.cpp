@@ -107,6 +107,7 @@ void heap_batch::apply() {
     for (const item& i : items_) {
         if (i.of.of == nullptr || i.what != fate::reserved) continue;
         auto absent = slab::stage::absent;
+        if (i.of.of->durable.load(std::memory_order_relaxed) != absent) continue;
         i.of.of->durable.compare_exchange_strong(absent, slab::stage::committed);
     }
     state_ = state::applied;

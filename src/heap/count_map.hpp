@@ -47,6 +47,10 @@ class count_map {
     [[nodiscard]] counted& operator[](u32 index) noexcept { return entries_[index]; }
     [[nodiscard]] const std::vector<counted>& all() const noexcept { return entries_; }
     void clear() noexcept {
+        // Or each access of what follows a long transaction would miss the cache.
+        if (slots_.size() > most_kept_slots && 8 * entries_.size() < slots_.size()) {
+            slots_.resize(most_kept_slots);
+        }
         entries_.clear();
         if (++stamp_ == 0) {
             for (slot& s : slots_) s.stamp = 0;
@@ -55,6 +59,7 @@ class count_map {
     }
 
    private:
+    static constexpr std::size_t most_kept_slots = 1024;
     struct slot {
         u32 stamp = 0;
         u32 index = 0;

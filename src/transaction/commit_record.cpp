@@ -162,7 +162,7 @@ void read_changes(const region& r, const record_view& record,
     for (u32 i = 0; i < h.changes; ++i, c += 3) into.push_back({c[0], c[1], c[2]});
 }
 
-void apply_words(const region& r, const record_view& record) {
+void apply_words(const region& r, const record_view& record, late_flushes& flushes) {
     const bool undo = record.header.kind == record_kind::undo;
     if (undo == has_committed(r, record)) return;  // they are: U2
     static_cast<void>(walk_lines(r, record, [&](u64 line, u8 mask, const u64* words) {
@@ -170,7 +170,7 @@ void apply_words(const region& r, const record_view& record) {
         for (unsigned i = 0; i < 8; ++i) {
             if ((mask >> i & 1) != 0) ordered_store(place[i], *words++);
         }
-        r.med().flush_line(place);
+        flushes.add(line);
     }));
 }
 

@@ -21,6 +21,7 @@
 
 #include "alloc/committed/word_change.hpp"
 #include "region/region.hpp"
+#include "transaction/late_flushes.hpp"
 #include "transaction/write_set.hpp"
 
 #include <optional>
@@ -93,7 +94,7 @@ struct record_view {
 /// The changes of the allocator's words that a record that was checked says, if it has committed.
 void read_changes(const region& r, const record_view& record,
                   std::vector<committed::word_change>& into);
-/// Puts its words in place, if they are not; flushes, without a fence.
-void apply_words(const region& r, const record_view& record);
+/// Puts its words in place, if they are not; their lines are to be flushed.
+void apply_words(const region& r, const record_view& record, late_flushes& flushes);
 
 }  // namespace hf

@@ -30,6 +30,7 @@ context::context(ownership& records, committed_heap& heap, shared_log& shared, u
 void context::start(lane& inside, bool read_only, bool anew) {
     inside_ = &inside;
     snapshot_ = records_.clock.load(std::memory_order_acquire);
+    quiet_clock_ = &detail::no_clock_to_read_by;
     last_read_ = none;
     reads_ = read_room_.data();
     reads_end_ = reads_ + read_room_.size();
@@ -41,6 +42,11 @@ void context::start(lane& inside, bool read_only, bool anew) {
     if (!anew) ++serials_;
     serial_ = serials_;
     of_thread = this;
+}
+
+void context::read_by_clock() noexcept {
+    quiet_clock_ = &records_.clock;
+    forgot_reads_ = true;
 }
 
 void context::end(std::optional<u64> version) noexcept {

@@ -27,6 +27,8 @@ class context final : public transaction {
     // --- an attempt ---
     /// `inside`: the lane is in the epoch.
     void start(lane& inside, bool read_only, bool anew);
+    /// It goes by T2 of transaction.hpp: no commit of its snapshot is under way. Behind start().
+    void read_by_clock() noexcept;
     /// The end of it: it is no transaction any more, and owns nothing. Lines that it changed bear
     /// `version`; nullopt: it changed nothing.
     void end(std::optional<u64> version) noexcept;

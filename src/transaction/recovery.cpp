@@ -31,6 +31,8 @@ class lane_records {
                 return refuse(region_, at, "a record before it is damaged");
             }
             number_ = v->header.number;
+            // Here, where it is in the cache.
+            if (auto ok = check_record(region_, *v); !ok) return ok;
             into_.push_back(*v);
             at += v->bytes;
         }
@@ -57,6 +59,17 @@ class lane_records {
     u32 number_ = 0;
 };
 
+/// Both in order of versions. A lane's are, as a rule: in the shared log two may have changed places.
+std::vector<record_view> merged(const std::vector<record_view>& before,
+                                std::vector<record_view> of_lane) {
+    const auto version = [](const record_view& v) { return v.header.version; };
+    if (!std::ranges::is_sorted(of_lane, {}, version)) std::ranges::sort(of_lane, {}, version);
+    if (before.empty()) return of_lane;
+    std::vector<record_view> all(before.size() + of_lane.size());
+    std::ranges::merge(before, of_lane, all.begin(), {}, version, version);
+    return all;
+}
+
 result<std::vector<record_view>> read_all(const region& r, u64 epoch) {
     std::vector<segment> logs;
     for (const segment& s : r.segments()) {
@@ -65,13 +78,14 @@ result<std::vector<record_view>> read_all(const region& r, u64 epoch) {
     std::ranges::sort(logs, {}, [](const segment& s) { return std::pair{s.owner, s.offset}; });
     std::vector<record_view> found;
     for (std::size_t i = 0; i < logs.size();) {
-        lane_records of_lane(r, epoch, found);
+        std::vector<record_view> mine;
+        lane_records of_lane(r, epoch, mine);
         const u16 owner = logs[i].owner;
         for (; i < logs.size() && logs[i].owner == owner; ++i) {
             if (auto ok = of_lane.read(logs[i]); !ok) return tl::unexpected(ok.error());
         }
+        if (!mine.empty()) found = merged(found, std::move(mine));
     }
-    std::ranges::sort(found, {}, [](const record_view& v) { return v.header.version; });
     return found;
 }
 
@@ -82,7 +96,6 @@ result<applied_records> apply_records(region& r, u64 epoch) {
     if (!found) return tl::unexpected(found.error());
     std::vector<committed::word_change> changes;
     for (const record_view& v : *found) {
-        if (auto ok = check_record(r, v); !ok) return tl::unexpected(ok.error());
         read_changes(r, v, changes);
     }
     for (const record_view& v : *found) r.med().flush(r.at<const std::byte>(v.at), v.bytes);
@@ -90,11 +103,13 @@ result<applied_records> apply_records(region& r, u64 epoch) {
     HF_PERSIST_POINT("transaction T4: records that were found are durable before they are applied");
     if (auto ok = committed::reapply(r, changes); !ok) return tl::unexpected(ok.error());
     applied_records sum;
+    late_flushes flushes(r);
     for (const record_view& v : *found) {
-        apply_words(r, v);
+        apply_words(r, v, flushes);
         ++sum.records;
         sum.bytes += v.bytes;
     }
+    flushes.finish();
     r.med().fence();
     HF_PERSIST_POINT("transaction T3: applied records are durable before the session begins");
     return sum;

@@ -13,6 +13,8 @@ namespace {
 /// Attempts behind which a transaction takes the turn.
 constexpr unsigned patience = 8;
 constexpr u32 no_lane = ~u32{0};
+/// Looking at more than a few lines of other threads would cost more than it saves.
+constexpr u32 most_lanes_looked_at = 16;
 constexpr unsigned longest_spin = 12;  // 2^12 pauses, some tens of microseconds
 
 std::atomic<u64> objects{0};
@@ -100,7 +102,18 @@ transaction& transactions::begin(bool read_only, unsigned attempt) {
     }
     p.inside.emplace(epochs_, mine);
     p.running.start(mine, read_only, attempt != 0);
+    if (read_only && attempt == 0 && is_quiet()) p.running.read_by_clock();
     return p.running;
+}
+
+bool transactions::is_quiet() const noexcept {
+    const u32 lanes = epochs_.lanes_used();
+    if (lanes > most_lanes_looked_at) return false;
+    for (u32 i = 0; i < lanes; ++i) {
+        const place* const p = (*places_)[i].load(std::memory_order_acquire);
+        if (p != nullptr && p->commits_now.load(std::memory_order_acquire)) return false;
+    }
+    return true;
 }
 
 void transactions::give_turn_back(place& p) noexcept {
@@ -112,16 +125,19 @@ void transactions::give_turn_back(place& p) noexcept {
 
 void transactions::leave(place& p, std::optional<u64> version) noexcept {
     p.running.end(version);
+    p.commits_now.store(false, std::memory_order_release);
     p.inside.reset();
 }
 
 bool transactions::change(context& t) {
+    place& p = *(*places_)[t.thread_number()].load(std::memory_order_relaxed);
+    p.commits_now.store(true, std::memory_order_release);
     const u64 version = records_.clock.fetch_add(1, std::memory_order_acq_rel) + 1;
     if (version != t.snapshot() + 1 && !t.is_valid()) return false;
     t.release_blocks();
     if (auto room = engine_->prepare(t); !room) transaction::fail(room.error());
     engine_->commit(t, version);
-    leave(*(*places_)[t.thread_number()].load(std::memory_order_relaxed), version);
+    leave(p, version);
     return true;
 }
 

@@ -94,6 +94,8 @@ class transactions final : public transactional {
         context running;
         std::optional<epoch_guard> inside;
         std::unique_lock<std::mutex> turn;
+        /// A commit is under way: from before it moves the clock until its lines are given back.
+        alignas(line_size) std::atomic<bool> commits_now{false};
         std::atomic<u64> commits{0};
         std::atomic<u64> conflicts{0};
     };
@@ -110,6 +112,8 @@ class transactions final : public transactional {
     void refuse_others(const lane& l);
     void wait_for_turn(place& p, unsigned attempt);
     void accept_writer(place& p);
+    /// Behind start(): whether its snapshot may be read by the clock (T2 of transaction.hpp).
+    [[nodiscard]] bool is_quiet() const noexcept;
     [[nodiscard]] bool change(context& t);
     void leave(place& p, std::optional<u64> version) noexcept;
     void give_turn_back(place& p) noexcept;

@@ -45,6 +45,10 @@ class write_set {
         return lines_.back();
     }
     void clear() noexcept {
+        // Or each access of what follows a long transaction would miss the cache.
+        if (slots_.size() > most_kept_slots && 8 * lines_.size() < slots_.size()) {
+            slots_.resize(most_kept_slots);
+        }
         lines_.clear();
         last_ = 0;
         if (++stamp_ == 0) {  // after four thousand million transactions
@@ -57,6 +61,7 @@ class write_set {
 
    private:
     static constexpr std::size_t first_slots = 64;
+    static constexpr std::size_t most_kept_slots = 1024;
     struct slot {
         u32 stamp = 0;
         u32 index = 0;

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <queue>
+#include <set>
 
 namespace hf::test {
 namespace {
@@ -178,6 +179,106 @@ TEST_F(containers, tables_and_trees_are_as_the_standard_map) {
     }
     compare();
     EXPECT_EQ(sound(heap).objects, 2U) << "the store, and the table's buckets";
+}
+
+using coloured = nv::rb_map<u64, nv::p<u64>>::cursor_type;
+
+/// Black entries on each way down from e, where the rules of red-black trees hold below it.
+int black_height(const coloured& e) {  // NOLINT(misc-no-recursion)
+    if (!e) return 0;
+    if (e->red) {
+        EXPECT_FALSE(e->left && e->left->red) << "below the red " << e->key;
+        EXPECT_FALSE(e->right && e->right->red) << "below the red " << e->key;
+    }
+    const int left = black_height(e->left);
+    EXPECT_EQ(left, black_height(e->right)) << "below " << e->key;
+    return left + (e->red ? 0 : 1);
+}
+
+TEST_F(containers, a_red_black_tree_keeps_its_rules_at_each_step) {
+    std::set<u64> model;
+    splitmix64 random(3);
+    for (int round = 0; round < 600; ++round) {
+        const u64 key = random() % 96;
+        const bool insert = random() % 10 < (round / 150 % 2 == 0 ? 8U : 3U);
+        change([&](nv::tx<>& tx, store& s) {
+            if (insert) {
+                EXPECT_EQ(s.red_black.try_emplace(tx, key).second, model.insert(key).second);
+            } else {
+                EXPECT_EQ(s.red_black.erase(tx, key), model.erase(key) == 1);
+            }
+        });
+        must(heap.read([&](nv::tx<>&) {
+            EXPECT_EQ(all->red_black.size(), model.size());
+            EXPECT_EQ(all->red_black.empty(), model.empty());
+            // One of them is the root.
+            for (const u64 each : model) (void)black_height(all->red_black.find(each));
+        }));
+        ASSERT_FALSE(HasFailure()) << "in round " << round;
+    }
+    EXPECT_EQ(sound(heap).objects, 1U + model.size());
+}
+
+TEST_F(containers, a_place_that_was_found_is_one_to_insert_at_or_to_erase_at) {
+    std::set<u64> model;
+    splitmix64 random(4);
+    const auto toggle = [](nv::tx<>& tx, auto& map, u64 key) {
+        const auto at = map.place_of(key);
+        if (at) {
+            map.erase_at(tx, at);
+            return false;
+        }
+        static_cast<void>(map.insert_at(tx, at, key));
+        return true;
+    };
+    for (int round = 0; round < 1'500; ++round) {
+        const u64 key = random() % 400;
+        const bool inserts = model.insert(key).second;
+        if (!inserts) model.erase(key);
+        change([&](nv::tx<>& tx, store& s) {
+            EXPECT_EQ(toggle(tx, s.tree, key), inserts);
+            EXPECT_EQ(toggle(tx, s.table, key), inserts);
+            EXPECT_EQ(toggle(tx, s.red_black, key), inserts);
+            EXPECT_EQ(toggle(tx, s.tree_of_nodes, key), inserts);
+        });
+    }
+    must(heap.read([&](nv::tx<>&) {
+        EXPECT_EQ(all->tree_of_nodes.size(), model.size());
+        for (u64 key = 0; key < 400; ++key) {
+            EXPECT_EQ(all->tree.contains(key), model.contains(key));
+            EXPECT_EQ(all->table.contains(key), model.contains(key));
+            EXPECT_EQ(all->red_black.contains(key), model.contains(key));
+            if (model.contains(key)) {
+                EXPECT_EQ(*all->tree.find(key), 0U);
+            }
+        }
+    }));
+    sound(heap);
+}
+
+// The standard library's vector has the same done to it.
+TEST(slot_order, puts_in_and_takes_out_at_each_place) {
+    using order = nv::detail::slot_order;
+    splitmix64 random(5);
+    order tried = order::first(0);
+    std::vector<u32> model;
+    for (int round = 0; round < 2'000; ++round) {
+        const auto at = static_cast<u32>(random() % (model.size() + 1));
+        if (model.size() < order::most && random() % 2 == 0) {
+            tried = tried.inserted(at);
+            model.insert(model.begin() + std::ptrdiff_t{at}, tried.slot(at));
+        } else if (at < model.size()) {
+            tried = tried.erased(at);
+            model.erase(model.begin() + std::ptrdiff_t{at});
+        } else {
+            tried = tried.cut(at);
+        }
+        ASSERT_EQ(tried.count(), model.size());
+        std::set<u32> slots;
+        for (u32 i = 0; i < order::most; ++i) slots.insert(tried.slot(i));
+        ASSERT_EQ(slots.size(), order::most) << "each slot is there once";
+        for (u32 i = 0; i < model.size(); ++i) ASSERT_EQ(tried.slot(i), model[i]);
+    }
 }
 
 TEST_F(containers, a_tree_of_pointers_keeps_its_objects_and_no_others) {

@@ -23,15 +23,41 @@ class isolation : public on_tmpfs {
     }
 };
 
-TEST_F(isolation, a_reader_moves_on_to_what_was_committed_behind_its_begin) {
+TEST_F(isolation, a_transaction_moves_on_to_what_was_committed_behind_its_begin) {
     int attempts = 0;
-    must(r.all().read([&](transaction& t) {
+    must(r.all().atomic([&](transaction& t) {
         ++attempts;
         EXPECT_EQ(t.load(r.word(0)), 0U);
         if (attempts == 1) put_elsewhere(64, 5);
         EXPECT_EQ(t.load(r.word(64)), 5U);
     }));
     EXPECT_EQ(attempts, 1);
+}
+
+TEST_F(isolation, a_reader_by_the_clock_goes_on_where_nothing_has_changed) {
+    int attempts = 0;
+    must(r.all().read([&](transaction& t) {
+        ++attempts;
+        EXPECT_EQ(t.load(r.word(0)), 0U);
+        put_elsewhere(64, 5);
+        EXPECT_EQ(t.load(r.word(0)), 0U);
+        EXPECT_EQ(t.load(r.word(128)), 0U);
+    }));
+    EXPECT_EQ(attempts, 1);
+}
+
+TEST_F(isolation, a_reader_by_the_clock_begins_anew_where_it_has_and_then_moves_on) {
+    int attempts = 0;
+    must(r.all().read([&](transaction& t) {
+        ++attempts;
+        EXPECT_EQ(t.load(r.word(0)), 0U);
+        if (attempts == 1) put_elsewhere(64, 5);
+        EXPECT_EQ(t.load(r.word(64)), 5U);
+        EXPECT_EQ(attempts, 2) << "it could not know that the first word is as it was";
+        put_elsewhere(128, 6);
+        EXPECT_EQ(t.load(r.word(128)), 6U);
+    }));
+    EXPECT_EQ(attempts, 2);
 }
 
 TEST_F(isolation, a_reader_never_sees_two_moments) {

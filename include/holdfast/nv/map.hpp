@@ -1,17 +1,24 @@
 // holdfast/nv/map.hpp: an ordered map in a heap, a B+ tree. With the public interface alone.
 //
 // Key is any type that nv::p holds, with operator<; Value a field: nv::p<T>, nv::ptr<T, H>.
-// What a transaction pays: find() reads about 4 keys of a node on each level, and there
-// are log_12 n; inserting moves half of a leaf's entries on the average (one to three cache lines),
-// now and then it splits a node. Nodes that became empty go; others are not joined.
+// What a transaction pays: find() reads about 4 keys of a node on each level, and there are
+// log_12 n; inserting stores a key, a value and a word of a leaf, and erasing that word, for a leaf
+// keeps its entries where they are and their order in a word (slot_order.hpp). Now and then a node
+// is split. Nodes that became empty go; others are not joined.
 //
 //   branch   keys k0 < k1 < ...    child i has the keys below k(i) and not below k(i-1)
-//   leaf     keys and values
+//   leaf     order, keys and values: 4 lines where they have 8 bytes each
 //
 // A branch has pointers of two types, of which its level says the one in use: so pointers are
 // typed, and can be counted and checked.
+//
+// Reading on the way down, all lines of the next node's keys are asked for at once, so a level
+// costs one miss of the cache. Within a node the search has no branches that depend on keys. The
+// number of entries is kept in parts, by thread (counter.hpp).
 #pragma once
 
+#include <holdfast/nv/counter.hpp>
+#include <holdfast/nv/slot_order.hpp>
 #include <holdfast/nv/vector.hpp>
 
 #include <cstddef>
@@ -23,11 +30,12 @@ namespace hf::nv {
 template <class K, class V, class H = common>
 class map {
    public:
-    static constexpr std::uint32_t width = 16;  ///< entries of a leaf, children of a branch
+    static constexpr std::uint32_t width = 16;       ///< children of a branch
+    static constexpr std::uint32_t leaf_width = 14;  ///< entries of a leaf
     struct leaf {
-        p<std::uint32_t> count;
-        array<p<K>, width> keys;
-        array<V, width> values;
+        p<std::uint64_t> order;  ///< slot_order
+        array<p<K>, leaf_width> keys;
+        array<V, leaf_width> values;
     };
     struct branch {
         p<std::uint32_t> count;  ///< children
@@ -41,62 +49,84 @@ class map {
     map& operator=(const map&) = delete;
     ~map() = default;
 
-    [[nodiscard]] std::size_t size() const { return size_; }
-    [[nodiscard]] bool empty() const { return size_ == 0; }
+    /// Where a key is, or belongs. Good within the transaction, until the map changes.
+    class place {
+       public:
+        /// Whether the key is there.
+        [[nodiscard]] explicit operator bool() const noexcept { return found_; }
+        /// Of the key that is there.
+        [[nodiscard]] V& value() const { return of_->values[order_.slot(rank_)]; }
+
+       private:
+        friend class map;
+        cursor<leaf, H> of_;
+        detail::slot_order order_{0};
+        std::uint32_t rank_ = 0;
+        bool found_ = false;
+    };
+
+    [[nodiscard]] std::size_t size() const { return size_.get(); }
+    [[nodiscard]] bool empty() const { return size() == 0; }
+    [[nodiscard]] place place_of(const K& key) const {
+        place at;
+        at.of_ = leaf_of(key);
+        if (!at.of_) return at;
+        const leaf& l = *at.of_;
+        at.order_ = detail::slot_order(l.order);
+        at.rank_ = rank_in(l, at.order_, key);
+        at.found_ = at.rank_ < at.order_.count() && !(key < l.keys[at.order_.slot(at.rank_)].get());
+        return at;
+    }
     /// nullptr, or the value; good within the transaction, until the map changes.
     [[nodiscard]] V* find(const K& key) const {
-        const auto [l, i] = place_of(key);
-        return l && i < l->count && !(key < l->keys[i].get()) ? std::addressof(l->values[i])
-                                                              : nullptr;
+        const place at = place_of(key);
+        return at ? std::addressof(at.value()) : nullptr;
     }
-    [[nodiscard]] bool contains(const K& key) const { return find(key) != nullptr; }
+    [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(place_of(key)); }
+    /// The value of a key that is not there, of zeros; `at` is its place.
+    V& insert_at(tx<H>& t, place at, const K& key) {
+        if (!at.of_ || at.order_.count() == leaf_width) [[unlikely]] {
+            make_room(t, key);
+            at = place_of(key);
+        }
+        leaf& l = *at.of_;
+        at.order_ = at.order_.inserted(at.rank_);
+        const std::uint32_t slot = at.order_.slot(at.rank_);
+        l.order.set(t, at.order_.word());
+        l.keys[slot].set(t, key);
+        release(t, l.values[slot]);
+        size_.add(t, 1);
+        return l.values[slot];
+    }
+    /// The key that is there goes.
+    void erase_at(tx<H>& t, const place& at) {
+        leaf& l = *at.of_;
+        const std::uint32_t slot = at.order_.slot(at.rank_);
+        l.order.set(t, at.order_.erased(at.rank_).word());
+        if constexpr (!detail::is_p<V>) release(t, l.values[slot]);
+        size_.add(t, -1);
+        if (at.order_.count() == 1) remove_empty(t, l.keys[slot].get());
+    }
     /// The value of that key; made, of zeros, where there is none. Second: made.
     std::pair<V*, bool> try_emplace(tx<H>& t, const K& key) {
-        if (V* const there = find(key)) return {there, false};
-        if (levels_ == 0 && !leaf_) leaf_.set(t, t.template make<leaf>(0U));
-        if (levels_ == 0) {
-            if (leaf_->count == width) {
-                auto top = t.template make<branch>(1U);
-                top->leaves[0].set(t, leaf_);
-                split_leaf(t, top, 0);
-                leaf_.set(t, nullptr);
-                root_.set(t, top);
-                levels_.set(t, 1);
-            }
-        } else if (root_->count == width) {
-            auto top = t.template make<branch>(1U);
-            top->branches[0].set(t, root_);
-            split_branch(t, top, 0, levels_);
-            root_.set(t, top);
-            levels_.set(t, levels_ + 1);
-        }
-        V* const made = insert(t, key);
-        size_.set(t, size_ + 1);
-        return {made, true};
+        const place at = place_of(key);
+        if (at) return {std::addressof(at.value()), false};
+        return {std::addressof(insert_at(t, at, key)), true};
     }
     template <class U>
     void insert_or_assign(tx<H>& t, const K& key, const U& value) {
         try_emplace(t, key).first->set(t, value);
     }
     bool erase(tx<H>& t, const K& key) {
-        const auto [l, i] = place_of(key);
-        if (!l || i == l->count || key < l->keys[i].get()) return false;
-        const std::uint32_t n = l->count;
-        for (std::uint32_t k = i; k + 1 < n; ++k) {
-            l->keys[k].set(t, l->keys[k + 1].get());
-            detail::copy_field(t, l->values[k], l->values[k + 1]);
-        }
-        release(t, l->values[n - 1]);
-        l->count.set(t, n - 1);
-        size_.set(t, size_ - 1);
-        if (n == 1) remove_empty(t, key);
-        return true;
+        const place at = place_of(key);
+        if (at) erase_at(t, at);
+        return static_cast<bool>(at);
     }
     void clear(tx<H>& t) {
         root_.set(t, nullptr);
         leaf_.set(t, nullptr);
         levels_.set(t, 0);
-        size_.set(t, 0);
+        size_.clear(t);
     }
     /// visit(key, value) in ascending order, from the first key not below `from`, until it returns
     /// false.
@@ -120,42 +150,43 @@ class map {
     using leaf_cursor = cursor<leaf, H>;
     using branch_cursor = cursor<branch, H>;
 
-    [[nodiscard]] static std::uint32_t child_of(const branch_cursor& b, const K& key) {
+    /// How many of n keys in a row `is_left` holds for: the first ones.
+    template <class F>
+    [[nodiscard]] static std::uint32_t partition(std::uint32_t n, F&& is_left) {
         std::uint32_t low = 0;
-        std::uint32_t high = b->count - 1;
-        while (low < high) {
-            const std::uint32_t middle = (low + high) / 2;
-            if (key < b->keys[middle].get()) {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
+        while (n > 0) {
+            const std::uint32_t half = (n + 1) / 2;
+            low += is_left(low + half - 1) ? half : 0;  // a move by condition
+            n = n / 2;
         }
         return low;
     }
-    [[nodiscard]] static std::uint32_t index_in(const leaf_cursor& l, const K& key) {
-        std::uint32_t low = 0;
-        std::uint32_t high = l->count;
-        while (low < high) {
-            const std::uint32_t middle = (low + high) / 2;
-            if (l->keys[middle].get() < key) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        return low;
+    [[nodiscard]] static std::uint32_t child_of(const branch_cursor& at, const K& key) {
+        const branch& b = *at;
+        return partition(b.count - 1, [&](std::uint32_t i) { return !(key < b.keys[i].get()); });
+    }
+    [[nodiscard]] static std::uint32_t rank_in(const leaf& l, detail::slot_order order,
+                                               const K& key) {
+        return partition(order.count(),
+                         [&](std::uint32_t i) { return l.keys[order.slot(i)].get() < key; });
+    }
+    /// Asks for a node's first lines, up to 4: for reading.
+    template <class N>
+    [[nodiscard]] static cursor<N, H> coming(const ptr<N, H>& to) {
+        const cursor<N, H> c = to;
+        const auto* const at = reinterpret_cast<const char*>(c.address());
+        constexpr std::size_t bytes = sizeof(N) < 240 ? sizeof(N) : 240;
+        for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(at + i);
+        return c;
     }
     [[nodiscard]] leaf_cursor leaf_of(const K& key) const {
         const std::uint32_t levels = levels_;
         if (levels == 0) return leaf_;
         branch_cursor b = root_;
-        for (std::uint32_t level = levels; level > 1; --level) b = b->branches[child_of(b, key)];
-        return b->leaves[child_of(b, key)];
-    }
-    [[nodiscard]] std::pair<leaf_cursor, std::uint32_t> place_of(const K& key) const {
-        const leaf_cursor l = leaf_of(key);
-        return {l, l ? index_in(l, key) : 0};
+        for (std::uint32_t level = levels; level > 1; --level) {
+            b = coming(b->branches[child_of(b, key)]);
+        }
+        return coming(b->leaves[child_of(b, key)]);
     }
 
     /// Makes room behind child i, with `key` between the two.
@@ -175,14 +206,17 @@ class map {
     }
     static void split_leaf(tx<H>& t, const branch_cursor& above, std::uint32_t i) {
         const leaf_cursor l = above->leaves[i];
-        constexpr std::uint32_t half = width / 2;
-        const leaf_cursor right = t.template make<leaf>(width - half);
-        for (std::uint32_t k = half; k < width; ++k) {
-            right->keys[k - half].set(t, l->keys[k].get());
-            detail::copy_field(t, right->values[k - half], l->values[k]);
-            release(t, l->values[k]);
+        constexpr std::uint32_t half = leaf_width / 2;
+        const detail::slot_order order(l->order);
+        const leaf_cursor right =
+            t.template make<leaf>(detail::slot_order::first(leaf_width - half).word());
+        for (std::uint32_t k = half; k < leaf_width; ++k) {
+            const std::uint32_t slot = order.slot(k);
+            right->keys[k - half].set(t, l->keys[slot].get());
+            detail::copy_field(t, right->values[k - half], l->values[slot]);
+            if constexpr (!detail::is_p<V>) release(t, l->values[slot]);
         }
-        l->count.set(t, half);
+        l->order.set(t, order.cut(half).word());
         widen(t, above, i, right->keys[0].get(), true);
         above->leaves[i + 1].set(t, right);
     }
@@ -203,30 +237,41 @@ class map {
         widen(t, above, i, b->keys[half - 1].get(), false);
         above->branches[i + 1].set(t, right);
     }
-    // Splits what is full on the way down, so there is room above each split.
-    V* insert(tx<H>& t, const K& key) {
-        leaf_cursor l = leaf_;
-        if (const std::uint32_t levels = levels_; levels != 0) {
-            branch_cursor b = root_;
-            for (std::uint32_t level = levels; level > 1; --level) {
-                const std::uint32_t i = child_of(b, key);
-                if (b->branches[i]->count == width) split_branch(t, b, i, level - 1);
-                b = b->branches[child_of(b, key)];
-            }
+    /// Has the key's leaf have room. What is full is split on the way down, so there is room above
+    /// each split.
+    void make_room(tx<H>& t, const K& key) {
+        const std::uint32_t levels = levels_;
+        if (levels == 0) {
+            make_room_in_only_leaf(t);
+            return;
+        }
+        if (root_->count == width) {
+            const branch_cursor top = t.template make<branch>(1U);
+            top->branches[0].set(t, root_);
+            split_branch(t, top, 0, levels);
+            root_.set(t, top);
+            levels_.set(t, levels + 1);
+        }
+        branch_cursor b = root_;
+        for (std::uint32_t level = levels_; level > 1; --level) {
             const std::uint32_t i = child_of(b, key);
-            if (b->leaves[i]->count == width) split_leaf(t, b, i);
-            l = b->leaves[child_of(b, key)];
+            if (b->branches[i]->count == width) split_branch(t, b, i, level - 1);
+            b = b->branches[child_of(b, key)];
         }
-        const std::uint32_t i = index_in(l, key);
-        const std::uint32_t n = l->count;
-        for (std::uint32_t k = n; k > i; --k) {
-            l->keys[k].set(t, l->keys[k - 1].get());
-            detail::copy_field(t, l->values[k], l->values[k - 1]);
+        const std::uint32_t i = child_of(b, key);
+        if (detail::slot_order(b->leaves[i]->order).count() == leaf_width) split_leaf(t, b, i);
+    }
+    void make_room_in_only_leaf(tx<H>& t) {
+        if (!leaf_) {
+            leaf_.set(t, t.template make<leaf>(detail::slot_order::first(0).word()));
+            return;
         }
-        l->keys[i].set(t, key);
-        release(t, l->values[i]);
-        l->count.set(t, n + 1);
-        return std::addressof(l->values[i]);
+        const branch_cursor top = t.template make<branch>(1U);
+        top->leaves[0].set(t, leaf_);
+        split_leaf(t, top, 0);
+        leaf_.set(t, nullptr);
+        root_.set(t, top);
+        levels_.set(t, 1);
     }
     /// The leaf of that key is empty: it goes, and so do branches that become so.
     void remove_empty(tx<H>& t, const K& key) {
@@ -272,8 +317,9 @@ class map {
     }
     template <class F>
     static bool walk(const leaf_cursor& l, std::optional<K>& from, F& visit) {
-        for (std::uint32_t i = from ? index_in(l, *from) : 0; i < l->count; ++i) {
-            if (!visit(l->keys[i].get(), l->values[i])) return false;
+        const detail::slot_order order(l->order);
+        for (std::uint32_t i = from ? rank_in(*l, order, *from) : 0; i < order.count(); ++i) {
+            if (!visit(l->keys[order.slot(i)].get(), l->values[order.slot(i)])) return false;
         }
         from.reset();
         return true;
@@ -292,12 +338,12 @@ class map {
 
     ptr<branch, H> root_;
     ptr<leaf, H> leaf_;  ///< instead of a root, as long as there is but one
-    p<std::size_t> size_;
     p<std::uint32_t> levels_;
+    counter size_;
 
    public:
     static constexpr auto nv_members =
-        std::tuple{&map::root_, &map::leaf_, &map::size_, &map::levels_};
+        std::tuple{&map::root_, &map::leaf_, &map::levels_, &map::size_};
 };
 
 }  // namespace hf::nv

@@ -3,11 +3,14 @@
 //
 // Key is any type that nv::p holds, with operator==; Value a field: nv::p<T>, nv::ptr<T, H>, a
 // struct of these, or a container. What a transaction pays: find() reads a bucket and the
-// entries of its chain (1 on the average); inserting makes one object and stores two words and the
-// number of entries of a sixteenth of the table: two threads seldom meet. The table doubles, in one
-// transaction, when there are as many entries as buckets.
+// entries of its chain (1 on the average); inserting makes one object and stores two words, and a
+// part of the number of entries, of which each thread has one (counter.hpp): two threads seldom
+// meet. The table doubles, in one transaction, when there are as many entries as buckets: who
+// inserts looks when its chain is a long one, which few are before, for that means to read what
+// other threads write.
 #pragma once
 
+#include <holdfast/nv/counter.hpp>
 #include <holdfast/nv/transaction.hpp>
 
 #include <cstddef>
@@ -49,62 +52,81 @@ class unordered_map {
     };
     using cursor_type = cursor<entry, H>;
     static constexpr std::size_t first_buckets = 64;
-    static constexpr std::size_t counters = 16;
+    /// So many other entries make a chain long.
+    static constexpr std::size_t long_chain = 4;
 
     unordered_map() = default;
     unordered_map(const unordered_map&) = delete;
     unordered_map& operator=(const unordered_map&) = delete;
     ~unordered_map() = default;
 
-    [[nodiscard]] std::size_t size() const {
-        std::size_t n = 0;
-        for (const auto& s : sizes_) n += s;
-        return n;
-    }
+    /// Where a key is, or belongs. Good within the transaction, until the map changes.
+    class place {
+       public:
+        /// Whether the key is there.
+        [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(entry_); }
+        /// Of the key that is there.
+        [[nodiscard]] cursor_type entry() const noexcept { return entry_; }
+
+       private:
+        friend class unordered_map;
+        ptr<unordered_map::entry, H>* bucket_ = nullptr;  ///< nullptr: there is no table
+        ptr<unordered_map::entry, H>* link_ = nullptr;    ///< to the entry, or behind the last one
+        cursor_type entry_;
+        std::size_t passed_ = 0;  ///< entries of other keys
+    };
+
+    [[nodiscard]] std::size_t size() const { return size_.get(); }
     [[nodiscard]] bool empty() const { return size() == 0; }
-    /// Null, or the entry: find(k)->value.
-    [[nodiscard]] cursor_type find(const K& key) const {
+    [[nodiscard]] place place_of(const K& key) const {
+        place at;
         const auto table = buckets_.get();
-        if (!table) return nullptr;
-        cursor_type e = table[detail::hash_key(key) & (table.size() - 1)];
-        while (e && e->key.get() != key) e = e->next;
-        return e;
+        if (!table) return at;
+        at.bucket_ = std::addressof(table[detail::hash_key(key) & (table.size() - 1)]);
+        at.link_ = at.bucket_;
+        for (at.entry_ = *at.link_; at.entry_ && at.entry_->key.get() != key; ++at.passed_) {
+            at.link_ = std::addressof(at.entry_->next);
+            at.entry_ = *at.link_;
+        }
+        return at;
     }
-    [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(find(key)); }
+    /// Null, or the entry: find(k)->value.
+    [[nodiscard]] cursor_type find(const K& key) const { return place_of(key).entry(); }
+    [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(place_of(key)); }
+    /// The entry of a key that is not there, with a value of zeros; `at` is its place.
+    cursor_type insert_at(tx<H>& t, place at, const K& key) {
+        if (at.bucket_ == nullptr || (at.passed_ >= long_chain && is_full())) [[unlikely]] {
+            make_room(t);
+            at = place_of(key);
+        }
+        const cursor_type made = t.template make<entry>(key, at.bucket_->get());
+        at.bucket_->set(t, made);
+        size_.add(t, 1);
+        return made;
+    }
+    /// The key that is there goes.
+    void erase_at(tx<H>& t, const place& at) {
+        at.link_->set(t, at.entry_->next);
+        size_.add(t, -1);
+    }
     /// The entry of that key; made, with a value of zeros, where there is none. Second: made.
     std::pair<cursor_type, bool> try_emplace(tx<H>& t, const K& key) {
-        if (auto e = find(key)) return {e, false};
-        make_room(t, key);
-        const auto table = buckets_.get();
-        auto& bucket = table[detail::hash_key(key) & (table.size() - 1)];
-        auto made = t.template make<entry>(key, bucket.get());
-        bucket.set(t, made);
-        auto& n = sizes_[counter_of(key)];
-        n.set(t, n + 1);
-        return {made, true};
+        const place at = place_of(key);
+        if (at) return {at.entry(), false};
+        return {insert_at(t, at, key), true};
     }
     template <class U>
     void insert_or_assign(tx<H>& t, const K& key, const U& value) {
         try_emplace(t, key).first->value.set(t, value);
     }
     bool erase(tx<H>& t, const K& key) {
-        const auto table = buckets_.get();
-        if (!table) return false;
-        ptr<entry, H>* link = std::addressof(table[detail::hash_key(key) & (table.size() - 1)]);
-        for (cursor_type e = *link; e; e = *link) {
-            if (e->key.get() == key) {
-                link->set(t, e->next);
-                auto& n = sizes_[counter_of(key)];
-                n.set(t, n - 1);
-                return true;
-            }
-            link = std::addressof(e->next);
-        }
-        return false;
+        const place at = place_of(key);
+        if (at) erase_at(t, at);
+        return static_cast<bool>(at);
     }
     void clear(tx<H>& t) {
         buckets_.set(t, nullptr);
-        for (auto& s : sizes_) s.set(t, 0);
+        size_.clear(t);
     }
     /// visit(key, value) for each; in no order.
     template <class F>
@@ -116,14 +138,10 @@ class unordered_map {
     }
 
    private:
-    [[nodiscard]] static std::size_t counter_of(const K& key) noexcept {
-        return detail::hash_key(key) >> 60;
-    }
-    // By its own counter alone: reading all would meet every other thread's.
-    void make_room(tx<H>& t, const K& key) {
+    [[nodiscard]] bool is_full() const { return size() >= buckets_.get().size(); }
+    void make_room(tx<H>& t) {
         const auto old = buckets_.get();
         const std::size_t n = old ? old.size() : 0;
-        if (n != 0 && sizes_[counter_of(key)] < n / counters * 5 / 4) return;
         auto table = t.template make_array<ptr<entry, H>[]>(n == 0 ? first_buckets : 2 * n);
         for (std::size_t i = 0; i < n; ++i) {
             while (cursor_type e = old.first()[i]) {
@@ -137,10 +155,10 @@ class unordered_map {
     }
 
     ptr<ptr<entry, H>[], H> buckets_;
-    array<p<std::size_t>, counters> sizes_;
+    counter size_;
 
    public:
-    static constexpr auto nv_members = std::tuple{&unordered_map::buckets_, &unordered_map::sizes_};
+    static constexpr auto nv_members = std::tuple{&unordered_map::buckets_, &unordered_map::size_};
 };
 
 }  // namespace hf::nv

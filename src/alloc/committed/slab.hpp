@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 
 namespace hf::committed {
 
@@ -66,6 +67,13 @@ struct slab {
         taken[first_word] |= u64{1} << bit;
         --free;
         return 64 * first_word + bit;
+    }
+
+    /// Offset of the block that take() would give next; nullopt: it would have to search.
+    [[nodiscard]] std::optional<u64> next_block() const noexcept {
+        const u64 here = taken[first_word];
+        if (free == 0 || here == ~u64{0}) return std::nullopt;
+        return block_at(64 * first_word + static_cast<u32>(std::countr_one(here)));
     }
 
     void give_back(u32 block) noexcept {
