@@ -96,13 +96,13 @@ template <class D, class Keys>
 u64 bwtree<D, Keys>::load_word(operation& op, const cell& c) {
     for (;;) {
         const u64 word = c.load();
-        if ((word & cell::mark) == 0) [[likely]] {
+        if (c.is_sure(word)) [[likely]] {
             return word;
         }
         op.written_line(&c);
         op.observed();
-        HF_PERSIST_POINT("bwtree B6: a word met with its mark is durable before it is acted upon");
-        c.clear_mark(word);
+        HF_PERSIST_POINT("bwtree B6: a word that was not sure is durable before it is acted upon");
+        c.set_sure(word);
     }
 }
 
@@ -115,9 +115,17 @@ auto bwtree<D, Keys>::base_of(block* b) const noexcept -> node* {
 /// Heads that a search may look at, all at once.
 template <class D, class Keys>
 void bwtree<D, Keys>::begin_loading(const node* n) noexcept {
-    constexpr u64 lines = 6;
+    constexpr u64 lines = 11;
     const auto* bytes = reinterpret_cast<const char*>(n);
     for (u64 i = 0; i <= lines; ++i) __builtin_prefetch(bytes + i * line_size);
+}
+
+/// What a cell's chain ends with, and what lies behind its first delta.
+template <class D, class Keys>
+void bwtree<D, Keys>::begin_loading_chain(const cell& c) const noexcept {
+    const auto [last, behind] = c.load_hints();
+    begin_loading(at<node>(last));
+    if (behind != 0) __builtin_prefetch(at<block>(behind));
 }
 
 /// The node of that level in whose range the key is (Below: what is just below the key); no `at`:
@@ -131,9 +139,12 @@ auto bwtree<D, Keys>::find(operation& op, const bound& k, u32 level) const -> pl
     for (;;) {
         p.word = load_word(op, *p.at);
         p.head = at<block>(cell::offset_of(p.word));
-        if (is_inner) begin_loading(static_cast<const node*>(p.head));
+        if (is_inner) {
+            begin_loading(static_cast<const node*>(p.head));
+        } else {
+            begin_loading_chain(*p.at);
+        }
         node* n = p.base = base_of(p.head);
-        if (!is_inner) begin_loading(n);
         if (n->has_high()) {
             const int c = compare(k, {n->high_head, n->bytes(n->high)});
             if (Below ? c > 0 : c >= 0) [[unlikely]] {
