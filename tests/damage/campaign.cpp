@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "damage/damaged_image.hpp"
 #include "damage/trial.hpp"
+#include "index/masstree/patience.hpp"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -67,6 +68,7 @@ class campaign {
         std::string pattern = (options.directory / "holdfast-damage-XXXXXX").string();
         require(::mkdtemp(pattern.data()) != nullptr, "no scratch directory");
         directory_ = pattern;
+        shorten_waits();
         void* const at = ::mmap(nullptr, sizeof(shared_state), PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         require(at != MAP_FAILED, "no shared memory");
@@ -96,6 +98,13 @@ class campaign {
     }
 
    private:
+    /// A process has its own region and hardly another thread: what it waits for comes soon, or is
+    /// damage.
+    static void shorten_waits() {
+        using waits = masstree_detail::longest_waits;
+        waits::again_ns = 200'000'000;
+        waits::lock_ns = 200'000'000;
+    }
     [[nodiscard]] bool is_over() const {
         if (options_.images != 0) return false;
         return now_ns() - begin_ > static_cast<u64>(options_.seconds * 1e9);
@@ -108,7 +117,7 @@ class campaign {
     // --- in the worker
     [[nodiscard]] seen try_image(u64 number, worker_slot& mine, image_file& file) {
         const damaged_image d = draw(targets_, options_.seed, number);
-        file.write(d.bytes(), d.v->used);
+        file.write(*d.v, d.edits);
         const u64 begun = now_ns();
         return try_out(file.path(), *d.v, d.seed, [&](const char* what) {
             const u64 now = now_ns();
@@ -207,7 +216,7 @@ class campaign {
         for (u64 number = first; number < behind; ++number) {
             const damaged_image d = draw(targets_, options_.seed, number);
             image_file file(options_.save_to / ("image-" + std::to_string(number) + ".hf"));
-            file.write(d.bytes(), d.v->used);
+            file.write(*d.v, d.edits);
             file.keep();
         }
         return true;

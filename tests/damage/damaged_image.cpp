@@ -2,6 +2,9 @@
 
 #include "base/random.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace hf::damage_test {
 
 std::vector<target> make_targets(image_file& file, u64 seed) {
@@ -10,7 +13,7 @@ std::vector<target> make_targets(image_file& file, u64 seed) {
         target& t = all.emplace_back();
         t.v = make_victim(file,
                           {.seed = seed + n, .crashes = crashes, .names = names, .steps = steps});
-        file.write(t.v.image, t.v.used);
+        file.write(t.v);
         t.where = find_places(file.path(), t.v.used);
     };
     add(1, false, 500, 1000);
@@ -25,8 +28,10 @@ namespace {
 
 /// Small regions are as good as large ones, and quicker; but interior nodes take some.
 const target& choose_target(const std::vector<target>& all, xoshiro256ss& r) {
-    static constexpr unsigned shares[] = {0, 0, 0, 1, 1, 1, 2, 2, 3, 4};
-    return all[shares[r.below(std::size(shares))]];
+    static constexpr unsigned shares[] = {7, 14, 18, 19, 20};  // of 20, added up
+    const auto drawn = r.below(20);
+    return all[static_cast<std::size_t>(std::ranges::upper_bound(shares, drawn) -
+                                        std::begin(shares))];
 }
 
 part choose_part(const places& where, xoshiro256ss& r) {
@@ -82,12 +87,6 @@ damaged_image draw(const std::vector<target>& targets, u64 seed, u64 number) {
     }
     made.seed = r();
     return made;
-}
-
-std::string damaged_image::bytes() const {
-    std::string image = v->image;
-    for (const edit& e : edits) apply(e, image, v->used);
-    return image;
 }
 
 std::string damaged_image::describe() const {

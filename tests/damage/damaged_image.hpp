@@ -25,7 +25,6 @@ struct damaged_image {
     std::vector<edit> edits;
     u64 seed = 0;  ///< of what is done with it
 
-    [[nodiscard]] std::string bytes() const;
     [[nodiscard]] std::string describe() const;
 };
 
