@@ -77,6 +77,7 @@ struct any_check {
     void epoch(const word* where, const char* what, u64 epoch);
     void bad(const word* where, const char* text);
     [[nodiscard]] u64 running() const;
+    [[nodiscard]] bool has_failed(u64 epoch) const;
 };
 
 template <class L>
@@ -92,6 +93,9 @@ concept leaf_layout = std::derived_from<L, node> && sizeof(L) <= node_payload &&
                           { n.is_order(u64{}) } -> std::same_as<bool>;
                           { n.sealed_value(u64{}) } -> std::same_as<u64>;
                           { n.is_value(u64{}) } -> std::same_as<bool>;
+                          { n.set_lengths(u64{}) } -> std::same_as<void>;
+                          { n.settle_in(u64{}) } -> std::same_as<void>;
+                          { n.is_of_another_layer(u64{}) } -> std::same_as<bool>;
                       };
 
 template <class I>
@@ -104,13 +108,15 @@ concept interior_layout = std::derived_from<I, node> && sizeof(I) <= node_payloa
                           };
 
 template <class A>
-concept adapter_with_hooks_of_readers =
-    requires(const A& a, typename A::operation& op, typename A::leaf& n) {
-        { a.arrive(op, n) } -> std::same_as<void>;
-        { a.arrive_taken_over(op, n) } -> std::same_as<void>;
-        { a.observed(op, n) } -> std::same_as<void>;
-        { a.is_sealed() } -> std::same_as<bool>;
-    };
+concept adapter_with_hooks_of_readers = requires(
+    const A& a, typename A::operation& op, typename A::leaf& n, const typename A::interior& in) {
+    { a.is_after_crash(op) } -> std::same_as<bool>;
+    { a.check_passed(op, in) } -> std::same_as<void>;
+    { a.arrive(op, n) } -> std::same_as<void>;
+    { a.arrive_taken_over(op, n) } -> std::same_as<void>;
+    { a.observed(op, n) } -> std::same_as<void>;
+    { a.is_sealed() } -> std::same_as<bool>;
+};
 
 template <class A>
 concept adapter_with_hooks_of_writers =
@@ -156,7 +162,8 @@ consteval bool is_adapter() {
     static_assert(std::constructible_from<A, Memory&, bool>,
                   "an adapter is made from the tree's heap, and told whether leaves are sealed");
     static_assert(adapter_with_hooks_of_readers<A>,
-                  "the adapter lacks arrive, arrive_taken_over, observed or is_sealed");
+                  "the adapter lacks is_after_crash, check_passed, arrive, arrive_taken_over, "
+                  "observed or is_sealed");
     static_assert(adapter_with_hooks_of_writers<A>,
                   "the adapter lacks a hook of writers: begin_update, before_value_change, "
                   "before_removal, choose_slot_for_insert, log_nodes, is_logged or publish");

@@ -368,13 +368,13 @@ class masstree {
     void walk_down(std::span<walker> all) const;
 
     // --- update.hpp: changes inside of a leaf ---
-    void check_before_insert(leaf& n, u64 slice, const descent& path) const;
+    void check_before_insert(leaf& n, u64 slice, const node* root, const descent& path) const;
     [[nodiscard]] result<void> insert(operation& op, leaf& n, node* root, descent& path,
                                       const entry& e);
     [[nodiscard]] result<void> make_layer(operation& op, leaf& n, unsigned slot, u64 old_value,
                                           key_cursor key, u64 fresh);
-    static void init_leaf(leaf& n, u64 generation, u64 low_key) noexcept;
-    [[nodiscard]] result<leaf*> new_leaf(operation& op, u64 low_key);
+    static void init_leaf(leaf& n, u64 generation, u64 layer) noexcept;
+    [[nodiscard]] result<leaf*> new_leaf(operation& op, const node* root);
     void fill_leaf(leaf& n, const entry* entries, unsigned count) noexcept;
     [[nodiscard]] result<interior*> new_interior(operation& op);
     void drop_node(operation& op, node* n) {
@@ -386,7 +386,7 @@ class masstree {
     [[nodiscard]] result<void> split_in_place(operation& op, leaf& n, node* root, descent& path,
                                               const entry& e);
     void lock_path_up(split_plan& plan, node* root, u64 slice, descent& path) const;
-    [[nodiscard]] result<void> get_nodes(operation& op, split_plan& plan);
+    [[nodiscard]] result<void> get_nodes(operation& op, split_plan& plan, const node* root);
     void divide_leaf(operation& op, split_plan& plan, leaf& n, const entry& e, u64& separator,
                      node*& right);
     void divide_root_leaf(operation& op, split_plan& plan, leaf& n, const entry& e);
@@ -422,6 +422,7 @@ class masstree {
         u64 low_key = 0;
     };
     [[nodiscard]] node* layer_below(const entry& e, std::size_t prefix) const;
+    void check_way(operation& op, node* root, u64 slice) const;
     [[nodiscard]] bool take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const;
 
     memory& heap_;
