@@ -74,7 +74,7 @@ class campaign {
         require(at != MAP_FAILED, "no shared memory");
         state_ = new (at) shared_state;
         image_file file(directory_ / "victim.hf");
-        targets_ = make_targets(file, options.seed);
+        targets_ = make_targets(file, options.seed, options.regions);
     }
     ~campaign() {
         std::error_code ignored;
@@ -202,11 +202,12 @@ class campaign {
     void found(u64 number, outcome o, const std::string& why) {
         ++bad_;
         count(number, o);
-        std::printf("%s: %s\n    %s\n    again: ./dev damage --seed %llu --image %llu\n",
-                    outcome_names[static_cast<unsigned>(o)], why.c_str(),
-                    draw(targets_, options_.seed, number).describe().c_str(),
-                    static_cast<unsigned long long>(options_.seed),
-                    static_cast<unsigned long long>(number));
+        std::printf(
+            "%s: %s\n    %s\n    again: ./dev damage --regions %s --seed %llu --image %llu\n",
+            outcome_names[static_cast<unsigned>(o)], why.c_str(),
+            draw(targets_, options_.seed, number).describe().c_str(), options_.regions.c_str(),
+            static_cast<unsigned long long>(options_.seed),
+            static_cast<unsigned long long>(number));
         std::fflush(stdout);
     }
 

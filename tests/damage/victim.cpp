@@ -135,6 +135,7 @@ victim make_victim(image_file& file, const recipe& how) {
     constexpr int lives = 3;
     victim v;
     v.names = how.names;
+    v.index = how.index;
     xoshiro256ss r(how.seed);
     const fs::path made =
         file.path().string() + ".new";  // no region is made in a file that is there

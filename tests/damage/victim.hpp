@@ -36,6 +36,7 @@ struct victim {
     u64 used = 0;                ///< what lies behind is zero
     std::vector<u64> pages;      ///< where those of 4 KiB begin that are not zero
     u64 names = 0;               ///< its keys are key_of() of less than this
+    std::string index;           ///< "": epochs
     model content;               ///< as an opening finds it, undamaged
     std::set<std::string> gone;  ///< keys that were there once
 };
