@@ -135,8 +135,9 @@ struct art<D, Keys>::scan_state {
             --nodes;
             if (l.ahead != 0 && (Up ? at <= l.ahead : at >= l.ahead)) continue;
             l.ahead = at;
-            art_detail::load_node(object_at<node>(base, art_detail::slot_word::offset_of(w)),
-                                  art_detail::slot_word::what_of(w));
+            art_detail::load_node(
+                object_at<node>(base, region::near_offset(art_detail::slot_word::offset_of(w))),
+                art_detail::slot_word::what_of(w));
         }
     }
 };

@@ -19,6 +19,7 @@
 #include "base/bits.hpp"
 #include "base/checksum.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -131,7 +132,7 @@ struct byte_keys {
         return at;
     }
     [[nodiscard]] static std::string_view key_of(const record& r) noexcept {
-        return {r.bytes(), r.key_bytes};
+        return {r.bytes(), std::min<std::size_t>(r.key_bytes, most_key_bytes)};
     }
     [[nodiscard]] static std::string_view value_of(const record& r) noexcept {
         return {r.bytes() + r.key_bytes, r.value_bytes};
