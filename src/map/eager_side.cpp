@@ -1,6 +1,7 @@
 #include "map/eager_side.hpp"
 
 #include "base/clock.hpp"
+#include "base/damage.hpp"
 #include "map/map_impl.hpp"
 
 #include <algorithm>
@@ -155,6 +156,11 @@ result<std::size_t> eager_side::scan(std::optional<std::string_view> from, bool 
             if (!visit(key, value)) return visited;
         }
         if (found < most) return visited;
+        const std::string& last = batch.back().first;
+        if (backwards ? last > bound : last < bound) {
+            throw damage(0, "the keys of an index do not ascend");
+        }
+        if (last == bound && exclusive) throw damage(0, "nodes lead round in a circle");
         // As many more, but no copy of much more than that.
         const u64 of_one = bytes / batch.size() + 1;
         room = std::clamp<std::size_t>(most_batch_bytes / of_one, 1, room * batch_growth);

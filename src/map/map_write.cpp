@@ -66,7 +66,8 @@ result<write_outcome> map::impl::store(std::string_view key, std::string_view va
                                        const condition* allowed) const {
     if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
     if (eager) [[unlikely]] {
-        return eager->store(key, value, allowed);
+        return meeting_eager_damage("write to the map",
+                                    [&] { return eager->store(key, value, allowed); });
     }
     if (auto ok = check_writable(machine.get()); !ok) return tl::unexpected(ok.error());
     return with_room([&] {
@@ -91,7 +92,10 @@ result<write_outcome> map::remove(std::string_view key) { return remove_if(key, 
 result<write_outcome> map::remove_if(std::string_view key,
                                      const std::function<bool(std::string_view)>& condition) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    if (impl_->eager) return impl_->eager->erase(key, condition);
+    if (impl_->eager) {
+        return impl_->meeting_eager_damage("write to the map",
+                                           [&] { return impl_->eager->erase(key, condition); });
+    }
     if (auto ok = check_writable(impl_->machine.get()); !ok) return tl::unexpected(ok.error());
     return impl_->with_room([&] { return impl_->erase(key, condition); });
 }
@@ -112,7 +116,10 @@ result<write_outcome> map::modify(
     std::string_view key,
     const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    if (impl_->eager) return impl_->eager->change(key, change);
+    if (impl_->eager) {
+        return impl_->meeting_eager_damage("write to the map",
+                                           [&] { return impl_->eager->change(key, change); });
+    }
     if (auto ok = check_writable(impl_->machine.get()); !ok) return tl::unexpected(ok.error());
     return impl_->with_room([&] { return impl_->change(key, change); });
 }

@@ -1,5 +1,7 @@
 #include "damage/victim.hpp"
 
+#include "map/inspect.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -142,6 +144,7 @@ victim make_victim(image_file& file, const recipe& how) {
     for (int life = 1; life <= lives; ++life) {
         auto m = map::open(made, by_hand(how.index));
         if (!m) throw wrong("an opening: " + m.error().to_string());
+        require(map_inspection::wait_for_sweep(*m).has_value(), "a sweep");
         live(*m, v, r, how.steps);
         if (life == lives && how.crashes) v.image = read_image(made);  // as a SIGKILL leaves it
         if (const auto closed = m->close(); !closed) {

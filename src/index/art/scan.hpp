@@ -172,6 +172,8 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
             if ((order > 0) == Up) s.way.push_back({n, kind, Up ? 0U : 256U});
             return;
         }
+        op.took_step();
+        if (path::length(bound) < p.level) op.fail(n, "a node's path is not that of its keys");
         if (path::length(bound) == p.level) {
             // The bound itself is the node's first key.
             u32 next = 0;
@@ -210,6 +212,7 @@ template <bool Up>
 bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
     using namespace art_detail;
     if (s.way.empty()) return false;
+    if (s.way.size() > most_key_bytes + 1) op.fail(s.way.back().n, "nodes lead round in a circle");
     auto& top = s.way.back();
     entries found;
     if (top.next <= 256) {
@@ -244,7 +247,9 @@ template <bool Up, class Visit>
 u64 art<D, Keys>::visit_collected(operation& op, scan_state& s, const key& bound,
                                   Visit&& visit) const {
     std::array<value, scan_state::most_collected> values;  // NOLINT(*-member-init): by count
-    for (u32 i = 0; i < s.count; ++i) values[i] = Keys::value_of(*record_of(s.all[i].word));
+    for (u32 i = 0; i < s.count; ++i) {
+        values[i] = Keys::value_if_sound(*record_of(s.all[i].word));
+    }
     const node* looked_at = nullptr;
     bool is_unsure = false;
     for (u32 i = 0; i < s.count; ++i) {

@@ -176,6 +176,7 @@ class bwtree final : public traced {
     [[nodiscard]] bound key_of(const entry& e) const noexcept;
     [[nodiscard]] key whole_key_of(const entry& e) const noexcept;
     [[nodiscard]] value value_of(const entry& e) const noexcept;
+    [[nodiscard]] value value_if_sound(const entry& e) const;
     [[nodiscard]] static limit low_of(const node* n) noexcept;
     [[nodiscard]] static limit high_of(const node* n) noexcept;
     template <class Compare>

@@ -38,7 +38,7 @@ u64 bwtree<D, Keys>::visit_leaf(operation& op, const place& p, const limit& from
     u64 visited = 0;
     for (; visited < most && (Up ? i < g.count : i > 0); ++visited) {
         const entry& e = g.entries[Up ? i++ : --i];
-        visit(whole_key_of(e), value_of(e));
+        visit(whole_key_of(e), value_if_sound(e));
     }
     return visited;
 }
@@ -68,6 +68,7 @@ u64 bwtree<D, Keys>::scan_from(eager_space& space, const key* start, u64 most,
                                           exclusive = true;
                                           visit(k, v);
                                       });
+            op.took_step();
             more = Up ? p.base->has_high() : p.base->has_low();
             if (visited == end || !more) break;
             if constexpr (Up) {

@@ -260,11 +260,11 @@ class clht final : public traced {
             return Keys::key_of(*at<typename Keys::record>(value_word)) == k;
         }
     }
-    [[nodiscard]] value value_in(u64 word) const noexcept {
+    [[nodiscard]] value value_in(u64 word) const {
         if constexpr (Keys::inline_values) {
             return word;
         } else {
-            return Keys::value_of(*at<typename Keys::record>(word));
+            return Keys::value_if_sound(*at<typename Keys::record>(word));
         }
     }
 

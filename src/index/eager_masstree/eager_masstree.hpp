@@ -158,6 +158,13 @@ class eager_masstree final : public traced {
             return word;
         }
     }
+    [[nodiscard]] value value_if_sound(u64 word) const {
+        if constexpr (has_layers) {
+            return Keys::value_if_sound(record_of(word));
+        } else {
+            return word;
+        }
+    }
     /// Whether an entry at a cursor's place is another key's, which shares the slice.
     [[nodiscard]] bool is_of_another(const cursor& c, u64 word) const noexcept {
         if constexpr (has_layers) {

@@ -21,9 +21,11 @@ struct eager_masstree<D, Keys>::leaf_copy {
 template <class D, class Keys>
 struct eager_masstree<D, Keys>::scan_state {
     static constexpr u64 most_collected = 128;
+    static constexpr unsigned most_depth = most_key_bytes / 8 + 2;
     bool is_exclusive = false;  ///< the bound itself is left out
     u64 wanted = 0;
     u64 count = 0;
+    unsigned depth = 0;  ///< layers
     std::array<std::pair<u64, u64>, most_collected> all;
 
     [[nodiscard]] bool is_full() const noexcept { return count == wanted; }
@@ -42,8 +44,10 @@ auto eager_masstree<D, Keys>::copy_leaf(operation& op, spot s, u64 slice) const 
             continue;
         }
         const order_word o = s.n->used();
+        if (o.size() > eager_masstree_detail::width)
+            op.fail(s.n, "a leaf has more keys than there is room for");
         for (unsigned r = 0; r < o.size(); ++r) {
-            const auto& p = s.n->pairs[o.slot(r)];
+            const auto& p = s.n->pair_at(o, r);
             const u64 k = p.key.load();
             if (k >= s.low && k <= l.last) l.pairs[l.count++] = {k, p.word.load()};
         }
@@ -103,11 +107,17 @@ void eager_masstree<D, Keys>::collect(operation& op, const root_block& root, con
     using namespace eager_masstree_detail;
     u64 from = bound != nullptr ? bound->slice() : Up ? 0 : highest;
     spot where = descend(op, root, from, 0);
+    if (++s.depth > scan_state::most_depth) op.fail(&root, "layers lead round in a circle");
     for (;;) {
         const leaf_copy l = copy_leaf(op, where, from);
+        if (l.low > from) op.fail(&root, "the keys of nodes do not ascend");
+        op.arrived();
         if (Up && l.next != 0) at<node>(l.next)->prefetch();
         collect_leaf<Up>(op, l, bound, s);
-        if (s.is_full() || (Up ? l.last == highest : l.low == 0)) return;
+        if (s.is_full() || (Up ? l.last == highest : l.low == 0)) {
+            --s.depth;
+            return;
+        }
         from = Up ? l.last + 1 : l.low - 1;
         where = Up ? spot{at<node>(l.next), from} : descend(op, root, from, 0);
     }
@@ -125,6 +135,7 @@ u64 eager_masstree<D, Keys>::scan_from(eager_space& space, key bound, u64 most,
         operation op(space);
         s.wanted = std::min(most - visited, scan_state::most_collected);
         s.count = 0;
+        s.depth = 0;
         const cursor begin{key(from)};
         collect<Up>(op, *root_, &begin, s);
         op.observed();
@@ -135,7 +146,7 @@ u64 eager_masstree<D, Keys>::scan_from(eager_space& space, key bound, u64 most,
             } else {
                 last = s.all[i].first;
             }
-            visit(last, value_of(s.all[i].second));
+            visit(last, value_if_sound(s.all[i].second));
         }
         visited += s.count;
         if (!s.is_full()) break;
