@@ -70,9 +70,11 @@ const target& choose_target(const std::vector<target>& all, xoshiro256ss& r) {
 }
 
 part choose_part(const places& where, xoshiro256ss& r) {
+    if (!where[static_cast<unsigned>(part::eager_words)].empty()) return part::eager_words;
+    constexpr auto of_epochs = static_cast<unsigned>(part::eager_words);
     for (;;) {
         // Some have bytes that are looked at in one way only.
-        const auto p = static_cast<part>(r.below(parts));
+        const auto p = static_cast<part>(r.below(of_epochs));
         const bool is_simple = p <= part::segment_entry;
         if (is_simple && r.below(4) != 0) continue;
         if (!where[static_cast<unsigned>(p)].empty()) return p;

@@ -83,7 +83,8 @@ class trial {
         const std::string which = it == content_.end() ? "found is, and should not be,"
                                   : is_old             ? "the value of before has"
                                                        : "a wrong value has";
-        throw wrong(std::string(doing_) + ": " + named(which, key));
+        throw wrong(std::string(doing_) + ", operation " + std::to_string(seen_.operations) + ": " +
+                    named(which, key));
     }
     void missing(const std::string& key) {
         if (!is_judged_ || !content_.contains(key)) return;

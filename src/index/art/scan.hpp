@@ -233,6 +233,7 @@ bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
     if (goes_down) --found.count;
     for (u32 i = 0; i < found.count; ++i) collect(s, found.all[i].word, top.n, top.kind);
     if (goes_down) {
+        op.took_step();
         saw_slot(op, top.n, top.kind, nullptr);
         load_node(node_of(last), slot_word::what_of(last));
         s.template look_ahead<Up>(top, base_);

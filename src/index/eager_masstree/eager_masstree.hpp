@@ -165,6 +165,12 @@ class eager_masstree final : public traced {
             return word;
         }
     }
+    /// A key that is led to a layer goes on there. Throws damage.
+    static void check_goes_on(operation& op, const cursor& c, const root_block* layer) {
+        if (c.length_class() != eager_masstree_detail::longer) [[unlikely]] {
+            op.fail(layer, "a layer lies below a key that ends above it");
+        }
+    }
     /// Whether an entry at a cursor's place is another key's, which shares the slice.
     [[nodiscard]] bool is_of_another(const cursor& c, u64 word) const noexcept {
         if constexpr (has_layers) {

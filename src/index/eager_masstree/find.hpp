@@ -82,6 +82,7 @@ bool eager_masstree<D, Keys>::get(operation& op, key k, Found&& found) const {
         if constexpr (has_layers) {
             if (e.is_there && entry_word::is_layer(e.word)) {
                 root = at<root_block>(entry_word::offset_of(e.word));
+                check_goes_on(op, c, root);
                 c.descend();
                 continue;
             }

@@ -84,6 +84,7 @@ void eager_masstree<D, Keys>::collect_leaf(operation& op, const leaf_copy& l, co
                     collect<Up>(op, below, nullptr, s);
                 } else {
                     cursor deeper = *bound;
+                    check_goes_on(op, deeper, &below);
                     deeper.descend();
                     collect<Up>(op, below, &deeper, s);
                 }

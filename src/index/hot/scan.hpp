@@ -95,6 +95,7 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
         op.written(n, size_of(word));
     }
     if (child != 0) {
+        op.took_step();
         // Of the next few nodes a scan will need as many as it wants records.
         constexpr u32 ahead = 3;
         for (u32 j = 0; j < ahead && i != end && room > u64{8} * j; ++j, i = Up ? i + 1 : i - 1) {
@@ -154,6 +155,7 @@ u64 hot<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visi
                 visit(k, v);
             });
             s.wanted = end - visited;
+            op.arrived();
         }
         op.observed();
         from = kept_key(last);

@@ -117,6 +117,22 @@ TEST_F(tree_with_damage, a_key_is_not_inserted_into_a_leaf_of_another_layer) {
     EXPECT_NO_THROW(e.put("key 09", "new"));
 }
 
+TEST_F(tree_with_damage, a_permutation_that_its_seal_does_not_contradict_is_one_that_sums_up) {
+    leaf_node& n = leaf(0);
+    const u64 before = n.order;
+    const tree::leaf_permutation p(before);
+    // Two slots change by the same bit: their XOR is what it was.
+    const u64 changed = before ^ u64 { 1 } << 4 ^ u64 { 1 } << 8;
+    ASSERT_TRUE(tree::seal::nibbles::fits(changed, n.place()));
+    const bool sums_up = (p.slot(0) & 1) != (p.slot(1) & 1);  // one more, one less
+    EXPECT_EQ(n.is_order(changed), sums_up);
+    const u64 other = before ^ u64 { 2 } << 4 ^ u64 { 2 } << 8 ^ u64 { 2 } << 12 ^ u64 { 2 } << 16;
+    int sum = 0;
+    for (unsigned r = 0; r < 4; ++r) sum += (p.slot(r) & 2) != 0 ? -2 : 2;
+    EXPECT_EQ(n.is_order(other), sum == 0);
+    EXPECT_TRUE(n.is_order(before));
+}
+
 TEST_F(tree_with_damage, an_emptied_layers_root_is_at_home_where_it_is) {
     for (unsigned i = 10; i < 26; ++i) e.remove("key " + std::to_string(i));
     const auto& n = at<leaf_node>(e.tree().root());

@@ -15,6 +15,7 @@
 
 #include "index/masstree/checkpoint/seal.hpp"
 #include "index/masstree/node.hpp"
+#include "index/masstree/permutation.hpp"
 
 namespace hf::masstree_detail {
 
@@ -36,7 +37,9 @@ struct durable_leaf : node {
     [[nodiscard]] u64 sealed_order(u64 plain) const noexcept {
         return seal::nibbles::put(plain, place());
     }
-    [[nodiscard]] bool is_order(u64 w) const noexcept { return seal::nibbles::fits(w, place()); }
+    [[nodiscard]] bool is_order(u64 w) const noexcept {
+        return seal::nibbles::fits(w, place()) && permutation<width>::sums_up(w);
+    }
     [[nodiscard]] u64 sealed_value(u64 plain) const noexcept {
         return seal::wide::put(plain, place());
     }
