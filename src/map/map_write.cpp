@@ -52,11 +52,12 @@ result<write_outcome> map::impl::store_small(std::string_view key, std::string_v
     auto fresh = tree().make_record(op, key, value);
     if (!fresh) return tl::unexpected(fresh.error());
     undo_unless_stored undo{[&] { tree().drop_record(op, *fresh); }};
-    auto done = tree().update(op, key, [&](const record* old) {
+    const auto decide = [&](const record* old) {
         const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
         if (allowed != nullptr && !(*allowed)(view)) return decision{};
         return decision{decision::action::store, *fresh};
-    });
+    };
+    auto done = tree().update(op, key, decide, allowed == nullptr);
     if (!done) return tl::unexpected(done.error());
     undo.stored = done->changed;
     return write_outcome{op.epoch(), done->changed, done->existed};
@@ -104,10 +105,11 @@ result<write_outcome> map::impl::erase(std::string_view key,
                                        const std::function<bool(std::string_view)>& allowed) const {
     tree().prefetch_hint(key);
     operation op(checkpoint());
-    auto done = tree().update(op, key, [&](const record* old) {
+    const auto decide = [&](const record* old) {
         const bool erase = old != nullptr && (!allowed || allowed(old->value()));
         return decision{erase ? decision::action::erase : decision::action::keep, 0};
-    });
+    };
+    auto done = tree().update(op, key, decide, !allowed);
     if (!done) return tl::unexpected(done.error());
     return write_outcome{op.epoch(), done->changed, done->existed};
 }

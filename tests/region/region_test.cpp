@@ -393,7 +393,7 @@ TEST_F(region_file, whose_windows_rest_is_backed_reads_as_zeros_behind_its_end) 
     EXPECT_EQ(r->base()[r->size()], std::byte{0});
     EXPECT_EQ(end[-1], std::byte{0});
     const u64 before = r->size();
-    const auto grown = r->grow(segment_kind::heap, 4);
+    const auto grown = r->grow(segment_kind::heap, 4, 0);
     ASSERT_TRUE(grown) << grown.error().to_string();
     ASSERT_GT(r->size(), before);
     r->base()[r->size() - 1] = std::byte{7};

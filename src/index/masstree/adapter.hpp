@@ -22,6 +22,9 @@
 //   is_logged(op, n)                       whether they may (for assertions; true: always)
 //   publish(op, word, value)               the one store that makes a change visible
 //   turned_leaf(op, n), turned_interior    a root has become the other thing, where it stands
+//   is_after_crash(op)                     whether traces of failed epochs may be there
+//   check_passed(op, n)                    an interior node on a scan's way, meanwhile; throws
+//   is_stamped(n)                          whether a leaf's own words of the discipline are its own
 //   is_sealed()                            whether words that are not what was written can be told
 //   audit_seals(n, check)                  the same for holdfast check, before recover_for_audit
 //   audit_leaf(n, check), audit_interior   the words of the discipline, for holdfast check
@@ -116,6 +119,7 @@ concept adapter_with_hooks_of_readers = requires(
     { a.arrive_taken_over(op, n) } -> std::same_as<void>;
     { a.observed(op, n) } -> std::same_as<void>;
     { a.is_sealed() } -> std::same_as<bool>;
+    { a.is_stamped(n) } -> std::same_as<bool>;
 };
 
 template <class A>
@@ -163,7 +167,7 @@ consteval bool is_adapter() {
                   "an adapter is made from the tree's heap, and told whether leaves are sealed");
     static_assert(adapter_with_hooks_of_readers<A>,
                   "the adapter lacks is_after_crash, check_passed, arrive, arrive_taken_over, "
-                  "observed or is_sealed");
+                  "observed, is_sealed or is_stamped");
     static_assert(adapter_with_hooks_of_writers<A>,
                   "the adapter lacks a hook of writers: begin_update, before_value_change, "
                   "before_removal, choose_slot_for_insert, log_nodes, is_logged or publish");

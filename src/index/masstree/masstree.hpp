@@ -153,6 +153,10 @@ class masstree {
         }
         return *record_at(offset);
     }
+    /// Whether the record at `offset` has what was written under the key.
+    [[nodiscard]] bool is_whole(std::string_view key, const record& r, u64 offset) const noexcept {
+        return r.is_sound(key, offset) || (r.head.checksum() == 0 && may_lack_checksums());
+    }
     /// Throws damage unless `value`, which was read from a record with this head, is what was
     /// written under the key.
     [[gnu::always_inline]] void check_value(std::string_view key, masstree_detail::record_word head,
@@ -174,8 +178,13 @@ class masstree {
     /// Read-modify-write: decide(const record* old or nullptr) -> decision, under the lock of the
     /// key's leaf. `old` is sound. On error, or when something is thrown, nothing has changed and
     /// the decision's record is still the caller's. Throws damage.
+    ///
+    /// `blind`: `decide` does not read the old record, so it may be damaged, as long as nothing
+    /// says that it is another key's. What it occupied is then lost until the region is copied:
+    /// its sizes may be what is damaged, and they say which block that is.
     template <class F>
-    [[nodiscard]] result<outcome> update(operation& op, std::string_view key, F&& decide);
+    [[nodiscard]] result<outcome> update(operation& op, std::string_view key, F&& decide,
+                                         bool blind = false);
 
     /// Visits records from the first key >= from (> if exclusive): visit(key, value) -> bool, false
     /// stops. Both views end with the call; `visit` runs inside of the operation. Returns whether
@@ -271,6 +280,13 @@ class masstree {
     void check_order(const leaf& n, u64 order) const {
         if (!is_order(n, order)) [[unlikely]] {
             broken(offset_of(&n.order), "a leaf's permutation contradicts its seal");
+        }
+    }
+    /// The same of one that was read while the leaf had this version.
+    void check_order(const leaf& n, u64 order, u64 version) const {
+        check_order(n, order);
+        if (!adapter_.is_stamped(n) && !n.version.changed(version)) [[unlikely]] {
+            broken(offset_of(&n), "a leaf's epoch contradicts its seal");
         }
     }
     /// The value word without its seal, which it must have.

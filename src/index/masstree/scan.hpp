@@ -103,7 +103,7 @@ inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snap
     s.next = load(n->next);
     s.low_key = load(n->low_key);
     if (n->version.changed(version)) return false;
-    check_order(*n, order);
+    check_order(*n, order, version);
     adapter_.observed(op, *n);
     return true;
 }

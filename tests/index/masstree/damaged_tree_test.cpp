@@ -133,6 +133,18 @@ TEST_F(tree_with_damage, a_permutation_that_its_seal_does_not_contradict_is_one_
     EXPECT_TRUE(n.is_order(before));
 }
 
+TEST_F(tree_with_damage, a_first_line_that_is_another_leafs_shows_nothing) {
+    leaf_node& n = leaf(0);
+    const u64 before = n.node_epoch;
+    n.node_epoch = leaf(1).node_epoch.load();
+    ASSERT_TRUE(n.is_order(n.order));
+    EXPECT_THROW((void)e.get("key 10"), hf::damage);
+    EXPECT_THROW((void)scanned(), hf::damage);
+    EXPECT_EQ(e.get("key 25"), "value");
+    n.node_epoch = before;
+    EXPECT_EQ(e.get("key 10"), "value");
+}
+
 TEST_F(tree_with_damage, an_emptied_layers_root_is_at_home_where_it_is) {
     for (unsigned i = 10; i < 26; ++i) e.remove("key " + std::to_string(i));
     const auto& n = at<leaf_node>(e.tree().root());

@@ -112,6 +112,7 @@ class watched_adapter {
     watched_adapter(const Memory& /*memory*/, bool /*sealed*/) noexcept {}
 
     static constexpr bool is_sealed() noexcept { return false; }
+    static constexpr bool is_stamped(const leaf& /*n*/) noexcept { return true; }
     static constexpr bool is_after_crash(const operation& /*op*/) noexcept { return false; }
     static void check_passed(const operation& /*op*/, const interior& /*n*/) noexcept {}
 

@@ -43,6 +43,7 @@ class transient_adapter {
     transient_adapter(const Memory& /*memory*/, bool /*sealed*/) noexcept {}
 
     [[nodiscard]] static constexpr bool is_sealed() noexcept { return false; }
+    [[nodiscard]] static constexpr bool is_stamped(const leaf& /*n*/) noexcept { return true; }
 
     static void begin_update(operation& op) noexcept { op.my_lane().mark_written(); }
     static void arrive(operation& /*op*/, leaf& /*n*/) noexcept {}
