@@ -103,11 +103,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::uint8_t> program(data + 1, data + std::min<std::size_t>(size, 1 + 8 * 16));
     hf::xoshiro256ss rest(hf::checksum64(data, size));
     while (program.size() % 8 != 0) program.push_back(static_cast<std::uint8_t>(rest()));
-    std::string image = v.image;
+    std::vector<edit> edits;
     for (std::size_t at = 0; at < program.size(); at += 8) {
-        apply(read_edit(program.data() + at), image, v.used);
+        edits.push_back(read_edit(program.data() + at));
     }
-    scratch_region().write(image, v.used);
+    scratch_region().write(v, edits);
     try {
         all_seen.add(try_out(scratch_region().path(), v, hf::checksum64(data, size)));
     } catch (const wrong& why) {

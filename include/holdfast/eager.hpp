@@ -87,7 +87,8 @@ class basic_eager_map {
     [[nodiscard]] result<bool> update(Key key, Key value);
     /// Whether it was there. Needs no space.
     bool remove(Key key);
-    /// Into `value`, whose memory is used again; false: it is not there.
+    /// Into `value`, whose memory is used again; false: it is not there. This, remove() and
+    /// for_each() throw std::runtime_error where they meet bytes that are damaged.
     [[nodiscard]] bool get(Key key, Owned& value) const;
     [[nodiscard]] std::optional<Owned> get(Key key) const;
 

@@ -39,6 +39,7 @@
 // yardstick.
 #pragma once
 
+#include "base/damage.hpp"
 #include "eager/node_lock.hpp"
 #include "eager/persist_batch.hpp"
 #include "eager/published.hpp"
@@ -134,11 +135,30 @@ class eager_operation {
         HF_PERSIST_POINT("eager P3: what a reader has seen is durable before it returns");
     }
 
+    // --- whoever may be on damaged bytes ---
+    /// Another step of a way. Throws damage where no way is so long: it leads round in a circle.
+    void took_step() {
+        if (++steps_ > most_steps) [[unlikely]] {
+            lost();
+        }
+    }
+    /// What comes now is another way.
+    void arrived() noexcept { steps_ = 0; }
+    [[noreturn, gnu::cold, gnu::noinline]] void fail(const void* at, const char* why) const {
+        throw damage(offset_of(at), why);
+    }
+
    private:
+    [[noreturn, gnu::cold, gnu::noinline]] static void lost() {
+        throw damage(0, "nodes lead round in a circle");
+    }
+    static constexpr u32 most_steps = 1U << 16;
+
     eager_space& space_;
     eager_lane& lane_;
     std::byte* base_;
     Lines lines_;
+    u32 steps_ = 0;
 };
 
 }  // namespace hf

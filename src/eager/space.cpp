@@ -48,6 +48,7 @@ result<std::unique_ptr<eager_space>> eager_space::open(const std::filesystem::pa
     region& file = *opened->file;
     if (file.med().kind() == medium_kind::file && !only_looks)
         return failure(on_a_disk(path.string()));
+    file.back_rest_of_window();
     if (file.kind() != options.region.kind) {
         return failure({errc::incompatible, "open the eager region", path.string(),
                         "its discipline is " + std::string(to_string(file.kind())),

@@ -1,4 +1,5 @@
 #include "base/check.hpp"
+#include "base/damage.hpp"
 #include "eager_map/engine.hpp"
 
 #include <algorithm>
@@ -171,7 +172,11 @@ result<std::uint64_t> basic_eager_map<Key, Owned>::scan(Key from, std::uint64_t 
                         "its index has no order",
                         "use for_each, or a region with the index art, hot or bwtree"});
     }
-    return engine_->scan(from, most, backwards, visit);
+    try {
+        return engine_->scan(from, most, backwards, visit);
+    } catch (const damage& d) {
+        return failure(d.to_error("scan the eager map", engine_->space().file().path()));
+    }
 }
 template <class Key, class Owned>
 std::string_view basic_eager_map<Key, Owned>::index() const noexcept {

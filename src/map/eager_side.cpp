@@ -1,6 +1,7 @@
 #include "map/eager_side.hpp"
 
 #include "base/clock.hpp"
+#include "base/damage.hpp"
 #include "map/map_impl.hpp"
 
 #include <algorithm>
@@ -129,6 +130,17 @@ constexpr std::size_t first_of_batches = 10;
 constexpr std::size_t batch_growth = 4;
 constexpr std::size_t most_batch_bytes = std::size_t{1} << 20;
 
+/// Throws damage where every so manyth key does not go on from the one before it: else a scan of a
+/// damaged index may go round in a circle.
+void check_order(const records_seen& batch, bool backwards) {
+    constexpr std::size_t looked_at = 16;
+    if (batch.size() <= looked_at || batch.size() % looked_at != 1) return;
+    const std::string& before = batch[batch.size() - 1 - looked_at].first;
+    const std::string& now = batch.back().first;
+    if (backwards ? now < before : before < now) return;
+    throw damage(0, "the keys of an index do not ascend");
+}
+
 }  // namespace
 
 result<std::size_t> eager_side::scan(std::optional<std::string_view> from, bool exclusive,
@@ -145,8 +157,10 @@ result<std::size_t> eager_side::scan(std::optional<std::string_view> from, bool 
     for (;;) {
         batch.clear();
         const u64 most = room + (exclusive ? 1 : 0);
-        const u64 found = engine_->scan(
-            bound, most, backwards, [&](auto key, auto value) { batch.emplace_back(key, value); });
+        const u64 found = engine_->scan(bound, most, backwards, [&](auto key, auto value) {
+            batch.emplace_back(key, value);
+            check_order(batch, backwards);
+        });
         u64 bytes = 0;
         for (const auto& [key, value] : batch) {
             bytes += value.size();
@@ -155,6 +169,11 @@ result<std::size_t> eager_side::scan(std::optional<std::string_view> from, bool 
             if (!visit(key, value)) return visited;
         }
         if (found < most) return visited;
+        const std::string& last = batch.back().first;
+        if (backwards ? last > bound : last < bound) {
+            throw damage(0, "the keys of an index do not ascend");
+        }
+        if (last == bound && exclusive) throw damage(0, "nodes lead round in a circle");
         // As many more, but no copy of much more than that.
         const u64 of_one = bytes / batch.size() + 1;
         room = std::clamp<std::size_t>(most_batch_bytes / of_one, 1, room * batch_growth);

@@ -17,6 +17,8 @@ class engine;
 struct map_inspection {
     /// Lives as long as the map.
     [[nodiscard]] static engine<incll_discipline>& machine_of(map& m) noexcept;
+    /// Where an eager map's next records lie does not depend on when its sweep ends.
+    [[nodiscard]] static result<void> wait_for_sweep(map& m);
     /// What is wrong in an eager map, leaks among it, once its sweep has ended; nobody may use it.
     [[nodiscard]] static result<audit_report> audit_eager(map& m);
 };

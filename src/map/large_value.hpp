@@ -70,13 +70,14 @@ result<write_outcome> store_large_value(engine<D>& machine, std::string_view key
             memory.cancel_large(fresh, payload);
         }
     }};
-    auto done = tree.update(op, key, [&](const masstree_detail::record* old) {
+    const auto decide = [&](const masstree_detail::record* old) {
         const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
         if (allowed != nullptr && !(*allowed)(view)) return decision{};
         memory.commit_large(op, fresh, payload);
         committed = true;
         return decision{decision::action::store, fresh};
-    });
+    };
+    auto done = tree.update(op, key, decide, allowed == nullptr);
     if (!done) return tl::unexpected(done.error());
     undo.stored = done->changed;
     return write_outcome{op.epoch(), done->changed, done->existed};

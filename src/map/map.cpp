@@ -10,6 +10,10 @@ namespace hf {
 
 engine<incll_discipline>& map_inspection::machine_of(map& m) noexcept { return *m.impl_->machine; }
 
+result<void> map_inspection::wait_for_sweep(map& m) {
+    return m.impl_->eager ? m.impl_->eager->space().wait_for_sweep() : result<void>{};
+}
+
 result<audit_report> map_inspection::audit_eager(map& m) {
     const eager_side& side = *m.impl_->eager;
     if (auto swept = side.space().wait_for_sweep(); !swept) return tl::unexpected(swept.error());

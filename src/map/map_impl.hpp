@@ -80,6 +80,16 @@ struct map::impl {
         }
     }
 
+    /// The same, over an eager index.
+    template <class F>
+    auto meeting_eager_damage(const char* doing, F act) const -> decltype(act()) {
+        try {
+            return act();
+        } catch (const damage& d) {
+            return failure(d.to_error(doing, eager->space().file().path()));
+        }
+    }
+
     // --- map_read.cpp ---
     bool get(std::string_view key, std::string& out) const;
     result<std::size_t> get_many(std::span<const std::string_view> keys, const finder& found) const;

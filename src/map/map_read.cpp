@@ -68,7 +68,8 @@ void map::prefetch(std::span<const std::string_view> keys) const {
 result<bool> map::get(std::string_view key, std::string& out) const {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
     if (impl_->eager) [[unlikely]] {
-        return impl_->eager->get(key, out);
+        return impl_->meeting_eager_damage(
+            "read from the map", [&]() -> result<bool> { return impl_->eager->get(key, out); });
     }
     return impl_->meeting_damage("read from the map",
                                  [&]() -> result<bool> { return impl_->get(key, out); });
@@ -79,7 +80,11 @@ result<std::size_t> map::get_many(std::span<const std::string_view> keys,
     for (const std::string_view key : keys) {
         if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
     }
-    if (impl_->eager) return impl_->eager->get_many(keys, found);
+    if (impl_->eager) {
+        return impl_->meeting_eager_damage("read from the map", [&]() -> result<std::size_t> {
+            return impl_->eager->get_many(keys, found);
+        });
+    }
     return impl_->meeting_damage("read from the map", [&] { return impl_->get_many(keys, found); });
 }
 
@@ -159,7 +164,10 @@ auto taker(operation& op, const masstree<incll_discipline>& tree, read_batch& ba
 
 result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool exclusive) const {
     if (auto ok = check_key(from); !ok) return tl::unexpected(ok.error());
-    if (impl_->eager) return impl_->eager->scan(from, exclusive, false, visit);
+    if (impl_->eager) {
+        return impl_->meeting_eager_damage(
+            "read from the map", [&] { return impl_->eager->scan(from, exclusive, false, visit); });
+    }
     const auto fill = [&](const auto& start, bool without, read_batch& batch) {
         operation op(impl_->checkpoint());
         return impl_->tree().scan(op, *start, without, taker(op, impl_->tree(), batch));
@@ -175,7 +183,10 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
     if (from) {
         if (auto ok = check_key(*from); !ok) return tl::unexpected(ok.error());
     }
-    if (impl_->eager) return impl_->eager->scan(from, exclusive, true, visit);
+    if (impl_->eager) {
+        return impl_->meeting_eager_damage(
+            "read from the map", [&] { return impl_->eager->scan(from, exclusive, true, visit); });
+    }
     const auto fill = [&](const auto& start, bool without, read_batch& batch) {
         operation op(impl_->checkpoint());
         return impl_->tree().scan_backward(op, start, without, taker(op, impl_->tree(), batch));
@@ -187,7 +198,9 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
 
 result<std::size_t> map::walk(std::string& cursor, std::size_t about, const visitor& visit) const {
     if (impl_->eager && !impl_->eager->is_ordered()) {
-        return impl_->eager->walk(cursor, about, visit);
+        return impl_->meeting_eager_damage("read from the map", [&]() -> result<std::size_t> {
+            return impl_->eager->walk(cursor, about, visit);
+        });
     }
     // 'k' and the last key: the empty key is one, too.
     const bool begins = cursor.empty();

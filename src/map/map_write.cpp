@@ -52,11 +52,12 @@ result<write_outcome> map::impl::store_small(std::string_view key, std::string_v
     auto fresh = tree().make_record(op, key, value);
     if (!fresh) return tl::unexpected(fresh.error());
     undo_unless_stored undo{[&] { tree().drop_record(op, *fresh); }};
-    auto done = tree().update(op, key, [&](const record* old) {
+    const auto decide = [&](const record* old) {
         const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
         if (allowed != nullptr && !(*allowed)(view)) return decision{};
         return decision{decision::action::store, *fresh};
-    });
+    };
+    auto done = tree().update(op, key, decide, allowed == nullptr);
     if (!done) return tl::unexpected(done.error());
     undo.stored = done->changed;
     return write_outcome{op.epoch(), done->changed, done->existed};
@@ -66,7 +67,8 @@ result<write_outcome> map::impl::store(std::string_view key, std::string_view va
                                        const condition* allowed) const {
     if (auto ok = check_sizes(key, value); !ok) return tl::unexpected(ok.error());
     if (eager) [[unlikely]] {
-        return eager->store(key, value, allowed);
+        return meeting_eager_damage("write to the map",
+                                    [&] { return eager->store(key, value, allowed); });
     }
     if (auto ok = check_writable(machine.get()); !ok) return tl::unexpected(ok.error());
     return with_room([&] {
@@ -91,7 +93,10 @@ result<write_outcome> map::remove(std::string_view key) { return remove_if(key, 
 result<write_outcome> map::remove_if(std::string_view key,
                                      const std::function<bool(std::string_view)>& condition) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    if (impl_->eager) return impl_->eager->erase(key, condition);
+    if (impl_->eager) {
+        return impl_->meeting_eager_damage("write to the map",
+                                           [&] { return impl_->eager->erase(key, condition); });
+    }
     if (auto ok = check_writable(impl_->machine.get()); !ok) return tl::unexpected(ok.error());
     return impl_->with_room([&] { return impl_->erase(key, condition); });
 }
@@ -100,10 +105,11 @@ result<write_outcome> map::impl::erase(std::string_view key,
                                        const std::function<bool(std::string_view)>& allowed) const {
     tree().prefetch_hint(key);
     operation op(checkpoint());
-    auto done = tree().update(op, key, [&](const record* old) {
+    const auto decide = [&](const record* old) {
         const bool erase = old != nullptr && (!allowed || allowed(old->value()));
         return decision{erase ? decision::action::erase : decision::action::keep, 0};
-    });
+    };
+    auto done = tree().update(op, key, decide, !allowed);
     if (!done) return tl::unexpected(done.error());
     return write_outcome{op.epoch(), done->changed, done->existed};
 }
@@ -112,7 +118,10 @@ result<write_outcome> map::modify(
     std::string_view key,
     const std::function<edit(std::optional<std::string_view> old, std::string& fresh)>& change) {
     if (auto ok = check_key(key); !ok) return tl::unexpected(ok.error());
-    if (impl_->eager) return impl_->eager->change(key, change);
+    if (impl_->eager) {
+        return impl_->meeting_eager_damage("write to the map",
+                                           [&] { return impl_->eager->change(key, change); });
+    }
     if (auto ok = check_writable(impl_->machine.get()); !ok) return tl::unexpected(ok.error());
     return impl_->with_room([&] { return impl_->change(key, change); });
 }

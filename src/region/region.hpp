@@ -110,6 +110,17 @@ class region {
     [[nodiscard]] std::byte* base() const noexcept { return window_.base(); }
     /// Bytes mapped, header included.
     [[nodiscard]] u64 size() const noexcept { return bytes_.load(std::memory_order_acquire); }
+    /// What lies behind the region in its window can be read from now on, and is zero; what is
+    /// stored there goes nowhere. For structures whose readers follow what they read, with no look
+    /// at it but near_offset(): damage leads to somewhere, and to no fault. Where the kernel
+    /// refuses, nothing is different.
+    void back_rest_of_window() noexcept;
+    /// An offset by which something of the window is reached, aligned as blocks are; itself, if it
+    /// is one of a block.
+    [[nodiscard]] static constexpr u64 near_offset(u64 offset) noexcept {
+        constexpr u64 least_block = 32;
+        return offset & (window_mask & ~(least_block - 1));
+    }
     [[nodiscard]] layout::header& header() const noexcept {
         return *reinterpret_cast<layout::header*>(base());
     }

@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "damage/damaged_image.hpp"
 #include "damage/trial.hpp"
+#include "index/masstree/patience.hpp"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -67,12 +68,13 @@ class campaign {
         std::string pattern = (options.directory / "holdfast-damage-XXXXXX").string();
         require(::mkdtemp(pattern.data()) != nullptr, "no scratch directory");
         directory_ = pattern;
+        shorten_waits();
         void* const at = ::mmap(nullptr, sizeof(shared_state), PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         require(at != MAP_FAILED, "no shared memory");
         state_ = new (at) shared_state;
         image_file file(directory_ / "victim.hf");
-        targets_ = make_targets(file, options.seed);
+        targets_ = make_targets(file, options.seed, options.regions);
     }
     ~campaign() {
         std::error_code ignored;
@@ -96,6 +98,13 @@ class campaign {
     }
 
    private:
+    /// A process has its own region and hardly another thread: what it waits for comes soon, or is
+    /// damage.
+    static void shorten_waits() {
+        using waits = masstree_detail::longest_waits;
+        waits::again_ns = 200'000'000;
+        waits::lock_ns = 200'000'000;
+    }
     [[nodiscard]] bool is_over() const {
         if (options_.images != 0) return false;
         return now_ns() - begin_ > static_cast<u64>(options_.seconds * 1e9);
@@ -108,7 +117,7 @@ class campaign {
     // --- in the worker
     [[nodiscard]] seen try_image(u64 number, worker_slot& mine, image_file& file) {
         const damaged_image d = draw(targets_, options_.seed, number);
-        file.write(d.bytes(), d.v->used);
+        file.write(*d.v, d.edits);
         const u64 begun = now_ns();
         return try_out(file.path(), *d.v, d.seed, [&](const char* what) {
             const u64 now = now_ns();
@@ -193,11 +202,12 @@ class campaign {
     void found(u64 number, outcome o, const std::string& why) {
         ++bad_;
         count(number, o);
-        std::printf("%s: %s\n    %s\n    again: ./dev damage --seed %llu --image %llu\n",
-                    outcome_names[static_cast<unsigned>(o)], why.c_str(),
-                    draw(targets_, options_.seed, number).describe().c_str(),
-                    static_cast<unsigned long long>(options_.seed),
-                    static_cast<unsigned long long>(number));
+        std::printf(
+            "%s: %s\n    %s\n    again: ./dev damage --regions %s --seed %llu --image %llu\n",
+            outcome_names[static_cast<unsigned>(o)], why.c_str(),
+            draw(targets_, options_.seed, number).describe().c_str(), options_.regions.c_str(),
+            static_cast<unsigned long long>(options_.seed),
+            static_cast<unsigned long long>(number));
         std::fflush(stdout);
     }
 
@@ -207,7 +217,7 @@ class campaign {
         for (u64 number = first; number < behind; ++number) {
             const damaged_image d = draw(targets_, options_.seed, number);
             image_file file(options_.save_to / ("image-" + std::to_string(number) + ".hf"));
-            file.write(d.bytes(), d.v->used);
+            file.write(*d.v, d.edits);
             file.keep();
         }
         return true;

@@ -19,8 +19,9 @@ namespace hf::damage_test {
 
 struct campaign_options {
     u64 seed = 1;
-    u64 images = 0;       ///< 0: as many as there is time for
-    double seconds = 60;  ///< if images is 0
+    std::string regions = "all";  ///< make_targets()
+    u64 images = 0;               ///< 0: as many as there is time for
+    double seconds = 60;          ///< if images is 0
     unsigned workers = 2;
     double patience = 10;     ///< seconds without a sign of life: it hangs
     std::optional<u64> only;  ///< this image, in this process

@@ -1,38 +1,80 @@
 #include "damage/damaged_image.hpp"
 
+#include <holdfast/eager.hpp>
+
 #include "base/random.hpp"
 
 namespace hf::damage_test {
 
-std::vector<target> make_targets(image_file& file, u64 seed) {
-    std::vector<target> all;
-    const auto add = [&](u64 n, bool crashes, u64 names, unsigned steps) {
+namespace {
+
+void add_epoch_targets(std::vector<target>& all, image_file& file, u64 seed) {
+    const auto add = [&](u64 n, bool crashes, u64 names, unsigned steps, unsigned share) {
         target& t = all.emplace_back();
         t.v = make_victim(file,
                           {.seed = seed + n, .crashes = crashes, .names = names, .steps = steps});
-        file.write(t.v.image, t.v.used);
+        file.write(t.v);
         t.where = find_places(file.path(), t.v.used);
+        t.share = share;
     };
-    add(1, false, 500, 1000);
-    add(2, true, 500, 1000);
-    add(3, true, 60, 300);
-    add(4, false, 4000, 6000);
-    add(5, true, 4000, 6000);
+    // Small regions are as good as large ones, and quicker; but interior nodes take some.
+    add(1, false, 500, 1000, 7);
+    add(2, true, 500, 1000, 7);
+    add(3, true, 60, 300, 4);
+    add(4, false, 4000, 6000, 1);
+    add(5, true, 4000, 6000, 1);
+}
+
+void add_eager_targets(std::vector<target>& all, image_file& file, u64 seed,
+                       const std::string& only) {
+    u64 n = 6;
+    for (const std::string& index : eager_index_names()) {
+        for (const bool crashes : {false, true}) {
+            ++n;
+            if (only != "eager" && only != index) continue;
+            target& t = all.emplace_back();
+            t.v = make_victim(file, {.seed = seed + n,
+                                     .crashes = crashes,
+                                     .names = 500,
+                                     .steps = 1000,
+                                     .index = index});
+            t.where = find_eager_places(t.v.image);
+            t.share = 1;
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<target> make_targets(image_file& file, u64 seed, const std::string& regions) {
+    std::vector<target> all;
+    if (regions == "all" || regions == "epochs") add_epoch_targets(all, file, seed);
+    if (regions != "epochs") {
+        add_eager_targets(all, file, seed, regions == "all" ? "eager" : regions);
+    }
+    require(!all.empty(), "there are no such regions");
     return all;
 }
 
 namespace {
 
-/// Small regions are as good as large ones, and quicker; but interior nodes take some.
 const target& choose_target(const std::vector<target>& all, xoshiro256ss& r) {
-    static constexpr unsigned shares[] = {0, 0, 0, 1, 1, 1, 2, 2, 3, 4};
-    return all[shares[r.below(std::size(shares))]];
+    u64 sum = 0;
+    for (const target& t : all) sum += t.share;
+    u64 left = r.below(sum);
+    for (const target& t : all) {
+        if (left < t.share) return t;
+        left -= t.share;
+    }
+    return all.back();
 }
 
 part choose_part(const places& where, xoshiro256ss& r) {
+    if (!where[static_cast<unsigned>(part::eager_words)].empty()) return part::eager_words;
+    constexpr auto of_epochs = static_cast<unsigned>(part::eager_words);
     for (;;) {
         // Some have bytes that are looked at in one way only.
-        const auto p = static_cast<part>(r.below(parts));
+        const auto p = static_cast<part>(r.below(of_epochs));
         const bool is_simple = p <= part::segment_entry;
         if (is_simple && r.below(4) != 0) continue;
         if (!where[static_cast<unsigned>(p)].empty()) return p;
@@ -84,14 +126,8 @@ damaged_image draw(const std::vector<target>& targets, u64 seed, u64 number) {
     return made;
 }
 
-std::string damaged_image::bytes() const {
-    std::string image = v->image;
-    for (const edit& e : edits) apply(e, image, v->used);
-    return image;
-}
-
 std::string damaged_image::describe() const {
-    std::string text = std::string(name_of(hit)) + ": ";
+    std::string text = (v->index.empty() ? name_of(hit) : v->index) + std::string(": ");
     for (const edit& e : edits) {
         if (&e != edits.data()) text += "; ";
         text += damage_test::describe(e, v->used);

@@ -14,10 +14,13 @@ namespace hf::damage_test {
 struct target {
     victim v;
     places where;
+    unsigned share = 1;  ///< of the images
 };
 
-/// The regions that a campaign damages, made in `file`.
-[[nodiscard]] std::vector<target> make_targets(image_file& file, u64 seed);
+/// The regions that a campaign damages, made in `file`: "epochs", "eager", "all", or those of an
+/// eager index.
+[[nodiscard]] std::vector<target> make_targets(image_file& file, u64 seed,
+                                               const std::string& regions);
 
 struct damaged_image {
     const victim* v = nullptr;
@@ -25,7 +28,6 @@ struct damaged_image {
     std::vector<edit> edits;
     u64 seed = 0;  ///< of what is done with it
 
-    [[nodiscard]] std::string bytes() const;
     [[nodiscard]] std::string describe() const;
 };
 

@@ -19,61 +19,59 @@ constexpr u64 large_page = 65536;
 
 u64 down(u64 offset, u64 size) { return offset - offset % size; }
 
-void set_word(std::string& image, u64 at, u64 value, bool add) {
+void set_word(const image_view& image, u64 at, u64 value, bool add) {
     u64 word = 0;
     const u64 where = down(at, sizeof word);
-    if (where + sizeof word > image.size()) return;
-    std::memcpy(&word, image.data() + where, sizeof word);
+    if (where + sizeof word > image.size) return;
+    std::memcpy(&word, image.bytes + where, sizeof word);
     word = add ? word + value : value;
-    std::memcpy(image.data() + where, &word, sizeof word);
+    std::memcpy(image.bytes + where, &word, sizeof word);
 }
 
-void zero(std::string& image, u64 at, u64 size) {
+void zero(const image_view& image, u64 at, u64 size) {
     const u64 from = down(at, size);
-    const u64 n = std::min(size, image.size() - from);
-    image.replace(from, n, n, '\0');
+    const u64 n = std::min(size, image.size - from);
+    std::memset(image.bytes + from, 0, n);
 }
 
-void copy(std::string& image, u64 to, u64 from, u64 size) {
-    if (std::max(to, from) + size > image.size()) return;
-    const std::string moved = image.substr(from, size);
-    image.replace(to, size, moved);
+void copy(const image_view& image, u64 to, u64 from, u64 size) {
+    if (std::max(to, from) + size > image.size) return;
+    std::memmove(image.bytes + to, image.bytes + from, size);
 }
 
-void swap(std::string& image, u64 a, u64 b, u64 size) {
+void swap(const image_view& image, u64 a, u64 b, u64 size) {
     const u64 first = down(a, size);
     const u64 second = down(b, size);
-    if (std::max(first, second) + size > image.size() || first == second) return;
-    const auto at = [&](u64 offset) { return image.begin() + static_cast<std::ptrdiff_t>(offset); };
-    std::swap_ranges(at(first), at(first + size), at(second));
+    if (std::max(first, second) + size > image.size || first == second) return;
+    std::swap_ranges(image.bytes + first, image.bytes + first + size, image.bytes + second);
 }
 
-void hold(std::string& image, u64 node, u32 marks) {
+void hold(const image_view& image, u64 node, u32 marks) {
     constexpr u64 generation_at = offsetof(layout::superblock, generation);
     constexpr u64 bits = version_lock::locked | version_lock::marks;
     u64 generation = 0;
     u64 word = 0;
     const u64 where = down(node, sizeof word);
-    if (where + sizeof word > image.size() || image.size() < layout::page_size) return;
-    std::memcpy(&generation, image.data() + generation_at, sizeof generation);
-    std::memcpy(&word, image.data() + where, sizeof word);
+    if (where + sizeof word > image.size || image.size < layout::page_size) return;
+    std::memcpy(&generation, image.bytes + generation_at, sizeof generation);
+    std::memcpy(&word, image.bytes + where, sizeof word);
     word = (word & ~version_lock::generation_field) |
            version_lock::generation_bits(generation + 1) | (marks & bits) | version_lock::locked;
-    std::memcpy(image.data() + where, &word, sizeof word);
+    std::memcpy(image.bytes + where, &word, sizeof word);
 }
 
 }  // namespace
 
-void apply(const edit& e, std::string& image, u64 used) {
+void apply(const edit& e, image_view& image, u64 used) {
     const u64 at = e.place % used;
-    if (at >= image.size()) return;
+    if (at >= image.size) return;
     const u64 other = e.value % used;
     switch (e.kind) {
         case edit_kind::bit:
-            image[at] = static_cast<char>(image[at] ^ 1 << e.value % 8);
+            image.bytes[at] = static_cast<char>(image.bytes[at] ^ 1 << e.value % 8);
             break;
         case edit_kind::byte:
-            image[at] = static_cast<char>(e.value);
+            image.bytes[at] = static_cast<char>(e.value);
             break;
         case edit_kind::near_word:
             set_word(image, at, u64{e.value % 4096} * 16, true);
@@ -106,9 +104,15 @@ void apply(const edit& e, std::string& image, u64 used) {
             hold(image, at, e.value);
             break;
         case edit_kind::end:
-            image.resize(at);
+            image.size = at;
             break;
     }
+}
+
+void apply(const edit& e, std::string& image, u64 used) {
+    image_view view{image.data(), image.size()};
+    apply(e, view, used);
+    image.resize(view.size);
 }
 
 std::string describe(const edit& e, u64 used) {

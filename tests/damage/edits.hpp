@@ -32,7 +32,14 @@ struct edit {
     u32 value;  ///< which bit, what word, what other place
 };
 
-/// `used` bytes of the image count; a file that ends too early becomes shorter.
+/// A region's bytes, where they lie.
+struct image_view {
+    char* bytes;
+    u64 size;  ///< less, if the file ends too early
+};
+
+/// `used` bytes of the image count.
+void apply(const edit& e, image_view& image, u64 used);
 void apply(const edit& e, std::string& image, u64 used);
 
 [[nodiscard]] std::string describe(const edit& e, u64 used);

@@ -120,8 +120,21 @@ const char* name_of(part p) noexcept {
         "superblock",   "epoch record", "root entry", "growth intent", "segment entry",
         "heap segment", "descriptor",   "heap root",  "list head",     "free block",
         "block header", "layer's root", "leaf",       "interior node", "record",
-        "log",          "anything"};
+        "log",          "anything",     "eager index"};
     return names[static_cast<unsigned>(p)];
+}
+
+places find_eager_places(const std::string& image) {
+    constexpr u64 line = 64;
+    constexpr auto least_zeros = 4;
+    places found;
+    for (u64 at = 0; at + line <= image.size(); at += line) {
+        const auto* bytes = image.data() + at;
+        const auto zeros = std::count(bytes, bytes + line, '\0');
+        if (zeros < least_zeros || zeros == line) continue;
+        found[static_cast<unsigned>(part::eager_words)].push_back({at, line});
+    }
+    return found;
 }
 
 places find_places(const std::filesystem::path& file, u64 used) {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace hf::damage_test {
@@ -30,8 +31,9 @@ enum class part : u8 {
     record,
     log,
     anything,
+    eager_words,  ///< lines of an eager region that are neither zero nor a value's
 };
-inline constexpr unsigned parts = static_cast<unsigned>(part::anything) + 1;
+inline constexpr unsigned parts = static_cast<unsigned>(part::eager_words) + 1;
 [[nodiscard]] const char* name_of(part p) noexcept;
 
 struct place {
@@ -40,6 +42,9 @@ struct place {
 };
 
 using places = std::array<std::vector<place>, parts>;
+
+/// Of an eager region: lines with some zeros, which values, of random bytes, hardly have.
+[[nodiscard]] places find_eager_places(const std::string& image);
 
 /// Of a region that is not damaged; `used`: its bytes but for zeros at its end.
 [[nodiscard]] places find_places(const std::filesystem::path& file, u64 used);

@@ -1,5 +1,7 @@
 #include "damage/victim.hpp"
 
+#include "map/inspect.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,7 +16,7 @@ namespace hf::damage_test {
 namespace fs = std::filesystem;
 
 namespace {
-constexpr u64 tail_unit = 4096;
+constexpr u64 page_unit = 4096;
 }  // namespace
 
 map_options by_hand(const std::string& index) {
@@ -65,16 +67,19 @@ image_file::~image_file() {
     if (!keeps_) fs::remove(path_, ignored);
 }
 
-void image_file::write(const std::string& image, u64 used) {
-    require(image.size() <= most_region_bytes, "a region is too large");
-    require(::ftruncate(fd_, static_cast<off_t>(image.size())) == 0, "can't size a region's file");
-    const u64 n = std::min<u64>(used, image.size());
-    std::memcpy(bytes_, image.data(), n);
-    static constexpr char zeros[tail_unit] = {};
-    for (u64 at = n; at < image.size(); at += tail_unit - at % tail_unit) {
-        const u64 some = std::min(tail_unit - at % tail_unit, image.size() - at);
-        if (std::memcmp(bytes_ + at, zeros, some) != 0) std::memset(bytes_ + at, 0, some);
+void image_file::write(const victim& v, std::span<const edit> edits) {
+    const auto resize = [&](u64 size) {
+        require(::ftruncate(fd_, static_cast<off_t>(size)) == 0, "can't size a region's file");
+    };
+    image_view view{bytes_, v.image.size()};
+    require(view.size <= most_region_bytes, "a region is too large");
+    resize(0);  // gives its pages back: all are zero then
+    resize(view.size);
+    for (const u64 at : v.pages) {
+        std::memcpy(bytes_ + at, v.image.data() + at, std::min(page_unit, view.size - at));
     }
+    for (const edit& e : edits) apply(e, view, v.used);
+    if (view.size != v.image.size()) resize(view.size);
 }
 
 namespace {
@@ -88,6 +93,15 @@ std::string read_image(const fs::path& file) {
     ::close(fd);
     require(all, "can't read the region");
     return bytes;
+}
+
+void find_pages(victim& v) {
+    static constexpr char zeros[page_unit] = {};
+    for (u64 at = 0; at < v.image.size(); at += page_unit) {
+        const u64 some = std::min<u64>(page_unit, v.image.size() - at);
+        if (std::memcmp(v.image.data() + at, zeros, some) != 0) v.pages.push_back(at);
+    }
+    v.used = std::min<u64>(v.pages.back() + page_unit, v.image.size());
 }
 
 /// Everything that a scan finds.
@@ -123,12 +137,14 @@ victim make_victim(image_file& file, const recipe& how) {
     constexpr int lives = 3;
     victim v;
     v.names = how.names;
+    v.index = how.index;
     xoshiro256ss r(how.seed);
     const fs::path made =
         file.path().string() + ".new";  // no region is made in a file that is there
     for (int life = 1; life <= lives; ++life) {
         auto m = map::open(made, by_hand(how.index));
         if (!m) throw wrong("an opening: " + m.error().to_string());
+        require(map_inspection::wait_for_sweep(*m).has_value(), "a sweep");
         live(*m, v, r, how.steps);
         if (life == lives && how.crashes) v.image = read_image(made);  // as a SIGKILL leaves it
         if (const auto closed = m->close(); !closed) {
@@ -137,9 +153,8 @@ victim make_victim(image_file& file, const recipe& how) {
     }
     if (!how.crashes) v.image = read_image(made);
     fs::remove(made);
-    const std::size_t last = v.image.find_last_not_of('\0');
-    v.used = std::min<u64>((last / tail_unit + 1) * tail_unit, v.image.size());
-    file.write(v.image, v.used);
+    find_pages(v);
+    file.write(v);
     auto m = map::open(file.path(), by_hand());
     require(m.has_value(), "an opening of an undamaged region");
     v.content = content_of(*m);

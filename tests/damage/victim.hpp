@@ -9,12 +9,15 @@
 #include <holdfast/map.hpp>
 
 #include "base/random.hpp"
+#include "damage/edits.hpp"
 
 #include <filesystem>
 #include <map>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace hf::damage_test {
 
@@ -31,7 +34,9 @@ using model = std::map<std::string, std::string>;
 struct victim {
     std::string image;
     u64 used = 0;                ///< what lies behind is zero
+    std::vector<u64> pages;      ///< where those of 4 KiB begin that are not zero
     u64 names = 0;               ///< its keys are key_of() of less than this
+    std::string index;           ///< "": epochs
     model content;               ///< as an opening finds it, undamaged
     std::set<std::string> gone;  ///< keys that were there once
 };
@@ -53,8 +58,7 @@ inline constexpr u64 most_region_bytes = u64{16} << 20;
 [[nodiscard]] std::string key_of(u64 n);
 [[nodiscard]] std::string value_of(xoshiro256ss& r);
 
-/// A file that becomes one region after the other: what it has of memory it keeps, for that takes
-/// longer to get than all else.
+/// A file that becomes one region after the other. Most pages of a region are zero, and not written.
 class image_file {
    public:
     explicit image_file(std::filesystem::path path);
@@ -63,8 +67,7 @@ class image_file {
     image_file& operator=(const image_file&) = delete;
 
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-    /// What lies behind `used` is zero.
-    void write(const std::string& image, u64 used);
+    void write(const victim& v, std::span<const edit> edits = {});
     /// It is not removed at the end.
     void keep() noexcept { keeps_ = true; }
 

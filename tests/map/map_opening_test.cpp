@@ -466,7 +466,44 @@ TEST_F(map_opening, reads_verify_what_they_find_unless_they_are_told_not_to) {
         expect(m.get_many(std::span(&key, 1), [&](std::size_t n, auto v) { take(n, v); }));
         expect(m.scan("", take));
         expect(m.scan_backward(std::nullopt, take));
-        EXPECT_FALSE(m.put("k", "another").has_value()) << "it looks at what it replaces";
+        const auto looks = [](auto) { return true; };
+        EXPECT_FALSE(m.put_if("k", "another", looks).has_value());
+        EXPECT_FALSE(m.remove_if("k", looks).has_value());
+    }
+}
+
+TEST_F(map_opening, a_damaged_record_can_be_overwritten_and_removed_by_those_who_do_not_ask) {
+    const std::string large(100'000, 'l');
+    for (const std::string& value : {std::string("a value that is damaged"), large}) {
+        for (const std::string key : {"k", "a key that goes on", "l"}) {
+            fs::remove(file);
+            {
+                map m = open();
+                must(m.put(key, value));
+                must(m.put("m", "another's"));
+                must(m.close());
+            }
+            std::ifstream in(file, std::ios::binary);
+            const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+            test::patch(file, bytes.find(value), "!", 1);
+            map m = open();
+            std::string found;
+            EXPECT_EQ(m.get(key, found).error().code, errc::corrupt);
+            if (key == "l") {
+                EXPECT_TRUE(must(m.remove(key)).existed);
+                EXPECT_FALSE(must(m.get(key, found)));
+                EXPECT_FALSE(must(m.remove(key)).existed);
+            }
+            EXPECT_EQ(must(m.put(key, "new")).existed, key != "l");
+            EXPECT_TRUE(must(m.get(key, found)));
+            EXPECT_EQ(found, "new");
+            must(m.put(key, large));
+            EXPECT_TRUE(must(m.get(key, found)));
+            EXPECT_EQ(found, large);
+            EXPECT_TRUE(must(m.get("m", found)));
+            must(m.close());
+            EXPECT_FALSE(must(audit_map(file)).ok()) << "what it occupied is lost, and told";
+        }
     }
 }
 

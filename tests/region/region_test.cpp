@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 namespace hf::test {
 namespace {
@@ -382,6 +383,33 @@ TEST_F(region_file, epochs_start_where_the_options_say) {
     o.first_epoch = (u64{1} << 32) - 3;
     const auto r = must_open(file, o);
     EXPECT_EQ(*layout::epoch_record_load(r->header().epoch), o.first_epoch);
+}
+
+// Behind it nothing faults, and the region grows into it as ever.
+TEST_F(region_file, whose_windows_rest_is_backed_reads_as_zeros_behind_its_end) {
+    const auto r = must_open(file);
+    r->back_rest_of_window();
+    const std::byte* const end = r->base() + window_size;
+    EXPECT_EQ(r->base()[r->size()], std::byte{0});
+    EXPECT_EQ(end[-1], std::byte{0});
+    const u64 before = r->size();
+    const auto grown = r->grow(segment_kind::heap, 4, 0);
+    ASSERT_TRUE(grown) << grown.error().to_string();
+    ASSERT_GT(r->size(), before);
+    r->base()[r->size() - 1] = std::byte{7};
+    const std::uint64_t last = r->size() - 1;
+    std::ifstream in(file, std::ios::binary);
+    in.seekg(static_cast<std::streamoff>(last));
+    EXPECT_EQ(in.get(), 7);
+    EXPECT_EQ(r->base()[r->size()], std::byte{0});
+}
+
+TEST(near_offset, is_the_offset_of_a_block_and_never_leads_out_of_the_window) {
+    EXPECT_EQ(region::near_offset(0), 0U);
+    EXPECT_EQ(region::near_offset(page_size + 32), page_size + 32);
+    EXPECT_EQ(region::near_offset(page_size + 63), page_size + 32);
+    EXPECT_EQ(region::near_offset(window_size + page_size), page_size);
+    EXPECT_LT(region::near_offset(~u64{0}), window_size);
 }
 
 TEST(volatile_region, lives_in_a_window_and_grows) {

@@ -138,6 +138,7 @@ void art<D, Keys>::audit_node(heap_audit& a, const audit_item& i,
     const prefix p = prefix_of(n);
     const auto bad = [&](const char* text) { a.report().add(here, text); };
     std::string full;
+    if ((n->lock.load() & node::obsolete) != 0) bad("a node that was replaced is still there");
     if (is_root) {
         if (p.level != 0 || p.length != 0) return bad("the root of an ART has a prefix");
     } else {

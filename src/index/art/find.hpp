@@ -65,6 +65,7 @@ bool art<D, Keys>::get(operation& op, key k, Found&& found) const {
             const auto child_kind = slot_word::what_of(slot.word);
             begin_loading(child, child_kind, next < path::length(k) ? path::at(k, next) : u8{0});
             saw_slot(op, n, kind, slot.at);
+            op.took_step();
             n = child;
             kind = child_kind;
             depth = next;
@@ -76,7 +77,7 @@ bool art<D, Keys>::get(operation& op, key k, Found&& found) const {
             return false;
         }
         const record& r = *record_of(slot.word);
-        const auto v = Keys::value_of(r);
+        const auto v = Keys::value_if_sound(r);
         if (node::is_unsure(n->lock.load())) [[unlikely]] {
             op.written_line(slot.at);
             if constexpr (Keys::inline_values) op.written_line(&r);
@@ -124,6 +125,7 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
             p.how = end_of_way::absent;
             return;
         }
+        op.took_step();
         const u32 next = p.seen.level + 1;
         if (slot_word::is_node(word)) {
             begin_loading(node_of(word), slot_word::what_of(word),
@@ -163,6 +165,7 @@ auto art<D, Keys>::any_record(const node* from, what from_kind) const noexcept -
             });
             if (word == 0) break;  // an entry came and the last other one went while we looked
             if (!slot_word::is_node(word)) return record_of(word);
+            if (steps == most_key_bytes) return nullptr;  // round in a circle
             n = node_of(word);
             kind = slot_word::what_of(word);
         }

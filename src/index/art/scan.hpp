@@ -135,8 +135,9 @@ struct art<D, Keys>::scan_state {
             --nodes;
             if (l.ahead != 0 && (Up ? at <= l.ahead : at >= l.ahead)) continue;
             l.ahead = at;
-            art_detail::load_node(object_at<node>(base, art_detail::slot_word::offset_of(w)),
-                                  art_detail::slot_word::what_of(w));
+            art_detail::load_node(
+                object_at<node>(base, region::near_offset(art_detail::slot_word::offset_of(w))),
+                art_detail::slot_word::what_of(w));
         }
     }
 };
@@ -171,6 +172,8 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
             if ((order > 0) == Up) s.way.push_back({n, kind, Up ? 0U : 256U});
             return;
         }
+        op.took_step();
+        if (path::length(bound) < p.level) op.fail(n, "a node's path is not that of its keys");
         if (path::length(bound) == p.level) {
             // The bound itself is the node's first key.
             u32 next = 0;
@@ -209,6 +212,7 @@ template <bool Up>
 bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
     using namespace art_detail;
     if (s.way.empty()) return false;
+    if (s.way.size() > most_key_bytes + 1) op.fail(s.way.back().n, "nodes lead round in a circle");
     auto& top = s.way.back();
     entries found;
     if (top.next <= 256) {
@@ -229,6 +233,7 @@ bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
     if (goes_down) --found.count;
     for (u32 i = 0; i < found.count; ++i) collect(s, found.all[i].word, top.n, top.kind);
     if (goes_down) {
+        op.took_step();
         saw_slot(op, top.n, top.kind, nullptr);
         load_node(node_of(last), slot_word::what_of(last));
         s.template look_ahead<Up>(top, base_);
@@ -243,7 +248,9 @@ template <bool Up, class Visit>
 u64 art<D, Keys>::visit_collected(operation& op, scan_state& s, const key& bound,
                                   Visit&& visit) const {
     std::array<value, scan_state::most_collected> values;  // NOLINT(*-member-init): by count
-    for (u32 i = 0; i < s.count; ++i) values[i] = Keys::value_of(*record_of(s.all[i].word));
+    for (u32 i = 0; i < s.count; ++i) {
+        values[i] = Keys::value_if_sound(*record_of(s.all[i].word));
+    }
     const node* looked_at = nullptr;
     bool is_unsure = false;
     for (u32 i = 0; i < s.count; ++i) {

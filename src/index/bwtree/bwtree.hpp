@@ -167,7 +167,7 @@ class bwtree final : public traced {
 
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
-        return object_at<T>(base_, offset);
+        return object_at<T>(base_, region::near_offset(offset));
     }
     [[nodiscard]] u64 offset_of(const void* p) const noexcept { return offset_from(base_, p); }
 
@@ -176,6 +176,7 @@ class bwtree final : public traced {
     [[nodiscard]] bound key_of(const entry& e) const noexcept;
     [[nodiscard]] key whole_key_of(const entry& e) const noexcept;
     [[nodiscard]] value value_of(const entry& e) const noexcept;
+    [[nodiscard]] value value_if_sound(const entry& e) const;
     [[nodiscard]] static limit low_of(const node* n) noexcept;
     [[nodiscard]] static limit high_of(const node* n) noexcept;
     template <class Compare>

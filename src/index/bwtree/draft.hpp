@@ -45,7 +45,11 @@ void bwtree<D, Keys>::gather_changes(operation& op, block* head, node* base, gat
         g.changed[i] = c;
         ++g.changes;
     };
+    if (base->count() > bwtree_detail::most_entries) op.fail(base, "a node has too many entries");
     for (block* b = head; b->kind() == what::delta; b = at<block>(static_cast<delta*>(b)->next())) {
+        if (g.changes + bwtree_detail::delta_entries > g.changed.size()) {
+            op.fail(b, "deltas lead round in a circle");
+        }
         const auto* d = static_cast<const delta*>(b);
         for (u32 i = d->count(); i-- > 0;) {
             const bool dead = d->is_dead(i);

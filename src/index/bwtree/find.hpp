@@ -51,6 +51,15 @@ auto bwtree<D, Keys>::high_of(const node* n) noexcept -> limit {
     return bound{n->high_head, n->bytes(n->high)};
 }
 
+template <class D, class Keys>
+auto bwtree<D, Keys>::value_if_sound(const entry& e) const -> value {
+    if constexpr (order::exact) {
+        return e.word;
+    } else {
+        return Keys::value_if_sound(*at<record>(e.word));
+    }
+}
+
 /// The number of entries below the key; compared(i) tells those apart that have its head: whether
 /// entry i is below it.
 template <class D, class Keys>
@@ -137,6 +146,7 @@ auto bwtree<D, Keys>::find(operation& op, const bound& k, u32 level) const -> pl
     p.at = root_;
     bool is_inner = false;
     for (;;) {
+        op.took_step();
         p.word = load_word(op, *p.at);
         p.head = at<block>(cell::offset_of(p.word));
         if (is_inner) {
@@ -184,6 +194,7 @@ template <class D, class Keys>
 auto bwtree<D, Keys>::search(operation& op, const place& p, const bound& k) const -> finding {
     block* b = p.head;
     for (; b->kind() == what::delta; b = at<block>(static_cast<delta*>(b)->next())) {
+        op.took_step();
         auto* d = static_cast<delta*>(b);
         for (u32 i = d->count(); i-- > 0;) {
             const entry& e = d->entries[i];
@@ -205,7 +216,7 @@ bool bwtree<D, Keys>::get(operation& op, key k, Found&& found) const {
     const bound b = bound::of(k);
     const finding f = search(op, find(op, b, 0), b);
     op.observed();
-    if (f.is_there) found(value_of({b.head, f.word}));
+    if (f.is_there) found(value_if_sound({b.head, f.word}));
     return f.is_there;
 }
 

@@ -103,7 +103,7 @@ u64 bwtree<D, Keys>::visit_downwards(operation& op, const place& p, const limit&
     u64 visited = 0;
     for (; visited < most && i > 0; ++visited) {
         const entry& e = g.entries[--i];
-        visit(whole_key_of(e), value_of(e));
+        visit(whole_key_of(e), value_if_sound(e));
     }
     return visited;
 }
@@ -137,6 +137,7 @@ u64 bwtree<D, Keys>::scan_from(eager_space& space, const key* start, u64 most,
             } else {
                 visited += visit_downwards(op, p, bounds, excludes, end - visited, keep);
             }
+            op.took_step();
             more = Up ? p.base->has_high() : p.base->has_low();
             if (visited == end || !more) break;
             if constexpr (Up) {

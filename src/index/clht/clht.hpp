@@ -202,7 +202,7 @@ class clht final : public traced {
     // --- finding (here) ---
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
-        return object_at<T>(base_, offset);
+        return object_at<T>(base_, region::near_offset(offset));
     }
     [[nodiscard]] const stage& now() const noexcept {
         return *stage_.load(std::memory_order_acquire);
@@ -267,11 +267,11 @@ class clht final : public traced {
             return Keys::key_of(*at<typename Keys::record>(value_word)) == k;
         }
     }
-    [[nodiscard]] value value_in(u64 word) const noexcept {
+    [[nodiscard]] value value_in(u64 word) const {
         if constexpr (Keys::inline_values) {
             return word;
         } else {
-            return Keys::value_of(*at<typename Keys::record>(word));
+            return Keys::value_if_sound(*at<typename Keys::record>(word));
         }
     }
 

@@ -15,6 +15,7 @@ bool clht<D, Keys, Shape>::get(operation& op, key k, Found&& found) const {
         slot hit;
         u64 word = 0;
         for (bucket* n = h.first; n != nullptr && !hit; n = next_of(n)) {
+            op.took_step();
             unsigned equal = n->slots_of(h.hash);
             for (; equal != 0; equal &= equal - 1) {
                 const auto i = static_cast<unsigned>(std::countr_zero(equal));

@@ -86,12 +86,15 @@ result<void> clht<D, Keys, Shape>::load(u64 root_offset) {
         return failure(damaged(root_offset, "its first chunk is no block"));
     }
     unsigned bits = Shape::chunk_bits;
+    bool is_whole = true;  // the level before
     for (unsigned l = 1; l <= most_chunk_bits; ++l) {
         const u64 table = root_->directory[l].load();
         if (table == 0) break;
+        if (!is_whole) return failure(damaged(root_offset, "a level lacks chunks"));
         if (!is_block(table)) return failure(damaged(root_offset, "a table of chunks is no block"));
         for (u64 i = 0; i < u64{1} << (l - 1); ++i) {
             const u64 chunk = at<published>(table)[i].load();
+            is_whole &= chunk != 0;
             if (chunk == 0 || put((u64{1} << (l - 1)) + i, chunk)) continue;
             return failure(damaged(table + 8 * i, "a chunk is no block"));
         }
@@ -125,6 +128,7 @@ void clht<D, Keys, Shape>::read_chain(operation& op, bucket* first, u64 number, 
         out.resize(before_all);
         const u64 before = first->state.load();
         for (bucket* n = first; n != nullptr; n = next_of(n)) {
+            op.took_step();
             for (unsigned i = 0; i < slots; ++i) {
                 const u64 hash = n->key[i].load();
                 if (is_alive(hash, number, bits)) out.push_back({hash, n->value[i].load()});
@@ -132,6 +136,7 @@ void clht<D, Keys, Shape>::read_chain(operation& op, bucket* first, u64 number, 
         }
         const u64 behind = first->state.load();
         if (before != behind) continue;
+        op.arrived();
         const bool is_held = lock_of(number == no_number ? 0 : number).is_held();
         if (!is_held && !op.is_after_a_kill()) return;
         for (bucket* n = first; n != nullptr; n = next_of(n)) op.written_line(n);
@@ -171,7 +176,7 @@ void clht<D, Keys, Shape>::for_each_in(eager_space& space, u64 part, Visit&& vis
             visit(Keys::key_of_hash(is_zero ? 0 : e.hash), e.value);
         } else {
             const auto& r = *at<typename Keys::record>(e.value);
-            visit(Keys::key_of(r), Keys::value_of(r));
+            visit(Keys::key_of(r), Keys::value_if_sound(r));
         }
     }
 }
@@ -188,7 +193,9 @@ void clht<D, Keys, Shape>::for_each(eager_space& space, Visit&& visit) const {
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::trace_chain(const bucket* first, u64 number, unsigned bits,
                                        tracer& t) const {
-    for (const bucket* n = first; n != nullptr; n = next_of(n)) {
+    constexpr unsigned most = 1U << 16;  // more lead round in a circle
+    unsigned seen = 0;
+    for (const bucket* n = first; n != nullptr && ++seen < most; n = next_of(n)) {
         if (n != first) t.has_read(n, sizeof *n);
         t.visit(n->next.load(), leaf);
         if (n->next.load() != 0 && !is_block(n->next.load())) return;  // the tracer has noted it

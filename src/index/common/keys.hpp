@@ -11,14 +11,17 @@
 //   integer_record:  | key 8 | value 8 |
 //   byte_record:     | key bytes 4 | value bytes 4 | checksum 8 | key | value |
 // A byte_record never changes once it is published. The checksum is over key and value; audits
-// compare it, reads don't.
+// compare it; reads do where a value is long.
 #pragma once
 
+#include <holdfast/pointer.hpp>
 #include <holdfast/result.hpp>
 
 #include "base/bits.hpp"
 #include "base/checksum.hpp"
+#include "base/damage.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -74,6 +77,8 @@ struct integer_keys {
     [[nodiscard]] static u64 value_of(const record& r) noexcept {
         return r.value.load(std::memory_order_acquire);
     }
+    /// As readers take it.
+    [[nodiscard]] static u64 value_if_sound(const record& r) noexcept { return value_of(r); }
     /// Bytes that the record should have been allocated with; nullopt would be damage.
     [[nodiscard]] static u64 bytes_of(const record&) noexcept { return sizeof(record); }
     [[nodiscard]] static bool is_whole(const record&, u64 room) noexcept {
@@ -131,10 +136,18 @@ struct byte_keys {
         return at;
     }
     [[nodiscard]] static std::string_view key_of(const record& r) noexcept {
-        return {r.bytes(), r.key_bytes};
+        return {r.bytes(), std::min<std::size_t>(r.key_bytes, most_key_bytes)};
     }
     [[nodiscard]] static std::string_view value_of(const record& r) noexcept {
         return {r.bytes() + r.key_bytes, r.value_bytes};
+    }
+    /// As readers take it: what nothing says that it is damaged, and, where it is long, has its
+    /// checksum, so that no reader copies a value of gigabytes that never was. Throws damage.
+    [[nodiscard]] static std::string_view value_if_sound(const record& r) {
+        if (r.value_bytes > short_value || r.key_bytes > most_key_bytes) [[unlikely]] {
+            check_long(r);
+        }
+        return value_of(r);
     }
     [[nodiscard]] static u64 bytes_of(const record& r) noexcept {
         return sizeof(record) + u64{r.key_bytes} + r.value_bytes;
@@ -145,6 +158,15 @@ struct byte_keys {
     }
 
    private:
+    static constexpr u32 short_value = 4096;
+
+    [[gnu::cold, gnu::noinline]] static void check_long(const record& r) {
+        if (r.key_bytes <= most_key_bytes && r.value_bytes <= most_value_bytes &&
+            r.checksum == checksum_of(r)) {
+            return;
+        }
+        throw damage(reinterpret_cast<u64>(&r) & window_mask, "a record is damaged");
+    }
     [[nodiscard]] static u64 checksum_of(const record& r) noexcept {
         return checksum64(r.bytes(), std::size_t{r.key_bytes} + r.value_bytes, r.key_bytes);
     }

@@ -146,7 +146,7 @@ class eager_masstree final : public traced {
 
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
-        return object_at<T>(base_, offset);
+        return object_at<T>(base_, region::near_offset(offset));
     }
     [[nodiscard]] record& record_of(u64 word) const noexcept {
         return *at<record>(eager_masstree_detail::entry_word::offset_of(word));
@@ -156,6 +156,19 @@ class eager_masstree final : public traced {
             return Keys::value_of(record_of(word));
         } else {
             return word;
+        }
+    }
+    [[nodiscard]] value value_if_sound(u64 word) const {
+        if constexpr (has_layers) {
+            return Keys::value_if_sound(record_of(word));
+        } else {
+            return word;
+        }
+    }
+    /// A key that is led to a layer goes on there. Throws damage.
+    static void check_goes_on(operation& op, const cursor& c, const root_block* layer) {
+        if (c.length_class() != eager_masstree_detail::longer) [[unlikely]] {
+            op.fail(layer, "a layer lies below a key that ends above it");
         }
     }
     /// Whether an entry at a cursor's place is another key's, which shares the slice.

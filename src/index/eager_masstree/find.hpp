@@ -17,6 +17,7 @@ template <class D, class Keys>
 /// The keys wanted are above `last`. Who has seen that sees the link, which was stored before.
 template <class D, class Keys>
 void eager_masstree<D, Keys>::go_right(operation& op, spot& s, u64 last) const {
+    op.took_step();
     const u64 next = s.n->next.load();
     saw_node(op, *s.n, s.n->lock.load());
     s = {at<node>(next), last + 1};
@@ -43,9 +44,10 @@ auto eager_masstree<D, Keys>::descend(operation& op, spot s, u64 slice, unsigned
             continue;
         }
         if (node::level_in(before) == level) return s;
+        op.took_step();
         const order_word o = s.n->used();
         const int rank = s.n->child_rank(o, slice);
-        const auto& p = s.n->pairs[o.slot(static_cast<unsigned>(std::max(rank, 0)))];
+        const auto& p = s.n->pair_at(o, static_cast<unsigned>(std::max(rank, 0)));
         const u64 low = p.key.load();
         const u64 child = p.word.load();
         const u64 after = s.n->lock.load();
@@ -66,7 +68,8 @@ auto eager_masstree<D, Keys>::find(operation& op, spot s, const cursor& c) const
         }
         const order_word o = s.n->used();
         const auto place = s.n->template find<has_layers>(o, c.slice(), c.length_class());
-        const u64 word = place.is_there ? s.n->pairs[o.slot(place.rank)].word.load() : 0;
+        const u64 word = place.is_there ? s.n->pair_at(o, place.rank).word.load() : 0;
+        op.took_step();
         const u64 after = s.n->lock.load();
         if (is_changed(before, after)) continue;
         saw_node(op, *s.n, after);
@@ -85,13 +88,14 @@ bool eager_masstree<D, Keys>::get(operation& op, key k, Found&& found) const {
         if constexpr (has_layers) {
             if (e.is_there && entry_word::is_layer(e.word)) {
                 root = at<root_block>(entry_word::offset_of(e.word));
+                check_goes_on(op, c, root);
                 c.descend();
                 continue;
             }
         }
         op.observed();
         if (!e.is_there || is_of_another(c, e.word)) return false;
-        found(value_of(e.word));
+        found(value_if_sound(e.word));
         return true;
     }
 }

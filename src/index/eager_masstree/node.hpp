@@ -73,8 +73,12 @@ struct node {
     }
     [[nodiscard]] unsigned level() const noexcept { return level_in(lock.load()); }
     [[nodiscard]] order_word used() const noexcept { return order_word(order.load()); }
+    /// The pair of a rank; some pair, where the order is damaged.
+    [[nodiscard]] const pair& pair_at(order_word o, unsigned rank) const noexcept {
+        return pairs.data()[o.slot(rank)];
+    }
     [[nodiscard]] u64 key_at(order_word o, unsigned rank) const noexcept {
-        return pairs[o.slot(rank)].key.load();
+        return pair_at(o, rank).key.load();
     }
     /// How many keys are below `key`.
     [[nodiscard]] unsigned below(order_word o, u64 key) const noexcept {

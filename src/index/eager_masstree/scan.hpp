@@ -27,9 +27,11 @@ struct eager_masstree<D, Keys>::leaf_copy {
 template <class D, class Keys>
 struct eager_masstree<D, Keys>::scan_state {
     static constexpr u64 most_collected = 128;
+    static constexpr unsigned most_depth = most_key_bytes / 8 + 2;
     bool is_exclusive = false;  ///< the bound itself is left out
     u64 wanted = 0;
     u64 count = 0;
+    unsigned depth = 0;  ///< layers
     std::array<copied, most_collected> all;
 
     [[nodiscard]] bool is_full() const noexcept { return count == wanted; }
@@ -84,9 +86,12 @@ void eager_masstree<D, Keys>::copy_leaf(operation& op, spot s, u64 slice, leaf_c
             continue;
         }
         const order_word o = s.n->used();
+        if (o.size() > eager_masstree_detail::width) {
+            op.fail(s.n, "a leaf has more keys than there is room for");
+        }
         unsigned count = o.size();
         for (unsigned r = 0; r < count; ++r) {
-            const auto& p = s.n->pairs[o.slot(r)];
+            const auto& p = s.n->pair_at(o, r);
             l.pairs[r] = {p.key.load(), p.word.load()};
         }
         // In a split's middle, or behind one that a crash has cut short.
@@ -133,6 +138,7 @@ void eager_masstree<D, Keys>::collect_leaf(operation& op, const leaf_copy& l, co
                     collect<Up>(op, below, nullptr, s);
                 } else {
                     cursor deeper = *bound;
+                    check_goes_on(op, deeper, &below);
                     deeper.descend();
                     collect<Up>(op, below, &deeper, s);
                 }
@@ -155,15 +161,21 @@ void eager_masstree<D, Keys>::collect(operation& op, const root_block& root, con
                                       scan_state& s) const {
     using namespace eager_masstree_detail;
     u64 from = bound != nullptr ? bound->slice() : Up ? 0 : highest;
+    if (++s.depth > scan_state::most_depth) op.fail(&root, "layers lead round in a circle");
     const spot above = descend(op, root, from, 1);
     leaves_ahead ahead(*this);
     if constexpr (Up) ahead.begin(above.n, from, s.wanted - s.count);
     spot where = above.n != nullptr ? descend(op, above, from, 0) : descend(op, root, from, 0);
     for (leaf_copy l;;) {  // NOLINT(cppcoreguidelines-pro-type-member-init): by copy_leaf()
         copy_leaf(op, where, from, l);
+        if (l.low > from) op.fail(&root, "the keys of nodes do not ascend");
+        op.arrived();
         if constexpr (Up) ahead.load_next();
         collect_leaf<Up>(op, l, bound, s);
-        if (s.is_full() || (Up ? l.last == highest : l.low == 0)) return;
+        if (s.is_full() || (Up ? l.last == highest : l.low == 0)) {
+            --s.depth;
+            return;
+        }
         bound = nullptr;
         from = Up ? l.last + 1 : l.low - 1;
         where = Up ? spot{at<node>(l.next), from} : descend(op, root, from, 0);
@@ -182,6 +194,7 @@ u64 eager_masstree<D, Keys>::scan_from(eager_space& space, key bound, u64 most,
         operation op(space);
         s.wanted = std::min(most - visited, scan_state::most_collected);
         s.count = 0;
+        s.depth = 0;
         const cursor begin{key(from)};
         collect<Up>(op, *root_, &begin, s);
         op.observed();
@@ -192,7 +205,7 @@ u64 eager_masstree<D, Keys>::scan_from(eager_space& space, key bound, u64 most,
             } else {
                 last = s.all[i].slice;
             }
-            visit(last, value_of(s.all[i].word));
+            visit(last, value_if_sound(s.all[i].word));
         }
         visited += s.count;
         if (!s.is_full()) break;

@@ -59,6 +59,7 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
             if (place.is_there && entry_word::is_layer(word)) {
                 n.lock.unlock();
                 root = at<root_block>(entry_word::offset_of(word));
+                check_goes_on(op, c, root);
                 c.descend();
                 continue;
             }
@@ -141,6 +142,7 @@ bool eager_masstree<D, Keys>::remove(operation& op, key k, Old&& old) {
             if (place.is_there && entry_word::is_layer(word)) {
                 n.lock.unlock();
                 root = at<root_block>(entry_word::offset_of(word));
+                check_goes_on(op, c, root);
                 c.descend();
                 continue;
             }

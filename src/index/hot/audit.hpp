@@ -129,6 +129,7 @@ bool hot<D, Keys>::audit_node(audit_state& s, u64 word, u64 from) const {
     ++s.a.report().tree.interiors;
     const node* n = node_of(word);
     const auto bad = [&](const char* text) { s.a.report().add(offset, text); };
+    if ((n->lock.load() & node::obsolete) != 0) bad("a node that was replaced is still there");
     u32 bits = 0;
     for (u32 g = 0; g < (has_groups(w) ? groups_of(w) : 1); ++g) {
         bits += static_cast<u32>(std::popcount(n->masks[g]));

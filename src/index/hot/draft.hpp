@@ -33,6 +33,16 @@ struct draft {
         return r;
     }
 
+    /// Whether the node is one that load() can take: it may be damaged.
+    [[nodiscard]] bool has_room_for(const node* n, u64 word) const noexcept {
+        const what w = slot_word::what_of(word);
+        u32 all = 0;
+        for (u32 g = 0; g < (has_groups(w) ? groups_of(w) : 1); ++g) {
+            all += static_cast<u32>(std::popcount(n->masks[g]));
+        }
+        const u32 entries = slot_word::count_of(word);
+        return all < most_entries && entries != 0 && entries <= most_entries;
+    }
     void load(node* n, u64 word) noexcept {
         const what w = slot_word::what_of(word);
         count = slot_word::count_of(word);

@@ -37,6 +37,7 @@ bool hot<D, Keys>::get(operation& op, key k, Found&& found) const {
     u64 word = slot->load();
     while (slot_word::is_node(word)) {
         saw_word(op, *lock, slot);
+        op.took_step();
         node* n = node_of(word);
         slot = words_in(n, word) + find(n, word, k);
         word = slot->load();
@@ -49,7 +50,7 @@ bool hot<D, Keys>::get(operation& op, key k, Found&& found) const {
         return false;
     }
     const record& r = *record_of(word);
-    const auto v = Keys::value_of(r);
+    const auto v = Keys::value_if_sound(r);
     if (node::is_unsure(lock->load())) [[unlikely]] {
         op.written_line(slot);
         if constexpr (Keys::inline_values) op.written_line(&r);
@@ -66,6 +67,7 @@ u64 hot<D, Keys>::descend(operation& op, key k, way& w) const {
     u64 word = root_->word.load();
     saw_word(op, root_->lock, &root_->word);
     while (slot_word::is_node(word)) {
+        op.took_step();
         node* n = node_of(word);
         const u32 i = find(n, word, k);
         w.push({n, word, i});

@@ -57,6 +57,7 @@ void hot<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
         return;
     }
     draft d;  // NOLINT(cppcoreguidelines-pro-type-member-init): load() fills it
+    if (!d.has_room_for(last.n, last.word)) op.fail(last.n, "a node has too many entries");
     d.load(last.n, last.word);
     const auto [from, to] = d.sharing(last.index, d.rank_of(bit));
     last.index = path::bit(bound, bit) ? to + 1 : from;
@@ -68,6 +69,9 @@ template <bool Up>
 bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
     using namespace hot_detail;
     if (s.nodes.empty()) return false;
+    if (s.nodes.size() > 8 * (most_key_bytes + 1)) {
+        op.fail(s.nodes.back().n, "nodes lead round in a circle");
+    }
     level& top = s.nodes.back();
     node* n = top.n;
     const u64 word = top.word;
@@ -91,6 +95,7 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
         op.written(n, size_of(word));
     }
     if (child != 0) {
+        op.took_step();
         // Of the next few nodes a scan will need as many as it wants records.
         constexpr u32 ahead = 3;
         for (u32 j = 0; j < ahead && i != end && room > u64{8} * j; ++j, i = Up ? i + 1 : i - 1) {
@@ -108,7 +113,9 @@ template <class D, class Keys>
 template <bool Up, class Visit>
 u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, Visit&& visit) const {
     std::array<value, scan_state::most_collected> values;  // NOLINT(*-member-init): by count
-    for (u32 i = 0; i < s.count; ++i) values[i] = Keys::value_of(*record_of(s.all[i].word));
+    for (u32 i = 0; i < s.count; ++i) {
+        values[i] = Keys::value_if_sound(*record_of(s.all[i].word));
+    }
     if constexpr (Keys::inline_values) {
         const node_lock* looked_at = nullptr;
         bool is_unsure = false;
@@ -148,6 +155,7 @@ u64 hot<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visi
                 visit(k, v);
             });
             s.wanted = end - visited;
+            op.arrived();
         }
         op.observed();
         from = kept_key(last);

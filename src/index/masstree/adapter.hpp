@@ -22,6 +22,9 @@
 //   is_logged(op, n)                       whether they may (for assertions; true: always)
 //   publish(op, word, value)               the one store that makes a change visible
 //   turned_leaf(op, n), turned_interior    a root has become the other thing, where it stands
+//   is_after_crash(op)                     whether traces of failed epochs may be there
+//   check_passed(op, n)                    an interior node on a scan's way, meanwhile; throws
+//   is_stamped(n)                          whether a leaf's own words of the discipline are its own
 //   is_sealed()                            whether words that are not what was written can be told
 //   audit_seals(n, check)                  the same for holdfast check, before recover_for_audit
 //   audit_leaf(n, check), audit_interior   the words of the discipline, for holdfast check
@@ -77,6 +80,7 @@ struct any_check {
     void epoch(const word* where, const char* what, u64 epoch);
     void bad(const word* where, const char* text);
     [[nodiscard]] u64 running() const;
+    [[nodiscard]] bool has_failed(u64 epoch) const;
 };
 
 template <class L>
@@ -92,6 +96,9 @@ concept leaf_layout = std::derived_from<L, node> && sizeof(L) <= node_payload &&
                           { n.is_order(u64{}) } -> std::same_as<bool>;
                           { n.sealed_value(u64{}) } -> std::same_as<u64>;
                           { n.is_value(u64{}) } -> std::same_as<bool>;
+                          { n.set_lengths(u64{}) } -> std::same_as<void>;
+                          { n.settle_in(u64{}) } -> std::same_as<void>;
+                          { n.is_of_another_layer(u64{}) } -> std::same_as<bool>;
                       };
 
 template <class I>
@@ -104,13 +111,16 @@ concept interior_layout = std::derived_from<I, node> && sizeof(I) <= node_payloa
                           };
 
 template <class A>
-concept adapter_with_hooks_of_readers =
-    requires(const A& a, typename A::operation& op, typename A::leaf& n) {
-        { a.arrive(op, n) } -> std::same_as<void>;
-        { a.arrive_taken_over(op, n) } -> std::same_as<void>;
-        { a.observed(op, n) } -> std::same_as<void>;
-        { a.is_sealed() } -> std::same_as<bool>;
-    };
+concept adapter_with_hooks_of_readers = requires(
+    const A& a, typename A::operation& op, typename A::leaf& n, const typename A::interior& in) {
+    { a.is_after_crash(op) } -> std::same_as<bool>;
+    { a.check_passed(op, in) } -> std::same_as<void>;
+    { a.arrive(op, n) } -> std::same_as<void>;
+    { a.arrive_taken_over(op, n) } -> std::same_as<void>;
+    { a.observed(op, n) } -> std::same_as<void>;
+    { a.is_sealed() } -> std::same_as<bool>;
+    { a.is_stamped(n) } -> std::same_as<bool>;
+};
 
 template <class A>
 concept adapter_with_hooks_of_writers =
@@ -156,7 +166,8 @@ consteval bool is_adapter() {
     static_assert(std::constructible_from<A, Memory&, bool>,
                   "an adapter is made from the tree's heap, and told whether leaves are sealed");
     static_assert(adapter_with_hooks_of_readers<A>,
-                  "the adapter lacks arrive, arrive_taken_over, observed or is_sealed");
+                  "the adapter lacks is_after_crash, check_passed, arrive, arrive_taken_over, "
+                  "observed, is_sealed or is_stamped");
     static_assert(adapter_with_hooks_of_writers<A>,
                   "the adapter lacks a hook of writers: begin_update, before_value_change, "
                   "before_removal, choose_slot_for_insert, log_nodes, is_logged or publish");

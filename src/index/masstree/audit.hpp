@@ -79,7 +79,8 @@ class masstree_audit {
     struct layer {
         std::string prefix;         ///< the key's bytes above
         std::vector<branch> to_do;  ///< the leftmost last
-        u64 previous = 0;           ///< leaf to the left; 0: unknown
+        u64 root = 0;
+        u64 previous = 0;  ///< leaf to the left; 0: unknown
         u64 previous_next = 0;
         bool first = true;  ///< no leaf has been met
         bool gap = false;   ///< a branch could not be walked since the last leaf
@@ -106,6 +107,9 @@ class masstree_audit {
             audit.bad(audit.offset_of(where), text);
         }
         [[nodiscard]] u64 running() const { return audit.op_.epoch(); }
+        [[nodiscard]] bool has_failed(u64 epoch) const {
+            return audit.op_.failed().contains(epoch);
+        }
     };
 
     static constexpr unsigned most_height = 32;
@@ -155,7 +159,7 @@ void masstree_audit<D>::walk(u64 root, u64 from, const audit_progress& progress,
     progress_ = progress ? &progress : nullptr;
     visit_ = visit ? &visit : nullptr;
     for (const auto& c : report_.heap.classes) total_ += c.handed_out;
-    layers_.push_back({{}, {{root, from, 0, 0, false, 0}}});
+    layers_.push_back({{}, {{root, from, 0, 0, false, 0}}, root});
     while (!layers_.empty()) step();
     if (progress_ != nullptr) (*progress_)(done_, std::max(done_, total_));
 }
@@ -301,6 +305,7 @@ void masstree_audit<D>::check_links(layer& in, const branch& b, const leaf& n) {
     if (load(n.low_key) != b.low) {
         bad(b.offset, "a leaf's low key is not that of the nodes above");
     }
+    if (n.is_of_another_layer(in.root)) bad(b.offset, "a leaf lies where another belongs");
     in.first = false;
     in.gap = false;
     in.previous = b.offset;
@@ -385,6 +390,7 @@ void masstree_audit<D>::read_slot(const std::string& prefix, const slot& s,
     next.prefix = prefix;
     masstree_detail::append_slice(next.prefix, s.slice, slice_size);
     next.to_do.push_back({offset, s.at, 0, 0, false, 0});
+    next.root = offset;
     below.push_back(std::move(next));
 }
 

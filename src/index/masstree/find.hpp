@@ -124,7 +124,7 @@ inline std::optional<u64> masstree<D>::find_in_leaf(operation& op, leaf* n, u64 
         u64 value = slot < 0 ? 0 : load(n->values[static_cast<unsigned>(slot)]);
         const u64 low_key = slot < 0 ? load(n->low_key) : 0;
         if (!n->version.changed(version)) [[likely]] {
-            check_order(*n, order);
+            check_order(*n, order, version);
             if (slot >= 0) value = opened(*n, value);
             if (low_key > key.slice()) broken(offset_of(n), "a leaf lies where another belongs");
             if (hints && slot >= 0) leave_hint(key.slice(), *n, count, value);

@@ -153,6 +153,10 @@ class masstree {
         }
         return *record_at(offset);
     }
+    /// Whether the record at `offset` has what was written under the key.
+    [[nodiscard]] bool is_whole(std::string_view key, const record& r, u64 offset) const noexcept {
+        return r.is_sound(key, offset) || (r.head.checksum() == 0 && may_lack_checksums());
+    }
     /// Throws damage unless `value`, which was read from a record with this head, is what was
     /// written under the key.
     [[gnu::always_inline]] void check_value(std::string_view key, masstree_detail::record_word head,
@@ -174,8 +178,13 @@ class masstree {
     /// Read-modify-write: decide(const record* old or nullptr) -> decision, under the lock of the
     /// key's leaf. `old` is sound. On error, or when something is thrown, nothing has changed and
     /// the decision's record is still the caller's. Throws damage.
+    ///
+    /// `blind`: `decide` does not read the old record, so it may be damaged, as long as nothing
+    /// says that it is another key's. What it occupied is then lost until the region is copied:
+    /// its sizes may be what is damaged, and they say which block that is.
     template <class F>
-    [[nodiscard]] result<outcome> update(operation& op, std::string_view key, F&& decide);
+    [[nodiscard]] result<outcome> update(operation& op, std::string_view key, F&& decide,
+                                         bool blind = false);
 
     /// Visits records from the first key >= from (> if exclusive): visit(key, value) -> bool, false
     /// stops. Both views end with the call; `visit` runs inside of the operation. Returns whether
@@ -273,6 +282,13 @@ class masstree {
             broken(offset_of(&n.order), "a leaf's permutation contradicts its seal");
         }
     }
+    /// The same of one that was read while the leaf had this version.
+    void check_order(const leaf& n, u64 order, u64 version) const {
+        check_order(n, order);
+        if (!adapter_.is_stamped(n) && !n.version.changed(version)) [[unlikely]] {
+            broken(offset_of(&n), "a leaf's epoch contradicts its seal");
+        }
+    }
     /// The value word without its seal, which it must have.
     [[nodiscard]] u64 opened(const leaf& n, u64 value) const {
         if (!n.is_value(value) && adapter_.is_sealed()) [[unlikely]] {
@@ -368,13 +384,13 @@ class masstree {
     void walk_down(std::span<walker> all) const;
 
     // --- update.hpp: changes inside of a leaf ---
-    void check_before_insert(leaf& n, u64 slice, const descent& path) const;
+    void check_before_insert(leaf& n, u64 slice, const node* root, const descent& path) const;
     [[nodiscard]] result<void> insert(operation& op, leaf& n, node* root, descent& path,
                                       const entry& e);
     [[nodiscard]] result<void> make_layer(operation& op, leaf& n, unsigned slot, u64 old_value,
                                           key_cursor key, u64 fresh);
-    static void init_leaf(leaf& n, u64 generation, u64 low_key) noexcept;
-    [[nodiscard]] result<leaf*> new_leaf(operation& op, u64 low_key);
+    static void init_leaf(leaf& n, u64 generation, u64 layer) noexcept;
+    [[nodiscard]] result<leaf*> new_leaf(operation& op, const node* root);
     void fill_leaf(leaf& n, const entry* entries, unsigned count) noexcept;
     [[nodiscard]] result<interior*> new_interior(operation& op);
     void drop_node(operation& op, node* n) {
@@ -386,7 +402,7 @@ class masstree {
     [[nodiscard]] result<void> split_in_place(operation& op, leaf& n, node* root, descent& path,
                                               const entry& e);
     void lock_path_up(split_plan& plan, node* root, u64 slice, descent& path) const;
-    [[nodiscard]] result<void> get_nodes(operation& op, split_plan& plan);
+    [[nodiscard]] result<void> get_nodes(operation& op, split_plan& plan, const node* root);
     void divide_leaf(operation& op, split_plan& plan, leaf& n, const entry& e, u64& separator,
                      node*& right);
     void divide_root_leaf(operation& op, split_plan& plan, leaf& n, const entry& e);
@@ -422,6 +438,7 @@ class masstree {
         u64 low_key = 0;
     };
     [[nodiscard]] node* layer_below(const entry& e, std::size_t prefix) const;
+    void check_way(operation& op, node* root, u64 slice) const;
     [[nodiscard]] bool take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const;
 
     memory& heap_;

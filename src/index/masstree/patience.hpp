@@ -31,6 +31,13 @@ class time_waited {
     u64 sum_ = 0;
 };
 
+/// How long anybody waits before it calls what it waits for damage. Whoever knows that no thread but
+/// its own is at work, as tests of damaged regions do, may wait for less; it orders nothing.
+struct longest_waits {
+    static inline std::atomic<u64> again_ns{2'000'000'000};  ///< for others' changes to end
+    static inline std::atomic<u64> lock_ns{5'000'000'000};   ///< for a lock
+};
+
 /// Behind some hundred pauses, most of which give the processor away: on a busy machine these alone
 /// may take a second.
 inline void sleep_a_little() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
@@ -50,7 +57,7 @@ class patience {
             pause_.wait();
             return;
         }
-        if (known || waited_.look() > longest_ns) {
+        if (known || waited_.look() > longest_waits::again_ns.load(std::memory_order_relaxed)) {
             known_.store(true, std::memory_order_relaxed);
             throw damage(offset, "nodes lead round in a circle, or to nowhere");
         }
@@ -65,7 +72,6 @@ class patience {
    private:
     static constexpr unsigned spins = 256;
     static constexpr unsigned spins_if_known = 64;
-    static constexpr u64 longest_ns = 2'000'000'000;
     std::atomic<bool>& known_;  ///< orders nothing
     unsigned tries_ = 0;
     time_waited waited_;  ///< since the spins were over
@@ -91,7 +97,7 @@ class vigil {
             pause_.wait();
             return;
         }
-        if (waited_.look() > (is_known() ? longest_if_known_ns : longest_ns)) {
+        if (waited_.look() > most_ns()) {
             in_vain_ = true;
             stuck_.store(node_, std::memory_order_relaxed);
             throw damage(node_, "a node is locked, and nobody gives it back");
@@ -103,9 +109,12 @@ class vigil {
     [[nodiscard]] bool is_known() const noexcept {
         return stuck_.load(std::memory_order_relaxed) == node_;
     }
+    [[nodiscard]] u64 most_ns() const noexcept {
+        return is_known() ? longest_if_known_ns
+                          : longest_waits::lock_ns.load(std::memory_order_relaxed);
+    }
 
     static constexpr unsigned spins = 256;
-    static constexpr u64 longest_ns = 5'000'000'000;
     static constexpr u64 longest_if_known_ns = 10'000'000;
     std::atomic<u64>& stuck_;  ///< orders nothing
     u64 node_;

@@ -53,6 +53,15 @@ class permutation {
         return size() <= Width && named == (1U << Width) - 1;
     }
 
+    /// What is_valid() implies, in a few instructions: whether the slots' numbers sum up to what
+    /// they do.
+    [[nodiscard]] static constexpr bool sums_up(u64 word) noexcept {
+        constexpr u64 bytes = 0x0f0f0f0f0f0f0f0f;
+        const u64 slots = (word & bits) >> 4;
+        const u64 pairs = (slots & bytes) + (slots >> 4 & bytes);
+        return pairs * 0x0101010101010101 >> 56 == Width * (Width - 1) / 2;
+    }
+
     /// One bit for each used slot.
     [[nodiscard]] constexpr unsigned used() const noexcept {
         unsigned mask = 0;
@@ -106,5 +115,7 @@ static_assert(permutation<14>::empty().inserted(0, 3).slot(0) == 3);
 static_assert(permutation<14>::filled(3).removed(1).slot(1) == 1);
 static_assert(permutation<14>::filled(3).removed(1).slot(13) == 7);
 static_assert(permutation<14>::filled(14).is_valid() && permutation<15>::filled(15).is_valid());
+static_assert(permutation<14>::sums_up(permutation<14>::empty().word()) &&
+              permutation<15>::sums_up(permutation<15>::filled(3).removed(1).word()));
 
 }  // namespace hf::masstree_detail

@@ -162,6 +162,8 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
         store(l.order, l.sealed_order(perm::empty().word()));
         store(l.next, 0);
         store(l.low_key, 0);
+        l.set_lengths(0);
+        l.settle_in(offset_of(root));
         adapter_.turned_leaf(op, l);
     }
     const auto between = r.between;

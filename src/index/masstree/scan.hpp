@@ -76,6 +76,17 @@ inline auto masstree<D>::layer_below(const entry& e, std::size_t prefix) const -
     return followed(offset);
 }
 
+/// While a crash's traces may be there: nothing on the way to a leaf is what the failed epoch left.
+/// A list of leaves that was undone passes over those that only an interior node still has. Throws
+/// damage.
+template <any_discipline D>
+inline void masstree<D>::check_way(operation& op, node* root, u64 slice) const {
+    descent path;
+    u64 v = 0;
+    (void)reach_leaf(root, slice, v, &path);
+    for (unsigned i = 0; i < path.depth; ++i) adapter_.check_passed(op, *path.nodes[i]);
+}
+
 /// False: the leaf has changed since `version`. Its values have their seals still.
 template <any_discipline D>
 inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const {
@@ -92,7 +103,7 @@ inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snap
     s.next = load(n->next);
     s.low_key = load(n->low_key);
     if (n->version.changed(version)) return false;
-    check_order(*n, order);
+    check_order(*n, order, version);
     adapter_.observed(op, *n);
     return true;
 }
@@ -134,6 +145,9 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
             came_by_link = false;
             n = reach_leaf(root, position, v, nullptr);
             continue;
+        }
+        if (adapter_.is_after_crash(op)) [[unlikely]] {
+            check_way(op, root, snap.low_key);
         }
         const auto comes_later = [&](const entry& e) {
             if (!at_bound) return !any_passed || e.slice > position;

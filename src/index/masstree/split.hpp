@@ -108,7 +108,7 @@ void masstree<D>::lock_path_up(split_plan& plan, node* root, u64 slice, descent&
 
 /// Step 2: one new node for each full one, two for a full root.
 template <any_discipline D>
-result<void> masstree<D>::get_nodes(operation& op, split_plan& plan) {
+result<void> masstree<D>::get_nodes(operation& op, split_plan& plan, const node* root) {
     const unsigned full = plan.top_is_root_and_full ? plan.count : plan.count - 1;
     for (unsigned i = 0; i < full; ++i) {
         const bool is_root = i + 1 == plan.count;  // a last one with room is not among them
@@ -116,7 +116,7 @@ result<void> masstree<D>::get_nodes(operation& op, split_plan& plan) {
             node* made = nullptr;
             result<void> failed;
             if (i == 0) {
-                auto l = new_leaf(op, 0);
+                auto l = new_leaf(op, root);
                 if (l) {
                     made = *l;
                 } else {
@@ -148,7 +148,7 @@ result<void> masstree<D>::split_in_place(operation& op, leaf& n, node* root, des
     split_plan plan;
     plan.locked[plan.count++] = &n;
     lock_path_up(plan, root, e.slice, path);
-    auto ready = get_nodes(op, plan);
+    auto ready = get_nodes(op, plan, root);
     if (ready) {
         ready = adapter_.log_nodes(op, {plan.locked.data(), plan.count});
         if (!ready) {

@@ -11,7 +11,7 @@ namespace hf {
 template <any_discipline D>
 result<u64> masstree<D>::create_root(memory& blocks, operation& op, u64 generation) {
     masstree tree(blocks, 0, generation);
-    auto made = tree.new_leaf(op, 0);
+    auto made = tree.new_leaf(op, nullptr);
     if (!made) return tl::unexpected(made.error());
     return tree.offset_of(*made);
 }
@@ -21,7 +21,7 @@ result<void> masstree<D>::found(region& r, u64 place, std::string_view name, u64
     static_assert(masstree_detail::node_block <= founding_bytes);
     const u64 offset = place + block_header_size;
     leaf& n = *r.at<leaf>(offset);
-    init_leaf(n, 0, 0);
+    init_leaf(n, 0, offset);
     const auto first = layout::epoch_record_load(r.header().epoch);
     if (!first) return tl::unexpected(first.error());
     adapter::founded_leaf(n, *first - 1);  // as of an epoch that is over, and never fails
@@ -47,24 +47,27 @@ inline result<u64> masstree<D>::make_record(operation& op, std::string_view key,
 
 // -------------------------------------------------------------------------------------- new nodes
 
+/// Of the layer with this root; nullptr: it is one.
 template <any_discipline D>
-auto masstree<D>::new_leaf(operation& op, u64 low_key) -> result<leaf*> {
+auto masstree<D>::new_leaf(operation& op, const node* root) -> result<leaf*> {
     auto offset = heap_.allocate(op, masstree_detail::node_payload);
     if (!offset) return tl::unexpected(offset.error());
     leaf* n = at<leaf>(*offset);
     cover_region();
-    init_leaf(*n, generation_, low_key);
+    init_leaf(*n, generation_, root != nullptr ? offset_of(root) : *offset);
     adapter_.fresh_leaf(op, *n);
     return n;
 }
 
 /// Free slots may hold anything but logs, which the adapter clears.
 template <any_discipline D>
-void masstree<D>::init_leaf(leaf& n, u64 generation, u64 low_key) noexcept {
+void masstree<D>::init_leaf(leaf& n, u64 generation, u64 layer) noexcept {
     n.version.init(true, generation);
     store(n.order, n.sealed_order(perm::empty().word()));
     store(n.next, 0);
-    store(n.low_key, low_key);
+    store(n.low_key, 0);
+    n.set_lengths(0);
+    n.settle_in(layer);
 }
 
 template <any_discipline D>
@@ -89,18 +92,19 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
         store(n.values[s], n.sealed_value(entries[i].value));
         lengths = masstree_detail::with_length_class(lengths, s, entries[i].length_class);
     }
-    store(n.lengths, lengths);
+    n.set_lengths(lengths);
     store(n.order, n.sealed_order(perm::filled(count).word()));
     HF_ASSERT(masstree_detail::is_in_order(n), "M2: a leaf's entries ascend");
 }
 
 // ---------------------------------------------------------------------------------------- changes
 
-/// Throws damage if the slice, which is not below those of n, a locked leaf, belongs to the right
-/// of it, or the way there led through a node from elsewhere: the key may be where it belongs, with
+/// Throws damage if n, a locked leaf, is another layer's, or the slice, which is not below those of
+/// n, belongs to the right of it, or the way there led through a node from elsewhere: the key may be where it belongs, with
 /// a value that would be found again one day.
 template <any_discipline D>
-inline void masstree<D>::check_before_insert(leaf& n, u64 slice, const descent& path) const {
+inline void masstree<D>::check_before_insert(leaf& n, u64 slice, const node* root,
+                                             const descent& path) const {
     for (unsigned i = 0; memory::is_in_region && i < path.depth; ++i) {
         const u64 offset = offset_of(path.nodes[i]);
         if (path.nodes[i]->is_of_another_place(offset)) [[unlikely]] {
@@ -108,7 +112,8 @@ inline void masstree<D>::check_before_insert(leaf& n, u64 slice, const descent& 
         }
     }
     const u64 next = load(n.next);
-    if (next != 0 && slice >= load(followed<leaf>(next)->low_key)) [[unlikely]] {
+    if (n.is_of_another_layer(offset_of(root)) ||
+        (next != 0 && slice >= load(followed<leaf>(next)->low_key))) [[unlikely]] {
         broken(offset_of(&n), "a leaf lies where another belongs");
     }
 }
@@ -161,7 +166,7 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, u64 
     entry of_old{};
     entry of_new{};
     for (;;) {
-        auto layer = new_leaf(op, 0);
+        auto layer = new_leaf(op, nullptr);
         if (!layer) {
             drop_all();
             return tl::unexpected(layer.error());
@@ -195,7 +200,7 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, u64 
 
 template <any_discipline D>
 template <class F>
-inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& decide)
+inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& decide, bool blind)
     -> result<outcome> {
     using masstree_detail::longer;
     adapter_.begin_update(op);
@@ -225,7 +230,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             }
             const decision d = decide(static_cast<const record*>(nullptr));
             if (d.what != decision::action::store) return outcome{false, false};
-            check_before_insert(*n, key.slice(), path);
+            check_before_insert(*n, key.slice(), root, path);
             auto done = insert(op, *n, root, path,
                                {key.slice(), key.length_class(),
                                 masstree_detail::value_word::of_record(d.record)});
@@ -258,7 +263,10 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
         }
         heap_.prefetch_header(target);
         // Its sizes, too: they say to which blocks the record's belongs when it is freed.
-        check_value(key.whole(), old->head, old->value(), target);
+        const bool is_lost = !is_whole(key.whole(), *old, target);
+        if (is_lost && (!blind || !masstree_detail::is_in_order(*n))) [[unlikely]] {
+            broken(target, "a record's checksum is not that of its key and value");
+        }
         const decision d = decide(old);
         if (d.what == decision::action::keep) return outcome{true, false};
         const bool erase = d.what == decision::action::erase;
@@ -288,7 +296,9 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
                 n->version.unlock();
             }
         }
-        heap_.deallocate(op, target, old->payload());
+        if (!is_lost) [[likely]] {
+            heap_.deallocate(op, target, old->payload());
+        }
         return outcome{true, true};
     }
 }

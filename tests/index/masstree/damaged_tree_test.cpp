@@ -86,6 +86,120 @@ TEST_F(tree_with_damage, a_key_is_not_inserted_below_an_interior_node_from_elsew
     EXPECT_NO_THROW(e.put("key 27", "new"));
 }
 
+TEST_F(tree_with_damage, a_key_is_not_inserted_into_a_leaf_of_another_layer) {
+    e.put("key 11 and a layer", "one");
+    e.put("key 11 and a layers", "two");
+    e.put("key 11 and no layer", "three");
+    e.epochs().end_epoch();
+    ASSERT_TRUE(is_sound());
+    leaf_node& first = leaf(0);
+    u64 below = 0;
+    for (const tree::word& w : first.values) {
+        const u64 value = tree::value_word::plain(tree::load(w));
+        if (tree::value_word::is_layer(value)) below = tree::value_word::offset(value);
+    }
+    ASSERT_NE(below, 0U);
+    auto& other = at<leaf_node>(below);
+    EXPECT_FALSE(other.is_of_another_layer(below));
+    EXPECT_TRUE(other.is_of_another_layer(e.tree().root()));
+    EXPECT_FALSE(first.is_of_another_layer(e.tree().root()));
+    first.lengths = first.lengths & ~leaf_node::home_field;  // as a version without left it
+    EXPECT_TRUE(is_sound());
+    EXPECT_NO_THROW(e.put("key 08", "new"));
+    first.settle_in(below);
+    EXPECT_FALSE(is_sound());
+    first.settle_in(e.tree().root());
+    const u64 before = root().children[0];
+    root().children[0] = below;  // its range is that of the whole layer
+    EXPECT_FALSE(is_sound());
+    EXPECT_THROW(e.put("key 09", "new"), hf::damage);
+    root().children[0] = before;
+    EXPECT_NO_THROW(e.put("key 09", "new"));
+}
+
+TEST_F(tree_with_damage, a_permutation_that_its_seal_does_not_contradict_is_one_that_sums_up) {
+    leaf_node& n = leaf(0);
+    const u64 before = n.order;
+    const tree::leaf_permutation p(before);
+    // Two slots change by the same bit: their XOR is what it was.
+    const u64 changed = before ^ u64 { 1 } << 4 ^ u64 { 1 } << 8;
+    ASSERT_TRUE(tree::seal::nibbles::fits(changed, n.place()));
+    const bool sums_up = (p.slot(0) & 1) != (p.slot(1) & 1);  // one more, one less
+    EXPECT_EQ(n.is_order(changed), sums_up);
+    const u64 other = before ^ u64 { 2 } << 4 ^ u64 { 2 } << 8 ^ u64 { 2 } << 12 ^ u64 { 2 } << 16;
+    int sum = 0;
+    for (unsigned r = 0; r < 4; ++r) sum += (p.slot(r) & 2) != 0 ? -2 : 2;
+    EXPECT_EQ(n.is_order(other), sum == 0);
+    EXPECT_TRUE(n.is_order(before));
+}
+
+TEST_F(tree_with_damage, a_first_line_that_is_another_leafs_shows_nothing) {
+    leaf_node& n = leaf(0);
+    const u64 before = n.node_epoch;
+    n.node_epoch = leaf(1).node_epoch.load();
+    ASSERT_TRUE(n.is_order(n.order));
+    EXPECT_THROW((void)e.get("key 10"), hf::damage);
+    EXPECT_THROW((void)scanned(), hf::damage);
+    EXPECT_EQ(e.get("key 25"), "value");
+    n.node_epoch = before;
+    EXPECT_EQ(e.get("key 10"), "value");
+}
+
+TEST_F(tree_with_damage, an_emptied_layers_root_is_at_home_where_it_is) {
+    for (unsigned i = 10; i < 26; ++i) e.remove("key " + std::to_string(i));
+    const auto& n = at<leaf_node>(e.tree().root());
+    ASSERT_NE(n.version.load() & tree::version_word::leaf, 0U);
+    EXPECT_EQ(n.lengths & leaf_node::home_field, n.home_in(e.tree().root()));
+    EXPECT_NO_THROW(e.put("key 10", "new"));
+}
+
+// A list of leaves that was undone passes over the leaf that the interior node still names.
+TEST(interior_node_of_a_failed_epoch, that_lacks_its_undo_image_is_met_by_check_scan_and_split) {
+    const scratch_file file;
+    constexpr unsigned keys = 16;
+    const auto key = [](unsigned i) { return "key " + std::to_string(10 + i); };
+    u64 failed = 0;
+    {
+        test_engine<incll_discipline> e(file.path(), by_hand());
+        for (unsigned i = 0; i < keys; ++i) e.put(key(i), "value");
+        e.epochs().end_epoch();
+        failed = e.epochs().current_epoch();
+        e.put(key(keys), "never");
+    }  // without close(): a crash
+    test_engine<incll_discipline> e(file.path(), by_hand());
+    ASSERT_TRUE(e.checkpoint().failed().contains(failed));
+    auto& root = *reinterpret_cast<inner_node*>(e.tree().base() + e.tree().root());
+    ASSERT_EQ(root.key_count(), 1U);
+    const u64 before = root.log_epoch;
+    root.log_epoch = failed;
+    EXPECT_FALSE(audit(e.machine()).ok());
+    EXPECT_THROW((void)e.all(), hf::damage);
+    EXPECT_FALSE(e.machine().run_pass().has_value());
+    EXPECT_NE(e.checkpoint().horizon(), 0U);
+    EXPECT_EQ(e.get(key(0)), "value");
+    const auto split = [&] {
+        operation op(e.checkpoint());
+        for (unsigned i = 0; i < 2 * keys; ++i) {
+            const std::string fresh = "key 2" + std::string(1, static_cast<char>('A' + i));
+            const u64 r = must(e.tree().make_record(op, fresh, "value"));
+            const auto done = e.tree().update(
+                op, fresh, [&](const auto*) { return decision{decision::action::store, r}; });
+            if (!done) {
+                e.tree().drop_record(op, r);
+                return done.error().code;
+            }
+        }
+        return errc{};
+    };
+    EXPECT_EQ(split(), errc::corrupt);
+    EXPECT_EQ(root.log_epoch, failed);
+    root.log_epoch = before;
+    EXPECT_TRUE(audit(e.machine()).ok());
+    EXPECT_EQ(split(), errc{});
+    EXPECT_TRUE(must(e.machine().run_pass()));
+    EXPECT_EQ(e.checkpoint().horizon(), 0U);
+}
+
 TEST_F(tree_with_damage, what_a_leaf_has_in_the_place_of_a_home_is_none) {
     for (const u64 epoch : {u64{1}, u64{1} << 40, ~u64{0} >> 1}) {
         root().home = epoch;

@@ -58,6 +58,7 @@ TEST(seal, is_another_in_another_place) {
 TEST(seal, of_a_leaf_is_that_of_its_offset) {
     masstree_detail::durable_leaf n{};
     const u64 place = reinterpret_cast<u64>(&n) & window_mask;
+    const u64 filled = masstree_detail::leaf_permutation::filled(9).word();
     n.set_epoch(77);
     EXPECT_EQ(n.epoch(), 77U);
     EXPECT_TRUE(n.has_sound_epoch());
@@ -65,8 +66,8 @@ TEST(seal, of_a_leaf_is_that_of_its_offset) {
     EXPECT_EQ(n.sealed_value(5), seal::wide::put(5, place));
     EXPECT_TRUE(n.is_value(n.sealed_value(5)));
     EXPECT_FALSE(n.is_value(n.sealed_value(5) ^ 16));
-    EXPECT_TRUE(n.is_order(n.sealed_order(9)));
-    EXPECT_FALSE(n.is_order(n.sealed_order(9) ^ 16));
+    EXPECT_TRUE(n.is_order(n.sealed_order(filled)));
+    EXPECT_FALSE(n.is_order(n.sealed_order(filled) ^ 16));
     masstree_detail::store(n.node_epoch, masstree_detail::load(n.node_epoch) ^ 1);
     EXPECT_FALSE(n.has_sound_epoch());
 }

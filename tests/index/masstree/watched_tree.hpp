@@ -74,6 +74,9 @@ struct watched_leaf : masstree_detail::node {
     std::array<masstree_detail::word, width> keys;
     watched_words values;
 
+    void set_lengths(u64 all) noexcept { masstree_detail::store(lengths, all); }
+    static void settle_in(u64 /*layer*/) noexcept {}
+    [[nodiscard]] static bool is_of_another_layer(u64 /*layer*/) noexcept { return false; }
     [[nodiscard]] static u64 sealed_order(u64 plain) noexcept { return plain; }
     [[nodiscard]] static bool is_order(u64 /*w*/) noexcept { return true; }
     [[nodiscard]] static u64 sealed_value(u64 plain) noexcept { return plain; }
@@ -109,6 +112,9 @@ class watched_adapter {
     watched_adapter(const Memory& /*memory*/, bool /*sealed*/) noexcept {}
 
     static constexpr bool is_sealed() noexcept { return false; }
+    static constexpr bool is_stamped(const leaf& /*n*/) noexcept { return true; }
+    static constexpr bool is_after_crash(const operation& /*op*/) noexcept { return false; }
+    static void check_passed(const operation& /*op*/, const interior& /*n*/) noexcept {}
 
     static void begin_update(operation& op) noexcept { plain::begin_update(op); }
     static void arrive(operation& /*op*/, leaf& /*n*/) {

@@ -39,6 +39,10 @@ class external_adapter {
     /// Whether a seal that does not fit is damage.
     [[nodiscard]] bool is_sealed() const noexcept { return sealed_; }
 
+    /// Whether a leaf's first line is its own, as far as words of it tell that only the adapter
+    /// knows.
+    [[nodiscard]] static bool is_stamped(const leaf& /*n*/) noexcept { return true; }
+
     static void begin_update(operation& op) noexcept { op.my_lane().mark_written(); }
     static void observed(operation& /*op*/, const node& /*n*/) noexcept {}
 
@@ -74,6 +78,7 @@ class external_adapter {
         std::size_t n = 0;
         for (node* one : nodes) {
             if (is_logged(op, *one)) continue;
+            if (auto ok = check_undone_before_log(op, *one); !ok) return ok;
             HF_CHECK(n < most_nodes, "too many nodes in one change");
             objects[n] = {offset_from(base_, one), static_cast<u32>(node_payload)};
             fresh[n++] = one;
@@ -106,6 +111,17 @@ class external_adapter {
         }
     }
 
+    /// Whether epochs that failed are remembered: what they have left may still be there.
+    [[nodiscard]] static bool is_after_crash(const operation& op) noexcept {
+        return op.horizon() != 0;
+    }
+    /// The same of an interior node, on the way to a leaf.
+    void check_passed(const operation& op, const interior& n) const {
+        if (op.failed().contains(load(n.log_epoch))) [[unlikely]] {
+            throw damage(offset_from(base_, &n.log_epoch), not_undone);
+        }
+    }
+
     template <class Check>
     static void audit_seals(const leaf& n, Check& check) {
         if (!n.is_order(load(n.order))) {
@@ -115,9 +131,23 @@ class external_adapter {
     template <class Check>
     static void audit_interior(const interior& n, Check& check) {
         check.epoch("an interior node", load(n.log_epoch));
+        if (check.has_failed(load(n.log_epoch))) check.bad(&n.log_epoch, not_undone);
     }
 
    private:
+    static constexpr const char* not_undone =
+        "the undo image of an interior node is missing in the external log";
+
+    /// An interior node's stamp is about to be that of the running epoch: it must not hide the
+    /// failed one's. Leaves have been arrived at.
+    [[nodiscard]] result<void> check_undone_before_log(operation& op, const node& n) const {
+        if (!is_after_crash(op) || (n.version.load() & version_word::leaf) != 0) return {};
+        const word& logged_in = static_cast<const interior&>(n).log_epoch;
+        if (!op.failed().contains(load(logged_in))) return {};
+        return failure({errc::corrupt, "change an interior node",
+                        "offset " + std::to_string(offset_from(base_, &logged_in)), not_undone,
+                        "run `holdfast check`"});
+    }
     /// The node may be changed at will for the rest of the epoch.
     static void mark_logged(operation& op, leaf& n) {
         LeafStamp{}(n, op.epoch());

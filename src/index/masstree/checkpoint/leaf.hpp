@@ -1,7 +1,7 @@
 // masstree/checkpoint/leaf.hpp: the leaf of the disciplines that checkpoint.
 //
 //   line 0  header | version, perm, perm log, node epoch, log epoch, next
-//   line 1  lengths, low key, keys 0-5
+//   line 1  lengths and home, low key, keys 0-5
 //   line 2  keys 6-13
 //   line 3  value log 0, values 0-6
 //   line 4  values 7-13, value log 1
@@ -15,6 +15,7 @@
 
 #include "index/masstree/checkpoint/seal.hpp"
 #include "index/masstree/node.hpp"
+#include "index/masstree/permutation.hpp"
 
 namespace hf::masstree_detail {
 
@@ -25,7 +26,7 @@ struct durable_leaf : node {
     word node_epoch;       ///< epoch of the last change to line 0
     word log_epoch;        ///< epoch in which the node was last logged externally, or made
     word next;             ///< offset of the right neighbour; 0: none
-    word lengths;          ///< 4 bits a slot: length class
+    word lengths;          ///< 4 bits a slot: length class; above them the home
     word low_key;          ///< least slice that belongs here
     std::array<word, width> keys;
     word value_log_0;
@@ -36,11 +37,32 @@ struct durable_leaf : node {
     [[nodiscard]] u64 sealed_order(u64 plain) const noexcept {
         return seal::nibbles::put(plain, place());
     }
-    [[nodiscard]] bool is_order(u64 w) const noexcept { return seal::nibbles::fits(w, place()); }
+    [[nodiscard]] bool is_order(u64 w) const noexcept {
+        return seal::nibbles::fits(w, place()) && permutation<width>::sums_up(w);
+    }
     [[nodiscard]] u64 sealed_value(u64 plain) const noexcept {
         return seal::wide::put(plain, place());
     }
     [[nodiscard]] bool is_value(u64 w) const noexcept { return seal::wide::fits(w, place()); }
+
+    /// Tells a leaf that a wrong way leads to: it says to which layer it belongs, by the offset of
+    /// that layer's root, and where it lies. 0: laid out by a program that did not say. Only what
+    /// changes a leaf asks: what reads find in a wrong leaf contradicts its checksum.
+    static constexpr unsigned home_shift = 4 * width;
+    static constexpr u64 home_field = ~u64{0} << home_shift;
+    [[nodiscard]] u64 home_in(u64 layer) const noexcept {
+        const u64 sum = seal::mixed(layer, place()) >> home_shift;
+        return (sum != 0 ? sum : 1) << home_shift;
+    }
+    void settle_in(u64 layer) noexcept {
+        store(lengths, (load(lengths) & ~home_field) | home_in(layer));
+    }
+    /// Of all slots.
+    void set_lengths(u64 all) noexcept { store(lengths, (load(lengths) & home_field) | all); }
+    [[nodiscard]] bool is_of_another_layer(u64 layer) const noexcept {
+        const u64 home = load(lengths) & home_field;
+        return home != 0 && home != home_in(layer);
+    }
 
     /// Of node_epoch, which is sealed.
     [[nodiscard]] u64 epoch() const noexcept { return seal::wide::plain(load(node_epoch)); }

@@ -18,6 +18,8 @@
 // permutation), 256 (a log) and 65,536 (others). Not that a whole line is an older one of this
 // leaf. The rest of a leaf (keys, lengths, links) and interior nodes need none: where they mislead,
 // a record's checksum contradicts its key, or the key is not found, which `holdfast check` tells.
+// That a key is not stored where it does not belong is the leaf's home (leaf.hpp). A permutation's
+// seal is short, so its slots are summed up besides (permutation.hpp).
 //
 // When they are looked at. A permutation and a value: whenever they are read for a key. Epochs and
 // logs: as long as an epoch that failed is remembered, for only then they count, and before they

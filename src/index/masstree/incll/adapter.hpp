@@ -22,6 +22,11 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
    public:
     using external_adapter::external_adapter;
 
+    /// The permutation's seal is of 4 bits; that of the epoch beside it, of 16, tells a whole line
+    /// that is another leaf's.
+    [[nodiscard]] bool is_stamped(const leaf& n) const noexcept {
+        return n.has_sound_epoch() || !is_sealed();
+    }
     void arrive(operation& op, leaf& n) const {
         if (op.horizon() != 0) [[unlikely]] {
             arrive_after_crash(op, n);

@@ -20,7 +20,11 @@ struct transient_leaf : node {
     std::array<word, width> values;
     std::array<word, 3> spare;
 
+    void set_lengths(u64 all) noexcept { store(lengths, all); }
+
     // Nothing is read again that another process has written.
+    static void settle_in(u64 /*layer*/) noexcept {}
+    [[nodiscard]] static bool is_of_another_layer(u64 /*layer*/) noexcept { return false; }
     [[nodiscard]] static u64 sealed_order(u64 plain) noexcept { return plain; }
     [[nodiscard]] static bool is_order(u64 /*w*/) noexcept { return true; }
     [[nodiscard]] static u64 sealed_value(u64 plain) noexcept { return plain; }
@@ -39,11 +43,16 @@ class transient_adapter {
     transient_adapter(const Memory& /*memory*/, bool /*sealed*/) noexcept {}
 
     [[nodiscard]] static constexpr bool is_sealed() noexcept { return false; }
+    [[nodiscard]] static constexpr bool is_stamped(const leaf& /*n*/) noexcept { return true; }
 
     static void begin_update(operation& op) noexcept { op.my_lane().mark_written(); }
     static void arrive(operation& /*op*/, leaf& /*n*/) noexcept {}
     static void arrive_taken_over(operation& /*op*/, leaf& /*n*/) noexcept {}
     static void observed(operation& /*op*/, const node& /*n*/) noexcept {}
+    [[nodiscard]] static constexpr bool is_after_crash(const operation& /*op*/) noexcept {
+        return false;
+    }
+    static void check_passed(const operation& /*op*/, const interior& /*n*/) noexcept {}
 
     static void filled(operation& /*op*/, const void* /*record*/, u64 /*bytes*/) noexcept {}
     static void founded_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
