@@ -54,7 +54,7 @@ u64 bwtree<D, Keys>::visit_upwards(operation& op, const place& p, const limit& f
     }
     u64 visited = 0;
     const auto give = [&](const entry& e) {
-        visit(whole_key_of(e), value_of(e));
+        visit(whole_key_of(e), value_if_sound(e));
         ++visited;
     };
     while (visited < most) {

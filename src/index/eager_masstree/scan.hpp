@@ -64,7 +64,7 @@ class eager_masstree<D, Keys>::leaves_ahead {
             order_ = parent_->used();
             rank_ = 0;
         }
-        tree_.at<node>(parent_->pairs[order_.slot(rank_++)].word.load())->prefetch();
+        tree_.at<node>(parent_->pair_at(order_, rank_++).word.load())->prefetch();
     }
 
    private:
