@@ -269,8 +269,8 @@ def make(options):
 
 
 def needs(options):
-    """What ./dev has to see to: 'program', 'PAPER-peers' where it is compared with other stores, and
-    Debian packages."""
+    """What ./dev has to see to: 'program', 'PAPER-peers' where other stores take part, and Debian
+    packages."""
     if options.paper == "list":
         return []
     found = [] if options.source or options.program != PROGRAM else ["program"]

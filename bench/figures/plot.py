@@ -34,6 +34,7 @@ STYLE = {
 PANEL_INCHES = (4.6, 3.6)
 CAPTION_COLUMNS_AN_INCH = 18
 LEGEND_COLUMNS = 4
+LEGEND_CHARACTERS = 60  # in a row, with the marks before the names
 LEGEND_ROW_POINTS = 11
 
 
@@ -93,9 +94,16 @@ def draw_lines(axes, panel, looks):
                       textcoords="offset points", color="grey", fontsize=8)
 
 
+def legend_columns(names):
+    wanted = LEGEND_CHARACTERS // (5 + max(map(len, names)))
+    return max(1, min(len(names), LEGEND_COLUMNS, wanted))
+
+
 def draw_panel(axes, panel, looks):
     (draw_bars if panel["kind"] == "bars" else draw_lines)(axes, panel, looks)
-    rows = -(-len({one["name"] for one in panel["series"]}) // LEGEND_COLUMNS)
+    names = {one["name"] for one in panel["series"]}
+    columns = legend_columns(names)
+    rows = -(-len(names) // columns)
     axes.set_title(panel["title"], fontsize=9, pad=11 + LEGEND_ROW_POINTS * rows)
     axes.set_xlabel(panel["x_label"])
     axes.set_ylabel(panel["y_label"])
@@ -109,8 +117,7 @@ def draw_panel(axes, panel, looks):
         axes.xaxis.set_minor_formatter("")
     # Above the axes, where it covers nothing.
     axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 0.99),
-                ncols=min(len({one["name"] for one in panel["series"]}), LEGEND_COLUMNS), columnspacing=1.2,
-                handletextpad=0.5)
+                ncols=columns, columnspacing=1.2, handletextpad=0.5)
 
 
 def without_metadata(svg):

@@ -58,8 +58,8 @@ struct recipe_work {
     std::vector<recipe_step> steps;
     std::string keys;  ///< string_key_bytes each; empty: integers
 
-    /// Bytes of an integer key are big-endian, so that their order is that of the numbers. `scratch`
-    /// keeps them.
+    /// Bytes of an integer key are big-endian, so that their order is that of the numbers.
+    /// `scratch` keeps them.
     [[nodiscard]] std::string_view bytes_of(std::size_t i, u64& scratch) const noexcept {
         if (!keys.empty()) return {keys.data() + i * string_key_bytes, string_key_bytes};
         scratch = __builtin_bswap64(steps[i].number());

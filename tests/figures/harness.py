@@ -47,7 +47,8 @@ class Harness:
         return (self.place / f"out/{self.paper}.md").read_text(encoding="utf-8")
 
     def measured(self):
-        return json.loads((self.place / f"out/{self.paper}/measured.json").read_text(encoding="utf-8"))
+        file = self.place / f"out/{self.paper}/measured.json"
+        return json.loads(file.read_text(encoding="utf-8"))
 
     def outcome(self, part, words):
         """Of the one claim of this part whose text has these words."""

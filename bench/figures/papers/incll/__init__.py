@@ -14,5 +14,5 @@ HAS_PEERS = False
 NOTE = ("What is compared took turns in one run, and ratios are those of neighbouring repetitions; "
         "only trees of different sizes are runs of their own.")
 
-__all__ = ["CITATION", "HAS_PEERS", "MEANINGS", "NOTE", "PARTS", "Results", "SETTINGS", "SHORT", "TITLE",
-           "claims", "figures", "measurements", "remarks"]
+__all__ = ["CITATION", "HAS_PEERS", "MEANINGS", "NOTE", "PARTS", "Results", "SETTINGS", "SHORT",
+           "TITLE", "claims", "figures", "measurements", "remarks"]

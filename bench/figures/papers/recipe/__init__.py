@@ -15,5 +15,5 @@ NOTE = ("What is compared took turns in one run, and ratios are those of neighbo
         "only different numbers of records, and integer and string keys, are runs of their own. "
         "Numbers of the originals and of indexes made by hand are quoted, and marked so.")
 
-__all__ = ["CITATION", "HAS_PEERS", "MEANINGS", "NOTE", "PARTS", "Results", "SETTINGS", "SHORT", "TITLE",
-           "claims", "figures", "measurements", "remarks"]
+__all__ = ["CITATION", "HAS_PEERS", "MEANINGS", "NOTE", "PARTS", "Results", "SETTINGS", "SHORT",
+           "TITLE", "claims", "figures", "measurements", "remarks"]

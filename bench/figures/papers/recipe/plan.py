@@ -9,10 +9,9 @@ MAP = "map"
 PEERS = ["lmdb", "lmdb-sync", "rocksdb", "rocksdb-sync", "pmemobj"]
 NAMES = {"clht": "P-CLHT", "hot": "P-HOT", "art": "P-ART", "bwtree": "P-BwTree",
          "masstree": "P-Masstree"}
-LABELS = {**{f"{index}-eager": name for index, name in NAMES.items()}, MAP: "hf::map (epochs)",
-          "lmdb": "LMDB, synced by epochs", "lmdb-sync": "LMDB, each commit synced",
-          "rocksdb": "RocksDB, synced by epochs", "rocksdb-sync": "RocksDB, each write synced",
-          "pmemobj": "libpmemobj"}
+LABELS = {**{f"{index}-eager": name for index, name in NAMES.items()}, MAP: "hf::map (64 ms)",
+          "lmdb": "LMDB (64 ms)", "lmdb-sync": "LMDB (synced)", "rocksdb": "RocksDB (64 ms)",
+          "rocksdb-sync": "RocksDB (synced)", "pmemobj": "libpmemobj"}
 DISTRIBUTIONS = ["uniform", "zipfian"]
 KEYS = ["integer", "string"]
 YCSB = ["load", "A", "B", "C", "D", "E", "F"]
