@@ -60,6 +60,13 @@ template <class S, u64 From, u64 To>
 void come(S& s) {
     for (u64 k = From; k < To; ++k) s.insert(k);
 }
+/// Keys From to To - 1 come as one batch.
+template <class S, u64 From, u64 To>
+void come_at_once(S& s, splitmix64&) {
+    std::vector<u64> keys;
+    for (u64 k = From; k < To; ++k) keys.push_back(k);
+    s.insert_many(keys);
+}
 /// They come, and one of them is changed.
 template <class S, u64 From, u64 To>
 void come_and_change(S& s, splitmix64& r) {

@@ -17,6 +17,7 @@
 #include "crashlab/lint/lint.hpp"
 #include "crashlab/runtime/file.hpp"
 #include "crashlab/targets/target.hpp"
+#include "index/common/batch.hpp"
 #include "index/common/index.hpp"
 
 #include <functional>
@@ -101,6 +102,23 @@ class eager_session {
         write(k, "insert", [&](operation& op, const auto& name, const auto& value) {
             require(eager_must(index_->insert(op, name, value)), "an insert finds its key");
         });
+    }
+    /// Keys that are not there, as one batch: each an operation of its own, all at once.
+    void insert_many(const std::vector<u64>& keys) {
+        using name_of = decltype(names::key(0));
+        using value_of = decltype(names::value(0));
+        std::vector<std::pair<name_of, value_of>> all;
+        const u64 first = told_.empty() ? 1 : told_.size();
+        for (const u64 k : keys) {
+            const u64 number = begin(k, "insert, in a batch,");
+            history_writes(number, k, number);
+            all.emplace_back(names::key(k), names::value(number));
+        }
+        const std::vector<batch_entry<Index>> entries(all.begin(), all.end());
+        for (u64 i = 0; tells_ && i < keys.size(); ++i) begin_operation(first + i);
+        require(eager_must(hf::insert_many(*index_, *space_, std::span(entries))) == keys.size(),
+                "a batch finds its keys");
+        for (u64 i = 0; tells_ && i < keys.size(); ++i) end_operation(first + i);
     }
     void upsert(u64 k) {
         write(k, "upsert", [&](operation& op, const auto& name, const auto& value) {

@@ -128,6 +128,11 @@ result<bool> basic_eager_map<Key, Owned>::insert(Key key, Key value) {
     return engine_->insert(key, value);
 }
 template <class Key, class Owned>
+result<std::uint64_t> basic_eager_map<Key, Owned>::insert_many(
+    std::span<const std::pair<Key, Key>> entries) {
+    return engine_->insert_many(entries);
+}
+template <class Key, class Owned>
 result<bool> basic_eager_map<Key, Owned>::put(Key key, Key value) {
     return engine_->put(key, value);
 }

@@ -11,10 +11,13 @@
 #include "index/art/art.hpp"
 #include "index/bwtree/bwtree.hpp"
 #include "index/clht/clht.hpp"
+#include "index/common/batch.hpp"
 #include "index/eager_masstree/eager_masstree.hpp"
 #include "index/hot/hot.hpp"
 
 #include <array>
+#include <span>
+#include <utility>
 
 namespace hf::detail {
 
@@ -55,6 +58,7 @@ class eager_engine {
    public:
     virtual ~eager_engine() = default;
     [[nodiscard]] virtual result<bool> insert(Key k, Key v) = 0;
+    [[nodiscard]] virtual result<u64> insert_many(std::span<const std::pair<Key, Key>> all) = 0;
     [[nodiscard]] virtual result<bool> put(Key k, Key v) = 0;
     [[nodiscard]] virtual result<bool> update(Key k, Key v) = 0;
     virtual bool remove(Key k) = 0;
@@ -89,6 +93,9 @@ class engine_of final
     result<bool> insert(key k, key v) override {
         operation op(*this->opened);
         return index->insert(op, k, v);
+    }
+    result<u64> insert_many(std::span<const std::pair<key, key>> all) override {
+        return hf::insert_many(*index, *this->opened, all);
     }
     result<bool> put(key k, key v) override {
         operation op(*this->opened);

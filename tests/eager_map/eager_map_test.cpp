@@ -46,6 +46,22 @@ TEST_P(eager_maps, keep_what_was_written_and_remember_their_index) {
     must(again.close());
 }
 
+TEST_P(eager_maps, take_many_at_once) {
+    {
+        auto m = must(eager_map::open(file, options()));
+        EXPECT_TRUE(must(m.insert("k7", "first")));
+        std::vector<std::string> texts;
+        for (int i = 0; i < 100; ++i) texts.push_back("k" + std::to_string(i % 90));
+        std::vector<std::pair<std::string_view, std::string_view>> entries;
+        for (const std::string& t : texts) entries.emplace_back(t, t);
+        EXPECT_EQ(must(m.insert_many(entries)), 89U) << "one is there, ten come twice";
+        EXPECT_EQ(must(m.insert_many({})), 0U);
+    }
+    auto again = must(eager_map::open(file));
+    EXPECT_EQ(again.get("k7"), "first");
+    EXPECT_EQ(again.get("k89"), "k89");
+}
+
 /// What a child that is killed has written is there.
 TEST_P(eager_maps, lose_nothing_when_the_process_ends_at_once) {
     constexpr u64 keys = 3000;

@@ -54,6 +54,7 @@
 #pragma once
 
 #include "index/art/node.hpp"
+#include "index/common/batch.hpp"
 #include "index/common/index.hpp"
 
 #include <memory>
@@ -83,6 +84,9 @@ class art final : public traced {
     [[nodiscard]] static result<std::unique_ptr<art>> open(eager_space& space,
                                                            std::string_view root);
 
+    using piece_entry = std::pair<key, value>;
+    /// For insert_many() (index/common/batch.hpp).
+    [[nodiscard]] result<u64> insert_piece(operation& op, std::span<const piece_entry> piece);
     [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
         return write(op, k, v, wanted::absent, ignore);
     }
@@ -220,8 +224,15 @@ class art final : public traced {
     [[nodiscard]] const record* any_record(const node* n, what kind) const noexcept;
     [[nodiscard]] u32 apart_at(const place& p, key k) const noexcept;
 
+    // --- batches (batch.hpp) ---
+    enum class placing : u8 { done, there, no_room };
+    class piece_locks;
+    [[nodiscard]] static bool try_lock(operation& op, node* n, what kind) noexcept;
+    [[nodiscard]] placing place_in_piece(operation& op, piece_locks& locks, key k, u64& record);
+
     // --- writing (write.hpp) ---
     [[nodiscard]] static bool lock(operation& op, node* n, what kind) noexcept;
+    [[nodiscard]] static bool is_usable(operation& op, node* n, what kind) noexcept;
     [[nodiscard]] static bool lock_parent(operation& op, const place& p) noexcept;
     [[nodiscard]] static bool lock_with_slot(operation& op, const place& p, key k) noexcept;
     template <class Old>
@@ -288,6 +299,7 @@ class art final : public traced {
 }  // namespace hf
 
 #include "index/art/audit.hpp"
+#include "index/art/batch.hpp"
 #include "index/art/find.hpp"
 #include "index/art/scan.hpp"
 #include "index/art/shape.hpp"

@@ -36,6 +36,12 @@ struct art<D, Keys>::fresh_record {
 template <class D, class Keys>
 bool art<D, Keys>::lock(operation& op, node* n, what kind) noexcept {
     n->lock.lock(op.generation());
+    return is_usable(op, n, kind);
+}
+
+/// Of a node that the caller has just locked. False: it is obsolete, and not locked any more.
+template <class D, class Keys>
+bool art<D, Keys>::is_usable(operation& op, node* n, what kind) noexcept {
     const u64 word = n->lock.load();
     if ((word & node::obsolete) != 0) [[unlikely]] {
         n->lock.unlock();

@@ -66,6 +66,7 @@
 #pragma once
 
 #include "index/clht/layout.hpp"
+#include "index/common/batch.hpp"
 #include "index/common/index.hpp"
 
 #include <atomic>
@@ -99,6 +100,9 @@ class clht final : public traced {
     [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
         return write(op, k, v, wanted::absent, ignore);
     }
+    using piece_entry = std::pair<key, value>;
+    /// For insert_many() (index/common/batch.hpp).
+    [[nodiscard]] result<u64> insert_piece(operation& op, std::span<const piece_entry> piece);
     template <class Old = ignore_old>
     [[nodiscard]] result<bool> upsert(operation& op, key k, value v, Old&& old = {}) {
         return write(op, k, v, wanted::any, old);
@@ -238,8 +242,11 @@ class clht final : public traced {
         return is_split ? s.bits + 1 : s.bits;
     }
     /// Of a hash, or of a bucket's number.
+    [[nodiscard]] static u64 stripe_of(u64 hash) noexcept {
+        return hash >> Shape::group_bits & (stripes - 1);
+    }
     [[nodiscard]] spin_lock& lock_of(u64 hash) const noexcept {
-        return locks_[hash >> Shape::group_bits & (stripes - 1)].lock;
+        return locks_[stripe_of(hash)].lock;
     }
     [[nodiscard]] static bool is_alive(u64 hash, u64 number, unsigned bits) noexcept {
         return hash != 0 && (number == no_number || (hash & mask(bits)) == number);
@@ -286,6 +293,13 @@ class clht final : public traced {
     [[nodiscard]] result<void> ensure_chunk(operation& op, u64 chunk);
     [[nodiscard]] result<u64> make_zeros(operation& op, u64 bytes);
 
+    // --- batches (batch.hpp) ---
+    enum class placing : u8 { done, there, no_room };
+    class piece_locks;
+    [[nodiscard]] result<void> make_records(operation& op, std::span<const piece_entry> piece,
+                                            batch_records<operation>& records);
+    [[nodiscard]] placing place_in_piece(operation& op, const piece_entry& e, u64& record);
+
     // --- walking (walk.hpp) ---
     [[nodiscard]] static result<u64> found(eager_space& space);
     [[nodiscard]] result<void> load(u64 root_offset);
@@ -318,6 +332,7 @@ class clht final : public traced {
 
 }  // namespace hf
 
+#include "index/clht/batch.hpp"
 #include "index/clht/growth.hpp"
 #include "index/clht/read.hpp"
 #include "index/clht/walk.hpp"

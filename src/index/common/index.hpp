@@ -21,7 +21,7 @@
 //   parts, for_each_in(space, part, visit)
 //                                 others: for_each() in pieces, for those who walk a little at a
 //                                 time
-//   bulk_load(space, sorted)      where it is faster than inserts (optional)
+//   insert_piece(op, entries)     optional: inserts under two fences (batch.hpp, insert_many())
 //   trace_roots, trace            for the sweep (alloc/swept/tracing.hpp)
 //   audit(heap_audit&)            claims all its memory, and says what is wrong in it
 //

@@ -56,5 +56,13 @@ TEST_F(art_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.insert(5, 1); }), cost(0, 0));
 }
 
+TEST_F(art_store, a_batch_waits_twice) {
+    if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
+    numbers t(file);
+    EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 2U);
+    art_family::bytes_in_file strings(dir / "strings.hf");
+    EXPECT_EQ(fences_of_batch(strings, 100, batch_entries), 2U);
+}
+
 }  // namespace
 }  // namespace hf::test

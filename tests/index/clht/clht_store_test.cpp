@@ -60,5 +60,14 @@ TEST_F(clht_store, runs_as_the_yardstick_without_a_flush) {
     t.expect_sound();
 }
 
+// A number lies in the line that publishes it.
+TEST_F(clht_store, a_batch_waits_twice_and_of_numbers_once) {
+    if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
+    numbers t(file);
+    EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 1U);
+    clht_family::bytes_in_file strings(dir / "strings.hf");
+    EXPECT_EQ(fences_of_batch(strings, 100, batch_entries), 2U);
+}
+
 }  // namespace
 }  // namespace hf::test

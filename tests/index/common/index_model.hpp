@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/random.hpp"
+#include "index/common/batch.hpp"
 #include "index/common/index_fixture.hpp"
 #include "support/effort.hpp"
 
@@ -151,7 +152,43 @@ TYPED_TEST_P(index_model, does_what_a_map_does) {
     }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_model, does_what_a_map_does);
+/// Batches of all sizes, with keys that come twice and keys that are there.
+template <class Tree>
+void run_batches_against_model(u64 seed, unsigned batches) {
+    using kept = typename Tree::kept;
+    using index = typename Tree::tree;
+    Tree t;
+    std::map<kept, kept> model;
+    key_maker keys{seed, xoshiro256ss(seed)};
+    for (unsigned b = 0; b < batches; ++b) {
+        std::vector<std::pair<kept, kept>> all;
+        for (u64 n = keys.random.below(3 * batch_entries); n > 0; --n) {
+            const kept k = keys.template key<kept>();
+            all.emplace_back(k, value_of<kept>(keys.random.below(1000)));
+        }
+        const std::vector<batch_entry<index>> entries(all.begin(), all.end());
+        const u64 before = model.size();
+        model.insert(all.begin(), all.end());
+        ASSERT_EQ(must(insert_many(*t.index, *t.space, std::span(entries))), model.size() - before);
+        if (!model.empty() && keys.random.below(3) == 0) {
+            ASSERT_TRUE(t.remove(model.begin()->first));
+            model.erase(model.begin());
+        }
+    }
+    ASSERT_EQ(t.all(), typename Tree::entries(model.begin(), model.end()));
+    auto report = t.audit();
+    ASSERT_TRUE(report.ok()) << report.to_string();
+    ASSERT_EQ(report.tree.records, model.size());
+}
+
+TYPED_TEST_P(index_model, takes_batches) {
+    for (u64 seed = 0; seed < 5; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        ASSERT_NO_FATAL_FAILURE(run_batches_against_model<TypeParam>(seed, scaled(60)));
+    }
+}
+
+REGISTER_TYPED_TEST_SUITE_P(index_model, does_what_a_map_does, takes_batches);
 
 /// What rapidcheck makes small when it fails: the keys are as short as can be. The tree is empty.
 template <class Tree>

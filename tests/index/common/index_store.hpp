@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/random.hpp"
+#include "index/common/batch.hpp"
 #include "index/common/index_fixture.hpp"
 #include "persist/counters.hpp"
 #include "support/effort.hpp"
@@ -20,6 +21,27 @@ std::pair<u64, u64> cost_of(Work&& work) {
     work();
     const persist_counters after = thread_persist_counters();
     return {after.flushes - before.flushes, after.fences - before.fences};
+}
+
+/// Fences of a batch of so many keys, for which an index has room in the place of those that went.
+template <class Tree>
+u64 fences_of_batch(Tree& t, u64 others, u64 many) {
+    using kept = typename Tree::kept;
+    const auto key = [](u64 n) {
+        if constexpr (std::is_same_v<kept, u64>) {
+            return n;
+        } else {
+            return std::string(1, static_cast<char>(n));
+        }
+    };
+    for (u64 n = 0; n < others; ++n) t.insert(key(n), key(n));
+    for (u64 n = 0; n < many; ++n) t.remove(key(n));
+    std::vector<std::pair<kept, kept>> all;
+    for (u64 n = 0; n < many; ++n) all.emplace_back(key(n), key(n));
+    const std::vector<batch_entry<typename Tree::tree>> entries(all.begin(), all.end());
+    return cost_of(
+               [&] { EXPECT_EQ(must(insert_many(*t.index, *t.space, std::span(entries))), many); })
+        .second;
 }
 
 TYPED_TEST_P(index_store, comes_back_after_kills_and_ends_in_order) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/random.hpp"
+#include "index/common/batch.hpp"
 #include "index/common/index_fixture.hpp"
 #include "support/effort.hpp"
 
@@ -139,10 +140,35 @@ TYPED_TEST_P(index_threads, readers_never_find_the_value_of_another_key) {
     t.expect_sound();
 }
 
+// Batches keep several locks, and none waits for another for ever. Every third key comes from all.
+TYPED_TEST_P(index_threads, take_batches_beside_each_other) {
+    using kept = typename TypeParam::kept;
+    using index = typename TypeParam::tree;
+    TypeParam t;
+    const u64 batches = scaled(600);
+    std::atomic<u64> inserted{0};
+    run_threads(3, [&](unsigned me) {
+        for (u64 b = 0; b < batches; ++b) {
+            std::vector<std::pair<kept, kept>> all;
+            for (u64 i = 0; i < batch_entries; ++i) {
+                const u64 n = (b * batch_entries + (me == 1 ? batch_entries - 1 - i : i)) * 3;
+                const u64 own = n + (n % 9 == 0 ? 0 : me);
+                all.emplace_back(crowded_key<kept>(own), value_for<kept>(own, me));
+            }
+            const std::vector<batch_entry<index>> entries(all.begin(), all.end());
+            inserted += must(insert_many(*t.index, *t.space, std::span(entries)));
+            if (me == 2) static_cast<void>(t.get(crowded_key<kept>(b)));
+        }
+    });
+    EXPECT_EQ(t.all().size(), inserted.load());
+    t.expect_sound();
+}
+
 REGISTER_TYPED_TEST_SUITE_P(index_threads, insert_beside_each_other,
                             of_several_inserters_of_a_key_one_wins,
                             change_the_shape_under_each_other,
-                            readers_never_find_the_value_of_another_key);
+                            readers_never_find_the_value_of_another_key,
+                            take_batches_beside_each_other);
 
 /// Of ordered indexes alone.
 template <class T>

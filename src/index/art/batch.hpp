@@ -1,0 +1,101 @@
+// art/batch.hpp: a part of art.hpp: many inserts under two fences (index/common/batch.hpp).
+//
+// A piece takes what goes into a free slot of a node that is there: most inserts. It waits for no
+// lock once it has one: what somebody else holds is left for later, as is what changes the shape.
+// Its P1 lies before its ways down, so links on these that are unsure become durable with its words
+// (P2). That will do: a word in a node that a crash makes unreachable is an insert that did not
+// happen, and nobody has been told of it.
+#pragma once
+
+#include "index/art/art.hpp"
+#include "index/common/batch.hpp"
+
+namespace hf {
+
+/// The nodes that a piece has locked.
+template <class D, class Keys>
+class art<D, Keys>::piece_locks {
+   public:
+    explicit piece_locks(operation& op) noexcept : op_(op) {}
+    piece_locks(const piece_locks&) = delete;
+    piece_locks& operator=(const piece_locks&) = delete;
+    ~piece_locks() {
+        for (std::size_t i = 0; i < count_; ++i) held_[i]->lock.unlock();
+    }
+    /// False: somebody else has it, or it is obsolete.
+    [[nodiscard]] bool take(node* n, what kind) noexcept {
+        const auto end = held_.begin() + static_cast<std::ptrdiff_t>(count_);
+        if (std::find(held_.begin(), end, n) != end) return true;
+        if (!try_lock(op_, n, kind)) return false;
+        held_[count_++] = n;
+        return true;
+    }
+
+   private:
+    operation& op_;
+    std::size_t count_ = 0;
+    std::array<node*, batch_entries> held_{};
+};
+
+/// As lock(), which waits.
+template <class D, class Keys>
+bool art<D, Keys>::try_lock(operation& op, node* n, what kind) noexcept {
+    if (n->lock.try_lock(op.generation()) == node_lock::attempt::failed) return false;
+    return is_usable(op, n, kind);
+}
+
+/// Under its node's lock. The caller's P2 follows.
+template <class D, class Keys>
+auto art<D, Keys>::place_in_piece(operation& op, piece_locks& locks, key k, u64& record)
+    -> placing {
+    place p;
+    walk(op, k, no_stop, false, p);
+    if (p.how == end_of_way::equal) return placing::there;
+    if (p.how != end_of_way::absent || (p.skipped && apart_at(p, k) < p.seen.level) ||
+        !locks.take(p.at, p.kind) ||
+        find_for(p.at, p.kind, k, p.seen.level, true).word != p.slot.word) {
+        return placing::no_room;
+    }
+    const bool ends = path::can_end && path::length(k) == p.seen.level;
+    const u8 byte = ends ? u8{0} : path::at(k, p.seen.level);
+    published* slot =
+        ends ? p.slot.at
+             : art_detail::visit_node(p.at, p.kind, [&](auto& x) { return x.free_slot(byte); });
+    if (slot == nullptr) return placing::no_room;
+    if (!ends) art_detail::visit_node(p.at, p.kind, [&](auto& x) { x.note_added(slot, byte); });
+    op.publish(*slot, art_detail::slot_word::of(byte, what::record, std::exchange(record, 0)));
+    return placing::done;
+}
+
+template <class D, class Keys>
+result<u64> art<D, Keys>::insert_piece(operation& op, std::span<const piece_entry> piece) {
+    u64 inserted = 0;
+    std::array<bool, batch_entries> alone{};
+    {
+        batch_records<operation> records(op);
+        for (std::size_t i = 0; i < piece.size(); ++i) {
+            const auto& [k, v] = piece[i];
+            if (auto ok = Keys::check(k, v); !ok) return tl::unexpected(ok.error());
+            auto made = Keys::make_record(op, k, v);
+            if (!made) return tl::unexpected(made.error());
+            records[i] = *made;
+        }
+        op.settle();  // P1 of all
+        piece_locks locks(op);
+        for (std::size_t i = 0; i < piece.size(); ++i) {
+            const placing p = place_in_piece(op, locks, piece[i].first, records[i]);
+            inserted += p == placing::done ? 1 : 0;
+            alone[i] = p == placing::no_room;
+        }
+        op.commit();  // P2 of all, before the locks are given back
+    }
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+        if (!alone[i]) continue;
+        auto done = insert(op, piece[i].first, piece[i].second);
+        if (!done) return tl::unexpected(done.error());
+        inserted += *done ? 1 : 0;
+    }
+    return inserted;
+}
+
+}  // namespace hf

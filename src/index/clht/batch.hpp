@@ -1,0 +1,103 @@
+// clht/batch.hpp: a part of clht.hpp: many inserts under two fences (index/common/batch.hpp).
+//
+// A piece takes all of its locks before its first look, in the order of their numbers; a single
+// writer has one at a time. So nobody waits for ever.
+#pragma once
+
+#include "index/clht/clht.hpp"
+#include "index/common/batch.hpp"
+
+namespace hf {
+
+/// The locks of a piece, each once, in the order of their numbers.
+template <class D, class Keys, class Shape>
+class clht<D, Keys, Shape>::piece_locks {
+   public:
+    explicit piece_locks(const clht& of) noexcept : of_(of) {}
+    piece_locks(const piece_locks&) = delete;
+    piece_locks& operator=(const piece_locks&) = delete;
+    ~piece_locks() {
+        for (std::size_t i = 0; i < held_; ++i) of_.locks_[numbers_[i]].lock.unlock();
+    }
+    void need(u64 hash) noexcept { numbers_[count_++] = stripe_of(hash); }
+    void take() noexcept {
+        std::sort(numbers_.begin(), numbers_.begin() + count_);
+        count_ = std::unique(numbers_.begin(), numbers_.begin() + count_) - numbers_.begin();
+        while (held_ < static_cast<std::size_t>(count_)) of_.locks_[numbers_[held_++]].lock.lock();
+    }
+
+   private:
+    const clht& of_;
+    std::ptrdiff_t count_ = 0;
+    std::size_t held_ = 0;
+    std::array<u64, batch_entries> numbers_{};
+};
+
+template <class D, class Keys, class Shape>
+result<void> clht<D, Keys, Shape>::make_records(operation& op, std::span<const piece_entry> piece,
+                                                batch_records<operation>& records) {
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+        const auto& [k, v] = piece[i];
+        if (auto ok = Keys::check(k, v); !ok) return ok;
+        __builtin_prefetch(home_of(Keys::hash(k)).first, 1);
+        if constexpr (!Keys::inline_values) {
+            auto made = Keys::make_record(op, k, v);
+            if (!made) return tl::unexpected(made.error());
+            records[i] = *made;
+        }
+    }
+    op.settle();  // P1 of all
+    return {};
+}
+
+/// Under its lock. The caller's P2 follows.
+template <class D, class Keys, class Shape>
+auto clht<D, Keys, Shape>::place_in_piece(operation& op, const piece_entry& e, u64& record)
+    -> placing {
+    const home h = home_of(Keys::hash(e.first));
+    const found_slots s = search(h, e.first);
+    if (op.is_after_a_kill()) [[unlikely]] {
+        note_after_a_kill(op, h);
+        op.settle();  // what it builds upon; P1 was before
+    }
+    if (s.of_key) return placing::there;
+    if (!s.free) return placing::no_room;
+    if (s.free.node->key[s.free.at].load() != 0) h.first->count_version();  // C-I4
+    if constexpr (Keys::inline_values) {
+        fill(s.free, h.hash, e.second);
+    } else {
+        fill(s.free, h.hash, std::exchange(record, 0));
+    }
+    op.written_line(s.free.node);
+    return placing::done;
+}
+
+template <class D, class Keys, class Shape>
+result<u64> clht<D, Keys, Shape>::insert_piece(operation& op, std::span<const piece_entry> piece) {
+    u64 inserted = 0;
+    std::array<bool, batch_entries> alone{};
+    {
+        batch_records<operation> records(op);
+        if (auto made = make_records(op, piece, records); !made) {
+            return tl::unexpected(made.error());
+        }
+        piece_locks locks(*this);
+        for (const piece_entry& e : piece) locks.need(Keys::hash(e.first));
+        locks.take();
+        for (std::size_t i = 0; i < piece.size(); ++i) {
+            const placing p = place_in_piece(op, piece[i], records[i]);
+            inserted += p == placing::done ? 1 : 0;
+            alone[i] = p == placing::no_room;
+        }
+        op.commit();  // P2 of all, before the locks are given back
+    }
+    for (std::size_t i = 0; i < piece.size(); ++i) {
+        if (!alone[i]) continue;
+        auto done = insert(op, piece[i].first, piece[i].second);
+        if (!done) return tl::unexpected(done.error());
+        inserted += *done ? 1 : 0;
+    }
+    return inserted;
+}
+
+}  // namespace hf

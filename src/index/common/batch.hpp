@@ -1,0 +1,101 @@
+// index/common/batch.hpp: many inserts under two fences.
+//
+// Purpose. An insert by itself waits twice: until its record is durable, and until the word that
+// publishes it is. What of many inserts must come before what else is the same for all of them, so
+// they can wait together:
+//
+//     insert_many(index, space, entries)        pieces of up to batch_entries, each:
+//         make all records                      nobody reaches any of them
+//         op.settle()                  P1       all are durable: one fence
+//         each in turn: lock, look, publish     a store of 8 bytes; the lock is kept
+//         op.commit()                  P2       all publications are durable: one fence
+//         give back all locks
+//
+// An index offers it as insert_piece(op, piece); the others' inserts go one by one.
+//
+// What it promises. Each entry is an insert of its own: all or nothing, durable when the call
+// returns, no order among them. A crash in the midst leaves any of them, whole. Of a key that comes
+// twice the first value stays.
+//
+// Persist order, of a piece.
+//  P1  every record, before the first publication of any. The words published later can become
+//      durable in any order, and none leads to what is not.
+//  P2  every publication, before the first lock is given back, and before the call returns. Readers
+//      meet a published word under a lock that is still held, so they make it durable themselves
+//      (operation::saw()): nobody acts upon what a crash may undo. What a piece itself has seen of
+//      its own, a key that came twice, is durable by this fence, too.
+//
+// Locks. A piece keeps several, which no other writer does; so it must not wait for one while it
+// has others, unless all pieces take them in one order and single writers take no second. An index
+// says which of the two it does. What a piece cannot insert in this way (no room in the node, a
+// lock that somebody has) is inserted by itself when the locks are back.
+//
+// Full region. errc::no_space, perhaps after some have been inserted.
+//
+// Source. Lee et al., "RECIPE", SOSP 2019, has no batches. The argument is that of group commit
+// (DeWitt et al., SIGMOD 1984), for words.
+#pragma once
+
+#include "index/common/index.hpp"
+
+#include <array>
+#include <span>
+#include <utility>
+
+namespace hf {
+
+/// Under two fences. More would keep more locks for longer, and save little.
+inline constexpr std::size_t batch_entries = 32;
+
+template <class I>
+using batch_entry = std::pair<typename I::key, typename I::value>;
+
+template <class I>
+concept batching_index = eager_index<I> && requires(I& i, typename I::operation& op,
+                                                    std::span<const batch_entry<I>> piece) {
+    { i.insert_piece(op, piece) } -> std::same_as<result<u64>>;
+};
+
+/// How many keys were new.
+template <eager_index I>
+[[nodiscard]] result<u64> insert_many(I& index, eager_space& space,
+                                      std::span<const batch_entry<I>> entries) {
+    u64 inserted = 0;
+    while (!entries.empty()) {
+        const std::size_t n = batching_index<I> ? std::min(batch_entries, entries.size()) : 1;
+        typename I::operation op(space);
+        if constexpr (batching_index<I>) {
+            auto done = index.insert_piece(op, entries.first(n));
+            if (!done) return done;
+            inserted += *done;
+        } else {
+            auto done = index.insert(op, entries[0].first, entries[0].second);
+            if (!done) return tl::unexpected(done.error());
+            inserted += *done ? 1 : 0;
+        }
+        entries = entries.subspan(n);
+    }
+    return inserted;
+}
+
+/// The records of a piece, in whose index each has a word. Those that nobody publishes are given
+/// back when this ends.
+template <class Operation>
+class batch_records {
+   public:
+    explicit batch_records(Operation& op) noexcept : op_(op) {}
+    batch_records(const batch_records&) = delete;
+    batch_records& operator=(const batch_records&) = delete;
+    ~batch_records() {
+        for (const u64 offset : offsets_) {
+            if (offset != 0) op_.cancel(offset);
+        }
+    }
+    [[nodiscard]] u64& operator[](std::size_t i) noexcept { return offsets_[i]; }
+
+   private:
+    Operation& op_;
+    std::array<u64, batch_entries> offsets_{};
+};
+
+}  // namespace hf
