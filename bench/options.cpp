@@ -82,6 +82,13 @@ std::vector<std::string> subjects_of(const std::string& indexes, const std::stri
     return all;
 }
 
+/// Either eager indexes, or one tree of epochs.
+bool has_recovery(const std::vector<std::string>& subjects) {
+    if (subjects.front() == "incll" || subjects.front() == "logged") return true;
+    return std::all_of(subjects.begin(), subjects.end(),
+                       [](const std::string& name) { return name.ends_with("-eager"); });
+}
+
 /// At least one value, each as `one` takes it; only `ycsb` can do with several.
 template <class One>
 auto values(const std::string& option, const std::string& list, const options& o, One one) {
@@ -104,7 +111,8 @@ void translate(const raw& r, options& o) {
     if (!r.compare.empty()) o.disciplines = disciplines("--compare", r.compare);
     if (!r.index.empty()) {
         if (!r.compare.empty()) refuse("--compare", r.compare, "leave it out beside --index");
-        o.disciplines = subjects_of(r.index, r.discipline);
+        const bool crashes = o.what == measurement_kind::recovery && r.discipline.empty();
+        o.disciplines = subjects_of(r.index, crashes ? "eager" : r.discipline);
     } else if (!r.discipline.empty()) {
         o.disciplines = disciplines("--discipline", r.discipline);
         if (o.disciplines.size() != 1) refuse("--discipline", r.discipline, "name one");
@@ -214,7 +222,8 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     recovery->footer(
         "Examples:\n"
         "  holdfast bench recovery --log-entries 80000 --records 1M,8M\n"
-        "  holdfast bench recovery --discipline logged --json recovery.json");
+        "  holdfast bench recovery --discipline logged --json recovery.json\n"
+        "  holdfast bench recovery --index clht,art --records 10M --repetitions 3");
     pause->footer(
         "Examples:\n"
         "  holdfast bench pause --epoch 16,64,256\n"
@@ -240,6 +249,8 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
         "--index", r.index,
         "clht,art,hot,bwtree: eager indexes, in each --discipline of transient,eager; values of "
         "8 bytes take their path of integers");
+    recovery->add_option("--index", r.index,
+                         "clht,art,hot,bwtree,masstree: eager indexes, and how fast the sweep is");
     ycsb->add_option("--epoch", r.epoch, "Length of an epoch (default 64ms)");
     pause->add_option("--epoch", r.epoch, "Lengths of an epoch (default 16ms,64ms,256ms)");
     recovery->add_option("--records", r.records, "Numbers of records (default 1M,8M)");
@@ -296,10 +307,10 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
         return failure({errc::usage, "read the options", "holdfast bench", e.what(),
                         "see holdfast bench --help"});
     }
-    if (o.what == measurement_kind::recovery && o.disciplines[0] != "incll" &&
-        o.disciplines[0] != "logged") {
+    if (o.what == measurement_kind::recovery && !has_recovery(o.disciplines)) {
         return failure({errc::usage, "measure recovery", "--discipline",
-                        "it is not measured of " + o.disciplines[0], "choose incll or logged"});
+                        "it is not measured of " + o.disciplines[0],
+                        "choose incll or logged, or eager beside --index"});
     }
     return o;
 }

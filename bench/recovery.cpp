@@ -254,6 +254,7 @@ result<void> run_recovery(const options& o, std::ostream& out, nlohmann::json& j
     auto space = scratch_space::make(o.directory, o.huge);
     if (!space) return tl::unexpected(space.error());
     describe(o, *space, out, json);
+    if (o.disciplines.front().ends_with("-eager")) return run_eager_recovery(o, *space, out, json);
     if (o.disciplines.front() == "logged") {
         return measure_recovery<logged_discipline>(o, *space, out, json);
     }

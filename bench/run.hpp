@@ -14,6 +14,9 @@ namespace hf::bench {
 /// Each prints its table and fills `json`.
 [[nodiscard]] result<void> run_ycsb(const options& o, std::ostream& out, nlohmann::json& json);
 [[nodiscard]] result<void> run_recovery(const options& o, std::ostream& out, nlohmann::json& json);
+/// Of eager indexes: opening behind a kill, and the sweep.
+[[nodiscard]] result<void> run_eager_recovery(const options& o, const scratch_space& space,
+                                              std::ostream& out, nlohmann::json& json);
 [[nodiscard]] result<void> run_pause(const options& o, std::ostream& out, nlohmann::json& json);
 [[nodiscard]] result<void> run_compare(const options& o, std::ostream& out, nlohmann::json& json);
 [[nodiscard]] result<void> run_heap(const options& o, std::ostream& out, nlohmann::json& json);

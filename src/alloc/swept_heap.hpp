@@ -125,6 +125,8 @@ class swept_heap {
         u64 reached = 0;      ///< blocks and extents
         u64 freed = 0;        ///< blocks and extents
         u64 freed_pages = 0;  ///< of runs of which nothing was reached
+        u64 trace_ns = 0;     ///< until all was reached
+        u64 free_ns = 0;      ///< then, until all that is free was known
     };
     /// Traces all structures of the region, then frees what was not reached. `grace` returns when
     /// all operations that were running have ended. `threads` trace.

@@ -129,7 +129,10 @@ result<void> eager_space::check_all_are_open() const {
 result<swept_heap::sweep_figures> eager_space::sweep(unsigned threads) {
     if (auto ok = check_all_are_open(); !ok) return tl::unexpected(ok.error());
     auto done = heap_->collect(structures_, [this] { grace_->wait(); }, threads);
-    if (done) is_after_a_kill_.store(false, std::memory_order_release);
+    if (done) {
+        swept_ = *done;
+        is_after_a_kill_.store(false, std::memory_order_release);
+    }
     return done;
 }
 

@@ -96,6 +96,8 @@ class eager_space {
     [[nodiscard]] result<swept_heap::sweep_figures> sweep(unsigned threads = 1);
     /// Waits for the sweep in the background, if there is one.
     [[nodiscard]] result<void> wait_for_sweep();
+    /// Of the sweep that has ended; zeros before.
+    [[nodiscard]] const swept_heap::sweep_figures& last_sweep() const noexcept { return swept_; }
     [[nodiscard]] std::vector<step_time> opening_report() const { return report_; }
 
     /// No operation is running or will come. Marks the region clean.
@@ -115,6 +117,7 @@ class eager_space {
     u32 generation_ = 1;
     std::atomic<bool> is_after_a_kill_{false};
     std::vector<step_time> report_;
+    swept_heap::sweep_figures swept_;  // the sweeper's until it has ended
     std::thread sweeper_;
     std::optional<error> sweep_error_;  // the sweeper's until it has ended
 };

@@ -1,5 +1,6 @@
 #include "alloc/swept_heap.hpp"
 #include "base/check.hpp"
+#include "base/clock.hpp"
 #include "persist/persist_point.hpp"
 
 #include <algorithm>
@@ -22,7 +23,12 @@ void tracer::visit(u64 offset, u32 kind) {
     if (!r->old.load(std::memory_order_relaxed)) return;
     if (!r->mark(r->number_of(offset))) return;
     ++reached_;
-    if (kind != traced::leaf) found_.push_back({of_, offset, kind});
+    if (kind == traced::leaf) return;
+    // It is read soon, and lies anywhere: its siblings are looked at meanwhile.
+    const auto* node = heap_.store().at<std::byte>(offset);
+    __builtin_prefetch(node);
+    __builtin_prefetch(node + line_size);
+    found_.push_back({of_, offset, kind});
 }
 
 void tracer::has_read(const void* p, std::size_t n) {
@@ -147,6 +153,7 @@ result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> s
                                                       const std::function<void()>& grace,
                                                       unsigned threads) {
     if (!is_tracing()) return sweep_figures{};
+    const u64 begun = now_ns();
     trace_work work(*this, std::max(1U, threads));
     work.begin(structures);
     do {
@@ -159,8 +166,11 @@ result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> s
             corrupt_heap(region_, work.wrong(), "an index refers to no block of the heap"));
     }
     HF_PERSIST_POINT("swept S3: what was traced is durable before anything is freed");
+    const u64 traced_at = now_ns();
     sweep_figures found = sweep();
     found.reached = work.reached();
+    found.trace_ns = traced_at - begun;
+    found.free_ns = now_ns() - traced_at;
     return found;
 }
 
