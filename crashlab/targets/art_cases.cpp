@@ -219,7 +219,7 @@ std::vector<eager_case<S>> make_cases(const char* kind) {
     return {
         {n("found"), "a tree is made in a new region", nullptr, insert_one<S>, {p1, p2}},
         {n("insert"), "keys come", have<4>, insert_some<S>, {p1, p2}},
-        {n("batch"), "keys come at once", have<16>, come_at_once<S, 16, 22>, {p1, p2}},
+        {n("batch"), "keys come at once", have<20>, come_at_once<S, 20, 26>, {p1, p2}},
         {n("update"), "values change", have<6>, change_some<S>, {p2}},
         {n("remove"), "keys go, and come again", have<8>, remove_some<S, 8>, {p2}},
         {n("grow16"), "an N4 grows", have<3>, insert_from_to<S, 3, 6>, {a7, a8}},

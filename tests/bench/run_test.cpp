@@ -281,6 +281,30 @@ TEST(recovery, applies_the_log_that_the_crash_left) {
     EXPECT_EQ(files_left(), 0U);
 }
 
+// Integers, whose records lie in their nodes, and byte strings, whose records are objects.
+TEST(recovery, opens_eager_indexes_and_sweeps_them) {
+    for (const u32 value_size : {8U, 20U}) {
+        options o = small();
+        o.what = measurement_kind::recovery;
+        o.disciplines = {"clht-eager", "art-eager"};
+        o.records = {3'000};
+        o.value_size = value_size;
+        std::ostringstream out;
+        nlohmann::json json;
+        const auto done = run_recovery(o, out, json);
+        ASSERT_TRUE(done.has_value()) << done.error().to_string();
+        ASSERT_EQ(json["results"].size(), 2U);
+        for (const auto& r : json["results"]) {
+            ASSERT_EQ(r["openings"].size(), o.repetitions);
+            const bool has_objects = value_size != 8 || r["discipline"] == "art-eager";
+            for (const auto& opening : r["openings"]) {
+                EXPECT_GE(opening["objects reached"], has_objects ? 3'000 : 1) << r;
+            }
+        }
+    }
+    EXPECT_EQ(files_left(), 0U);
+}
+
 TEST(recovery, refuses_more_entries_than_the_tree_has_nodes) {
     options o = small();
     o.disciplines = {"incll"};
