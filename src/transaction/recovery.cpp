@@ -59,7 +59,8 @@ class lane_records {
     u32 number_ = 0;
 };
 
-/// Both in order of versions. A lane's are, as a rule: in the shared log two may have changed places.
+/// In order of versions, as `before` is. A lane's are, too, as a rule: in the shared log two may
+/// have changed places.
 std::vector<record_view> merged(const std::vector<record_view>& before,
                                 std::vector<record_view> of_lane) {
     const auto version = [](const record_view& v) { return v.header.version; };
