@@ -85,7 +85,7 @@ constexpr unsigned most_seconds_of_workload = 15;
 // a read that was too early shows just behind itself.
 constexpr u64 schedules = 40;
 constexpr hf::lab::limits all_points{
-    .openings = 2, .states = 6, .random_states = 2, .whole = 0, .nested = 0, .depth = 0};
+    .openings = 24, .states = 24, .random_states = 8, .whole = 2, .nested = 0, .depth = 0};
 
 void on_alarm(int) {
     constexpr std::string_view text = "found 15 s the workload does not end\n";
