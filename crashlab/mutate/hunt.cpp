@@ -81,8 +81,11 @@ struct step {
 
 // What recovery does is watched by the explorer; a workload runs on its own.
 constexpr unsigned most_seconds_of_workload = 15;
-// Of a target with threads, a step.
+// Of a target with threads, a step. Every other one is looked at at each crash point, if briefly:
+// a read that was too early shows just behind itself.
 constexpr u64 schedules = 40;
+constexpr hf::lab::limits all_points{
+    .openings = 24, .states = 24, .random_states = 8, .whole = 2, .nested = 0, .depth = 0};
 
 void on_alarm(int) {
     constexpr std::string_view text = "found 15 s the workload does not end\n";
@@ -98,21 +101,24 @@ bool hunt(hf::lab::laboratory& lab, const step& s, u64 begin, u64 length, u64 en
     std::string what;
     try {
         hf::lab::counts counted;
+        const auto& target = *target_called(s.target);
+        // Half of the time is for schedules, where there are some.
+        const u64 part = target.has_threads ? length / 2 : length;
         // The time begins with the first look at the clock: behind the workload.
         u64 stop = 0;
         const auto is_over = [&] {
             if (stop == 0) {
                 ::alarm(0);
-                stop = std::min(end, hf::now_ns() + length);
+                stop = std::min(end, hf::now_ns() + part);
             }
             return hf::now_ns() > stop;
         };
         ::alarm(most_seconds_of_workload);
-        const auto& target = *target_called(s.target);
         auto f = lab.round(target, limits_of_pass(s.pass), counted, s.seed,
                            hf::lab::persistence::pcso, is_over);
+        stop = 0;
         for (u64 n = 0; target.has_threads && !f && n < schedules && !is_over(); ++n) {
-            f = lab.round(target, hf::lab::limits_of_schedule(), counted,
+            f = lab.round(target, n % 2 == 0 ? hf::lab::limits_of_schedule() : all_points, counted,
                           hf::lab::seed_of_schedule(s.seed, n), hf::lab::persistence::pcso,
                           is_over);
         }

@@ -25,6 +25,7 @@ import judges  # noqa: E402
 import kills  # noqa: E402
 import logic  # noqa: E402
 import rooms  # noqa: E402
+import seeded  # noqa: E402
 import sources  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -118,6 +119,11 @@ def find(origin, all_rooms):
         for mutant in sorted(found.mutants, key=lambda m: m.line):
             mutant.number = len(mutants) + 1
             mutants.append(mutant)
+    # Their texts are this checkout's.
+    bugs = ROOT / "crashlab" / "mutate" / "seeded.txt"
+    for bug in seeded.read(bugs) if origin == ROOT else []:
+        mutants.append(seeded.plant(parsed[bug.file], bug))
+        mutants[-1].number = len(mutants)
     sources.tell_apart(mutants)
     return parsed, mutants
 
@@ -162,7 +168,7 @@ ERROR = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:fatal )?erro
 
 
 def blamed(text, tree, mutants):
-    """Mutants of conditions and calls at the lines that the compiler complains of."""
+    """Mutants at the lines that the compiler complains of, first those of conditions and calls."""
     places = set()
     for found in ERROR.finditer(text):
         path = (tree / found["file"]).resolve()
@@ -170,8 +176,8 @@ def blamed(text, tree, mutants):
             places.add((str(path.relative_to(TREE)), int(found["line"])))
     found = []
     for file, line in places:
-        near = [m for m in mutants if m.kind in logic.KINDS and m.file == file
-                and 0 <= line - m.line < 4]
+        near = [m for m in mutants if m.file == file and 0 <= line - m.line < 4]
+        near = [m for m in near if m.kind in logic.KINDS] or near
         # A condition may be longer than its first line.
         found += [m for m in near if m.line == line] or near
     return found
@@ -268,19 +274,29 @@ class Hunter:
         return ["--first", *kill] if kill and kill[0] in self.targets else []
 
     def judge(self, mutant, seconds, seed):
-        """As hunt(); what is no matter of persistence is shown to the room's tests first."""
+        """As hunt(); what is no matter of persistence is shown to the room's tests first, a seeded
+        bug last."""
         begin = time.monotonic()
         if mutant and mutant.kind in logic.KINDS:
-            room = self.all_rooms.of(mutant.file)
-            known = self.known.get(mutant.key())
-            for name, filter_ in sorted(room.tests, key=lambda t: not known or t[0] != known[0]):
-                what = self.tests.run(name, filter_, mutant.number)
-                if what:
-                    return "killed", (name, "0", "0"), time.monotonic() - begin, what
-            if room.targets == "none" or not self.targets:
-                return "survived", None, time.monotonic() - begin, ""
-        outcome, kill, took, what = self.hunt(mutant, seconds, seed)
+            kill, what = self.shown_to_tests(mutant)
+            if what or self.all_rooms.of(mutant.file).targets == "none" or not self.targets:
+                return "killed" if what else "survived", kill, time.monotonic() - begin, what
+        outcome, kill, _, what = self.hunt(mutant, seconds, seed)
+        if outcome == "survived" and mutant and mutant.kind == seeded.KIND:
+            kill, what = self.shown_to_tests(mutant)
+            outcome = "killed" if what else "survived"
         return outcome, kill, time.monotonic() - begin, what
+
+    def shown_to_tests(self, mutant):
+        """Which of the room's test programs notices it, as a kill, and what it says; None, "": none
+        does."""
+        room = self.all_rooms.of(mutant.file)
+        known = self.known.get(mutant.key())
+        for name, filter_ in sorted(room.tests, key=lambda t: not known or t[0] != known[0]):
+            what = self.tests.run(name, filter_, mutant.number)
+            if what:
+                return (name, "0", "0"), what
+        return None, ""
 
     def judge_alone(self, mutant, seconds, seed):
         """As judge(), for what has survived: up to three times more, with other seeds."""
@@ -341,7 +357,7 @@ ORDER_KINDS = ["drop flush", "drop fence", "drop flush and fence", "drop sync", 
 
 def kinds_meant(words):
     """Of --kind: a kind, a part of its name, order, logic, or all."""
-    every = ORDER_KINDS + logic.KINDS
+    every = ORDER_KINDS + logic.KINDS + [seeded.KIND]
     found = set()
     for word in words or ["order"]:
         groups = {"order": ORDER_KINDS, "logic": logic.KINDS, "all": every}
@@ -437,7 +453,8 @@ def needs_lab(mutant, all_rooms, options):
 def run(options, origin, all_rooms, parsed, mutants, chosen, arguments):
     """Builds, judges, tells; returns the exit status."""
     with_lab = any(needs_lab(m, all_rooms, options) for m in chosen)
-    programs = sorted({name for m in chosen if m.kind in logic.KINDS
+    tested = {*logic.KINDS, seeded.KIND}
+    programs = sorted({name for m in chosen if m.kind in tested
                        for name, _ in all_rooms.of(m.file).tests})
     if not options.no_build:
         existing = build(origin, parsed, mutants, with_lab, programs)
@@ -445,7 +462,7 @@ def run(options, origin, all_rooms, parsed, mutants, chosen, arguments):
         say(f"{sum(m.key() not in fit for m in chosen)} of those that are meant do not compile")
         chosen = [m for m in existing if m.key() in {c.key() for c in chosen}]
     tests = judges.Tests(TESTS, PLACE / "scratch", options.jobs)
-    wrong = tests.measure({t for m in chosen if m.kind in logic.KINDS
+    wrong = tests.measure({t for m in chosen if m.kind in tested
                            for t in all_rooms.of(m.file).tests})
     if wrong:
         fail(1, f"the program as it was written must pass, and does not: {wrong}")

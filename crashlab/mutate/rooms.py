@@ -8,6 +8,7 @@
     skip FILE: WHY            nothing of this file is broken for the lab: it has no model of it
     note NAME...              calls that enter something in a list of lines to be written back
     log NAME...               calls that must come before a first change
+    fence CALL...             calls that wait for the medium, with what stands before: op.commit
     mark NAME...              calls that tell other threads of a change (mark_* are, without saying)
     validation NAME...        calls that say that what was read may not hold; dropped: it holds
     volatile REGEX: WHY       statements of this room that store to what no crash needs
@@ -25,6 +26,7 @@ class Room:
         self.tests, self.targets = [], "all"
         self.skip, self.volatile = {}, []
         self.notes, self.logs, self.marks, self.validations = set(), set(), set(), set()
+        self.fences = set()  # of this room alone
 
     def read(self, path):
         for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -55,7 +57,7 @@ class Room:
             self.volatile.append((pattern, why))
             re.compile(pattern)
         else:
-            {"note": self.notes, "log": self.logs, "mark": self.marks,
+            {"note": self.notes, "log": self.logs, "mark": self.marks, "fence": self.fences,
              "validation": self.validations}[word].update(rest.split())
 
 

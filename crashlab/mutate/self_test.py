@@ -14,6 +14,7 @@ import tempfile
 import logic
 import mutate
 import rooms
+import seeded
 import sources
 
 SAMPLE = """
@@ -141,6 +142,70 @@ def finds_what_it_should_break():
            "what is left out leaves the text as it was")
 
 
+WAITING = """
+inline void change(op& o, word& w) {
+    o.settle();
+    w.store(1);  // visible
+    o.commit();
+    if (w.load() == 1) {
+        o.commit();
+    }
+}
+"""
+BUGS = """# none of ours
+bug visible too early
+in src/toy/waiting.hpp
+instead of
+  o.settle();
+  ...
+  o.commit(); if
+comes
+  w.store(1);
+bug nobody asks
+in src/toy/waiting.hpp
+instead of
+  if (w.load() == 1) {
+comes
+  o.commit();
+bug twice
+in src/toy/waiting.hpp
+behind
+  w.store(1);
+comes
+  w.store(2);
+"""
+
+
+def waits_and_seeded_bugs():
+    room = rooms.Room("toy", "src/toy")
+    room.take("fence", "o.commit")
+    found = sources.File("src/toy/waiting.hpp", WAITING, room)
+    found.parse()
+    fences = [m.line for m in found.mutants if m.kind == "drop fence"]
+    expect(fences == [5, 7], "a room's own words for a fence are known")
+    with tempfile.TemporaryDirectory() as place:
+        path = pathlib.Path(place, "seeded.txt")
+        path.write_text(BUGS)
+        bugs = seeded.read(path)
+        expect([b.name for b in bugs] == ["visible too early", "nobody asks", "twice"],
+               "seeded bugs are read")
+        try:
+            seeded.plant(found, bugs[0])
+            expect(False, "a piece of a statement is refused")
+        except SystemExit:
+            expect(True, "a piece of a statement is refused")
+        for number, m in enumerate(found.mutants, 1):
+            m.number = number
+        for number, bug in enumerate(bugs[1:], len(found.mutants) + 1):
+            seeded.plant(found, bug).number = number
+        text = " ".join(found.mutated().split())
+        one, two = len(found.mutants) - 1, len(found.mutants)
+        expect(f"if (::hf::is_mutant({one})) {{ o.commit(); }} else {{ if (" in text,
+               "a bug comes instead of a whole statement")
+        expect(f"if (::hf::is_mutant({two})) {{ w.store(2); }}" in text,
+               "a bug comes behind a statement")
+
+
 def read_by_rooms():
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place, "src", "a", "b")
@@ -170,7 +235,7 @@ def make_toy(place):
         mutate.put(place / name, text)
     shutil.copytree(pathlib.Path(__file__).parent, place / "crashlab" / "mutate",
                     ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("argued.txt", "kills.txt"):
+    for name in ("argued.txt", "kills.txt", "seeded.txt"):
         (place / "crashlab" / "mutate" / name).write_text("")
     return files
 
@@ -217,7 +282,8 @@ def judges_a_small_tree():
 
 
 def main():
-    for part in (finds_what_it_should_break, read_by_rooms, judges_a_small_tree):
+    for part in (finds_what_it_should_break, waits_and_seeded_bugs, read_by_rooms,
+                 judges_a_small_tree):
         print(part.__name__.replace("_", " "))
         part()
     print(f"{failures} of these failed" if failures else "the gate works")

@@ -291,6 +291,14 @@ class File:
         self.mutants.append(m)
         return m
 
+    def seeded(self, name, offset):
+        """A bug of seeded.txt at this place."""
+        at = next(i for i, t in enumerate(self.tokens) if t.start >= offset)
+        inside = [name for first, last, name in self.ranges if first <= at <= last]
+        m = Mutant("seeded bug", self.name, self.line(offset), inside[0] if inside else "", name)
+        self.mutants.append(m)
+        return m
+
     def look_inside(self, first, end):
         """Calls inside of expressions."""
         if not self.functions:
@@ -348,7 +356,7 @@ class File:
         arguments = self.text(opening + 1, last - 1) if opening + 1 <= last - 1 else ""
         if name in FLUSHES and receiver:
             return self.replace(first, last, [("drop flush", "")])
-        if name == "fence" and receiver:
+        if (name == "fence" and receiver) or receiver + name in self.room.fences:
             return self.replace(first, last, [("drop fence", "")])
         if name == "persist" and receiver:
             return self.replace(first, last, [
@@ -362,6 +370,8 @@ class File:
         if name.startswith("mark_") or name in self.room.marks:
             return self.replace(first, last, [("drop mark", "")])
         if name == "write" and self.name.startswith("src/region/"):
+            return self.store(first, last, [("drop store", "")])
+        if name == "publish" and receiver == "op.":  # published::store() is weakened, for all
             return self.store(first, last, [("drop store", "")])
         if name == "publish":  # by an adapter: publish(op, word, value)
             weak = re.sub(r"^op, ", "::hf::weak_store(", arguments) + ");"
@@ -377,6 +387,8 @@ class File:
             weak = f"::hf::weak_store({arguments});"
         elif receiver.endswith("."):
             weak = re.sub(r"std::memory_order_release\)$", "std::memory_order_relaxed);", text)
+            if self.name.startswith("src/index/") and "memory_order" not in text:
+                return self.store(first, last, [("drop store", "")])  # eager/published.hpp
             if weak == text:
                 return None
         if weak is None:

@@ -217,7 +217,7 @@ template <class S>
 std::vector<eager_case<S>> make_cases(const char* kind) {
     const auto n = [kind](const char* name) { return eager_case_name("art", kind, name); };
     return {
-        {n("found"), "a tree is made in a new region", nullptr, insert_one<S>, {p1, p2}},
+        {n("found"), "a tree is made in a new region", nullptr, insert_one<S>, {p1, p2}, true},
         {n("insert"), "keys come", have<4>, insert_some<S>, {p1, p2}},
         {n("batch"), "keys come at once", have<20>, come_at_once<S, 20, 26>, {p1, p2}},
         {n("update"), "values change", have<6>, change_some<S>, {p2}},
@@ -268,6 +268,8 @@ std::vector<eager_case<S>> make_cases(const char* kind) {
          true},
         two_threads<S>(n("threads"), "two threads change the same keys", have<6>, {p2},
                        work_beside_another<S>),
+        without_memory<S>(n("no_memory")),
+        peeking<S>(n("peek"), have<6>),
         two_threads<S>(n("read"), "one thread reads what another changes", have<6>, {p2, p3},
                        read_or_change<S>),
         two_threads<S>(n("way_threads"), "two threads split and merge one way", have<3>, {a2, a4},

@@ -9,12 +9,18 @@ namespace hf::lab {
 struct bwtree_numbers {};
 struct bwtree_strings {};
 
+/// Keys from here on fill a tree: they are below the others.
+constexpr u64 bwtree_filling = 100'000;
+
 template <>
-struct lab_keys<bwtree_numbers> : lab_keys<integer_keys> {};
+struct lab_keys<bwtree_numbers> : lab_keys<integer_keys> {
+    static u64 key(u64 number) { return (number + bwtree_filling) % (2 * bwtree_filling); }
+};
 template <>
 struct lab_keys<bwtree_strings> : lab_keys<byte_keys> {
     static std::string key(u64 number) {
         if (number == 0) return "";
+        if (number >= bwtree_filling) return "a" + std::to_string(number);
         const std::string digits = std::to_string(1000 + number);
         return number % 5 == 0 ? "b" + digits : "b" + digits + std::string(number % 3 * 20, 'k');
     }
@@ -78,8 +84,66 @@ void bwtree_empty(S& s, splitmix64& r) {
     s.insert(57 + r() % 8);
 }
 
+/// Of ascending keys come so many until the root has its 65th separator and is split, as the last
+/// leaf is; and until that happens to the right one of its children. Key 39 is the one.
+constexpr u64 until_root_splits = 2353;
+constexpr u64 until_inner_splits = 3536;
+template <class S, u64 Until>
+void bwtree_fill(S& s) {
+    s.fill(bwtree_filling, bwtree_filling + Until - 39);
+    come<S, 1, 39>(s);
+}
+template <class S>
+void bwtree_split_inner(S& s, splitmix64& r) {
+    s.insert(39);
+    s.get(1 + r() % 38);
+    s.upsert(40);
+}
+
+/// A node with some deltas before it, and no memory.
+template <class S>
+void bwtree_use_up_memory(S& s) {
+    come<S, 0, 18>(s);
+    s.use_up_memory();
+}
+/// Of the node and of its deltas entries go.
+template <class S>
+void bwtree_remove_without_memory(S& s, splitmix64& r) {
+    s.remove(15 + r() % 3);
+    s.remove(r() % 6);
+    s.get(3);
+    s.remove(6 + r() % 6);
+}
+template <class S>
+void bwtree_read_without_memory(S& s, unsigned thread, splitmix64& r) {
+    const u64 k = r() % 2 == 0 ? 2 : 16;
+    for (const u64 here : {k, 18 - k}) {
+        if (thread == 0) {
+            s.remove(here);
+        } else if (r() % 3 == 0) {
+            s.get_by_walking(here);
+        } else {
+            s.get(here);
+        }
+    }
+}
+
 // ---------------------------------------------------------------------------------- behind a crash
 
+/// The root's right child has been split, and the root does not know.
+template <class S>
+void bwtree_died_splitting_inner(S& s) {
+    bwtree_fill<S, until_inner_splits>(s);
+    die_at(s, "eager P2", [&] { s.insert(39); }, 1);
+    s.open();
+}
+template <class S>
+void bwtree_after_inner_split(S& s, splitmix64& r) {
+    s.get(1 + r() % 38);
+    s.upsert(40);
+    s.upsert(41 + r() % 20);
+    s.remove(37);
+}
 template <class S>
 void bwtree_died_splitting(S& s) {
     come<S, 0, 103>(s);
@@ -159,12 +223,20 @@ constexpr view bw3 = "bwtree B3: a leaf is frozen before its separator goes";
 constexpr view bw4 = "bwtree B4: a frozen leaf has no separator before its neighbour takes it";
 constexpr view bw5 = "bwtree B5: a leaf has been taken before it is retired";
 constexpr view bw6 = "bwtree B6: a word that was not sure is durable before it is acted upon";
+constexpr view bw7 = "bwtree B7: a dead bit is durable before the word's next version";
+
+template <class S>
+eager_case<S> in_a_full_region(eager_case<S> c) {
+    c.most_bytes = u64{2} << 20;
+    c.steps = 150;
+    return c;
+}
 
 template <class S>
 std::vector<eager_case<S>> make_bwtree_cases(const char* kind) {
     const auto n = [kind](const char* name) { return eager_case_name("bwtree", kind, name); };
     return {
-        {n("found"), "a tree is made in a new region", nullptr, bwtree_found<S>, {p1, p2}},
+        {n("found"), "a tree is made in a new region", nullptr, bwtree_found<S>, {p1, p2}, true},
         {n("insert"), "keys come", come<S, 0, 4>, bwtree_insert_some<S>, {p1, p2}},
         {n("update"), "values change", come<S, 0, 6>, change_some<S>, {p1, p2}},
         {n("remove"), "keys go, and come again", come<S, 0, 8>, remove_some<S, 8>, {p1, p2}},
@@ -179,6 +251,28 @@ std::vector<eager_case<S>> make_bwtree_cases(const char* kind) {
          come<S, 0, 103>,
          come_and_change<S, 103, 105>,
          {bw1, bw2}},
+        {n("inner_root"),
+         "a root with inner nodes below it comes",
+         bwtree_fill<S, until_root_splits>,
+         bwtree_split_inner<S>,
+         {bw1, bw2}},
+        {n("inner"),
+         "an inner node is split, and its parent names both",
+         bwtree_fill<S, until_inner_splits>,
+         bwtree_split_inner<S>,
+         {bw1, bw2}},
+        {n("adopt_inner"),
+         "an inner node that a crash kept from being named",
+         bwtree_died_splitting_inner<S>,
+         bwtree_after_inner_split<S>,
+         {o1},
+         true},
+        {.name = n("no_memory"),
+         .what = "keys go where there is no memory for a delta",
+         .prepare = bwtree_use_up_memory<S>,
+         .run = bwtree_remove_without_memory<S>,
+         .points = {bw7},
+         .most_bytes = u64{2} << 20},
         {n("merge"),
          "a leaf goes into its neighbour",
          bwtree_two_small<S>,
@@ -216,12 +310,16 @@ std::vector<eager_case<S>> make_bwtree_cases(const char* kind) {
          true},
         two_threads<S>(n("threads"), "two threads change the same keys", come<S, 0, 6>, {p2, bw6},
                        work_beside_another<S>),
+        peeking<S>(n("peek"), come<S, 0, 6>),
         two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, bw6},
                        read_or_change<S>),
         two_threads<S>(n("split_threads"), "two threads make a leaf split", come<S, 0, 103>, {p2},
                        bwtree_split_together<S>),
         two_threads<S>(n("merge_threads"), "two threads about a merge", bwtree_two_small<S>, {p2},
                        bwtree_merge_together<S>),
+        in_a_full_region(two_threads<S>(n("no_memory_threads"), "one reads what another kills",
+                                        bwtree_use_up_memory<S>, {bw7},
+                                        bwtree_read_without_memory<S>)),
     };
 }
 
@@ -233,7 +331,7 @@ const std::vector<eager_case<bwtree_string_session>>& bwtree_string_cases() {
     static const auto all = [] {
         auto cases = make_bwtree_cases<bwtree_string_session>("bytes.");
         // Regions that need not grow: the lint takes a record that waits for that for published.
-        for (auto& c : cases) c.bytes = u64{c.threads} << 20;
+        for (auto& c : cases) c.bytes = std::min(u64{c.threads} << 21, c.most_bytes);
         return cases;
     }();
     return all;

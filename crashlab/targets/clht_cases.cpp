@@ -16,10 +16,10 @@ using integers = eager_session<clht<eager_discipline, integer_keys, lab_shape>, 
 using strings = eager_session<clht<eager_discipline, byte_keys, lab_shape>, byte_keys>;
 
 /// The n-th key whose hash ends in these bits: it lies in the same chain as the others.
-u64 in_one_chain(unsigned n, unsigned bits) {
+u64 in_one_chain(unsigned n, unsigned bits, u64 which = 1) {
     u64 k = 1;
     for (;; ++k) {
-        if ((integer_keys::hash(k) & ((u64{1} << bits) - 1)) == 1 && n-- == 0) return k;
+        if ((integer_keys::hash(k) & ((u64{1} << bits) - 1)) == which && n-- == 0) return k;
     }
 }
 
@@ -88,6 +88,49 @@ void split_a_chain(integers& s, splitmix64& r) {
         s.upsert(key);
     }
 }
+/// Bucket 1 has a chain of five when the level of 16 buckets begins. All but one of its entries are
+/// its buddy's, which needs four overflow buckets, of which the last is not full.
+constexpr unsigned deep = 14;
+u64 in_deep_chain(u64 n) { return in_one_chain(static_cast<unsigned>(n), 5, 17); }
+void deep_chain(integers& s) {
+    s.insert(in_one_chain(0, 5));
+    for (unsigned n = 0; n < deep; ++n) s.insert(in_deep_chain(n));
+}
+/// Of a chain of its own: a split and an overflow bucket, which has bucket 1 split, too.
+void push_by_another(integers& s) {
+    for (unsigned n = 0; n < 4; ++n) s.upsert(in_one_chain(n, 5, 6));
+}
+void move_deep_chain(integers& s, splitmix64& r) {
+    s.insert(in_deep_chain(deep));
+    s.upsert(in_deep_chain(r() % deep));
+}
+void push_deep_chain(integers& s, splitmix64& r) {
+    push_by_another(s);
+    for (u64 n = 0; n < 3; ++n) s.upsert(in_deep_chain(3 + (r() + n) % (deep - 3)));
+}
+/// The split has made all of the buddy but its `made`.
+void died_moving(integers& s) {
+    deep_chain(s);
+    die_at(s, "clht C4", [&] { s.insert(in_deep_chain(deep)); });
+    s.open();
+    s.remove(in_deep_chain(deep));  // it may have come or not
+    for (unsigned n = 0; n + 2 < deep; ++n) s.remove(in_deep_chain(n));
+}
+void move_what_is_left(integers& s, splitmix64& r) {
+    push_by_another(s);
+    s.upsert(in_deep_chain(deep - 1 - r() % 2));
+    s.upsert(in_deep_chain(r() % deep));
+}
+/// The level of eight buckets has begun; 0 and 2 are full, and their buddies are of one chunk.
+void two_full(integers& s) {
+    for (unsigned n = 0; n < 6; ++n) s.insert(in_one_chain(n, 4, 0));
+    for (unsigned n = 0; n < 2; ++n) s.insert(in_one_chain(n, 4, 10));
+    s.insert(in_one_chain(0, 4, 2));
+}
+void split_beside_another(integers& s, unsigned thread, splitmix64& r) {
+    s.upsert(thread == 0 ? in_one_chain(6, 4, 0) : in_one_chain(2, 4, 10));
+    s.upsert(in_one_chain(static_cast<unsigned>(r() % 2), 4, thread == 0 ? 0 : 10));
+}
 void found_anew(integers& s, splitmix64&) { s.insert(1); }
 
 using namespace eager_points;
@@ -105,7 +148,12 @@ constexpr std::string_view c5 = "clht C5: a split is durable before its locks ar
 
 const std::vector<eager_case<integers>>& integer_cases() {
     static const std::vector<eager_case<integers>> all{
-        {"eager.clht.found", "a table is made in a new region", nullptr, found_anew, {p2, s1}},
+        {"eager.clht.found",
+         "a table is made in a new region",
+         nullptr,
+         found_anew,
+         {p2, s1},
+         true},
         {"eager.clht.insert", "keys come", some_keys<integers>, insert_some<integers>, {p2}},
         {"eager.clht.batch",
          "keys come at once",
@@ -125,6 +173,22 @@ const std::vector<eager_case<integers>>& integer_cases() {
          {p1, p2, c3, c4, c5}},
         {"eager.clht.overflow", "a chain of buckets", some_keys<integers>, overflow, {c2, c5}},
         {"eager.clht.chain", "a chain is split", chain_of_eight, split_a_chain, {c4, c5}},
+        {"eager.clht.chain.moves",
+         "nearly all of a chain goes to a buddy",
+         deep_chain,
+         move_deep_chain,
+         {c4, c5}},
+        {"eager.clht.chain.pushed",
+         "the same, by an insert elsewhere",
+         deep_chain,
+         push_deep_chain,
+         {c4, c5}},
+        {"eager.clht.chain.died",
+         "a split that a crash cut short comes again",
+         died_moving,
+         move_what_is_left,
+         {o1, c4},
+         true},
         {"eager.clht.open",
          "an opening with its sweep, and work behind it",
          leave_garbage<integers>,
@@ -133,8 +197,11 @@ const std::vector<eager_case<integers>>& integer_cases() {
          true},
         two_threads<integers>("eager.clht.threads", "two threads change the same keys",
                               some_keys<integers>, {p2}, work_beside_another<integers>),
+        peeking<integers>("eager.clht.peek", some_keys<integers>),
         two_threads<integers>("eager.clht.read", "one thread reads what another changes",
                               some_keys<integers>, {p2, p3}, read_or_change<integers>),
+        two_threads<integers>("eager.clht.chunk_threads", "two splits need the same new chunk",
+                              two_full, {c3, c5}, split_beside_another),
         two_threads<integers>("eager.clht.grow_threads", "two threads make it grow",
                               some_keys<integers>, {c5}, grow_beside_another<integers>),
     };
@@ -180,6 +247,7 @@ const std::vector<eager_case<strings>>& string_cases() {
          work_after_opening<strings>,
          {s2},
          true},
+        peeking<strings>("eager.clht.bytes.peek", some_keys<strings>),
         two_threads<strings>("eager.clht.bytes.threads", "two threads replace the same records",
                              some_keys<strings>, {p1, p2}, work_beside_another<strings>),
     };

@@ -33,14 +33,18 @@ inline std::string_view eager_case_name(std::string_view index, const char* kind
 struct left_off {};
 /// The hook is a function: what it waits for lies here.
 inline const char* leave_at = nullptr;
+inline unsigned leave_next = 0;  ///< how often the point is passed before
 inline void leave(const char* point) {
-    if (leave_at != nullptr && std::string_view(point).starts_with(leave_at)) throw left_off{};
+    if (leave_at == nullptr || !std::string_view(point).starts_with(leave_at)) return;
+    if (leave_next-- == 0) throw left_off{};
 }
-/// `work` ends at the persist point, as if the process had: then comes a crash.
+/// `work` ends at the persist point, as if the process had: then comes a crash. `passed`: where it
+/// has come there so often before.
 template <class S, class Work>
-void die_at(S& s, const char* point, Work&& work) {
+void die_at(S& s, const char* point, Work&& work, unsigned passed = 0) {
     const persist_point_hook before = set_persist_point_hook(leave);
     leave_at = point;
+    leave_next = passed;
     bool left = false;
     try {
         work();
@@ -101,6 +105,18 @@ void remove_some(S& s, splitmix64& r) {
     s.get(k);
 }
 
+/// Nothing can be allocated any more: keys go all the same.
+template <class S>
+void many_and_no_memory(S& s) {
+    come<S, 0, 40>(s);
+    s.use_up_memory();
+}
+template <class S>
+void remove_without_memory(S& s, splitmix64& r) {
+    for (u64 i = 0; i < 3; ++i) s.remove(13 * i + r() % 13);
+    s.get(20);
+}
+
 // -------------------------------------------------------------------------- workloads of a thread
 
 /// Changes of keys 0 to 5, reads of them, inserts of its own.
@@ -123,11 +139,13 @@ void work_beside_another(S& s, unsigned thread, splitmix64& r) {
         }
     }
 }
-/// Thread 1 reads key 3, the other changes it.
+/// Thread 1 reads key 3, alone or with all others; the other changes it.
 template <class S>
 void read_or_change(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 8; ++i) {
-        if (thread == 1) {
+        if (thread == 1 && r() % 4 == 0) {
+            s.get_by_walking(3);
+        } else if (thread == 1) {
             s.get(3);
         } else if (r() % 3 == 0) {
             s.remove(3);
@@ -137,12 +155,50 @@ void read_or_change(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
+/// The same, but so short that many a schedule has the reader come in the midst of the change.
+template <class S>
+void peek_at_change(S& s, unsigned thread, splitmix64& r) {
+    const u64 what = r() % 5;
+    if (thread == 0) {
+        what < 2 ? s.upsert(3) : s.remove(3);
+    } else if (what == 0) {
+        s.get_by_walking(3);
+    } else if (what == 1) {
+        s.remove(3);
+    } else if (what == 2) {
+        s.update_or_miss(3);
+    } else {
+        s.get(3);
+        s.get(3);
+    }
+}
+
 /// A case of two threads.
 template <class S>
 eager_case<S> two_threads(std::string_view name, std::string_view what,
                           std::function<void(S&)> prepare, std::vector<std::string_view> points,
                           void (*run)(S&, unsigned, splitmix64&)) {
     return {name, what, std::move(prepare), nullptr, std::move(points), false, 2, run};
+}
+
+/// A region that is full.
+template <class S>
+eager_case<S> without_memory(std::string_view name) {
+    return {.name = name,
+            .what = "keys go where there is no memory",
+            .prepare = many_and_no_memory<S>,
+            .run = remove_without_memory<S>,
+            .points = {eager_points::p2},
+            .most_bytes = u64{2} << 20};
+}
+
+/// One thread looks at what the other changes. P3 is each index's, or comes with its marks.
+template <class S>
+eager_case<S> peeking(std::string_view name, std::function<void(S&)> prepare) {
+    auto c = two_threads<S>(name, "one thread looks at a change under way", std::move(prepare), {},
+                            peek_at_change<S>);
+    c.steps = 100;
+    return c;
 }
 
 }  // namespace hf::lab

@@ -86,6 +86,37 @@ void mt_split_together(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
+// ---------------------------------------------------------------------------------- behind a crash
+
+/// What of a split's three words the crash has left: they lie in one line, so there is no point
+/// between them to die at.
+enum class mt_left : u8 { link_alone, link_and_bound, all };
+
+/// A leaf of 14 was being split by a process that died before it posted the separator.
+template <class S, mt_left Left>
+void mt_died_splitting(S& s) {
+    using namespace eager_masstree_detail;
+    come<S, 0, 14>(s);
+    die_at(s, "masstree M2", [&] {
+        typename S::operation op(s.space());
+        static_cast<void>(s.index().insert(op, S::names::key(14), S::names::value(1)));
+    });
+    s.open();
+    const region& file = s.space().file();
+    const auto* root = file.at<root_block>(eager_must(file.find_root("index"))->value.load());
+    node& n = *file.at<node>(root->word.load());
+    if (Left != mt_left::all) n.order.fill((n.order.load() & ~u64{15}) | 14);
+    if (Left == mt_left::link_alone) n.last.fill(file.at<node>(n.next.load())->last.load());
+}
+template <class S>
+void mt_after_half_split(S& s, splitmix64& r) {
+    s.get(r() % 14);
+    r() % 2 == 0 ? s.upsert(r() % 3) : s.remove(r() % 3);
+    s.upsert(11 + r() % 3);
+    s.insert(20);
+    s.remove(12);
+}
+
 using view = std::string_view;
 using namespace eager_points;
 constexpr view mt_m1 = "masstree M1: a right half is durable before its left half leads to it";
@@ -97,7 +128,7 @@ template <class S>
 std::vector<eager_case<S>> make_mt_cases(const char* kind) {
     const auto n = [kind](const char* name) { return eager_case_name("masstree", kind, name); };
     return {
-        {n("found"), "a tree is made in a new region", nullptr, mt_found<S>, {p2}},
+        {n("found"), "a tree is made in a new region", nullptr, mt_found<S>, {p2}, true},
         {n("insert"), "keys come", come<S, 0, 4>, mt_insert_some<S>, {p1, p2}},
         {n("update"), "values change", come<S, 0, 6>, change_some<S>, {p2}},
         {n("remove"), "keys go, and come again", come<S, 0, 8>, remove_some<S, 8>, {p2}},
@@ -118,8 +149,28 @@ std::vector<eager_case<S>> make_mt_cases(const char* kind) {
          mt_after_opening<S>,
          {o1},
          true},
+        {n("unlinked"),
+         "a right half that never got its keys",
+         mt_died_splitting<S, mt_left::link_alone>,
+         mt_after_half_split<S>,
+         {o1, p2},
+         true},
+        {n("doubled"),
+         "keys that both halves have",
+         mt_died_splitting<S, mt_left::link_and_bound>,
+         mt_after_half_split<S>,
+         {o1, p2},
+         true},
+        {n("nameless"),
+         "a right half that its parent does not name",
+         mt_died_splitting<S, mt_left::all>,
+         mt_after_half_split<S>,
+         {o1, p2},
+         true},
         two_threads<S>(n("threads"), "two threads change the same keys", come<S, 0, 6>, {p2},
                        work_beside_another<S>),
+        without_memory<S>(n("no_memory")),
+        peeking<S>(n("peek"), come<S, 0, 6>),
         two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, p3},
                        read_or_change<S>),
         two_threads<S>(n("split_threads"), "two threads split a leaf", come<S, 0, 13>,

@@ -5,7 +5,8 @@
 // is recovery with the sweep; inspect() looks at every key, compares a walk over the index with it,
 // and has the audit find leaks and double owners.
 //
-// Operations of prepare() are not told, those of run() are. Where several threads change one key,
+// Operations of prepare() are not told, those of run() are. Keys of fill() are there to make the
+// index large: a walk has to find them, and nobody asks for them one by one. Where several threads change one key,
 // only upserts and removes may be used: an insert that finds its key writes nothing, and a history
 // of writes cannot say so.
 #pragma once
@@ -20,6 +21,8 @@
 #include "index/common/batch.hpp"
 #include "index/common/index.hpp"
 
+#include <array>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -62,17 +65,19 @@ class eager_session {
     using names = lab_keys<Keys>;
     using operation = typename Index::operation;
 
-    explicit eager_session(u64 bytes = u64{1} << 20) : bytes_(bytes) {}
+    explicit eager_session(u64 bytes = u64{2} << 20, u64 most = u64{60} << 20)
+        : bytes_(bytes), most_bytes_(most) {}
 
     void open() {
         eager_options o;
         o.region.kind = discipline::eager;
         o.region.initial_size = bytes_;
-        o.region.max_size = u64{60} << 20;
+        o.region.max_size = most_bytes_;
         o.region.flush = flush_policy::always;
         const layout::room_format rooms[] = {Index::format};
         space_ = eager_must(
             eager_space::open(file_path, o, rooms, [this](eager_space& s) -> result<void> {
+                if (s.file().created()) soil(s);
                 auto made = Index::open(s, "index");
                 if (!made) return tl::unexpected(made.error());
                 index_ = std::move(*made);
@@ -88,15 +93,35 @@ class eager_session {
         crash();
     }
     [[nodiscard]] eager_session next() const {
-        eager_session s(bytes_);
+        eager_session s(bytes_, most_bytes_);
         s.history_ = history_;
         s.told_ = told_;
         s.most_keys_ = most_keys_;
+        s.filled_ = filled_;
         s.tells_ = true;
         return s;
     }
     /// From here on operations are told.
     void begin_telling() { tells_ = true; }
+
+    /// Keys from `first` to `last` - 1, which no other operation names. Before run().
+    void fill(u64 first, u64 last) {
+        for (u64 k = first; k < last; ++k) {
+            const auto name = names::key(k);
+            const auto value = names::value(k);
+            operation op(*space_);
+            require(eager_must(index_->insert(op, name, value)), "a key to fill with is there");
+        }
+        filled_ += last - first;
+    }
+    /// Nothing can be allocated until the next opening, whose sweep finds all of that.
+    void use_up_memory() {
+        for (u64 bytes = most_block_bytes; bytes >= 8; bytes /= 2) {
+            operation op(*space_);
+            while (op.allocate(bytes)) {
+            }
+        }
+    }
 
     void insert(u64 k) {
         write(k, "insert", [&](operation& op, const auto& name, const auto& value) {
@@ -142,12 +167,41 @@ class eager_session {
         }
         if (tells_) end_operation(number);
     }
+    /// An update; where the key is not there, told as a read of nothing.
+    void update_or_miss(u64 k) {
+        const u64 number = begin(k, "update");
+        history_.writes(number, names::text(names::key(k)), number);
+        const u64 miss = begin(k, "miss");
+        history_.reads(miss, names::text(names::key(k)));
+        const auto name = names::key(k);
+        const auto value = names::value(number);
+        begin_operation(number);
+        begin_operation(miss);
+        bool is_there = false;
+        {
+            operation op(*space_);
+            is_there = eager_must(index_->update(op, name, value, ignore));
+        }
+        is_there ? end_operation(number) : end_operation(miss, key_history::nothing);
+    }
     /// Told as a read.
     void get(u64 k) {
         const u64 number = begin(k, "get");
         history_.reads(number, names::text(names::key(k)));
         begin_operation(number);
         const u64 seen = find(k);
+        end_operation(number, seen);
+    }
+    /// The same, found by a walk over everything.
+    void get_by_walking(u64 k) {
+        const u64 number = begin(k, "walk to");
+        const auto name = names::text(names::key(k));
+        history_.reads(number, name);
+        begin_operation(number);
+        u64 seen = key_history::nothing;
+        index_->for_each(*space_, [&](const auto& there, const auto& v) {
+            if (names::text(there) == name) seen = names::number_in(v);
+        });
         end_operation(number, seen);
     }
     [[nodiscard]] u64 find(u64 k) {
@@ -175,7 +229,9 @@ class eager_session {
             require((at == walked.end() ? key_history::nothing : at->second) == find(k),
                     "a walk finds other values than gets do");
         }
-        require(walked.size() <= most_keys_, "a walk finds keys that nobody wrote");
+        u64 asked = 0;
+        for (u64 k = 0; k < most_keys_; ++k) asked += walked.count(names::text(names::key(k)));
+        require(walked.size() == asked + filled_, "a walk misses keys, or finds what nobody wrote");
         audit();
     }
     void audit() {
@@ -199,6 +255,18 @@ class eager_session {
     [[nodiscard]] eager_space& space() noexcept { return *space_; }
 
    private:
+    /// Memory that is allocated holds anything: so it is here, from the first block on.
+    static void soil(eager_space& s) {
+        for (u64 bytes : {16, 32, 64, 128, 256, 512}) {
+            operation op(s);
+            std::array<u64, 24> blocks{};
+            for (u64& b : blocks) {
+                b = eager_must(op.allocate(bytes));
+                std::memset(op.template at<char>(b), 0x5a, bytes);
+            }
+            for (u64 b : blocks) op.cancel(b);
+        }
+    }
     /// Numbers begin with 1: a value is its operation's.
     u64 begin(u64 k, const char* what) {
         most_keys_ = std::max(most_keys_, k + 1);
@@ -228,12 +296,16 @@ class eager_session {
         if (tells_) end_operation(number);
     }
 
+    static constexpr u64 most_block_bytes = u64{32} << 10;
+
     u64 bytes_;
+    u64 most_bytes_;
     std::unique_ptr<eager_space> space_;
     std::unique_ptr<Index> index_;
     key_history history_;
     std::vector<std::string> told_;
     u64 most_keys_ = 0;
+    u64 filled_ = 0;
     bool tells_ = false;
 };
 
@@ -244,10 +316,12 @@ struct eager_case {
     std::function<void(Session&)> prepare;
     std::function<void(Session&, splitmix64&)> run;
     std::vector<std::string_view> points = {};
-    bool opens_in_run = false;  ///< prepare() ends with a crash
+    bool opens_in_run = false;  ///< prepare() ends with a crash; without one nothing is there yet
     unsigned threads = 1;
     std::function<void(Session&, unsigned, splitmix64&)> run_thread = {};
-    u64 bytes = u64{1} << 20;
+    u64 bytes = u64{2} << 20;
+    u64 most_bytes = u64{60} << 20;
+    u64 steps = 800;  ///< of all threads, about: where they change is drawn among so many
 };
 
 template <class Session>
@@ -286,11 +360,11 @@ template <class Session>
 class eager_target final : public target {
    public:
     eager_target(const eager_case<Session>& c, u64 seed)
-        : case_(c), session_(c.bytes), random_(seed) {
+        : case_(c), session_(c.bytes, c.most_bytes), random_(seed) {
         for (u64 t = 0; t < c.threads; ++t) of_thread_.emplace_back(seed * 2 + t);
     }
     void prepare() override {
-        session_.open();
+        if (case_.prepare || !case_.opens_in_run) session_.open();
         if (case_.prepare) case_.prepare(session_);
         if (case_.opens_in_run) session_.crash();
         session_.begin_telling();
@@ -304,7 +378,7 @@ class eager_target final : public target {
         return std::make_unique<eager_survivor<Session>>(session_.next(), all);
     }
     [[nodiscard]] unsigned threads() const override { return case_.threads; }
-    [[nodiscard]] u64 about_steps() const override { return case_.threads > 1 ? 800 : 0; }
+    [[nodiscard]] u64 about_steps() const override { return case_.threads > 1 ? case_.steps : 0; }
     void run_thread(unsigned number) override {
         case_.run_thread(session_, number, of_thread_[number]);
     }

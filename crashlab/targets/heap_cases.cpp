@@ -4,6 +4,7 @@
 
 #include "base/random.hpp"
 #include "crashlab/runtime/file.hpp"
+#include "crashlab/targets/heap_change_cases.hpp"
 #include "heap/testing.hpp"
 
 #include <array>
@@ -54,7 +55,18 @@ struct model {
     u64 listed = 0;
 };
 
-enum class deed : u8 { put, share, clear, look, keep, let_go, fill_many, drop_many, give_up };
+enum class deed : u8 {
+    put,
+    share,
+    clear,
+    look,
+    keep,
+    let_go,
+    fill_many,
+    drop_many,
+    go_back,
+    give_up
+};
 
 /// What the transaction of a number does.
 struct plan_of_item {
@@ -65,9 +77,10 @@ struct plan_of_item {
 
     explicit plan_of_item(u64 number) {
         splitmix64 r(number);
-        constexpr deed deeds[] = {deed::put,  deed::put,       deed::share,     deed::clear,
-                                  deed::look, deed::keep,      deed::let_go,    deed::put,
-                                  deed::put,  deed::fill_many, deed::drop_many, deed::give_up};
+        constexpr deed deeds[] = {deed::put,    deed::put,       deed::share,     deed::clear,
+                                  deed::look,   deed::keep,      deed::let_go,    deed::put,
+                                  deed::put,    deed::fill_many, deed::drop_many, deed::give_up,
+                                  deed::go_back};
         what = deeds[r() % std::size(deeds)];
         a = static_cast<unsigned>(r() % slots);
         b = static_cast<unsigned>(r() % slots);
@@ -109,6 +122,14 @@ struct plan_of_item {
             case deed::drop_many:
                 m.many.clear();
                 break;
+            case deed::go_back: {
+                auto older = std::make_shared<model_item>();
+                older->tag = number * 10 + 2;
+                m.slot[a] = std::make_shared<model_item>();
+                m.slot[a]->tag = number * 10 + 1;
+                m.slot[a]->next = older;
+                break;
+            }
             case deed::give_up:
                 return;
         }
@@ -223,6 +244,13 @@ void heap_session::apply(nv::tx<>& tx, u64 number, const plan_of_item& plan) {
         case deed::drop_many:
             d.many.set(tx, nullptr);
             break;
+        case deed::go_back: {
+            // Transaction R3: what is stored to a fresh object behind another comes after it.
+            auto older = tx.make<item>(number * 10);
+            d.slot[plan.a].set(tx, tx.make<item>(number * 10 + 1, older));
+            older->tag.set(tx, number * 10 + 2);
+            break;
+        }
         case deed::give_up:
             d.slot[plan.a].set(tx, tx.make<item>(number, d.slot[plan.b]));
             break;
@@ -418,6 +446,10 @@ void keep_some(heap_session& s) {
     build_chains(s);
     for (int i = 0; i < 3; ++i) s.run_before(number_of(s, deed::keep, 1));
 }
+void go_back(heap_session& s) {
+    for (int i = 0; i < 3; ++i) s.run(number_of(s, deed::go_back, 1));
+    s.run(number_of(s, deed::clear, 1));
+}
 void weak_pointers(heap_session& s) {
     for (int i = 0; i < 3; ++i) s.run(number_of(s, deed::look, 1));
     s.run(number_of(s, deed::clear, 1));
@@ -488,6 +520,20 @@ const std::vector<heap_case>& heap_workloads() {
          destroy_chains,
          true,
          {point_of_redo}},
+        {"transaction.heap.fresh",
+         "a new object is changed behind another one",
+         redo,
+         fill_slots,
+         go_back,
+         false,
+         {point_of_redo}},
+        {"transaction.heap.undo.fresh",
+         "the same, undo",
+         undo,
+         fill_slots,
+         go_back,
+         false,
+         {point_of_undo}},
         {"transaction.heap.weak",
          "weak pointers, whose objects die",
          redo,
@@ -512,10 +558,12 @@ const std::vector<target_description>& heap_cases() {
     static const std::vector<target_description> all = [] {
         std::vector<target_description> found;
         for (const heap_case& c : heap_workloads()) {
-            found.push_back({c.name, "heap", c.what,
+            found.push_back({c.name, "objects", c.what,
                              [&c](u64 seed) { return std::make_unique<heap_target>(c, seed); },
                              c.points});
         }
+        found.push_back(heap_upgrade_case());
+        found.push_back(heap_repair_case());
         return found;
     }();
     return all;

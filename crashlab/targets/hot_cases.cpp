@@ -128,7 +128,7 @@ template <class S>
 std::vector<eager_case<S>> make_hot_cases(const char* kind) {
     const auto n = [kind](const char* name) { return eager_case_name("hot", kind, name); };
     return {
-        {n("found"), "a trie is made in a new region", nullptr, hot_found<S>, {p1, p2}},
+        {n("found"), "a trie is made in a new region", nullptr, hot_found<S>, {p1, p2}, true},
         {n("insert"), "keys come", come<S, 0, 4>, hot_insert_some<S>, {hot_h1, hot_h2}},
         {n("update"), "values change", come<S, 0, 6>, change_some<S>, {p2}},
         {n("remove"), "keys go, and come again", come<S, 0, 8>, remove_some<S, 8>, {hot_h2}},
@@ -156,6 +156,8 @@ std::vector<eager_case<S>> make_hot_cases(const char* kind) {
          true},
         two_threads<S>(n("threads"), "two threads change the same keys", come<S, 0, 6>, {p2},
                        work_beside_another<S>),
+        without_memory<S>(n("no_memory")),
+        peeking<S>(n("peek"), come<S, 0, 6>),
         two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, p3},
                        read_or_change<S>),
         two_threads<S>(n("split_threads"), "two threads make full nodes split", come<S, 0, 32>,
