@@ -175,6 +175,8 @@ class eager_masstree final : public traced {
     }
     [[nodiscard]] spot descend(operation& op, const root_block& root, u64 slice,
                                unsigned level) const;
+    /// The same from a node of a higher level on, or of that level.
+    [[nodiscard]] spot descend(operation& op, spot s, u64 slice, unsigned level) const;
     void go_right(operation& op, spot& s, u64 last) const;
     [[nodiscard]] entry find(operation& op, spot s, const cursor& c) const;
 
@@ -202,9 +204,11 @@ class eager_masstree final : public traced {
     void shade_pair(operation& op, const node& n, unsigned slot);
 
     // --- scans (scan.hpp) ---
+    struct copied;
     struct leaf_copy;
     struct scan_state;
-    [[nodiscard]] leaf_copy copy_leaf(operation& op, spot s, u64 slice) const;
+    class leaves_ahead;
+    void copy_leaf(operation& op, spot s, u64 slice, leaf_copy& l) const;
     template <bool Up>
     void collect(operation& op, const root_block& root, const cursor* bound, scan_state& s) const;
     template <bool Up>

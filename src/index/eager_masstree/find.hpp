@@ -29,6 +29,12 @@ auto eager_masstree<D, Keys>::descend(operation& op, const root_block& root, u64
     spot s{at<node>(root.word.load()), 0};
     op.saw(root.lock, &root, sizeof root);
     if (s.n->level() < level) return {nullptr, 0};
+    return descend(op, s, slice, level);
+}
+
+template <class D, class Keys>
+auto eager_masstree<D, Keys>::descend(operation& op, spot s, u64 slice, unsigned level) const
+    -> spot {
     for (;;) {
         s.n->prefetch();
         const u64 before = s.n->lock.load();

@@ -10,12 +10,18 @@
 namespace hf {
 
 template <class D, class Keys>
+struct eager_masstree<D, Keys>::copied {
+    u64 slice;
+    u64 word;
+};
+
+template <class D, class Keys>
 struct eager_masstree<D, Keys>::leaf_copy {
     u64 low;
     u64 last;
     u64 next;
-    unsigned count = 0;
-    std::array<std::pair<u64, u64>, eager_masstree_detail::width> pairs;
+    unsigned count;
+    std::array<copied, eager_masstree_detail::width> pairs;
 };
 
 template <class D, class Keys>
@@ -24,17 +30,53 @@ struct eager_masstree<D, Keys>::scan_state {
     bool is_exclusive = false;  ///< the bound itself is left out
     u64 wanted = 0;
     u64 count = 0;
-    std::array<std::pair<u64, u64>, most_collected> all;
+    std::array<copied, most_collected> all;
 
     [[nodiscard]] bool is_full() const noexcept { return count == wanted; }
     void add(u64 slice, u64 word) noexcept { all[count++] = {slice, word}; }
 };
 
+/// Which leaves a scan will come to, by the nodes above them. Only hints: it looks at no lock.
+template <class D, class Keys>
+class eager_masstree<D, Keys>::leaves_ahead {
+   public:
+    explicit leaves_ahead(const eager_masstree& t) noexcept : tree_(t) {}
+    /// Behind the leaf of a slice, below `parent` (nullptr: there is none), of so many keys.
+    void begin(const node* parent, u64 slice, u64 keys) noexcept {
+        constexpr u64 usual = 9;  ///< keys of a leaf
+        constexpr u64 at_once = 5;
+        parent_ = parent;
+        if (parent_ == nullptr) return;
+        left_ = keys / usual + 1;
+        order_ = parent_->used();
+        rank_ = static_cast<unsigned>(parent_->child_rank(order_, slice) + 1);
+        for (u64 i = 0; i < at_once; ++i) load_next();
+    }
+    void load_next() noexcept {
+        if (parent_ == nullptr || left_ == 0) return;
+        --left_;
+        if (rank_ >= order_.size()) {
+            const u64 next = parent_->next.load();
+            parent_ = next == 0 ? nullptr : tree_.at<node>(next);
+            if (parent_ == nullptr) return;
+            order_ = parent_->used();
+            rank_ = 0;
+        }
+        tree_.at<node>(parent_->pairs[order_.slot(rank_++)].word.load())->prefetch();
+    }
+
+   private:
+    const eager_masstree& tree_;
+    const node* parent_ = nullptr;
+    order_word order_;
+    unsigned rank_ = 0;
+    u64 left_ = 0;
+};
+
 /// The leaf to which a slice belongs, at or to the right of `s`.
 template <class D, class Keys>
-auto eager_masstree<D, Keys>::copy_leaf(operation& op, spot s, u64 slice) const -> leaf_copy {
+void eager_masstree<D, Keys>::copy_leaf(operation& op, spot s, u64 slice, leaf_copy& l) const {
     for (;;) {
-        leaf_copy l;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by count
         const u64 before = s.n->lock.load();
         l.last = s.n->last.load();
         if (slice > l.last) {
@@ -42,17 +84,20 @@ auto eager_masstree<D, Keys>::copy_leaf(operation& op, spot s, u64 slice) const 
             continue;
         }
         const order_word o = s.n->used();
-        for (unsigned r = 0; r < o.size(); ++r) {
+        unsigned count = o.size();
+        for (unsigned r = 0; r < count; ++r) {
             const auto& p = s.n->pairs[o.slot(r)];
-            const u64 k = p.key.load();
-            if (k >= s.low && k <= l.last) l.pairs[l.count++] = {k, p.word.load()};
+            l.pairs[r] = {p.key.load(), p.word.load()};
         }
+        // In a split's middle, or behind one that a crash has cut short.
+        while (count != 0 && l.pairs[count - 1].slice > l.last) --count;
+        l.count = count;
         l.low = s.low;
         l.next = s.n->next.load();
         const u64 after = s.n->lock.load();
         if (is_changed(before, after)) continue;
         saw_node(op, *s.n, after);
-        return l;
+        return;
     }
 }
 
@@ -62,6 +107,14 @@ template <bool Up>
 void eager_masstree<D, Keys>::collect_leaf(operation& op, const leaf_copy& l, const cursor* bound,
                                            scan_state& s) const {
     using namespace eager_masstree_detail;
+    if constexpr (Up && !has_layers) {
+        if (bound == nullptr) {
+            const u64 n = std::min<u64>(l.count, s.wanted - s.count);
+            std::copy_n(l.pairs.begin(), n, &s.all[s.count]);
+            s.count += n;
+            return;
+        }
+    }
     for (unsigned i = 0; i < l.count && !s.is_full(); ++i) {
         const auto [slice, word] = l.pairs[Up ? i : l.count - 1 - i];
         unsigned length_class = 0;
@@ -102,12 +155,16 @@ void eager_masstree<D, Keys>::collect(operation& op, const root_block& root, con
                                       scan_state& s) const {
     using namespace eager_masstree_detail;
     u64 from = bound != nullptr ? bound->slice() : Up ? 0 : highest;
-    spot where = descend(op, root, from, 0);
-    for (;;) {
-        const leaf_copy l = copy_leaf(op, where, from);
-        if (Up && l.next != 0) at<node>(l.next)->prefetch();
+    const spot above = descend(op, root, from, 1);
+    leaves_ahead ahead(*this);
+    if constexpr (Up) ahead.begin(above.n, from, s.wanted - s.count);
+    spot where = above.n != nullptr ? descend(op, above, from, 0) : descend(op, root, from, 0);
+    for (leaf_copy l;;) {  // NOLINT(cppcoreguidelines-pro-type-member-init): by copy_leaf()
+        copy_leaf(op, where, from, l);
+        if constexpr (Up) ahead.load_next();
         collect_leaf<Up>(op, l, bound, s);
         if (s.is_full() || (Up ? l.last == highest : l.low == 0)) return;
+        bound = nullptr;
         from = Up ? l.last + 1 : l.low - 1;
         where = Up ? spot{at<node>(l.next), from} : descend(op, root, from, 0);
     }
@@ -131,11 +188,11 @@ u64 eager_masstree<D, Keys>::scan_from(eager_space& space, key bound, u64 most,
         key last{};
         for (u64 i = 0; i < s.count; ++i) {
             if constexpr (has_layers) {
-                last = Keys::key_of(record_of(s.all[i].second));
+                last = Keys::key_of(record_of(s.all[i].word));
             } else {
-                last = s.all[i].first;
+                last = s.all[i].slice;
             }
-            visit(last, value_of(s.all[i].second));
+            visit(last, value_of(s.all[i].word));
         }
         visited += s.count;
         if (!s.is_full()) break;
