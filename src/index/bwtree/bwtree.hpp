@@ -185,12 +185,19 @@ class bwtree final : public traced {
     [[nodiscard]] static u64 load_word(operation& op, const cell& c);
     [[nodiscard]] node* base_of(block* b) const noexcept;
     static void begin_loading(const node* n) noexcept;
+    void begin_loading_chain(const cell& c) const noexcept;
     template <bool Below = false>
     [[nodiscard]] place find(operation& op, const bound& k, u32 level) const;
     [[nodiscard]] finding search(operation& op, const place& p, const bound& k) const;
     [[nodiscard]] finding search_base(operation& op, node* n, const bound& k) const;
 
     // --- making nodes (draft.hpp) ---
+    void gather_changes(operation& op, block* head, node* base, gathered& g) const;
+    struct meeting {
+        u32 at;
+        bool is_same;
+    };
+    [[nodiscard]] meeting meet(const node* n, u32 from, const entry& e) const;
     void gather(operation& op, block* head, node* base, gathered& g) const;
     void drop(gathered& g, const entry& e) const;
     [[nodiscard]] static result<u64> make_node(fresh_blocks& made, what kind, u32 level, u32 count,
@@ -216,6 +223,7 @@ class bwtree final : public traced {
 
     // --- changing the shape (shape.hpp) ---
     [[nodiscard]] static bool publish(operation& op, cell& c, u64 seen, u64 offset);
+    [[nodiscard]] static bool publish_node(operation& op, cell& c, u64 seen, u64 offset);
     [[nodiscard]] result<step> consolidate(operation& op, const place& p, const entry& e,
                                            bool gone);
     [[nodiscard]] result<step> split(operation& op, const place& p, const gathered& g);
@@ -231,9 +239,14 @@ class bwtree final : public traced {
     // --- scans (scan.hpp) ---
     template <bool Up, class Visit>
     u64 scan_from(eager_space& space, const key* from, u64 most, Visit&& visit) const;
-    template <bool Up, class Visit>
-    u64 visit_leaf(operation& op, const place& p, const limit& from, bool exclusive, u64 most,
-                   Visit&& visit) const;
+    void begin_loading_right(const node& n) const noexcept;
+    [[nodiscard]] u32 first_change(const gathered& g, const bound& from, bool exclusive) const;
+    template <class Visit>
+    u64 visit_upwards(operation& op, const place& p, const limit& from, bool exclusive, u64 most,
+                      Visit&& visit) const;
+    template <class Visit>
+    u64 visit_downwards(operation& op, const place& p, const limit& from, bool exclusive, u64 most,
+                        Visit&& visit) const;
 
     // --- audits (audit.hpp) ---
     struct audit_state;

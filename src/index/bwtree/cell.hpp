@@ -1,6 +1,6 @@
 // bwtree/cell.hpp: the name of a node: a word that leads to what the node is now.
 //
-//   cell   32 bytes   | word | lock | . | . |
+//   cell   32 bytes   | word | lock | node | behind |
 //   word              | version 13 | frozen 1 | hold 1 | mark 1 | offset 48 |
 //
 //   mark     published, and perhaps not durable: whoever meets it makes it so and takes it away
@@ -10,6 +10,11 @@
 //
 // Marks, holds and versions are volatile in meaning: a mark that a crash leaves costs its finder a
 // fence, a hold has a holder who has the lock in this generation, or it is dead.
+//
+// `node` and `behind` are hints, stored behind the word, without order, and never flushed: what the
+// chain ends with, and what lies behind its first delta. A chain is a list, and each step a miss;
+// by the hints all of it can be loaded at once. They may be wrong: nobody follows them but a
+// prefetch, which does nothing where there is no memory.
 #pragma once
 
 #include "eager/node_lock.hpp"
@@ -30,6 +35,16 @@ class cell {
     HF_TRACED_APART void fill(u64 offset, u32 generation) noexcept {
         word_.store(offset, std::memory_order_relaxed);
         lock.fill(node_lock::fresh(0, false, generation));
+        hint(offset, 0);
+    }
+    HF_TRACED_APART void hint(u64 node, u64 behind) noexcept {
+        node_.store(node, std::memory_order_relaxed);
+        behind_.store(behind, std::memory_order_relaxed);
+    }
+    [[nodiscard]] u64 node_hint() const noexcept { return node_.load(std::memory_order_relaxed); }
+    /// 0: nothing.
+    [[nodiscard]] u64 behind_hint() const noexcept {
+        return behind_.load(std::memory_order_relaxed);
     }
     /// Publishes, with the mark.
     [[nodiscard]] HF_TRACED_APART bool replace(u64 seen, u64 offset) noexcept {
@@ -63,7 +78,10 @@ class cell {
    public:
     /// Of who changes an inner node, or holds a leaf: volatile in meaning.
     node_lock lock;
-    u64 unused[2];
+
+   private:
+    std::atomic<u64> node_;
+    std::atomic<u64> behind_;
 };
 static_assert(sizeof(cell) == 32);
 

@@ -28,9 +28,9 @@ void bwtree<D, Keys>::drop(gathered& g, const entry& e) const {
     if constexpr (!order::exact) g.dropped[g.drops++] = e.word;
 }
 
-/// `g.changed` may have a change already, which is newer than the chain.
+/// What a chain's deltas say, in order. There may be a change already, which is newer than these.
 template <class D, class Keys>
-void bwtree<D, Keys>::gather(operation& op, block* head, node* base, gathered& g) const {
+void bwtree<D, Keys>::gather_changes(operation& op, block* head, node* base, gathered& g) const {
     using change = typename gathered::change;
     const auto add = [&](const change& c) {
         const bound k = key_of(c.e);
@@ -53,33 +53,54 @@ void bwtree<D, Keys>::gather(operation& op, block* head, node* base, gathered& g
             add({d->entries[i], d->is_gone(i), dead});
         }
     }
-    const auto take = [&](const change& c) {
-        if (!c.gone && !c.dead) g.entries[g.count++] = c.e;
-        if (c.dead) drop(g, c.e);
-    };
-    u32 next = 0;
-    for (u32 i = 0; i < base->count(); ++i) {
-        const entry e{base->heads()[i], base->words()[i]};
-        int c = 1;
-        while (next < g.changes) {
-            const change& other = g.changed[next];
-            c = other.e.head != e.head ? (other.e.head < e.head ? -1 : 1)
-                                       : compare(key_of(other.e), key_of(e));
-            if (c > 0) break;
-            take(other);
-            ++next;
-            if (c == 0) break;
+    if (base->dead.load(std::memory_order_acquire) != 0) op.written_line(&base->dead);
+}
+
+/// The first of the node's entries, from number `from` on, that is not below a change's.
+template <class D, class Keys>
+auto bwtree<D, Keys>::meet(const node* n, u32 from, const entry& e) const -> meeting {
+    const u64* heads = n->heads();
+    u32 i = from;
+    while (i < n->count() && heads[i] < e.head) ++i;
+    if constexpr (order::exact) {
+        return {i, i < n->count() && heads[i] == e.head};
+    } else {
+        const bound k = key_of(e);
+        for (; i < n->count() && heads[i] == e.head; ++i) {
+            const int c = compare(key_of({heads[i], n->words()[i]}), k);
+            if (c >= 0) return {i, c == 0};
         }
-        const bool dead = base->is_dead(i);
-        if (dead) op.written_line(&base->dead);
-        if (next > 0 && c == 0) {
-            drop(g, e);
-            c = 1;
-        } else {
-            take({e, false, dead});
-        }
+        return {i, false};
     }
-    while (next < g.changes) take(g.changed[next++]);
+}
+
+/// `g.changed` may have a change already, which is newer than the chain.
+template <class D, class Keys>
+void bwtree<D, Keys>::gather(operation& op, block* head, node* base, gathered& g) const {
+    gather_changes(op, head, base, g);
+    const u64 dead = base->dead.load(std::memory_order_acquire);
+    const u64* heads = base->heads();
+    const u64* words = base->words();
+    const auto take = [&](const entry& e, bool is_gone, bool is_dead) {
+        if (!is_gone && !is_dead) g.entries[g.count++] = e;
+        if (is_dead) drop(g, e);
+    };
+    const auto take_up_to = [&](u32 i, u32 end) {
+        for (; i < end; ++i) take({heads[i], words[i]}, false, (dead >> i & 1) != 0);
+    };
+    u32 i = 0;
+    for (u32 c = 0; c < g.changes; ++c) {
+        const auto& change = g.changed[c];
+        const meeting m = meet(base, i, change.e);
+        take_up_to(i, m.at);
+        i = m.at;
+        if (m.is_same) {
+            drop(g, {heads[i], words[i]});
+            ++i;
+        }
+        take(change.e, change.gone, change.dead);
+    }
+    take_up_to(i, base->count());
 }
 
 /// An inner node's children, so that they can be changed.

@@ -115,9 +115,16 @@ auto bwtree<D, Keys>::base_of(block* b) const noexcept -> node* {
 /// Heads that a search may look at, all at once.
 template <class D, class Keys>
 void bwtree<D, Keys>::begin_loading(const node* n) noexcept {
-    constexpr u64 lines = 6;
+    constexpr u64 lines = 11;
     const auto* bytes = reinterpret_cast<const char*>(n);
     for (u64 i = 0; i <= lines; ++i) __builtin_prefetch(bytes + i * line_size);
+}
+
+/// What a cell's chain ends with, and what lies behind its first delta.
+template <class D, class Keys>
+void bwtree<D, Keys>::begin_loading_chain(const cell& c) const noexcept {
+    begin_loading(at<node>(c.node_hint()));
+    if (const u64 behind = c.behind_hint()) __builtin_prefetch(at<block>(behind));
 }
 
 /// The node of that level in whose range the key is (Below: what is just below the key); no `at`:
@@ -131,9 +138,12 @@ auto bwtree<D, Keys>::find(operation& op, const bound& k, u32 level) const -> pl
     for (;;) {
         p.word = load_word(op, *p.at);
         p.head = at<block>(cell::offset_of(p.word));
-        if (is_inner) begin_loading(static_cast<const node*>(p.head));
+        if (is_inner) {
+            begin_loading(static_cast<const node*>(p.head));
+        } else {
+            begin_loading_chain(*p.at);
+        }
         node* n = p.base = base_of(p.head);
-        if (!is_inner) begin_loading(n);
         if (n->has_high()) {
             const int c = compare(k, {n->high_head, n->bytes(n->high)});
             if (Below ? c > 0 : c >= 0) [[unlikely]] {

@@ -11,23 +11,91 @@
 
 namespace hf {
 
-/// Visits a leaf's entries from the bound on (nullopt: all).
+/// A scan will come to the right neighbour.
 template <class D, class Keys>
-template <bool Up, class Visit>
-u64 bwtree<D, Keys>::visit_leaf(operation& op, const place& p, const limit& from, bool exclusive,
-                                u64 most, Visit&& visit) const {
+void bwtree<D, Keys>::begin_loading_right(const node& n) const noexcept {
+    if (!n.has_high()) return;
+    const cell& c = *at<cell>(n.next);
+    __builtin_prefetch(at<block>(cell::offset_of(c.load())));
+    begin_loading_chain(c);
+    // And the words.
+    const auto* bytes = at<const char>(c.node_hint());
+    for (u64 i = 7; i < 12; ++i) __builtin_prefetch(bytes + i * line_size);
+}
+
+/// The number of changes that are below the bound, or at it.
+template <class D, class Keys>
+u32 bwtree<D, Keys>::first_change(const gathered& g, const bound& from, bool exclusive) const {
+    u32 c = 0;
+    for (; c < g.changes; ++c) {
+        const int order_of = compare(key_of(g.changed[c].e), from);
+        if (exclusive ? order_of > 0 : order_of >= 0) break;
+    }
+    return c;
+}
+
+/// Visits a leaf's entries from the bound on (nullopt: all), in the node where they lie.
+template <class D, class Keys>
+template <class Visit>
+u64 bwtree<D, Keys>::visit_upwards(operation& op, const place& p, const limit& from, bool exclusive,
+                                   u64 most, Visit&& visit) const {
+    gathered g;
+    gather_changes(op, p.head, p.base, g);
+    const u64 dead = p.base->dead.load(std::memory_order_acquire);
+    op.observed();
+    const u64* heads = p.base->heads();
+    const u64* words = p.base->words();
+    u32 i = 0;
+    u32 c = 0;
+    if (from) {
+        c = first_change(g, *from, exclusive);
+        i = first_not_below(p.base, from->head, [&](u32 j) {
+            if constexpr (order::exact) return exclusive;
+            const int order_of = compare(key_of({heads[j], words[j]}), *from);
+            return exclusive ? order_of <= 0 : order_of < 0;
+        });
+    }
+    u64 visited = 0;
+    const auto give = [&](const entry& e) {
+        visit(whole_key_of(e), value_of(e));
+        ++visited;
+    };
+    while (visited < most) {
+        const bool is_last = c == g.changes;
+        const meeting m =
+            is_last ? meeting{p.base->count(), false} : meet(p.base, i, g.changed[c].e);
+        if (dead == 0) {
+            const u32 end = i + static_cast<u32>(std::min<u64>(m.at - i, most - visited));
+            for (; i < end; ++i) give({heads[i], words[i]});
+        } else {
+            for (; i < m.at && visited < most; ++i) {
+                if ((dead >> i & 1) == 0) give({heads[i], words[i]});
+            }
+        }
+        if (is_last || visited == most) break;
+        if (m.is_same) ++i;
+        const auto& change = g.changed[c++];
+        if (!change.gone && !change.dead) give(change.e);
+    }
+    return visited;
+}
+
+/// The same downwards.
+template <class D, class Keys>
+template <class Visit>
+u64 bwtree<D, Keys>::visit_downwards(operation& op, const place& p, const limit& from,
+                                     bool exclusive, u64 most, Visit&& visit) const {
     gathered g;
     gather(op, p.head, p.base, g);
     op.observed();
-    u32 i = Up ? 0 : g.count;
+    u32 i = g.count;
     if (from) {
-        // The first entry that is not below the bound, or is above it.
-        const bool beyond = Up == exclusive;
+        // The first entry that is above the bound, or not below it.
         u32 low = 0;
         for (u32 high = g.count; low < high;) {
             const u32 middle = (low + high) / 2;
             const int c = compare(key_of(g.entries[middle]), *from);
-            if (beyond ? c <= 0 : c < 0) {
+            if (exclusive ? c < 0 : c <= 0) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -36,8 +104,8 @@ u64 bwtree<D, Keys>::visit_leaf(operation& op, const place& p, const limit& from
         i = low;
     }
     u64 visited = 0;
-    for (; visited < most && (Up ? i < g.count : i > 0); ++visited) {
-        const entry& e = g.entries[Up ? i++ : --i];
+    for (; visited < most && i > 0; ++visited) {
+        const entry& e = g.entries[--i];
         visit(whole_key_of(e), value_of(e));
     }
     return visited;
@@ -61,13 +129,17 @@ u64 bwtree<D, Keys>::scan_from(eager_space& space, const key* start, u64 most,
         key last{};
         place p = find(op, *bounds, 0);
         for (;;) {
-            if constexpr (Up) __builtin_prefetch(at<cell>(p.base->next));
-            visited += visit_leaf<Up>(op, p, bounds, excludes, end - visited,
-                                      [&](const key& k, const value& v) {
-                                          last = k;
-                                          exclusive = true;
-                                          visit(k, v);
-                                      });
+            const auto keep = [&](const key& k, const value& v) {
+                last = k;
+                exclusive = true;
+                visit(k, v);
+            };
+            if constexpr (Up) {
+                begin_loading_right(*p.base);
+                visited += visit_upwards(op, p, bounds, excludes, end - visited, keep);
+            } else {
+                visited += visit_downwards(op, p, bounds, excludes, end - visited, keep);
+            }
             more = Up ? p.base->has_high() : p.base->has_low();
             if (visited == end || !more) break;
             if constexpr (Up) {
@@ -76,7 +148,6 @@ u64 bwtree<D, Keys>::scan_from(eager_space& space, const key* start, u64 most,
                 p.word = load_word(op, *p.at);
                 p.head = at<block>(bwtree_detail::cell::offset_of(p.word));
                 p.base = base_of(p.head);
-                begin_loading(p.base);
             } else {
                 bounds = low_of(p.base);
                 excludes = true;

@@ -26,6 +26,14 @@ bool bwtree<D, Keys>::publish(operation& op, cell& c, u64 seen, u64 offset) {
     return true;
 }
 
+/// The same, of a node: the chain has no delta.
+template <class D, class Keys>
+bool bwtree<D, Keys>::publish_node(operation& op, cell& c, u64 seen, u64 offset) {
+    if (!publish(op, c, seen, offset)) return false;
+    c.hint(offset, 0);
+    return true;
+}
+
 /// Unlinked, durably; and the records that nobody took over.
 template <class D, class Keys>
 void bwtree<D, Keys>::retire_chain(operation& op, block* head, const gathered& g) const {
@@ -51,7 +59,7 @@ auto bwtree<D, Keys>::consolidate(operation& op, const place& p, const entry& e,
     fresh_blocks made(op);
     auto fresh = make_leaf(made, g, 0, g.count, low_of(p.base), high_of(p.base), p.base->next);
     if (!fresh) return tl::unexpected(fresh.error());
-    if (!publish(op, *p.at, p.word, *fresh)) return step::again;
+    if (!publish_node(op, *p.at, p.word, *fresh)) return step::again;
     made.are_published();
     retire_chain(op, p.head, g);
     return step::done;
@@ -85,7 +93,7 @@ auto bwtree<D, Keys>::split(operation& op, const place& p, const gathered& g) ->
     }
     op.settle();
     HF_PERSIST_POINT("bwtree B1: both halves are durable before the word that leads to them");
-    if (!publish(op, *p.at, p.word, word)) return step::again;
+    if (!publish_node(op, *p.at, p.word, word)) return step::again;
     HF_PERSIST_POINT("bwtree B2: a split is durable before its separator");
     made.are_published();
     retire_chain(op, p.head, g);
@@ -177,7 +185,7 @@ void bwtree<D, Keys>::name_child(operation& op, const place& parent, const bound
         word = *above;
         return {};
     };
-    const bool is_done = build() && publish(op, *parent.at, parent.word, word);
+    const bool is_done = build() && publish_node(op, *parent.at, parent.word, word);
     parent.at->lock.unlock();
     if (!is_done) return;
     made.are_published();
@@ -227,7 +235,7 @@ void bwtree<D, Keys>::merge(operation& op, cell* c, const bound& k) {
     s.remove(i - 1);
     auto without = make_inner(made, s, 0, s.count, low_of(n), high_of(n), n->next, n->level());
     if (!without || !freeze(op, *right, word)) return unlock();
-    if (!publish(op, *parent->at, parent->word, *without)) {
+    if (!publish_node(op, *parent->at, parent->word, *without)) {
         thaw(op, *right);
         return unlock();
     }
@@ -266,7 +274,7 @@ bool bwtree<D, Keys>::absorb(operation& op, cell* left, cell& right, u64 right_w
         fresh_blocks made(op);
         auto fresh = make_leaf(made, g, 0, g.count, low_of(p.base), high_of(last), last->next);
         if (!fresh) return false;
-        if (!publish(op, *left, p.word, *fresh)) continue;
+        if (!publish_node(op, *left, p.word, *fresh)) continue;
         HF_PERSIST_POINT("bwtree B5: a leaf has been taken before it is retired");
         made.are_published();
         retire_chain(op, p.head, g);

@@ -167,6 +167,7 @@ auto bwtree<D, Keys>::put_delta(operation& op, const place& p, const entry& e, b
                 shares ? before->depth() : (is_delta ? before->depth() : 0) + 1, dead);
     op.written_line(d);
     if (!publish(op, *p.at, p.word, *offset)) return step::again;
+    p.at->hint(offset_of(p.base), d->next());
     made.are_published();
     if (shares) op.retire(*this, offset_of(before), trace_block);
     return step::done;
