@@ -158,7 +158,7 @@ constexpr view bw2 = "bwtree B2: a split is durable before its separator";
 constexpr view bw3 = "bwtree B3: a leaf is frozen before its separator goes";
 constexpr view bw4 = "bwtree B4: a frozen leaf has no separator before its neighbour takes it";
 constexpr view bw5 = "bwtree B5: a leaf has been taken before it is retired";
-constexpr view bw6 = "bwtree B6: a word met with its mark is durable before it is acted upon";
+constexpr view bw6 = "bwtree B6: a word that was not sure is durable before it is acted upon";
 
 template <class S>
 std::vector<eager_case<S>> make_bwtree_cases(const char* kind) {

@@ -28,13 +28,13 @@
 //  I5  The range of a node that a parent names begins at the separator. Inner nodes stay.
 //
 // Persist order. Content before its word: P1; a word before the return: P2 (eager/operation.hpp).
-// A word is published with a mark; who flushed it takes the mark away, and whoever meets it first
-// flushes, fences, and takes it away: so nobody acts upon a word that is not durable.
+// Beside a word stands the one that is sure. Who publishes a word flushes it and stores it there,
+// and so does whoever meets it first: so nobody acts upon a word that is not durable (cell.hpp).
 //  B1  both halves of a split and the new cell < the word that leads to them
 //  B2  that word < the separator in the parent;  < retiring the old chain
 //  B3  (merge) the right leaf is frozen < B4 the parent without its separator < B5 the left leaf
 //      that has taken all of it < retiring the right leaf, its cell included
-//  B6  a word that is met with its mark < whatever is done because of it
+//  B6  a word that is met before it is sure < whatever is done because of it
 //  B7  (removing without memory) a dead bit < another version of the word
 //
 // Concurrency. Leaves change by compare and swap of their words alone. What names children, an

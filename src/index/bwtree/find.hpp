@@ -96,13 +96,13 @@ template <class D, class Keys>
 u64 bwtree<D, Keys>::load_word(operation& op, const cell& c) {
     for (;;) {
         const u64 word = c.load();
-        if ((word & cell::mark) == 0) [[likely]] {
+        if (c.is_sure(word)) [[likely]] {
             return word;
         }
         op.written_line(&c);
         op.observed();
-        HF_PERSIST_POINT("bwtree B6: a word met with its mark is durable before it is acted upon");
-        c.clear_mark(word);
+        HF_PERSIST_POINT("bwtree B6: a word that was not sure is durable before it is acted upon");
+        c.set_sure(word);
     }
 }
 
@@ -123,8 +123,9 @@ void bwtree<D, Keys>::begin_loading(const node* n) noexcept {
 /// What a cell's chain ends with, and what lies behind its first delta.
 template <class D, class Keys>
 void bwtree<D, Keys>::begin_loading_chain(const cell& c) const noexcept {
-    begin_loading(at<node>(c.node_hint()));
-    if (const u64 behind = c.behind_hint()) __builtin_prefetch(at<block>(behind));
+    const auto [last, behind] = c.load_hints();
+    begin_loading(at<node>(last));
+    if (behind != 0) __builtin_prefetch(at<block>(behind));
 }
 
 /// The node of that level in whose range the key is (Below: what is just below the key); no `at`:

@@ -18,9 +18,6 @@ void bwtree<D, Keys>::begin_loading_right(const node& n) const noexcept {
     const cell& c = *at<cell>(n.next);
     __builtin_prefetch(at<block>(cell::offset_of(c.load())));
     begin_loading_chain(c);
-    // And the words.
-    const auto* bytes = at<const char>(c.node_hint());
-    for (u64 i = 7; i < 12; ++i) __builtin_prefetch(bytes + i * line_size);
 }
 
 /// The number of changes that are below the bound, or at it.

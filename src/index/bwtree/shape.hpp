@@ -14,7 +14,7 @@
 
 namespace hf {
 
-/// One word: P1, publication with the mark, P2, the mark goes.
+/// One word: P1, publication, P2, it is sure.
 template <class D, class Keys>
 bool bwtree<D, Keys>::publish(operation& op, cell& c, u64 seen, u64 offset) {
     op.settle();
@@ -22,7 +22,7 @@ bool bwtree<D, Keys>::publish(operation& op, cell& c, u64 seen, u64 offset) {
     op.written_line(&c);  // if another was faster, what it published is about to be acted upon
     if (!is_ours) return false;
     op.commit();
-    c.clear_mark((seen & ~cell::offset_field) | cell::mark | offset);
+    c.set_sure(cell::with_offset(seen, offset));
     return true;
 }
 
@@ -123,7 +123,7 @@ void bwtree<D, Keys>::thaw(operation& op, cell& c) const {
         if (!c.thaw(word)) continue;
         op.written_line(&c);
         op.commit();
-        c.clear_mark((word & ~cell::frozen) | cell::mark);
+        c.set_sure(word & ~cell::frozen);
     }
 }
 
@@ -202,7 +202,7 @@ bool bwtree<D, Keys>::freeze(operation& op, cell& c, u64& word) const {
     op.written_line(&c);
     op.commit();
     HF_PERSIST_POINT("bwtree B3: a leaf is frozen before its separator goes");
-    c.clear_mark(word | cell::frozen | cell::mark);
+    c.set_sure(word | cell::frozen);
     word |= cell::frozen;
     return true;
 }
