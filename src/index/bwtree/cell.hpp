@@ -10,8 +10,8 @@
 //   frozen   the leaf goes into its left neighbour: nothing comes to it any more
 //   version  how often it was held: who has read the chain before must not publish
 //
-// Sureness, holds and versions are volatile in meaning: an unsure word that a crash leaves costs its
-// finder a fence, a hold has a holder who has the lock in this generation, or it is dead.
+// Sureness, holds and versions are volatile in meaning: an unsure word that a crash leaves costs
+// its finder a fence, a hold has a holder who has the lock in this generation, or it is dead.
 //
 // `sure` is stored behind a fence, without compare and swap: that would wait for the fence's
 // write-backs, a store does not, and does not overtake them either. A late store may put an older

@@ -18,6 +18,7 @@ struct draft {
     u32 count;
     u32 height;
     u32 bit_count;
+    bool has_dead;  ///< as it was loaded
     // One entry more than a node has: then it is split.
     std::array<u16, most_entries> bits;  ///< positions, ascending
     std::array<u32, most_entries + 1> sparse;
@@ -69,7 +70,11 @@ struct draft {
             for (u32 i = 0; i < count; ++i) sparse[i] = as<u32>(keys)[i] << shift;
         }
         const published* from = n->words(word);
-        for (u32 i = 0; i < count; ++i) words[i] = from[i].load();
+        has_dead = false;
+        for (u32 i = 0; i < count; ++i) {
+            words[i] = from[i].load();
+            has_dead |= slot_word::what_of(words[i]) == what::dead;
+        }
     }
     /// Two entries that part at a bit.
     void make_pair(u32 bit, u64 zero, u64 one, u32 with_height) noexcept {

@@ -18,6 +18,16 @@ template <class D, class Keys>
     __builtin_prefetch(line + 3 * line_size);
 }
 
+/// The last node of the way will be read as a whole: what begin_loading() has left out.
+template <class D, class Keys>
+[[gnu::always_inline]] inline void hot<D, Keys>::begin_copying(const way& w) const noexcept {
+    if (w.empty()) return;
+    const level& last = w[w.size() - 1];
+    const auto* line = reinterpret_cast<const char*>(last.n);
+    const u32 bytes = hot_detail::size_of(last.word);
+    for (u32 at = 4 * line_size; at < bytes; at += line_size) __builtin_prefetch(line + at);
+}
+
 /// A word has been loaded, under whose lock it changes. What a writer is changing is noted: it is
 /// durable before it is relied upon.
 template <class D, class Keys>

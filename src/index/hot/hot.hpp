@@ -159,6 +159,7 @@ class hot final : public traced {
 
     // --- finding (find.hpp) ---
     void begin_loading(u64 word) const noexcept;
+    void begin_copying(const way& w) const noexcept;
     static void saw_word(operation& op, const node_lock& lock, const published* slot) noexcept;
     [[nodiscard]] u64 descend(operation& op, key k, way& w) const;
     [[nodiscard]] u32 level_of(const way& w, u32 bit) const noexcept;

@@ -68,6 +68,9 @@ result<u64> hot<D, Keys>::make_entry(change& c, const draft& d) const {
 /// Dead records need no place in a copy, if so many entries are left.
 template <class D, class Keys>
 void hot<D, Keys>::leave_out_dead(change& c, draft& d, u32& entry, u32 least) const {
+    if (!d.has_dead) [[likely]] {
+        return;
+    }
     for (u32 i = d.count; i-- > 0 && d.count > least;) {
         if (i == entry || hot_detail::slot_word::what_of(d.words[i]) != what::dead) continue;
         c.left_out.push(hot_detail::slot_word::offset_of(d.words[i]));

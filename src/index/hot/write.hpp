@@ -42,6 +42,7 @@ result<bool> hot<D, Keys>::write(operation& op, key k, value v, wanted want, Old
     way w;
     for (;; w.clear()) {
         const u64 found = descend(op, k, w);
+        begin_copying(w);
         const bool is_key = found != 0 && key_in(found) == k;
         const bool is_there = is_key && hot_detail::slot_word::what_of(found) == what::record;
         if (want == (is_there ? wanted::absent : wanted::present)) {
