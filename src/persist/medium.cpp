@@ -116,6 +116,9 @@ medium::medium(medium_kind kind, flush_instruction instruction, u32 fence_latenc
 }
 
 void medium::wait() const noexcept {
+    // The counter is read as soon as it can be, while sfence still waits for its lines: the played
+    // latency would pass within the real one. A locked instruction waits for both.
+    asm volatile("lock; orl $0, (%%rsp)" ::: "memory", "cc");
     if (fence_cycles_ != 0) {
         const u64 start = __rdtsc();
         while (__rdtsc() - start < fence_cycles_) _mm_pause();
