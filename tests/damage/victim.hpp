@@ -58,7 +58,8 @@ inline constexpr u64 most_region_bytes = u64{16} << 20;
 [[nodiscard]] std::string key_of(u64 n);
 [[nodiscard]] std::string value_of(xoshiro256ss& r);
 
-/// A file that becomes one region after the other. Most pages of a region are zero, and not written.
+/// A file that becomes one region after the other. Most pages of a region are zero: they are not
+/// written.
 class image_file {
    public:
     explicit image_file(std::filesystem::path path);

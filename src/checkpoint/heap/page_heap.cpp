@@ -185,6 +185,8 @@ u64 page_heap::take_fresh(operation& op, u64 pages) {
     for (auto it = spans_.rbegin(); it != spans_.rend(); ++it) {
         heap_segment& h = at(*it);
         const u64 frontier = h.frontier.get(0);
+        // What is damaged hands nothing out.
+        if (frontier < h.first_usable || frontier > it->pages) continue;
         if (it->pages - frontier < pages) continue;
         const u64 offset = it->offset + frontier * page_size;
         write_descriptor(l, op.failed(), offset, {page_use::free, 0, pages});

@@ -3,6 +3,8 @@
 
 #include "index/bwtree/bwtree.hpp"
 
+#include <map>
+
 namespace hf {
 
 // ----------------------------------------------------------------------------------------- opening
@@ -87,6 +89,7 @@ struct bwtree<D, Keys>::audit_state {
     heap_audit& a;
     operation op;
     bool records_are_whole = true;  ///< of the chain that is looked at
+    std::map<u32, u64> links;       ///< of each level's last node so far, to the right
 
     audit_state(heap_audit& all, eager_space& space) : a(all), op(space) {}
     void bad(u64 offset, const char* text) { a.report().add(offset, text); }
@@ -221,6 +224,11 @@ void bwtree<D, Keys>::audit_range(audit_state& s, u64 first, const limit& low, c
         node* n = audit_chain(s, word, next);
         if (n == nullptr) return;
         const u64 here = offset_of(n);
+        const auto link = s.links.find(level);
+        if (link != s.links.end() && link->second != next) {
+            s.bad(here, "the node to the left has a link to another");
+        }
+        s.links[level] = n->next;
         if (n->level() != level || !same(low_of(n), begin)) {
             s.bad(here, "a node of a Bw-tree stands in another's place");
             return s.a.report().mark_incomplete();
@@ -258,6 +266,9 @@ void bwtree<D, Keys>::audit(heap_audit& a) const {
         if (b->kind() == what::inner) level = static_cast<const node*>(b)->level();
     }
     audit_range(s, root_offset_, std::nullopt, std::nullopt, level, 0);
+    for (const auto& [of_level, link] : s.links) {
+        if (link != 0) s.bad(link, "the last node of a level has a right neighbour");
+    }
 }
 
 }  // namespace hf

@@ -31,8 +31,8 @@ class time_waited {
     u64 sum_ = 0;
 };
 
-/// How long anybody waits before it calls what it waits for damage. Whoever knows that no thread but
-/// its own is at work, as tests of damaged regions do, may wait for less; it orders nothing.
+/// How long anybody waits before it calls what it waits for damage. Whoever knows that no thread
+/// but its own is at work, as tests of damaged regions do, may wait for less; it orders nothing.
 struct longest_waits {
     static inline std::atomic<u64> again_ns{2'000'000'000};  ///< for others' changes to end
     static inline std::atomic<u64> lock_ns{5'000'000'000};   ///< for a lock

@@ -100,8 +100,8 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
 // ---------------------------------------------------------------------------------------- changes
 
 /// Throws damage if n, a locked leaf, is another layer's, or the slice, which is not below those of
-/// n, belongs to the right of it, or the way there led through a node from elsewhere: the key may be where it belongs, with
-/// a value that would be found again one day.
+/// n, belongs to the right of it, or the way there led through a node from elsewhere: the key may
+/// be where it belongs, with a value that would be found again one day.
 template <any_discipline D>
 inline void masstree<D>::check_before_insert(leaf& n, u64 slice, const node* root,
                                              const descent& path) const {
