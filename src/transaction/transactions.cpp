@@ -89,7 +89,8 @@ void transactions::refuse_others(const lane& l) {
 
 transaction& transactions::begin(bool read_only, unsigned attempt) {
     lane& mine = epochs_.my_lane();
-    if (kept_ != detail::isolation::threads) [[unlikely]] {
+    const bool is_shared = kept_ == detail::isolation::threads;
+    if (!is_shared) [[unlikely]] {
         refuse_others(mine);
     }
     place& p = place_of(mine);
@@ -102,7 +103,8 @@ transaction& transactions::begin(bool read_only, unsigned attempt) {
     }
     p.inside.emplace(epochs_, mine);
     p.running.start(mine, read_only, attempt != 0);
-    if (read_only && attempt == 0 && is_quiet()) p.running.read_by_clock();
+    // The layers of one thread have no owners, by which a load would find its own copies.
+    if (is_shared && read_only && attempt == 0 && is_quiet()) p.running.read_by_clock();
     return p.running;
 }
 
