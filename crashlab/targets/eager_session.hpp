@@ -6,9 +6,9 @@
 // and has the audit find leaks and double owners.
 //
 // Operations of prepare() are not told, those of run() are. Keys of fill() are there to make the
-// index large: a walk has to find them, and nobody asks for them one by one. Where several threads change one key,
-// only upserts and removes may be used: an insert that finds its key writes nothing, and a history
-// of writes cannot say so.
+// index large: a walk has to find them, and nobody asks for them one by one. Where several threads
+// change one key, only upserts and removes may be used: an insert that finds its key writes
+// nothing, and a history of writes cannot say so.
 #pragma once
 
 #include <holdfast/crashlab/key_history.hpp>
