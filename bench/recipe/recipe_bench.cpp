@@ -133,13 +133,15 @@ class recipe_run {
     void report() {
         table t({"keys", "load", "distribution", "store", "threads", "Mops/s", "min", "max",
                  "flush/op", "fence/op", "B/op", "scanned/op"});
-        std::stable_sort(cells_.begin(), cells_.end(),
-                         [](const recipe_cell& a, const recipe_cell& b) {
-                             return std::tie(a.keys, a.threads, a.kind, a.spread) <
-                                    std::tie(b.keys, b.threads, b.kind, b.spread);
-                         });
+        std::vector<const recipe_cell*> rows;
+        for (const recipe_cell& c : cells_) rows.push_back(&c);
+        // Of what is alike, in the order of the stores.
+        std::sort(rows.begin(), rows.end(), [](const recipe_cell* a, const recipe_cell* b) {
+            return std::tie(a->keys, a->threads, a->kind, a->spread, a) <
+                   std::tie(b->keys, b->threads, b->kind, b->spread, b);
+        });
         json_["results"] = nlohmann::json::array();
-        for (const recipe_cell& c : cells_) add(t, c);
+        for (const recipe_cell* c : rows) add(t, *c);
         out_ << "#\n";
         t.print(out_, 4);
         for (const auto& [name, text] : settings_) {
