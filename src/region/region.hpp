@@ -59,6 +59,7 @@
 #include "region/layout.hpp"
 #include "region/segment.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <functional>
@@ -115,11 +116,11 @@ class region {
     /// at it but near_offset(): damage leads to somewhere, and to no fault. Where the kernel
     /// refuses, nothing is different.
     void back_rest_of_window() noexcept;
-    /// An offset by which something of the window is reached, aligned as blocks are; itself, if it
-    /// is one of a block.
-    [[nodiscard]] static constexpr u64 near_offset(u64 offset) noexcept {
+    /// An offset by which something of the window is reached, aligned as blocks are, and at least so
+    /// far; itself, if it is one of a block.
+    [[nodiscard]] static constexpr u64 near_offset(u64 offset, u64 alignment = 1) noexcept {
         constexpr u64 least_block = 32;
-        return offset & (window_mask & ~(least_block - 1));
+        return offset & (window_mask & ~(std::max(least_block, alignment) - 1));
     }
     [[nodiscard]] layout::header& header() const noexcept {
         return *reinterpret_cast<layout::header*>(base());

@@ -158,7 +158,7 @@ class art final : public traced {
 
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
-        return object_at<T>(base_, region::near_offset(offset));
+        return object_at<T>(base_, region::near_offset(offset, alignof(T)));
     }
     [[nodiscard]] node* root() const noexcept { return root_; }
     [[nodiscard]] node* node_of(u64 word) const noexcept {

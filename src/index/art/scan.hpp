@@ -136,7 +136,8 @@ struct art<D, Keys>::scan_state {
             if (l.ahead != 0 && (Up ? at <= l.ahead : at >= l.ahead)) continue;
             l.ahead = at;
             art_detail::load_node(
-                object_at<node>(base, region::near_offset(art_detail::slot_word::offset_of(w))),
+                object_at<node>(
+                    base, region::near_offset(art_detail::slot_word::offset_of(w), alignof(node))),
                 art_detail::slot_word::what_of(w));
         }
     }

@@ -167,7 +167,7 @@ class bwtree final : public traced {
 
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
-        return object_at<T>(base_, region::near_offset(offset));
+        return object_at<T>(base_, region::near_offset(offset, alignof(T)));
     }
     [[nodiscard]] u64 offset_of(const void* p) const noexcept { return offset_from(base_, p); }
 

@@ -202,7 +202,7 @@ class clht final : public traced {
     // --- finding (here) ---
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
-        return object_at<T>(base_, region::near_offset(offset));
+        return object_at<T>(base_, region::near_offset(offset, alignof(T)));
     }
     [[nodiscard]] const stage& now() const noexcept {
         return *stage_.load(std::memory_order_acquire);

@@ -146,7 +146,7 @@ class eager_masstree final : public traced {
 
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
-        return object_at<T>(base_, region::near_offset(offset));
+        return object_at<T>(base_, region::near_offset(offset, alignof(T)));
     }
     [[nodiscard]] record& record_of(u64 word) const noexcept {
         return *at<record>(eager_masstree_detail::entry_word::offset_of(word));

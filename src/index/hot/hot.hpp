@@ -139,7 +139,7 @@ class hot final : public traced {
 
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
-        return object_at<T>(base_, region::near_offset(offset));
+        return object_at<T>(base_, region::near_offset(offset, alignof(T)));
     }
     [[nodiscard]] node* node_of(u64 word) const noexcept {
         return at<node>(hot_detail::slot_word::offset_of(word));
