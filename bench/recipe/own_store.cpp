@@ -4,6 +4,7 @@
 #include "bench/recipe/store.hpp"
 #include "bench/subject.hpp"
 #include "eager_map/engine.hpp"
+#include "map/engine.hpp"
 #include "map/inspect.hpp"
 
 #include <type_traits>

@@ -101,7 +101,8 @@ class peer_store final : public recipe_store {
     [[nodiscard]] std::string settings() const override {
         std::string all;
         for (const auto& [what, value] : at_work_->settings()) {
-            all += (all.empty() ? "" : "; ") + what + ": " + value;
+            if (!all.empty()) all += "; ";
+            all.append(what).append(": ").append(value);
         }
         return all;
     }
