@@ -163,6 +163,7 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
             const key other = Keys::key_of(*below);
             const u32 apart = path::first_difference(other, bound);
             if (apart < p.level) {
+                if (apart == path::length(other)) op.fail(n, "a key is shorter than its way");
                 order =
                     apart == path::length(bound) || path::at(other, apart) > path::at(bound, apart)
                         ? 1
