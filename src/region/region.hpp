@@ -116,8 +116,8 @@ class region {
     /// at it but near_offset(): damage leads to somewhere, and to no fault. Where the kernel
     /// refuses, nothing is different.
     void back_rest_of_window() noexcept;
-    /// An offset by which something of the window is reached, aligned as blocks are, and at least so
-    /// far; itself, if it is one of a block.
+    /// An offset by which something of the window is reached, aligned as blocks are and as it is
+    /// asked for; itself, if it is one of a block.
     [[nodiscard]] static constexpr u64 near_offset(u64 offset, u64 alignment = 1) noexcept {
         constexpr u64 least_block = 32;
         return offset & (window_mask & ~(std::max(least_block, alignment) - 1));
