@@ -15,9 +15,12 @@
 //
 // `sure` is stored behind a fence, without compare and swap: that would wait for the fence's
 // write-backs, a store does not, and does not overtake them either. A late store may put an older
-// word there, which costs somebody a fence. It never names a word that comes to be again: that has
-// an offset that was free in between, so all operations that knew the word have ended before, and
+// word there, which costs somebody a fence. A word that leads elsewhere never comes to be again
+// meanwhile: its offset was free in between, so all operations that knew it have ended before, and
 // their stores come before their ends. And who publishes has seen that `sure` was another word.
+// A leaf that is frozen, thawed and frozen again has the same words again, and a late store may
+// call one sure that is not. Both lead to the same chain, so nobody reads anything else for it; a
+// merge, which needs its freezing durable, flushes that itself, whatever stands here.
 //
 // Hints are stored behind the word, without order, and never flushed. A chain is a list, and each
 // step a miss; by the hints all of it can be loaded at once. They may be wrong: nobody follows them
