@@ -1,24 +1,13 @@
 """What was measured, looked up by what it was measured of."""
 
 from claims import NotMeasured
+from measured import Measured
 from samples import Estimate, losses
 
 from .plan import INCLL, MT_PLUS, size_name, sizes
 
 
-class Results:
-    """`entries` and `left_out` as measure.collect() gives them."""
-
-    def __init__(self, settings, entries, left_out):
-        self.settings = settings
-        self.entries = entries
-        self.left_out = left_out
-
-    def entry(self, name):
-        if name in self.entries:
-            return self.entries[name]
-        raise NotMeasured(self.left_out.get(name, f"the measurement '{name}' was not made"))
-
+class Results(Measured):
     def cell(self, name, discipline, spread, workload="A", threads=None, latency=0):
         """The repetitions of one point."""
         wanted = {"discipline": discipline, "distribution": spread, "workload": workload,

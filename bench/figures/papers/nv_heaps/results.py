@@ -1,24 +1,13 @@
 """What was measured, looked up by what it was measured of."""
 
 from claims import NotMeasured
+from measured import Measured
 from samples import Estimate, losses, pairwise
 
 from .plan import C_TX, DRAM
 
 
-class Results:
-    """`entries` and `left_out` as measure.collect() gives them."""
-
-    def __init__(self, settings, entries, left_out):
-        self.settings = settings
-        self.entries = entries
-        self.left_out = left_out
-
-    def entry(self, name):
-        if name in self.entries:
-            return self.entries[name]
-        raise NotMeasured(self.left_out.get(name, f"the measurement '{name}' was not made"))
-
+class Results(Measured):
     def rates(self, name, work, of, threads=1, swaps=1):
         """Operations a second of each repetition; `of`: who, and on which storage."""
         wanted = {"work": work, "who": of[0], "storage": of[1], "threads": threads, "swaps": swaps}

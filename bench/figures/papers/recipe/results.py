@@ -1,22 +1,11 @@
 """What was measured, looked up by what it was measured of."""
 
 from claims import NotMeasured
+from measured import Measured
 from samples import Estimate, pairwise
 
 
-class Results:
-    """`entries` and `left_out` as measure.collect() gives them."""
-
-    def __init__(self, settings, entries, left_out):
-        self.settings = settings
-        self.entries = entries
-        self.left_out = left_out
-
-    def entry(self, name):
-        if name in self.entries:
-            return self.entries[name]
-        raise NotMeasured(self.left_out.get(name, f"the measurement '{name}' was not made"))
-
+class Results(Measured):
     def repetitions(self, name, store, workload, keys="integer", spread="uniform", threads=None):
         """Of one point. `spread` says nothing where a workload has its own."""
         spread = {"load": "-", "D": "latest"}.get(workload, spread)
