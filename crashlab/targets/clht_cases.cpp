@@ -138,6 +138,8 @@ constexpr std::string_view s1 = "swept S1: a run's word is durable before its me
 constexpr std::string_view s2 =
     "swept S2: freed runs' words are durably 0 before their pages are used";
 constexpr std::string_view s3 = "swept S3: what was traced is durable before anything is freed";
+constexpr std::string_view s4 =
+    "swept S4: page words that were found are durable before pages are taken";
 constexpr std::string_view k1 =
     "region K1: what a killed process left is durable before it is built upon";
 constexpr std::string_view c2 = "clht C2: an overflow bucket is durable before its link";
@@ -193,7 +195,7 @@ const std::vector<eager_case<integers>>& integer_cases() {
          "an opening with its sweep, and work behind it",
          leave_garbage<integers>,
          work_after_opening<integers>,
-         {k1, o1, s3},
+         {k1, o1, s3, s4},
          true},
         two_threads<integers>("eager.clht.threads", "two threads change the same keys",
                               some_keys<integers>, {p2}, work_beside_another<integers>),

@@ -29,7 +29,10 @@ result<void> swept_heap::open() {
         if (s.kind != segment_kind::heap) continue;
         if (auto ok = add_segment(s); !ok) return ok;
     }
-    if (is_after_a_kill()) region_.med().fence();  // S3, of add_segment()
+    if (is_after_a_kill()) {
+        region_.med().fence();  // of add_segment()
+        HF_PERSIST_POINT("swept S4: page words that were found are durable before pages are taken");
+    }
     make_marks();
     return {};
 }

@@ -32,9 +32,10 @@
 //  S1  a run's word is durable before its memory is handed out (1 flush, 1 fence a slab);
 //  S2  the words of runs that the sweep, or free(), gives back are durably 0 before their pages are
 //      handed out again.
-//  S3  behind a kill: page words are durable before pages are taken by them, and nodes that are
-//      traced before anything is freed. A process that was killed may have left either in the
-//      caches alone, and what was freed would come back with the next power cut, as another's.
+//  S3  behind a kill: the nodes that were traced are durable before anything is freed;
+//  S4  and so are page words, as they were found, before pages are taken by them. A process that
+//      was killed may have left either in the caches alone, and what was freed would come back with
+//      the next power cut, as another's.
 //
 // Concurrency. A cache belongs to one thread at a time. Full and empty caches exchange blocks with
 // lists that all share, a spin lock a class; pages take the heap's mutex. shade() may be called by
