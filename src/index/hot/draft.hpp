@@ -42,7 +42,7 @@ struct draft {
             all += static_cast<u32>(std::popcount(n->masks[g]));
         }
         const u32 entries = slot_word::count_of(word);
-        return all < most_entries && entries != 0 && entries <= most_entries;
+        return all != 0 && all < most_entries && entries != 0 && entries <= most_entries;
     }
     void load(node* n, u64 word) noexcept {
         const what w = slot_word::what_of(word);

@@ -28,7 +28,7 @@ struct by_words {
     /// The last of the entries whose bits are all in `dense`.
     [[nodiscard]] static u32 fitting(const node* n, u64 word, u32 dense) noexcept {
         const what w = slot_word::what_of(word);
-        u32 i = slot_word::count_of(word) - 1;
+        u32 i = (slot_word::count_of(word) - 1) & 0xff;  // the word may be damaged, and count none
         while (i != 0 && (n->key(w, i) & ~dense) != 0) --i;
         return i;
     }
@@ -60,9 +60,10 @@ struct by_vectors {
         return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     }
     [[nodiscard]] static u32 last_of(u32 fits, u64 word) noexcept {
-        // The first entry has no bits, so it fits; but a damaged node may have anything.
-        return 31 - static_cast<u32>(
-                        std::countl_zero((fits & ~u32{0} >> (32 - slot_word::count_of(word))) | 1));
+        // The first entry has no bits, so it fits; but a damaged node may have anything, and a
+        // damaged word may count 0 to 255.
+        const u32 others = (32 - slot_word::count_of(word)) & 31;
+        return 31 - static_cast<u32>(std::countl_zero((fits & ~u32{0} >> others) | 1));
     }
     [[nodiscard, gnu::target("avx2,bmi2")]] static u32 fits(const std::byte* keys, what w,
                                                             u32 dense) noexcept {
@@ -110,7 +111,8 @@ template <class Path, class Key>
     for (u32 g = 0; g < groups_of(w) && n->masks[g] != 0; ++g) {
         u64 bytes = 0;
         for (u32 i = 0; i < 8; ++i) bytes = bytes << 8 | Path::byte(k, numbers[8 * g + i]);
-        dense = dense << std::popcount(n->masks[g]) | static_cast<u32>(extract(bytes, n->masks[g]));
+        const int more = std::popcount(n->masks[g]) & 31;  // a sound node has fewer than 32 in all
+        dense = dense << more | static_cast<u32>(extract(bytes, n->masks[g]));
     }
     return dense;
 }

@@ -116,6 +116,29 @@ TEST(hot_nodes, are_searched_alike_with_vectors_and_without) {
     }
 }
 
+TEST(hot_nodes, that_are_damaged_lead_to_one_of_the_entries_that_they_count) {
+    xoshiro256ss random(5);
+    alignas(64) std::array<u64, 512> garbage{};
+    auto* n = reinterpret_cast<node*>(garbage.data());
+    for (u32 round = 0; round < 20000; ++round) {
+        for (u64& each : garbage) each = random() & random();
+        const u32 count = round % 4 == 0 ? 0 : static_cast<u32>(random.below(256));
+        constexpr std::array kinds{what::s8, what::s16, what::s32, what::m16, what::m32};
+        const what kind = kinds.at(random.below(kinds.size()));
+        if (round % 8 == 1) n->masks[0] = 0;
+        const u64 word = slot_word::of(kind, count, 0);
+        const u32 limit = std::max(count == 0 ? 256U : count, 32U);
+        ASSERT_LT(search::find<path_of<byte_keys>>(n, word, std::string_view("a key")), limit);
+        const auto dense = static_cast<u32>(random());
+        ASSERT_LT(search::by_words::fitting(n, word, dense), limit);
+        if (search::by_vectors::is_there()) {
+            ASSERT_LT(search::by_vectors::fitting(n, word, dense), 32U);
+        }
+        draft d;
+        if (d.has_room_for(n, word)) d.load(n, word);
+    }
+}
+
 TEST(hot_nodes, lose_an_entry_and_the_bits_that_were_asked_for_it) {
     xoshiro256ss random(3);
     for (u32 round = 0; round < 100; ++round) {
