@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 namespace hf::test {
 
@@ -75,11 +74,21 @@ fingerprint fingerprint_of(const fs::path& path) {
 }
 
 std::vector<std::byte> read_file(const fs::path& path) {
+    std::error_code missing;
+    const auto size = fs::file_size(path, missing);
+    std::vector<std::byte> bytes(missing ? 0 : size);
     std::ifstream in(path, std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    std::vector<std::byte> bytes(text.size());
-    if (!text.empty()) std::memcpy(bytes.data(), text.data(), text.size());
+    in.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    bytes.resize(static_cast<std::size_t>(in.gcount()));
     return bytes;
+}
+
+u64 offset_in(const fs::path& path, std::string_view text) {
+    const auto bytes = read_file(path);
+    const auto* at = static_cast<const std::byte*>(
+        ::memmem(bytes.data(), bytes.size(), text.data(), text.size()));
+    EXPECT_NE(at, nullptr) << path << " does not have " << text;
+    return at == nullptr ? 0 : static_cast<u64>(at - bytes.data());
 }
 
 void write_file(const fs::path& path, const std::vector<std::byte>& bytes) {

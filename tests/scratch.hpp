@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hf::test {
@@ -62,6 +63,8 @@ struct fingerprint {
 fingerprint fingerprint_of(const std::filesystem::path& path);
 
 std::vector<std::byte> read_file(const std::filesystem::path& path);
+/// Where a file first has these bytes.
+u64 offset_in(const std::filesystem::path& path, std::string_view text);
 void write_file(const std::filesystem::path& path, const std::vector<std::byte>& bytes);
 /// Overwrites bytes in place.
 void patch(const std::filesystem::path& path, u64 offset, const void* bytes, std::size_t size);

@@ -240,7 +240,7 @@ class every_call : public ::testing::TestWithParam<scenario> {
             of_name[name != nullptr ? name : "?"].push_back(n);
         }
         const double share =
-            GetParam().what == nth::kind::allocation ? (on_file ? 10 : 40) : (on_file ? 1 : 5);
+            GetParam().what == nth::kind::allocation ? (on_file ? 8 : 20) : (on_file ? 1 : 3);
         const auto most = static_cast<std::size_t>(std::max(1.0, effort(share)));
         std::vector<u64> all;
         for (const auto& [name, numbers] : of_name) {

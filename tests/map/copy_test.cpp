@@ -174,14 +174,7 @@ TEST_F(copy, a_record_that_is_not_what_was_stored_is_not_kept) {
         must(m.put("lost", "a value that is found in the file"));
         must(m.close());
     }
-    std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
-    const std::string all{std::istreambuf_iterator<char>(bytes), {}};
-    const auto at = all.find("found in the file");
-    ASSERT_NE(at, std::string::npos);
-    bytes.clear();
-    bytes.seekp(static_cast<std::streamoff>(at));
-    bytes.put('F');
-    bytes.close();
+    test::patch(file, test::offset_in(file, "found in the file"), "F", 1);
     const auto refused = copy_store(file, to);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::corrupt);

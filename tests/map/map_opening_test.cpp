@@ -440,9 +440,7 @@ TEST_F(map_opening, reads_verify_what_they_find_unless_they_are_told_not_to) {
         must(m.put("k", value));
         must(m.close());
     }
-    std::ifstream in(file, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    test::patch(file, bytes.find(value), damaged.data(), 1);
+    test::patch(file, test::offset_in(file, value), damaged.data(), 1);
     for (const bool verify : {true, false}) {
         map_options o = options();
         o.verify_reads = verify;
@@ -483,9 +481,7 @@ TEST_F(map_opening, a_damaged_record_can_be_overwritten_and_removed_by_those_who
                 must(m.put("m", "another's"));
                 must(m.close());
             }
-            std::ifstream in(file, std::ios::binary);
-            const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-            test::patch(file, bytes.find(value), "!", 1);
+            test::patch(file, test::offset_in(file, value), "!", 1);
             map m = open();
             std::string found;
             EXPECT_EQ(m.get(key, found).error().code, errc::corrupt);
