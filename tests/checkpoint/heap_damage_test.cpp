@@ -93,6 +93,17 @@ TEST_F(damaged_heap_test, a_frontier_lies_between_the_descriptors_and_the_segmen
     }
 }
 
+/// What is damaged may lead a write to a header that was sound when it was opened.
+TEST_F(damaged_heap_test, a_header_that_changed_since_is_noticed_before_it_is_followed) {
+    open();
+    segment_at().frontier.set(0, u64{1} << 30);
+    operation op(up_.checkpoint());
+    const auto refused = heap_->pages().reserve(op, 1);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::corrupt);
+    EXPECT_NE(refused.error().why.find("header is damaged"), std::string::npos);
+}
+
 /// Else the lists would be handed out.
 TEST_F(damaged_heap_test, the_first_frontier_lies_behind_the_pages_of_the_heaps_root) {
     open();

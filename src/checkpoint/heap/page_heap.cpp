@@ -236,6 +236,11 @@ u64 page_heap::pending_pages(u64 epoch) {
 template <class Visit>
 bool page_heap::walk_span(const reader& words, const heap_span& s, Visit&& visit) const {
     const u64 end = words.end_page(s);
+    // It was sound when it was opened; but something damaged may have led a write here since.
+    if (words.first_page(s) != descriptor_pages(s.pages) || end < words.first_page(s) ||
+        end > s.pages) {
+        throw damage(s.offset, "a heap segment's header is damaged");
+    }
     return walk_runs(words, s, [&](u64 page, const page_run& run) {
         const bool is_root = run.use == page_use::system && s.offset_of(page) == root_offset_;
         if (is_root ? run.pages != layout_.pages()
