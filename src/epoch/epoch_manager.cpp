@@ -2,6 +2,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/damage.hpp"
 #include "epoch/capture.hpp"
 #include "epoch/epoch_area.hpp"
 #include "epoch/write_back.hpp"
@@ -190,7 +191,12 @@ void epoch_manager::with_world_stopped(const std::function<void(lane&)>& work) {
     while (!gate_.close()) wait_at_gate();
     lane& system = lanes_.at(0);
     system.epoch = current_;
-    work(system);
+    try {
+        work(system);
+    } catch (const damage&) {
+        gate_.open();
+        throw;
+    }
     gate_.open();
 }
 
@@ -295,6 +301,7 @@ bool epoch_manager::anything_written() const {
 
 std::chrono::nanoseconds epoch_manager::tick() {
     boundary_->look();
+    if (keeps_still_for_copies() && region_.copies().is_asked()) keep_still();
     const auto age = std::chrono::duration_cast<std::chrono::microseconds>(since_boundary());
     if (age < options_.epoch && !boundary_->wants_early_end(age)) {
         return std::min(options_.epoch - age, boundary_->longest_nap().value_or(longest_epoch));
@@ -311,6 +318,17 @@ std::chrono::nanoseconds epoch_manager::tick() {
         last_boundary_ns_.store(now_ns(), std::memory_order_relaxed);  // idle: nothing to do
     }
     return {};
+}
+
+/// Where memory is not the file's own, the journal's gate does it.
+bool epoch_manager::keeps_still_for_copies() const noexcept {
+    return options_.durable && !boundary_->captures();
+}
+
+// What was written until now is in the copy, too.
+void epoch_manager::keep_still() {
+    end_epoch();
+    with_world_stopped([this](lane&) { region_.copies().keep_still(); });
 }
 
 // A worker that comes by leads without a switch of threads (B2).

@@ -112,7 +112,7 @@ class epoch_manager {
     /// refuses.
     void wait_for_base() const;
     /// Runs `work` with no operation inside, in the running epoch; `work` may note lines in the
-    /// lane.
+    /// lane. What it throws of damage goes on, and so does the world.
     void with_world_stopped(const std::function<void(lane&)>& work);
     /// Changes the superblock in the midst of a session.
     [[nodiscard]] result<void> update_super(const super_change& change);
@@ -161,6 +161,8 @@ class epoch_manager {
     [[nodiscard]] result<void> end_epoch_for_sure();
     [[nodiscard]] std::chrono::nanoseconds tick();
     void end_due_epoch();
+    [[nodiscard]] bool keeps_still_for_copies() const noexcept;
+    void keep_still();
     [[nodiscard]] std::chrono::nanoseconds since_boundary() const noexcept;
     [[nodiscard]] bool anything_written() const;
 

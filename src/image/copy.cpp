@@ -1,11 +1,13 @@
 #include "image/copy.hpp"
 
+#include "base/byte_lock.hpp"
 #include "base/clock.hpp"
 #include "base/os_error.hpp"
 #include "image/clone.hpp"
 #include "journal/copy_gate.hpp"
 #include "persist/detect.hpp"
 #include "recovery/redo.hpp"
+#include "region/copy_pause.hpp"
 #include "region/file.hpp"
 #include "region/header.hpp"
 
@@ -25,10 +27,15 @@ constexpr const char* copying = "copy the region";
 /// How long a region may be just being opened or closed.
 constexpr u64 patience_ns = 5'000'000'000;
 
-/// What is copied, and why it keeps still: FILE's own lock, or the journal's gate.
+/// Longer than any epoch: with its end a region keeps still that is asked to.
+constexpr unsigned most_naps = 12'000;
+constexpr auto nap = std::chrono::milliseconds(1);
+
+/// What is copied, and why it keeps still: FILE's own lock, the journal's gate, or who uses it.
 struct subject {
     file_handle file;
-    file_handle journal;  ///< open when another process uses the region: its gate is held
+    file_handle journal;     ///< open when another process uses the region: its gate is held
+    bool is_paused = false;  ///< another process uses it, and keeps still
     u64 since_ns = now_ns();
 };
 
@@ -37,19 +44,57 @@ error in_use(const fs::path& from, std::string why) {
             "stop the process that uses it, and copy it then"};
 }
 
-/// On media where memory is shared with the file nothing keeps it still.
-result<void> refuse_shared_memory(const file_handle& file, const fs::path& from) {
+/// The superblock that says that FILE is the memory of a session; nullopt: none does.
+result<std::optional<layout::superblock>> session_in_memory(const file_handle& file,
+                                                            const fs::path& from) {
     const auto h = blank_header();
     const auto bytes = std::as_writable_bytes(std::span(h.get(), 1));
-    if (auto ok = read_start(file, from.string(), bytes); !ok) return ok;
+    if (auto ok = read_start(file, from.string(), bytes); !ok) return tl::unexpected(ok.error());
+    std::optional<layout::superblock> newest;
     for (const layout::superblock& s : h->super) {
         if (s.checksum != layout::superblock_checksum(s)) continue;
         if (s.clean != 0 || s.medium == medium_kind::file) continue;
-        return failure(in_use(from, "it is in use, and on the medium " +
-                                        std::string(to_string(s.medium)) +
-                                        " its memory changes while it would be copied"));
+        if (!newest || s.generation > newest->generation) newest = s;
     }
-    return {};
+    return newest;
+}
+
+/// Only what changes inside of operations that belong to epochs can be stopped.
+bool can_keep_still(discipline kind) {
+    return kind == discipline::incll || kind == discipline::logged;
+}
+
+/// nullopt: it is just being opened, or closed.
+result<std::optional<subject>> pause(file_handle file, const fs::path& from) {
+    const auto session = session_in_memory(file, from);
+    if (!session) return tl::unexpected(session.error());
+    if (!*session) return std::nullopt;
+    const layout::superblock& s = **session;
+    const std::string where = " on the medium " + std::string(to_string(s.medium));
+    if (!can_keep_still(s.kind)) {
+        return failure(in_use(from, "it is in use, and" + where + " nothing stops the changes of " +
+                                        std::string(to_string(s.kind)) + " for a copy"));
+    }
+    const copy_pause memory(file.get());
+    if (auto ok = memory.ask(); !ok) return tl::unexpected(ok.error());
+    for (unsigned naps = 0; !memory.is_still(); ++naps) {
+        if (!is_byte_locked(file.get(), 0, byte_lock::shared)) return std::nullopt;
+        if (naps == most_naps) {
+            return failure(in_use(from, "it is in use, and" + where +
+                                            " it did not keep still for a copy: no clock ends its "
+                                            "epochs, or its program is older than this one"));
+        }
+        std::this_thread::sleep_for(nap);
+    }
+    return subject{std::move(file), {}, true};
+}
+
+/// Whether what was copied had been kept still from then on (Y2, Y3).
+result<bool> kept_still(const subject& s, const fs::path& from, u64 generation) {
+    if (!s.is_paused) return true;
+    const auto session = session_in_memory(s.file, from);
+    if (!session) return tl::unexpected(session.error());
+    return *session && (*session)->generation == generation && copy_pause(s.file.get()).is_still();
 }
 
 /// nullopt: it is just being opened, or closed.
@@ -59,10 +104,7 @@ result<std::optional<subject>> find_in_use(const fs::path& from) {
     if (!file) return tl::unexpected(file.error());
     auto journal = open_unlocked(journal_path(from));
     if (!journal && !gone(journal.error())) return tl::unexpected(journal.error());
-    if (!journal) {
-        if (auto ok = refuse_shared_memory(*file, from); !ok) return tl::unexpected(ok.error());
-        return std::nullopt;
-    }
+    if (!journal) return pause(std::move(*file), from);
     if (auto ok = journal::copy_gate(journal->get()).hold(); !ok) return tl::unexpected(ok.error());
     // It may have been taken away while we waited, and another one begun (X1).
     if (!is_at(*journal, journal_path(from)) || !is_at(*file, from)) return std::nullopt;
@@ -105,15 +147,17 @@ result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::p
     if (!*what) return std::nullopt;
     subject& s = **what;
     image_facts facts;
-    facts.in_use = s.journal.is_open();
+    const bool has_gate = s.journal.is_open();
+    facts.in_use = has_gate || s.is_paused;
+    facts.paused = s.is_paused;
 
     const auto header = blank_header();
     const auto bytes = std::as_writable_bytes(std::span(header.get(), 1));
     if (auto ok = read_start(s.file, from.string(), bytes); !ok) return tl::unexpected(ok.error());
-    auto redo = facts.in_use ? pending_redo::follow(std::move(s.journal), from, *header)
-                             : pending_redo::find(from, *header, false);
+    auto redo = has_gate ? pending_redo::follow(std::move(s.journal), from, *header)
+                         : pending_redo::find(from, *header, false);
     if (!redo) return tl::unexpected(redo.error());
-    if (facts.in_use && !*redo) return std::nullopt;
+    if (has_gate && !*redo) return std::nullopt;
     const auto size = facts_of(s.file, from.string());  // X5
     if (!size) return tl::unexpected(size.error());
     const auto found = judge_header(*header, size->bytes, from.string());
@@ -135,6 +179,9 @@ result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::p
     const u64 length = found->pages * layout::page_size;
     const auto made = clone(s.file, from.string(), *target, to.string(), length, progress);
     if (!made) return tl::unexpected(made.error());
+    const auto is_one_moment = kept_still(s, from, found->super.generation);
+    if (!is_one_moment) return tl::unexpected(is_one_moment.error());
+    if (!*is_one_moment) return std::nullopt;
     std::optional<journal::header_facts> remaining;
     if (*redo) {
         auto ok = bring_up(**redo, *target, to.string());
@@ -143,6 +190,7 @@ result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::p
     }
     *redo = std::nullopt;  // lets go of the gate
     if (facts.in_use) facts.held_ns = now_ns() - s.since_ns;
+    if (s.is_paused) copy_pause(s.file.get()).release();
     facts.bytes = made->bytes;
     facts.shares_blocks = made->shares_blocks;
 
@@ -165,7 +213,7 @@ result<image_facts> copy_image(const fs::path& from, const fs::path& to,
         if (now_ns() > until) {
             return failure(in_use(from, "it is in use, and has no journal that fits it"));
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        std::this_thread::sleep_for(nap);
     }
 }
 

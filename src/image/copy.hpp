@@ -12,7 +12,8 @@
 //
 //  The copy holds the gate (journal/copy_gate.hpp), reads which records are complete, copies FILE
 //  as it is, writes those records over the copy, and lets go. On other media memory is shared, and
-//  changes under our hands: a region in use is refused there.
+//  changes under our hands: there whoever uses the region keeps still meanwhile, and FILE is what a
+//  crash would leave (region/copy_pause.hpp).
 //
 // Why that is the state at the end of an epoch.
 //  X1 Base and header change with the gate shut only: when records are applied, when an opening
@@ -47,8 +48,10 @@ struct image_facts {
     u64 bytes = 0;
     u64 epoch = 0;               ///< of whose end this is the state
     bool in_use = false;         ///< another process had it open
+    bool paused = false;         ///< which kept still meanwhile: its readers and writers waited
     bool shares_blocks = false;  ///< the file system made the copy without copying
-    u64 held_ns = 0;             ///< how long the gate was held; 0: nobody used it
+    u64 held_ns = 0;             ///< how long the gate was held, or others kept still; 0: no one
+                                 ///< used it
     discipline kind = discipline::incll;
 };
 

@@ -55,6 +55,7 @@
 #include "persist/medium.hpp"
 #include "region/arena.hpp"
 #include "region/backing.hpp"
+#include "region/copy_pause.hpp"
 #include "region/file.hpp"
 #include "region/layout.hpp"
 #include "region/segment.hpp"
@@ -126,6 +127,10 @@ class region {
         return *reinterpret_cast<layout::header*>(base());
     }
     [[nodiscard]] const medium& med() const noexcept { return medium_; }
+    /// By which a copy made by another process has it keep still.
+    [[nodiscard]] detail::copy_pause copies() const noexcept {
+        return detail::copy_pause(file_.get());
+    }
     [[nodiscard]] discipline kind() const noexcept { return kind_; }
     /// Whether this opening made the file.
     [[nodiscard]] bool created() const noexcept { return created_; }

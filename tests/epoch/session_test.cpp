@@ -1,9 +1,11 @@
 // A session from its opening to its close, and the clock in between.
 #include "base/clock.hpp"
+#include "base/damage.hpp"
 #include "epoch/capture.hpp"
 #include "epoch/epoch_area.hpp"
 #include "epochs.hpp"
 #include "held_up.hpp"
+#include "region/copy_pause.hpp"
 #include "support/effort.hpp"
 
 #include <sys/prctl.h>
@@ -160,6 +162,32 @@ TEST_F(session, the_gate_is_closed_until_the_work_is_done) {
         EXPECT_TRUE(other->still());
     });
     EXPECT_TRUE(other->ends());
+}
+
+TEST_F(session, the_gate_opens_where_the_work_finds_damage) {
+    open();
+    EXPECT_THROW(epochs_->with_world_stopped([](lane&) { throw damage(0, "it is damaged"); }),
+                 damage);
+    const epoch_guard inside(*epochs_);
+    EXPECT_EQ(inside.epoch(), epochs_->current_epoch());
+}
+
+TEST_F(session, keeps_still_for_a_copy_between_two_operations) {
+    open();
+    epoch_options o;
+    o.epoch = milliseconds(2);
+    reopen(o);
+    epochs_->start_clock();
+    const u64 epoch = epochs_->current_epoch();
+    const auto copied = must(detail::open_unlocked(file));
+    const detail::copy_pause copy(copied.get());
+    must(copy.ask());
+    ASSERT_TRUE(comes_true([&] { return copy.is_still(); }));
+    EXPECT_GT(epochs_->current_epoch(), epoch) << "what was written is in the copy";
+    waiting other([this] { const epoch_guard inside(*epochs_); });
+    EXPECT_TRUE(other.still());
+    copy.release();
+    EXPECT_TRUE(other.ends());
 }
 
 TEST_F(session, whoever_comes_as_the_gate_opens_ends_no_epoch_that_nobody_wanted_to_end) {

@@ -1,9 +1,12 @@
 // Images of regions: of closed ones, of what a crash left, and of those that somebody uses; who is
 // refused, who is waited for, and for how long.
 #include "image/copy.hpp"
+
+#include "base/byte_lock.hpp"
 #include "journal/copy_gate.hpp"
 #include "recovery/journal_beside.hpp"
 #include "recovery/opening.hpp"
+#include "region/copy_pause.hpp"
 #include "region/header.hpp"
 #include "support/kernel.hpp"
 
@@ -12,8 +15,11 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <thread>
+#include <utility>
 
 namespace hf::test {
 namespace {
@@ -218,8 +224,9 @@ TEST_F(used_image, on_the_medium_file_is_made_of_both_files_while_the_gate_is_he
     must(journal::copy_gate(used_journal->get()).shut());
 }
 
-// Whose memory is the file's own is refused as soon as one of its superblocks says so.
-TEST_F(used_image, on_other_media_is_refused_and_one_that_is_being_opened_or_closed_waited_for) {
+// Whose memory is the file's own, and changes outside of epochs, is refused as soon as one of its
+// superblocks says so.
+TEST_F(used_image, that_cannot_keep_still_is_refused_and_that_is_opened_or_closed_waited_for) {
     for (const auto medium :
          {medium_kind::dax, medium_kind::eadr, medium_kind::shm, medium_kind::file}) {
         for (const bool is_clean : {false, true}) {
@@ -227,6 +234,7 @@ TEST_F(used_image, on_other_media_is_refused_and_one_that_is_being_opened_or_clo
                 closed();
                 change_superblocks(file, [&](layout::superblock& s) {
                     s.medium = medium;
+                    s.kind = damaged == 0 ? discipline::snapshot : discipline::eager;
                     s.clean = is_clean ? 1 : 0;
                 });
                 for (unsigned i = 0; i < 2; ++i) {
@@ -247,6 +255,97 @@ TEST_F(used_image, on_other_media_is_refused_and_one_that_is_being_opened_or_clo
             }
         }
     }
+}
+
+class image_in_memory : public used_image {
+   protected:
+    void use(medium_kind medium, discipline kind = discipline::incll) {
+        closed();
+        change_superblocks(file, [&](layout::superblock& s) {
+            s.medium = medium;
+            s.clean = 0;
+            s.kind = kind;
+        });
+        used_image::use();
+    }
+    [[nodiscard]] detail::copy_pause user() const { return detail::copy_pause(used_file->get()); }
+    void be_still(bool on) {
+        ASSERT_EQ(set_byte_lock(used_file->get(), detail::copy_pause::still_offset,
+                                on ? byte_lock::exclusive : byte_lock::none, false),
+                  0);
+    }
+    /// Copies. Whoever uses it keeps still as soon as it is asked and the copy waits.
+    result<detail::image_facts> copy_asking(const detail::copy_progress& progress = {}) {
+        slept = 0;
+        const answered script([&](const call& c) -> answer {
+            if (c.name != "nanosleep") return {};
+            ++slept;
+            be_still(true);
+            return {.is_lie = true};
+        });
+        return detail::copy_image(file, to, progress);
+    }
+};
+
+TEST_F(image_in_memory, is_made_while_who_uses_it_keeps_still) {
+    for (const auto medium : {medium_kind::dax, medium_kind::eadr, medium_kind::shm}) {
+        use(medium, medium == medium_kind::dax ? discipline::logged : discipline::incll);
+        EXPECT_FALSE(user().is_asked());
+        bool was_asked = false;
+        const auto made = copy_asking([&](u64, u64) { was_asked = user().is_asked(); });
+        ASSERT_TRUE(made) << made.error().to_string();
+        EXPECT_TRUE(was_asked) << "it may not go on meanwhile";
+        EXPECT_FALSE(user().is_asked());
+        EXPECT_TRUE(made->in_use);
+        EXPECT_GT(made->held_ns, 0U);
+        EXPECT_EQ(slept, 1U);
+        let_go();
+        fs::remove(to);
+    }
+}
+
+TEST_F(image_in_memory, that_did_not_keep_still_is_made_again) {
+    for (const bool is_other_session : {false, true}) {
+        use(medium_kind::shm);
+        bool is_first = true;
+        const auto made = copy_asking([&](u64, u64) {
+            if (!std::exchange(is_first, false)) return;
+            if (!is_other_session) return be_still(false);
+            change_superblocks(file, [](layout::superblock& s) { ++s.generation; });
+        });
+        ASSERT_TRUE(made) << made.error().to_string();
+        EXPECT_EQ(slept, 2U) << "once more";
+        let_go();
+        fs::remove(to);
+    }
+}
+
+TEST_F(image_in_memory, that_nobody_stops_is_refused_after_longer_than_an_epoch) {
+    use(medium_kind::shm);
+    const auto made = copy_while(~u64{0});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, errc::busy);
+    EXPECT_NE(made.error().why.find("did not keep still"), std::string::npos);
+    EXPECT_GT(slept, 10'000U) << "milliseconds";
+    EXPECT_FALSE(user().is_asked());
+    used_file.reset();
+    EXPECT_TRUE(copy_while(1)) << "nobody uses it any more";
+}
+
+TEST_F(image_in_memory, keeps_still_until_the_last_copy_has_ended) {
+    use(medium_kind::shm);
+    std::array<detail::file_handle, 2> copies{must(detail::open_unlocked(file)),
+                                              must(detail::open_unlocked(file))};
+    for (const auto& c : copies) must(detail::copy_pause(c.get()).ask());
+    std::thread other([this] { user().keep_still(); });
+    for (const auto& c : copies) {
+        const detail::copy_pause copy(c.get());
+        while (!copy.is_still()) std::this_thread::yield();
+        copy.release();
+    }
+    other.join();
+    EXPECT_FALSE(detail::copy_pause(copies[0].get()).is_still());
+    EXPECT_FALSE(user().is_asked());
 }
 
 TEST_F(used_image, is_waited_for_some_seconds_and_no_longer) {

@@ -28,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned writers = 3;
+constexpr unsigned copies = 8;
 constexpr u64 keys = 6000;  ///< of each writer; so the region grows
 
 /// Shared with the processes that write; survives them.
@@ -54,7 +55,8 @@ void raise_to(std::atomic<u64>& number, u64 to) {
 
 void die_with_parent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
-class copy_while : public on_tmpfs {
+/// On both kinds of media: with a journal, and with memory that is the file's own.
+class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_kind> {
    protected:
     copy_while() {
         void* p = ::mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -65,7 +67,7 @@ class copy_while : public on_tmpfs {
 
     [[nodiscard]] map open() const {
         map_options o;
-        o.region.medium = medium_kind::file;
+        o.region.medium = GetParam();
         o.region.initial_size = u64{16} << 20;
         o.epoch = std::chrono::milliseconds(2);
         for (;;) {  // a copy of a region that nobody uses keeps others from opening it
@@ -161,18 +163,18 @@ class copy_while : public on_tmpfs {
     board* shared = nullptr;
 };
 
-TEST_F(copy_while, threads_write_and_the_region_grows) {
-    copy_times(12, [this] { run_session(~u64{0}); });
+TEST_P(copy_while, threads_write_and_the_region_grows) {
+    copy_times(copies, [this] { run_session(~u64{0}); });
 }
 
-TEST_F(copy_while, the_region_is_closed_and_opened) {
-    copy_times(12, [this] {
+TEST_P(copy_while, the_region_is_closed_and_opened) {
+    copy_times(copies, [this] {
         while (!shared->stop) run_session(700);
     });
 }
 
-TEST_F(copy_while, its_processes_are_killed) {
-    copy_times(12, [this] {
+TEST_P(copy_while, its_processes_are_killed) {
+    copy_times(copies, [this] {
         constexpr unsigned seed = 5;
         std::mt19937 random(seed);
         while (!shared->stop) {
@@ -190,6 +192,9 @@ TEST_F(copy_while, its_processes_are_killed) {
         }
     });
 }
+
+INSTANTIATE_TEST_SUITE_P(media, copy_while, ::testing::Values(medium_kind::file, medium_kind::shm),
+                         [](const auto& p) { return std::string(to_string(p.param)); });
 
 }  // namespace
 }  // namespace hf::test

@@ -117,14 +117,30 @@ TEST_F(copy, of_a_region_in_use_has_what_was_durable) {
     expect_a_good_copy();
 }
 
-TEST_F(copy, of_a_region_whose_memory_is_shared_is_refused_while_it_is_in_use) {
+TEST_F(copy, of_a_region_whose_memory_is_shared_has_all_that_was_written) {
     map m = open({});
     if (m.stats().medium != "shm") GTEST_SKIP() << "not on tmpfs";
     fill(m);
+    must(m.put("last", "not synced"));
+    const auto facts = must(copy_store(file, to));
+    EXPECT_TRUE(facts.in_use);
+    EXPECT_GT(facts.held_ns, 0U);
+    must(m.put("and", "it goes on"));
+    must(m.remove("last"));
+    must(m.remove("and"));
+    expect_a_good_copy();
+}
+
+TEST_F(copy, of_eager_memory_in_use_is_refused_at_once) {
+    map_options o = options({});
+    o.kind = discipline::eager;
+    const map m = must(map::open(file, o));
+    if (m.stats().medium != "shm") GTEST_SKIP() << "not on tmpfs";
     const auto refused = copy_store(file, to);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::busy);
-    EXPECT_NE(refused.error().why.find("shm"), std::string::npos);
+    EXPECT_NE(refused.error().why.find("nothing stops the changes of eager"), std::string::npos)
+        << refused.error().why;
     EXPECT_EQ(dir.names(), std::vector<std::string>{"store.hf"});
 }
 

@@ -35,6 +35,7 @@ json json_of(const copy_arguments& a, const detail::image_facts& f, u64 ns) {
             {"bytes", f.bytes},
             {"epoch", f.epoch},
             {"in_use", f.in_use},
+            {"paused", f.paused},
             {"shares_blocks", f.shares_blocks},
             {"held_seconds", static_cast<double>(f.held_ns) / 1e9},
             {"seconds", static_cast<double>(ns) / 1e9}};
@@ -48,7 +49,8 @@ std::string text_of(const copy_arguments& a, const detail::image_facts& f, u64 n
                                    f.shares_blocks ? "sharing blocks with the original" : "copied",
                                    duration_of(ns));
     if (f.in_use) {
-        text += fmt::format("{} is in use; its old records waited {} to be applied\n", a.file,
+        text += fmt::format("{} is in use; {} waited {}\n", a.file,
+                            f.paused ? "its readers and writers" : "its old records",
                             duration_of(f.held_ns));
     }
     return text;
@@ -80,10 +82,11 @@ int run(const copy_arguments& a) {
 
 constexpr const char* copy_remarks =
     "TO is the state at the end of one epoch, no older than what was durable when the copy\n"
-    "began. FILE is not changed. On a disk it may be in use: meanwhile epochs go on being made\n"
-    "durable, but the journal grows, and closing the region waits for the copy. On tmpfs and\n"
-    "persistent memory a region in use is refused (exit code 5). Where the file system can\n"
-    "share blocks (xfs, btrfs), a copy takes a moment.\n\n"
+    "began. FILE is not changed. It may be in use. On a disk epochs go on being made durable\n"
+    "meanwhile, but the journal grows, and closing the region waits for the copy. On tmpfs and\n"
+    "persistent memory readers and writers of FILE wait for it; what changes outside of epochs\n"
+    "there (eager indexes, heaps of objects, snapshots) is refused (exit code 5). Where the file\n"
+    "system can share blocks (xfs, btrfs), a copy takes a moment.\n\n"
     "TO is another region, with an identity of its own and closed in order; it is there when\n"
     "it is complete, or not at all. Until then it is called TO.partial; what a killed copy\n"
     "leaves of that, the next one removes.\n\n"
