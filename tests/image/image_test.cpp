@@ -1,8 +1,7 @@
 // Images of regions: of closed ones, of what a crash left, and of those that somebody uses; who is
 // refused, who is waited for, and for how long.
-#include "image/copy.hpp"
-
 #include "base/byte_lock.hpp"
+#include "image/copy.hpp"
 #include "journal/copy_gate.hpp"
 #include "recovery/journal_beside.hpp"
 #include "recovery/opening.hpp"
