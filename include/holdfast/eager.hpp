@@ -10,7 +10,9 @@
 //   "masstree"  B-link trees over eight bytes of the key each; ordered
 //
 // For media where a fence makes durable (dax, eadr), and tmpfs (which survives the process). On an
-// ordinary disk nothing can be durable before a sync: opening says so (errc::medium).
+// ordinary disk nothing can be durable before a sync, and operations are made so in groups: each
+// belongs to an epoch, and is durable when that is. sync() waits for all that was done before it,
+// and shares the disk's sync with all who wait. A crash takes what was not durable, whole epochs.
 //
 //   auto m = hf::eager_map::open("/mnt/pmem/m.hf");
 //   m->insert("key", "value");        // true; durable
@@ -23,12 +25,14 @@
 // visited, once. What is visited must not call the map.
 //
 // Errors. result<T>; a failed write leaves the map as it was. In a full region reads and removes go
-// on.
+// on. Where a disk has no room for what is to become durable, writes are errc::no_space.
 #pragma once
 
 #include <holdfast/options.hpp>
 #include <holdfast/result.hpp>
+#include <holdfast/ticket.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -49,6 +53,8 @@ struct eager_map_options {
     /// Whether what is free is found beside the operations, or before the first.
     bool sweep_in_background = true;
     unsigned sweep_threads = 1;
+    /// On a disk: how long an epoch lasts, 1 ms to 10 s; 0: only sync() ends it.
+    std::chrono::microseconds epoch = std::chrono::milliseconds(64);
     /// Nothing survives and nothing is flushed: the yardstick. The region must be new.
     bool transient = false;
 };
@@ -99,6 +105,16 @@ class basic_eager_map {
     /// were. errc::usage where the index has no order.
     [[nodiscard]] result<std::uint64_t> scan(Key from, std::uint64_t most, const visitor& visit,
                                              bool backwards = false) const;
+
+    /// The epoch that is running: what this thread has done belongs to it, or to one before. 0,
+    /// which is durable, but on a disk.
+    [[nodiscard]] ticket current_epoch() const noexcept;
+    [[nodiscard]] ticket durable_epoch() const noexcept;
+    /// Returns when that epoch is durable, which ends early for it. errc::no_space: the disk has no
+    /// room; it may become durable later. Not from what is called by a walk.
+    [[nodiscard]] result<void> wait_durable(ticket t);
+    /// Everything that was done before the call is durable.
+    [[nodiscard]] result<void> sync();
 
     [[nodiscard]] std::string_view index() const noexcept;
     /// Bytes of the region.

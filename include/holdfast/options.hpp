@@ -60,9 +60,8 @@ struct region_options {
 
 struct map_options {
     region_options region;
-    /// incll: durable with the epoch; all media. eager: durable with every write, which takes a
-    /// medium where a fence makes durable, or tmpfs. nullopt: what the region has, incll for a new
-    /// one.
+    /// incll: durable with the epoch. eager: durable with every write; on an ordinary disk with the
+    /// epoch. nullopt: what the region has, incll for a new one.
     std::optional<discipline> kind;
     /// Of discipline eager: one of eager_index_names() (eager.hpp). "": what the region has, "clht"
     /// for a new one.

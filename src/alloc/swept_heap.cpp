@@ -38,7 +38,8 @@ result<void> swept_heap::open() {
 }
 
 bool swept_heap::is_after_a_kill() const noexcept {
-    return !region_.read_only() && !region_.created() && !region_.was_clean();
+    return !region_.read_only() && !region_.created() && !region_.was_clean() &&
+           !region_.med().is_atomic();
 }
 
 result<void> swept_heap::add_segment(const segment& s) {

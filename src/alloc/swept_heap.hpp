@@ -35,7 +35,7 @@
 //  S3  behind a kill: the nodes that were traced are durable before anything is freed;
 //  S4  and so are page words, as they were found, before pages are taken by them. A process that
 //      was killed may have left either in the caches alone, and what was freed would come back with
-//      the next power cut, as another's.
+//      the next power cut, as another's. On the medium `file` no process leaves anything there.
 //
 // Concurrency. A cache belongs to one thread at a time. Full and empty caches exchange blocks with
 // lists that all share, a spin lock a class; pages take the heap's mutex. shade() may be called by

@@ -35,6 +35,9 @@
 // Concurrency. An operation belongs to one thread; they don't nest. Whoever waits for long (for
 // input, say) must not do so inside of one: retired memory waits for it.
 //
+// On the medium `file` an operation lies within an epoch, which makes it durable (space.hpp): P1 and
+// P2 order its stores for other threads alone.
+//
 // `Lines` is persist_batch, or no_lines where nothing is to survive: so the same code is the
 // yardstick.
 #pragma once
@@ -46,6 +49,7 @@
 #include "eager/space.hpp"
 #include "persist/persist_point.hpp"
 
+#include <optional>
 #include <utility>
 
 namespace hf {
@@ -55,6 +59,10 @@ class eager_operation {
    public:
     explicit eager_operation(eager_space& s)
         : space_(s), lane_(s.my_lane()), base_(s.file().base()), lines_(s.file().med()) {
+        if (epoch_manager* const epochs = s.epochs(); epochs != nullptr) [[unlikely]] {
+            in_epoch_.emplace(*epochs);
+            lines_.note_in(in_epoch_->my_lane());
+        }
         lane_.enter();
     }
     ~eager_operation() {
@@ -84,6 +92,14 @@ class eager_operation {
     /// Has been stored to; not reachable yet, or behind a lock that the caller holds.
     void written(const void* p, std::size_t n) noexcept { lines_.add(p, n); }
     void written_line(const void* p) noexcept { lines_.add(p); }
+    /// The line at p is about to get what no crash need spare, for it is made anew in the next
+    /// generation, and what this one relies on. On the medium `file` its page may be given back and
+    /// read again, in this generation (paging/private_pages.hpp, M2).
+    void will_rely_on_line(const void* p) noexcept {
+        if (in_epoch_) [[unlikely]] {
+            in_epoch_->my_lane().note_once(p, 1);
+        }
+    }
     /// Makes [p, p + n) zero: aligned words of memory that nobody reaches yet.
     void write_zeros(void* p, std::size_t n) noexcept { lines_.write_zeros(p, n); }
     /// P1. Nothing where nothing was noted.
@@ -159,6 +175,7 @@ class eager_operation {
     std::byte* base_;
     Lines lines_;
     u32 steps_ = 0;
+    std::optional<epoch_guard> in_epoch_;  // left last: what is freed is noted within
 };
 
 }  // namespace hf

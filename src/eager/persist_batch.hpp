@@ -10,11 +10,15 @@
 //      before. Behind fence() all of it is durable.
 //  B2  Between two fences a line is flushed once.
 //
+// On the medium `file` flushing is noting in the lane of the running epoch, which makes the lines
+// durable at its end (epoch/lane.hpp); a fence is nothing.
+//
 // On eADR order is free: a cached store is as good as durable, and x86 keeps stores in order.
 //
 // `no_lines` does nothing, for what need not survive.
 #pragma once
 
+#include "epoch/lane.hpp"
 #include "persist/medium.hpp"
 
 #include <algorithm>
@@ -29,13 +33,16 @@ class persist_batch {
     persist_batch(const persist_batch&) = delete;
     persist_batch& operator=(const persist_batch&) = delete;
 
+    /// By who is inside of an epoch, until it leaves.
+    void note_in(lane& mine) noexcept { lane_ = &mine; }
+
     void add(const void* p, std::size_t n) noexcept {
         unsure_ = true;
         if (!notes_ || n == 0) return;
         const u64 first = align_down(reinterpret_cast<u64>(p), line_size);
         const u64 last = align_down(reinterpret_cast<u64>(p) + n - 1, line_size);
         if ((last - first) / line_size >= lines_.size()) {
-            medium_.flush(p, n);  // written by now: nobody notes so much ahead of its stores
+            flush(p, n);  // written by now: nobody notes so much ahead of its stores
             return;
         }
         for (u64 line = first; line <= last; line += line_size) add_line(line);
@@ -83,7 +90,20 @@ class persist_batch {
         unsure_ = true;
         lines_[count_++] = line;
     }
+    void flush(const void* p, std::size_t n) noexcept {
+        if (lane_ == nullptr) [[likely]] {
+            return medium_.flush(p, n);
+        }
+        lane_->mark_written();
+        lane_->note_once(p, n);
+    }
     void flush() noexcept {
+        if (lane_ != nullptr) [[unlikely]] {
+            for (unsigned i = 0; i < count_; ++i) {
+                flush(reinterpret_cast<const void*>(lines_[i]), 1);
+            }
+            count_ = 0;
+        }
         for (unsigned i = 0; i < count_; ++i) {
             medium_.flush_line(reinterpret_cast<const void*>(lines_[i]));
         }
@@ -93,6 +113,7 @@ class persist_batch {
 
     const medium& medium_;
     const bool notes_;
+    lane* lane_ = nullptr;  ///< nullptr: a fence makes durable
     bool unsure_ = false;
     unsigned count_ = 0;
     std::array<u64, 32> lines_;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by count_
@@ -101,6 +122,7 @@ class persist_batch {
 class no_lines {
    public:
     explicit no_lines(const medium&) noexcept {}
+    void note_in(lane&) noexcept {}
     void add(const void*, std::size_t) noexcept {}
     void add(const void*) noexcept {}
     void write_zeros(void* p, std::size_t n) noexcept { std::memset(p, 0, n); }

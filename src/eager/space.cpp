@@ -1,6 +1,7 @@
 #include "eager/space.hpp"
 
 #include "base/check.hpp"
+#include "epoch/epoch_area.hpp"
 #include "persist/persist_point.hpp"
 
 #include <utility>
@@ -8,10 +9,10 @@
 namespace hf {
 namespace {
 
-error on_a_disk(const std::string& where) {
-    return {errc::medium, "open the eager region", where,
-            "it lies on the medium file, where nothing is durable before a sync",
-            "put it on persistent memory or tmpfs, or use a map of discipline incll"};
+error yardstick_on_a_disk(const std::string& where) {
+    return {errc::medium, "open the transient region", where,
+            "it lies on the medium file, which nothing of it would reach",
+            "put it on tmpfs, or open it with discipline eager"};
 }
 
 }  // namespace
@@ -35,19 +36,17 @@ result<std::unique_ptr<eager_space>> eager_space::open(const std::filesystem::pa
     std::vector<layout::room_format> all(rooms.begin(), rooms.end());
     all.push_back(swept_format);
     all.push_back(eager_format);
+    all.push_back(epoch_format);
     opening_options o;
     o.file = options.region;
     o.rooms = all;
-    const bool only_looks = options.region.mode == open_mode::inspect;
-    o.accept = [&path, only_looks](medium_kind kind) -> result<void> {
-        if (kind == medium_kind::file && !only_looks) return failure(on_a_disk(path.string()));
-        return {};
+    o.accept = [&](medium_kind kind) -> result<void> {
+        if (kind != medium_kind::file || options.region.kind == discipline::eager) return {};
+        return failure(yardstick_on_a_disk(path.string()));
     };
     auto opened = open_region(path, o);
     if (!opened) return tl::unexpected(opened.error());
     region& file = *opened->file;
-    if (file.med().kind() == medium_kind::file && !only_looks)
-        return failure(on_a_disk(path.string()));
     file.back_rest_of_window();
     if (file.kind() != options.region.kind) {
         return failure({errc::incompatible, "open the eager region", path.string(),
@@ -76,6 +75,9 @@ result<std::unique_ptr<eager_space>> eager_space::create_volatile(
 result<void> eager_space::bring_up(const eager_options& options,
                                    const structures& open_structures) {
     recovery_driver driver;
+    if (opened_.journal != nullptr) {
+        driver.add(recovery_phase::header, "epochs", [&] { return read_epochs(options.epoch); });
+    }
     driver.add(recovery_phase::allocator, "heap", [&] { return heap_->open(); });
     driver.add(recovery_phase::discipline, "session", [&] { return begin_session(); });
     driver.add(recovery_phase::discipline, "structures", [&] { return open_structures(*this); });
@@ -96,13 +98,31 @@ result<void> eager_space::bring_up(const eager_options& options,
             return {};
         });
     }
+    if (opened_.journal != nullptr) {
+        driver.add(recovery_phase::service, "clock", [&]() -> result<void> {
+            epochs_->start_clock();
+            return {};
+        });
+    }
     auto ok = driver.run();
     report_ = driver.report();
     return ok;
 }
 
+result<void> eager_space::read_epochs(std::chrono::microseconds length) {
+    auto epochs = epoch_manager::open(opened_, {length, true});
+    if (!epochs) return tl::unexpected(epochs.error());
+    epochs_ = std::move(*epochs);
+    return {};
+}
+
 result<void> eager_space::begin_session() {
     if (file().read_only()) return {};
+    if (epochs_) {  // nothing lies in the caches: memory was the dead process's own
+        auto ok = epochs_->start([](layout::superblock& s) { set_version(s, epoch_format); });
+        generation_ = static_cast<u32>(file().super().generation);
+        return ok;
+    }
     is_after_a_kill_.store(!file().created() && !file().was_clean(), std::memory_order_release);
     auto ok = file().update_super([](layout::superblock& s) {
         s.generation += 1;
@@ -147,6 +167,7 @@ result<void> eager_space::close() {
     if (auto ok = wait_for_sweep(); !ok) return ok;
     grace_->reclaim_all();
     if (file().read_only() || file().kind() == discipline::transient) return {};
+    if (epochs_) return epochs_->close();
     return file().update_super([](layout::superblock& s) { s.clean = 1; });
 }
 

@@ -3,17 +3,28 @@
 // Purpose. What all eager indexes of a region share. open() is the one way to get it; the caller's
 // structures are opened within, in the phase `discipline` of the recovery driver:
 //
-//     header:        the region is opened; its medium must be one where a fence makes durable
+//     header:        the region is opened; on the medium `file` its epochs are read
 //     allocator:     the heap reads which runs of pages there are
 //     discipline:    the session (O1), then the structures: roots are found or made
 //     verification:  the sweep, unless it is to run beside the operations
-//     service:       the sweep's thread
+//     service:       the sweep's thread; the epochs' clock
+//
+// On the medium `file` nothing is durable before a sync, so operations are made so in groups: each
+// passes the gate of the region's epochs and belongs to one (epoch/epoch_manager.hpp). What it
+// flushes there goes to the epoch's dirty lines, its fences do nothing, and the journal makes the
+// lines durable at the epoch's end, which waits for the operations that are inside. What comes back
+// behind a crash is memory as an epoch ended: no operation was half done, no lock was held.
 //
 // On the medium. Nothing of its own but the superblock's generation and its clean flag, which a
 // clean close sets. Structures lie behind roots of the region.
 //
 // Persist order.
 //  O1  the superblock's generation is durable before the first lock of it is taken.
+//  On the medium `file` the order of an index holds in memory, and what is durable is an epoch, whole
+//  (journal J0 to J5). Two kinds of stores come from outside of operations: those of an opening,
+//  before the clock starts, and page words that become 0 (swept S2). The latter are noted before
+//  their pages are free, so no epoch has a new owner of a page and not the word's 0; and an epoch
+//  that has the 0 of a word early has the unlinking of what lay there, too.
 //
 // Recovery. O(pages) of the header's words, then the sweep: it reads every node once, and no
 // record. `sweeping::in_background` lets operations in before it (they get fresh pages meanwhile).
@@ -26,12 +37,15 @@
 // under a lock that a dead holder left are noted by who follows them (node_lock.hpp); an index
 // whose locks are volatile asks is_after_a_kill(), and notes all.
 //
-// Bad input. On the medium `file` nothing is durable before a sync, so a region there is refused
-// (errc::medium), unless it is only looked at. Another discipline, damage: an error that says so.
+// Full disk. The journal refuses (epoch/capture.hpp): accepts_writes() says why.
+//
+// Bad input. Another discipline, damage: an error that says so. The yardstick, `transient`, is not
+// on the medium `file` (errc::medium): there is no way by which anything of it gets there.
 #pragma once
 
 #include "alloc/swept_heap.hpp"
 #include "eager/grace.hpp"
+#include "epoch/epoch_manager.hpp"
 #include "recovery/driver.hpp"
 #include "recovery/opening.hpp"
 
@@ -58,6 +72,8 @@ struct eager_options {
     region_options region;
     sweeping sweep = sweeping::at_opening;
     unsigned sweep_threads = 1;
+    /// On the medium `file`: how long an epoch lasts; no_clock: wait_durable() ends it.
+    std::chrono::microseconds epoch = epoch_options{}.epoch;
 };
 
 class eager_space {
@@ -88,6 +104,31 @@ class eager_space {
         return is_after_a_kill_.load(std::memory_order_acquire);
     }
 
+    // --- the medium `file`; elsewhere all is durable, and its epoch 0 ---
+    /// nullptr: an operation is durable when it ends.
+    [[nodiscard]] epoch_manager* epochs() const noexcept { return epochs_.get(); }
+    /// Of this thread's last operation.
+    [[nodiscard]] u64 last_epoch() const { return epochs_ ? epochs_->my_lane().epoch : 0; }
+    [[nodiscard]] u64 current_epoch() const noexcept {
+        return epochs_ ? epochs_->current_epoch() : 0;
+    }
+    [[nodiscard]] u64 durable_epoch() const noexcept {
+        return epochs_ ? epochs_->durable_epoch() : 0;
+    }
+    /// Returns when all operations of that epoch are durable. Not from inside of one.
+    [[nodiscard]] result<void> wait_durable(u64 epoch) {
+        return epochs_ ? epochs_->wait_durable(epoch) : result<void>{};
+    }
+    /// To be asked before a write, outside of an operation: waits while the disk is too far behind.
+    /// errc::no_space: it has no room.
+    [[nodiscard]] result<void> accepts_writes() const {
+        if (!epochs_) [[likely]] {
+            return {};
+        }
+        epochs_->slow_writer();
+        return epochs_->accepts_writes();
+    }
+
     /// It outlives the space's operations, and is traced when the space is swept. One a root: a
     /// region with a root that nobody has added is not opened, as the sweep would free what it
     /// leads to.
@@ -99,6 +140,8 @@ class eager_space {
     /// Of the sweep that has ended; zeros before.
     [[nodiscard]] const swept_heap::sweep_figures& last_sweep() const noexcept { return swept_; }
     [[nodiscard]] std::vector<step_time> opening_report() const { return report_; }
+    /// Epochs that this opening took from a journal.
+    [[nodiscard]] u64 recovered_records() const noexcept { return opened_.recovered_records; }
 
     /// No operation is running or will come. Marks the region clean.
     [[nodiscard]] result<void> close();
@@ -107,10 +150,12 @@ class eager_space {
     explicit eager_space(opened_region opened);
     [[nodiscard]] result<void> bring_up(const eager_options& options,
                                         const structures& open_structures);
+    [[nodiscard]] result<void> read_epochs(std::chrono::microseconds length);
     [[nodiscard]] result<void> begin_session();
     [[nodiscard]] result<void> check_all_are_open() const;
 
     opened_region opened_;
+    std::unique_ptr<epoch_manager> epochs_;
     std::unique_ptr<swept_heap> heap_;
     std::unique_ptr<grace_periods> grace_;
     std::vector<traced*> structures_;

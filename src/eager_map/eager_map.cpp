@@ -30,6 +30,7 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(const std::filesystem
     eager_options o;
     o.region = options.region;
     o.region.kind = D::kind;
+    o.epoch = options.epoch;
     o.sweep = options.sweep_in_background ? sweeping::in_background : sweeping::at_opening;
     o.sweep_threads = std::max(1U, options.sweep_threads);
     std::unique_ptr<eager_engine<Key, Owned>> made;
@@ -126,23 +127,28 @@ basic_eager_map<Key, Owned>::~basic_eager_map() {
 
 template <class Key, class Owned>
 result<bool> basic_eager_map<Key, Owned>::insert(Key key, Key value) {
+    if (auto ok = engine_->space().accepts_writes(); !ok) return tl::unexpected(ok.error());
     return engine_->insert(key, value);
 }
 template <class Key, class Owned>
 result<std::uint64_t> basic_eager_map<Key, Owned>::insert_many(
     std::span<const std::pair<Key, Key>> entries) {
+    if (auto ok = engine_->space().accepts_writes(); !ok) return tl::unexpected(ok.error());
     return engine_->insert_many(entries);
 }
 template <class Key, class Owned>
 result<bool> basic_eager_map<Key, Owned>::put(Key key, Key value) {
+    if (auto ok = engine_->space().accepts_writes(); !ok) return tl::unexpected(ok.error());
     return engine_->put(key, value);
 }
 template <class Key, class Owned>
 result<bool> basic_eager_map<Key, Owned>::update(Key key, Key value) {
+    if (auto ok = engine_->space().accepts_writes(); !ok) return tl::unexpected(ok.error());
     return engine_->update(key, value);
 }
 template <class Key, class Owned>
 bool basic_eager_map<Key, Owned>::remove(Key key) {
+    static_cast<void>(engine_->space().accepts_writes());  // it needs no room but the disk's
     return engine_->remove(key);
 }
 template <class Key, class Owned>
@@ -185,6 +191,22 @@ std::string_view basic_eager_map<Key, Owned>::index() const noexcept {
 template <class Key, class Owned>
 std::uint64_t basic_eager_map<Key, Owned>::size() const noexcept {
     return engine_->space().file().size();
+}
+template <class Key, class Owned>
+ticket basic_eager_map<Key, Owned>::current_epoch() const noexcept {
+    return engine_->space().current_epoch();
+}
+template <class Key, class Owned>
+ticket basic_eager_map<Key, Owned>::durable_epoch() const noexcept {
+    return engine_->space().durable_epoch();
+}
+template <class Key, class Owned>
+result<void> basic_eager_map<Key, Owned>::wait_durable(ticket t) {
+    return engine_->space().wait_durable(t);
+}
+template <class Key, class Owned>
+result<void> basic_eager_map<Key, Owned>::sync() {
+    return wait_durable(current_epoch());
 }
 template <class Key, class Owned>
 result<void> basic_eager_map<Key, Owned>::wait_for_sweep() {

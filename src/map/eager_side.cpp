@@ -16,6 +16,7 @@ result<std::unique_ptr<eager_side>> eager_side::open(const std::filesystem::path
     eager_map_options o;
     o.region = options.region;
     o.index = options.index;
+    o.epoch = options.epoch;
     auto engine = detail::open_engine<std::string_view, std::string>(path, o);
     if (!engine) return tl::unexpected(engine.error());
     std::unique_ptr<eager_side> made(new eager_side(std::move(*engine)));
@@ -30,7 +31,7 @@ eager_side::stripe& eager_side::stripe_of(std::string_view key) const noexcept {
 
 result<void> eager_side::check_writable() const {
     const region& r = space().file();
-    if (!r.read_only()) return {};
+    if (!r.read_only()) return space().accepts_writes();
     return failure({errc::denied, "write to the map", r.path().string(),
                     "it was opened for inspection", "open it for writing"});
 }
@@ -59,13 +60,13 @@ result<write_outcome> eager_side::put(stripe& held, std::string_view key, std::s
     }
     if (!fresh) return tl::unexpected(fresh.error());
     if (*fresh) held.records.fetch_add(1, std::memory_order_relaxed);
-    return write_outcome{0, true, !*fresh};
+    return outcome(true, !*fresh);
 }
 
 write_outcome eager_side::remove(stripe& held, std::string_view key) {
     const bool was_there = engine_->remove(key);
     if (was_there) held.records.fetch_sub(1, std::memory_order_relaxed);
-    return {0, was_there, was_there};
+    return outcome(was_there, was_there);
 }
 
 result<write_outcome> eager_side::store(std::string_view key, std::string_view value,
@@ -77,7 +78,7 @@ result<write_outcome> eager_side::store(std::string_view key, std::string_view v
         std::string old;
         const bool is_there = engine_->get(key, old);
         if (!(*allowed)(is_there ? std::optional<std::string_view>(old) : std::nullopt)) {
-            return write_outcome{0, false, is_there};
+            return outcome(false, is_there);
         }
     }
     return put(mine, key, value);
@@ -90,8 +91,8 @@ result<write_outcome> eager_side::erase(std::string_view key,
     const std::lock_guard lock(mine.mutex);
     if (allowed) {
         std::string old;
-        if (!engine_->get(key, old)) return write_outcome{};
-        if (!allowed(old)) return write_outcome{0, false, true};
+        if (!engine_->get(key, old)) return outcome(false, false);
+        if (!allowed(old)) return outcome(false, true);
     }
     return remove(mine, key);
 }
@@ -107,7 +108,7 @@ result<write_outcome> eager_side::change(
     const bool is_there = engine_->get(key, old);
     switch (change(is_there ? std::optional<std::string_view>(old) : std::nullopt, fresh)) {
         case map::edit::keep:
-            return write_outcome{0, false, is_there};
+            return outcome(false, is_there);
         case map::edit::remove:
             return remove(mine, key);
         case map::edit::replace:
@@ -204,9 +205,16 @@ std::size_t eager_side::walk(std::string& cursor, std::size_t about,
 statistics eager_side::stats() const {
     statistics s;
     const region& file = space().file();
+    s.epoch = space().current_epoch();
+    s.durable_epoch = space().durable_epoch();
     s.generation = file.super().generation;
     s.recovered = !file.was_clean();
     s.recovery_ns = opening_ns_;
+    s.recovered_records = space().recovered_records();
+    if (const epoch_manager* const epochs = space().epochs()) {
+        s.pause = epochs->pauses();
+        s.journal = epochs->journal_numbers();
+    }
     const persist_counters counted = total_persist_counters();
     s.flushes = counted.flushes;
     s.fences = counted.fences;

@@ -8,10 +8,11 @@
 // process, like all who use the region.
 //
 // Persist order. None of its own. The answer to a question was durable when it was read (eager P3),
-// so a write that rests on it never outlives what it rests on.
+// or is of no later epoch than the write (medium `file`): so a write that rests on it never
+// outlives what it rests on.
 //
 // Full region. What was removed can be used when its last reader has left: a write that finds no
-// room waits for that, once, and tries again.
+// room waits for that, once, and tries again. Full disk: nothing is written (eager/space.hpp).
 #pragma once
 
 #include <holdfast/map.hpp>
@@ -77,6 +78,10 @@ class eager_side {
     explicit eager_side(std::unique_ptr<engine> e) : engine_(std::move(e)) {}
     [[nodiscard]] stripe& stripe_of(std::string_view key) const noexcept;
     [[nodiscard]] result<void> check_writable() const;
+    /// Of this thread's last operation.
+    [[nodiscard]] write_outcome outcome(bool changed, bool existed) const {
+        return {space().last_epoch(), changed, existed};
+    }
     [[nodiscard]] result<write_outcome> put(stripe& held, std::string_view key,
                                             std::string_view value);
     [[nodiscard]] write_outcome remove(stripe& held, std::string_view key);

@@ -127,7 +127,7 @@ result<void> map::close() {
 // ------------------------------------------------------------------------------------- durability
 
 result<void> map::wait_durable(ticket t) {
-    if (impl_->eager) return {};
+    if (impl_->eager) return impl_->eager->space().wait_durable(t);
     if (!impl_->machine) return failure(map_detail::closed("wait for an epoch"));
     return impl_->epochs().wait_durable(t);
 }
@@ -135,9 +135,11 @@ result<void> map::wait_durable(ticket t) {
 result<void> map::sync() { return wait_durable(current_epoch()); }
 
 ticket map::durable_epoch() const noexcept {
+    if (impl_->eager) return impl_->eager->space().durable_epoch();
     return impl_->machine ? impl_->epochs().durable_epoch() : 0;
 }
 ticket map::current_epoch() const noexcept {
+    if (impl_->eager) return impl_->eager->space().current_epoch();
     return impl_->machine ? impl_->epochs().current_epoch() : 0;
 }
 std::uint64_t map::generation() const noexcept {

@@ -47,6 +47,7 @@ bool art<D, Keys>::is_usable(operation& op, node* n, what kind) noexcept {
         n->lock.unlock();
         return false;
     }
+    op.will_rely_on_line(n);  // hints, the lock's version, in whatever size of node
     if (!node::has_hints(word, op.generation())) [[unlikely]] {
         art_detail::visit_node(n, kind, [](auto& x) { x.make_hints(); });
         n->lock.set_version(node::version_for(op.generation()));
