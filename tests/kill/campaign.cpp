@@ -66,9 +66,8 @@ void campaign::begin_region() {
     if (is_eager()) {
         const u64 turn = cycle_ / options_.cycles_per_region;
         map_options_.index = options_.indexes[turn % options_.indexes.size()];
-    } else {
-        choose_epochs();
     }
+    if (!is_eager() || is_on_disk()) choose_epochs();
     map_options_.region.initial_size = u64{16} << 20 << random_.below(3);
 }
 
@@ -179,13 +178,15 @@ void campaign::look_and_judge() {
     }
 }
 
-/// How many epochs a crash may take on the medium that the regions lie on.
-u64 campaign::epochs_at_risk() const {
+bool campaign::is_on_disk() const {
     const int fd = ::open(home_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const std::string type = file_system_name(fd);
     ::close(fd);
-    return type == "tmpfs" ? 1 : 3;
+    return type != "tmpfs";
 }
+
+/// How many epochs a crash may take on the medium that the regions lie on.
+u64 campaign::epochs_at_risk() const { return is_on_disk() ? 3 : 1; }
 
 void campaign::hold_court() {
     const u32 keys = keys_->size();

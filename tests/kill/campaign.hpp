@@ -75,6 +75,7 @@ class campaign {
     enum class role { writers, observer, auditor };
 
     [[nodiscard]] bool is_eager() const { return options_.kind == discipline::eager; }
+    [[nodiscard]] bool is_on_disk() const;
     void begin_region();
     void choose_epochs();
     void run_cycle();

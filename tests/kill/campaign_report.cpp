@@ -109,7 +109,8 @@ void campaign::report_end() const {
         "lost%s: %llu acknowledged writes, at most %llu between two looks; in flight "
         "when "
         "killed: %llu, of which %llu are there\n",
-        is_eager() ? "" : " as promised", static_cast<unsigned long long>(counted_.lost),
+        is_eager() && !is_on_disk() ? "" : " as promised",
+        static_cast<unsigned long long>(counted_.lost),
         static_cast<unsigned long long>(counted_.most_lost),
         static_cast<unsigned long long>(counted_.unsettled),
         static_cast<unsigned long long>(counted_.kept_in_flight));

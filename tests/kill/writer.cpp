@@ -19,7 +19,7 @@ writer::writer(map& target, journal& record, const key_set& keys, const value_ma
         of(key) = {known.present ? sureness::present : sureness::absent, known.size, known.number};
     }
     choose_mixture();
-    if (is_eager()) journal_.writer(index).told = only_epoch();
+    if (has_no_epochs()) journal_.writer(index).told = only_epoch();
     const u32 unjudged = journal_.writer(index).records;
     for (u32 i = 0; i < unjudged; ++i) of(journal_.records(index)[i].key) = {};
 }
@@ -170,7 +170,7 @@ void writer::walk_stroke() {
 }
 
 void writer::wait_stroke() {
-    if (last_ticket_ == 0 || is_eager()) return;
+    if (last_ticket_ == 0 || has_no_epochs()) return;
     const auto done = chance(70) ? map_.wait_durable(last_ticket_) : map_.sync();
     if (!done) complain(any_key(), "waiting failed: " + done.error().to_string());
     // Told, whatever durable_epoch() says.
@@ -289,7 +289,7 @@ write_record& writer::begin(write_kind kind, const value_id& id) {
 
 void writer::finish(write_record& w, const result<write_outcome>& done, bool change_expected) {
     if (!done) return complain(w.key, "a write failed: " + done.error().to_string());
-    const u64 written_in = is_eager() ? only_epoch() : done->written_in;
+    const u64 written_in = has_no_epochs() ? only_epoch() : done->written_in;
     w.ticket.store(done->changed ? written_in : changed_nothing, std::memory_order_release);
     check_outcome(w.key, *done, change_expected);
     check_ticket(w, written_in);
@@ -299,7 +299,7 @@ void writer::finish(write_record& w, const result<write_outcome>& done, bool cha
     note_durable();
 }
 
-u64 writer::current_epoch() const { return is_eager() ? only_epoch() : map_.current_epoch(); }
+u64 writer::current_epoch() const { return has_no_epochs() ? only_epoch() : map_.current_epoch(); }
 
 void writer::check_ticket(const write_record& w, u64 written_in) {
     if (written_in >= w.since && written_in >= last_ticket_ && written_in <= current_epoch()) {
@@ -324,7 +324,7 @@ void writer::check_outcome(u32 key, const write_outcome& done, bool change_expec
 }
 
 void writer::note_durable() {
-    if (is_eager()) return;  // it was, before the write
+    if (has_no_epochs()) return;  // it was, before the write
     writer_state& mine = journal_.writer(index_);
     const u64 durable = map_.durable_epoch();
     if (mine.told.load(std::memory_order_relaxed) < durable) {

@@ -4,8 +4,8 @@
 // and nobody has looked since: then a key is unknown until it is written again. What it reads wrong
 // it complains of at once.
 //
-// An eager map has no epochs: all that it answers is durable. For the judge that is one epoch a
-// session, called durable before the first write.
+// An eager map has no epochs, but on a disk: all that it answers is durable. For the judge that is
+// one epoch a session, called durable before the first write.
 #pragma once
 
 #include <holdfast/map.hpp>
@@ -67,7 +67,7 @@ class writer {
     [[nodiscard]] write_record& begin(write_kind kind, const value_id& id);
     void finish(write_record& w, const result<write_outcome>& done, bool change_expected);
     void check_outcome(u32 key, const write_outcome& done, bool change_expected);
-    [[nodiscard]] bool is_eager() const { return map_.kind() == discipline::eager; }
+    [[nodiscard]] bool has_no_epochs() const { return map_.current_epoch() == 0; }
     [[nodiscard]] u64 only_epoch() const { return u64{session_} + 1; }
     [[nodiscard]] u64 current_epoch() const;
     void check_ticket(const write_record& w, u64 written_in);
