@@ -54,6 +54,29 @@ TEST_P(eager_sides, has_what_a_killed_process_was_told) {
     }
 }
 
+TEST_P(eager_sides, has_tickets_on_a_disk) {
+    map_options o;
+    o.region.medium = medium_kind::file;
+    o.index = GetParam();
+    o.epoch = std::chrono::microseconds(0);
+    map m = must(map::open(file, o));
+    const auto never = [](auto) { return false; };
+    const write_outcome first = must(m.put("k", "v"));
+    EXPECT_EQ(first.written_in, m.current_epoch());
+    EXPECT_LT(m.durable_epoch(), first.written_in);
+    EXPECT_EQ(must(m.put_if("k", "w", never)).written_in, first.written_in);
+    must(m.wait_durable(first.written_in));
+    EXPECT_EQ(m.durable_epoch(), first.written_in);
+    EXPECT_EQ(must(m.remove("k")).written_in, first.written_in + 1);
+    EXPECT_EQ(must(m.put_if("k", "w", never)).written_in, first.written_in + 1);
+    must(m.sync());
+    const statistics s = m.stats();
+    EXPECT_EQ(s.medium, "file");
+    EXPECT_EQ(s.durable_epoch, first.written_in + 1);
+    EXPECT_GT(s.journal.records, 0U);
+    must(m.close());
+}
+
 TEST_P(eager_sides, asks_before_it_writes) {
     map m = open();
     std::optional<std::string> asked = "never";

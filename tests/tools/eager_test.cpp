@@ -19,8 +19,11 @@ class eager_store : public ::testing::TestWithParam<std::string> {
     const std::string file = dir / "store.hf";
 
     /// Three records, answered; then the server is killed at once.
-    void serve_and_kill() {
-        server_process s({file, "--size", "16m", "--discipline", "eager", "--index", GetParam()});
+    void serve_and_kill(const std::vector<std::string>& more = {}) {
+        std::vector<std::string> all{file,    "--size",  "16m",     "--discipline",
+                                     "eager", "--index", GetParam()};
+        all.insert(all.end(), more.begin(), more.end());
+        server_process s(all);
         ASSERT_GT(s.port(), 0) << s.said();
         EXPECT_EQ(s.ask("set k 5 0 5\r\nhello\r\n", "STORED\r\n"), "STORED\r\n");
         EXPECT_EQ(s.ask("set n 0 0 1\r\n7\r\nincr n 3\r\n", "10\r\n"), "STORED\r\n10\r\n");
@@ -49,6 +52,13 @@ TEST_P(eager_store, has_every_answered_write_after_a_kill) {
     EXPECT_EQ(told["heap"]["index"], GetParam());
     EXPECT_NE(holdfast({"info", file}).out.find(GetParam()), std::string::npos);
     expect_served(file);
+}
+
+TEST_P(eager_store, has_on_a_disk_every_answer_that_waited_for_its_epoch) {
+    serve_and_kill({"--medium", "file", "--ack", "durable"});
+    EXPECT_TRUE(std::filesystem::exists(file + ".journal"));
+    expect_served(file);
+    EXPECT_FALSE(std::filesystem::exists(file + ".journal"));
 }
 
 TEST_P(eager_store, is_copied_dumped_and_loaded) {

@@ -158,7 +158,7 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
         flushes ? "lines written back with " + s.flush_instruction : "no lines written back",
         survival_of(kind, flushes));
     const std::string epoch = human_duration(parse_duration(a.epoch).value());
-    if (is_eager) {
+    if (is_eager && kind != medium_kind::file) {
         text += "an answer to a write means that it survives that (discipline eager)\n";
     } else if (a.ack == "durable") {
         text += "an answer to a write means that it survives that (--ack durable)\n";
@@ -241,7 +241,7 @@ void add_serve(CLI::App& app, action& chosen) {
     verb->add_option(
             "--discipline", a->discipline,
             "Of a region that is created: incll (epochs; any medium), or eager (each write\n"
-            "is durable before its answer; not on a disk). None: what the region has")
+            "is durable before its answer; on a disk with its epoch). None: what the region has")
         ->check(CLI::IsMember(map_disciplines()).description(""))
         ->type_name("NAME");
     verb->add_option("--index", a->index,
