@@ -28,7 +28,7 @@
 // Locks. A piece keeps several, which no other writer does; so it must not wait for one while it
 // has others, unless all pieces take them in one order and single writers take no second. An index
 // says which of the two it does. What a piece cannot insert in this way (no room in the node, a
-// lock that somebody has) is inserted by itself when the locks are back.
+// lock that somebody has) is inserted by itself when the locks are back, or as another piece.
 //
 // Full region. errc::no_space, perhaps after some have been inserted.
 //
@@ -96,6 +96,32 @@ class batch_records {
    private:
     Operation& op_;
     std::array<u64, batch_entries> offsets_{};
+};
+
+/// What a piece could not insert. It takes one of them to make room for others: so they are a piece
+/// again behind the first, unless nothing of this one was inserted.
+template <class I>
+class batch_rest {
+   public:
+    void add(const batch_entry<I>& e) noexcept { entries_[count_++] = e; }
+    /// With no lock held. How many keys were new, those `inserted` before included.
+    [[nodiscard]] result<u64> insert(I& index, typename I::operation& op, u64 inserted) {
+        const bool as_piece = inserted != 0;
+        for (std::size_t i = 0; i < count_; ++i) {
+            auto done = index.insert(op, entries_[i].first, entries_[i].second);
+            if (!done) return tl::unexpected(done.error());
+            inserted += *done ? 1 : 0;
+            if (!as_piece || i + 2 >= count_) continue;
+            auto more = index.insert_piece(op, std::span(entries_).subspan(i + 1, count_ - i - 1));
+            if (!more) return more;
+            return inserted + *more;
+        }
+        return inserted;
+    }
+
+   private:
+    std::size_t count_ = 0;
+    std::array<batch_entry<I>, batch_entries> entries_{};
 };
 
 }  // namespace hf

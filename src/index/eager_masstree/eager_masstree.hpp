@@ -61,6 +61,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,6 +90,9 @@ class eager_masstree final : public traced {
     [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
         return write(op, k, v, wanted::absent, ignore);
     }
+    using piece_entry = std::pair<key, value>;
+    /// Up to batch_entries inserts under two fences (batch.hpp); how many keys were new.
+    [[nodiscard]] result<u64> insert_piece(operation& op, std::span<const piece_entry> piece);
     template <class Old = ignore_old>
     [[nodiscard]] result<bool> upsert(operation& op, key k, value v, Old&& old = {}) {
         return write(op, k, v, wanted::any, old);
@@ -131,6 +135,7 @@ class eager_masstree final : public traced {
                                       eager_masstree_detail::number_cursor>;
 
     enum class wanted : u8 { absent, any, present };
+    enum class placing : u8 { done, there, no_room };
     /// A node whose keys begin with `low`.
     struct spot {
         node* n;
@@ -141,6 +146,7 @@ class eager_masstree final : public traced {
         u64 word;
     };
     struct fresh_record;
+    class piece_leaves;
 
     explicit eager_masstree(eager_space& space) : space_(space), base_(space.file().base()) {}
 
@@ -207,6 +213,9 @@ class eager_masstree final : public traced {
     [[nodiscard]] result<void> make_layer(operation& op, node& n, unsigned slot, const cursor& c,
                                           fresh_record& r);
 
+    // --- batches (batch.hpp) ---
+    [[nodiscard]] placing place_in_piece(operation& op, piece_leaves& leaves, key k, u64 made);
+
     // --- splits and their repair (split.hpp) ---
     [[nodiscard]] node& lock_for(operation& op, root_block& root, node* n, u64 slice);
     [[nodiscard]] result<void> split(operation& op, root_block& root, node& n);
@@ -249,6 +258,7 @@ class eager_masstree final : public traced {
 }  // namespace hf
 
 #include "index/eager_masstree/audit.hpp"
+#include "index/eager_masstree/batch.hpp"
 #include "index/eager_masstree/find.hpp"
 #include "index/eager_masstree/scan.hpp"
 #include "index/eager_masstree/split.hpp"

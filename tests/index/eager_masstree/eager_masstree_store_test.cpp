@@ -25,5 +25,22 @@ TEST_F(eager_masstree_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.remove(100); }), cost(0, 0));
 }
 
+// Leaves of 14 that are split in the midst of a batch cost it their own.
+TEST_F(eager_masstree_store, a_batch_waits_twice_where_leaves_have_room) {
+    if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
+    eager_masstree_family::numbers_in_file t(file);
+    EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 2U);
+    eager_masstree_family::bytes_in_file strings(dir / "strings.hf");
+    EXPECT_EQ(fences_of_batch(strings, 100, batch_entries), 2U);
+}
+
+// Each split makes room for some seven.
+TEST_F(eager_masstree_store, a_batch_of_neighbours_splits_few_times) {
+    if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
+    eager_masstree_family::numbers_in_file t(file);
+    constexpr u64 many = 10 * batch_entries;
+    EXPECT_LT(fences_of_batch(t, 0, many), many * 3 / 2) << "most are those of splits";
+}
+
 }  // namespace
 }  // namespace hf::test

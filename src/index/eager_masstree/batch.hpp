@@ -1,0 +1,143 @@
+// eager_masstree/batch.hpp: a part of eager_masstree.hpp: many inserts under two fences
+// (index/common/batch.hpp).
+//
+// A piece takes the leaves that are free and have room, and waits for none; what it cannot place so
+// (a full leaf, one that somebody has or had when he was killed, a new layer) is left: the first of
+// it is inserted by itself, which may make room, and the rest is a piece again. It fills pairs that no order word names yet, in all leaves; then records and pairs are
+// made durable together (P1), and then all order words (P2), one a leaf.
+#pragma once
+
+#include "index/common/batch.hpp"
+#include "index/eager_masstree/eager_masstree.hpp"
+
+#include <algorithm>
+
+namespace hf {
+
+/// The leaves of a piece, with the order words that they will get.
+template <class D, class Keys>
+class eager_masstree<D, Keys>::piece_leaves {
+   public:
+    struct held {
+        node* n;
+        u64 order;
+    };
+
+    explicit piece_leaves(operation& op) noexcept : op_(op) {}
+    piece_leaves(const piece_leaves&) = delete;
+    piece_leaves& operator=(const piece_leaves&) = delete;
+    ~piece_leaves() {
+        for (std::size_t i = 0; i < count_; ++i) leaves_[i].n->lock.unlock();
+    }
+    /// nullptr: somebody else has it, or has left it to be repaired, or there are too many.
+    [[nodiscard]] held* take(node& n) noexcept {
+        const auto end = leaves_.begin() + static_cast<std::ptrdiff_t>(count_);
+        const auto mine =
+            std::find_if(leaves_.begin(), end, [&](const held& h) { return h.n == &n; });
+        if (mine != end) return &*mine;
+        // No lock of an earlier opening comes to be, so what is not locked is not taken over.
+        if (count_ == leaves_.size() || node_lock::is_unsure(n.lock.load()) ||
+            n.lock.try_lock(op_.generation()) != node_lock::attempt::taken) {
+            return nullptr;
+        }
+        leaves_[count_] = {&n, n.used().word()};
+        return &leaves_[count_++];
+    }
+    /// A leaf that led on to a layer, if nothing comes into it.
+    void give_back(const held& h) noexcept {
+        if (&h != &leaves_[count_ - 1] || h.order != h.n->order.load()) return;
+        h.n->lock.unlock();
+        --count_;
+    }
+    void publish() noexcept {
+        for (std::size_t i = 0; i < count_; ++i) {
+            const held& h = leaves_[i];
+            if (h.order != h.n->order.load()) op_.publish(h.n->order, h.order);
+        }
+    }
+
+   private:
+    operation& op_;
+    std::size_t count_ = 0;
+    std::array<held, batch_entries> leaves_;  // filled by count_
+};
+
+/// Into a pair that publish() makes visible.
+template <class D, class Keys>
+auto eager_masstree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves, key k, u64 made)
+    -> placing {
+    using namespace eager_masstree_detail;
+    cursor c(k);
+    const root_block* root = root_;
+    for (;;) {
+        node& n = *descend(op, *root, c.slice(), 0).n;
+        const auto held = leaves.take(n);
+        if (held == nullptr || c.slice() > n.last.load()) return placing::no_room;
+        const order_word o(held->order);
+        const auto place = n.template find<has_layers>(o, c.slice(), c.length_class());
+        if (place.is_there) {
+            const u64 word = n.pairs[o.slot(place.rank)].word.load();
+            if constexpr (has_layers) {
+                if (entry_word::is_layer(word)) {
+                    leaves.give_back(*held);
+                    root = at<root_block>(entry_word::offset_of(word));
+                    check_goes_on(op, c, root);
+                    c.descend();
+                    continue;
+                }
+            }
+            return is_of_another(c, word) ? placing::no_room : placing::there;
+        }
+        if (o.full()) return placing::no_room;
+        const unsigned slot = o.slot(o.size());
+        auto& p = n.pairs[slot];
+        p.key.fill(c.slice());
+        if constexpr (has_layers) {
+            p.word.fill(entry_word::of(c.length_class(), false, made));
+        } else {
+            p.word.fill(made);
+        }
+        if (!same_line(&p, &n)) op.written_line(&p);
+        held->order = o.inserted(place.rank, slot).word();
+        return placing::done;
+    }
+}
+
+template <class D, class Keys>
+result<u64> eager_masstree<D, Keys>::insert_piece(operation& op,
+                                                  std::span<const piece_entry> piece) {
+    u64 inserted = 0;
+    batch_rest<eager_masstree> left;
+    {
+        batch_records<operation> records(op);
+        for (std::size_t i = 0; i < piece.size(); ++i) {
+            const auto& [k, v] = piece[i];
+            if (auto ok = Keys::check(k, v); !ok) return tl::unexpected(ok.error());
+            if constexpr (has_layers) {
+                auto made = Keys::make_record(op, k, v);
+                if (!made) return tl::unexpected(made.error());
+                records[i] = *made;
+            }
+        }
+        piece_leaves leaves(op);
+        for (std::size_t i = 0; i < piece.size(); ++i) {
+            u64 word = 0;
+            if constexpr (has_layers) {
+                word = records[i];
+            } else {
+                word = piece[i].second;
+            }
+            const placing p = place_in_piece(op, leaves, piece[i].first, word);
+            if (p == placing::no_room) left.add(piece[i]);
+            if (p != placing::done) continue;
+            ++inserted;
+            records[i] = 0;
+        }
+        op.settle();  // P1 of all
+        leaves.publish();
+        op.commit();  // P2 of all, before the leaves are given back
+    }
+    return left.insert(*this, op, inserted);
+}
+
+}  // namespace hf
