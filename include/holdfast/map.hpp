@@ -7,8 +7,8 @@
 // survive.
 //
 // Of the discipline eager (map_options::kind) there are no epochs but on an ordinary disk: what a
-// write has returned is durable, tickets are 0, and wait_durable() has nothing to wait for. A hash table ("clht") has no
-// order: scans of it are refused (errc::usage), walk() is not.
+// write has returned is durable, tickets are 0, and wait_durable() has nothing to wait for. A hash
+// table ("clht") has no order: scans of it are refused (errc::usage), walk() is not.
 //
 // Concurrency. All member functions may be called by up to 255 threads (a further one waits until
 // one of them has ended). Each single operation is atomic. A scan is not a snapshot: every record

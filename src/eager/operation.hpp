@@ -35,8 +35,8 @@
 // Concurrency. An operation belongs to one thread; they don't nest. Whoever waits for long (for
 // input, say) must not do so inside of one: retired memory waits for it.
 //
-// On the medium `file` an operation lies within an epoch, which makes it durable (space.hpp): P1 and
-// P2 order its stores for other threads alone.
+// On the medium `file` an operation lies within an epoch, which makes it durable (space.hpp): there
+// P1 and P2 order nothing but what other threads see.
 //
 // `Lines` is persist_batch, or no_lines where nothing is to survive: so the same code is the
 // yardstick.

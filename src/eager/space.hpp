@@ -20,11 +20,11 @@
 //
 // Persist order.
 //  O1  the superblock's generation is durable before the first lock of it is taken.
-//  On the medium `file` the order of an index holds in memory, and what is durable is an epoch, whole
-//  (journal J0 to J5). Two kinds of stores come from outside of operations: those of an opening,
-//  before the clock starts, and page words that become 0 (swept S2). The latter are noted before
-//  their pages are free, so no epoch has a new owner of a page and not the word's 0; and an epoch
-//  that has the 0 of a word early has the unlinking of what lay there, too.
+//  On the medium `file` the order of an index holds in memory, and what is durable is an epoch,
+//  whole (journal J0 to J5). Two kinds of stores come from outside of operations: those of an
+//  opening, before the clock starts, and page words that become 0 (swept S2). The latter are noted
+//  before their pages are free, so no epoch has a new owner of a page and not the word's 0; and an
+//  epoch that has the 0 of a word early has the unlinking of what lay there, too.
 //
 // Recovery. O(pages) of the header's words, then the sweep: it reads every node once, and no
 // record. `sweeping::in_background` lets operations in before it (they get fresh pages meanwhile).

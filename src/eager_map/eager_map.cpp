@@ -133,7 +133,6 @@ result<bool> basic_eager_map<Key, Owned>::insert(Key key, Key value) {
 template <class Key, class Owned>
 result<std::uint64_t> basic_eager_map<Key, Owned>::insert_many(
     std::span<const std::pair<Key, Key>> entries) {
-    if (auto ok = engine_->space().accepts_writes(); !ok) return tl::unexpected(ok.error());
     return engine_->insert_many(entries);
 }
 template <class Key, class Owned>

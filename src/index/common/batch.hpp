@@ -30,7 +30,7 @@
 // says which of the two it does. What a piece cannot insert in this way (no room in the node, a
 // lock that somebody has) is inserted by itself when the locks are back, or as another piece.
 //
-// Full region. errc::no_space, perhaps after some have been inserted.
+// Full region, or disk. errc::no_space, perhaps after some have been inserted.
 //
 // Source. Lee et al., "RECIPE", SOSP 2019, has no batches. The argument is that of group commit
 // (DeWitt et al., SIGMOD 1984), for words.
@@ -62,6 +62,7 @@ template <eager_index I>
                                       std::span<const batch_entry<I>> entries) {
     u64 inserted = 0;
     while (!entries.empty()) {
+        if (auto ok = space.accepts_writes(); !ok) return tl::unexpected(ok.error());
         const std::size_t n = batching_index<I> ? std::min(batch_entries, entries.size()) : 1;
         typename I::operation op(space);
         if constexpr (batching_index<I>) {

@@ -1,10 +1,11 @@
 // eager_masstree/batch.hpp: a part of eager_masstree.hpp: many inserts under two fences
 // (index/common/batch.hpp).
 //
-// A piece takes the leaves that are free and have room, and waits for none; what it cannot place so
-// (a full leaf, one that somebody has or had when he was killed, a new layer) is left: the first of
-// it is inserted by itself, which may make room, and the rest is a piece again. It fills pairs that no order word names yet, in all leaves; then records and pairs are
-// made durable together (P1), and then all order words (P2), one a leaf.
+// A piece takes the leaves that are free and have room, and waits for none. It fills pairs that no
+// order word names yet, in all of them; then records and pairs are made durable together (P1), and
+// then the order words (P2), one a leaf. What it cannot place so (a full leaf, one that somebody
+// has, or had when he was killed, a new layer) is left: the first of that is inserted by itself,
+// which may make room, and the rest is a piece again.
 #pragma once
 
 #include "index/common/batch.hpp"
