@@ -114,9 +114,7 @@ void context::flush_lines() const noexcept {
 void context::place_heap_changes() noexcept {
     if (blocks_ == nullptr) return;
     blocks_->apply();
-    for (const committed::word_change& c : blocks_->changes()) {
-        inside_->note_once(file().at<std::byte>(c.offset), sizeof(u64));
-    }
+    for (const committed::word_change& c : blocks_->changes()) note_heap_word(c.offset);
     inside_->mark_written();
     if (freed_.empty() || freed_.back().epoch != epoch()) {
         std::unique_ptr<heap_batch> all;
@@ -130,6 +128,16 @@ void context::place_heap_changes() noexcept {
     }
     freed_.back().blocks->join(*blocks_);
     spare_.push_back(std::move(blocks_));
+}
+
+void context::note_heap_word(u64 offset) noexcept {
+    const u64 line = offset / line_size;
+    if (noted_.has(line, epoch())) return;
+    if (inside_->sticky().size() >= noted_lines::most) {
+        return inside_->note_once(file().at<std::byte>(offset), sizeof(u64));
+    }
+    inside_->note_sticky(file().at<std::byte>(offset), sizeof(u64));
+    noted_.add(line, epoch());
 }
 
 u64 context::fresh_bytes() const noexcept {

@@ -109,9 +109,9 @@ transaction& transactions::begin(bool read_only, unsigned attempt) {
 }
 
 bool transactions::is_quiet() const noexcept {
-    const u32 lanes = epochs_.lanes_used();
-    if (lanes > most_lanes_looked_at) return false;
-    for (u32 i = 0; i < lanes; ++i) {
+    const u32 all = epochs_.lanes_used();
+    if (all > most_lanes_looked_at) return false;
+    for (u32 i = 0; i < all; ++i) {
         const place* const p = (*places_)[i].load(std::memory_order_acquire);
         if (p != nullptr && p->commits_now.load(std::memory_order_acquire)) return false;
     }
