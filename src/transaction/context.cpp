@@ -96,9 +96,7 @@ result<void> context::make_room(u64 bytes) {
 void context::place_lines() noexcept {
     for (const written_line& l : lines_.lines()) {
         auto* const place = reinterpret_cast<std::atomic<u64>*>(l.line * line_size);
-        for (unsigned i = 0; i < 8; ++i) {
-            if ((l.mask >> i & 1) != 0) ordered_store(place[i], l.words[i]);
-        }
+        each_word(l.mask, [&](unsigned i) { ordered_store(place[i], l.words[i]); });
         inside_->note_once(place, line_size);
     }
     inside_->mark_written();
