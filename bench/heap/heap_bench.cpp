@@ -41,6 +41,7 @@ struct row {
     u64 swaps = 0;
     bool is_zipfian = false;
     unsigned threads = 1;
+    unsigned in_flight = 1;
 };
 
 /// Somebody at work, with what must be there.
@@ -121,11 +122,13 @@ class heap_measurement {
     [[nodiscard]] static bool is_own(const std::string& name) {
         return name == ours || name == paper_log || name == nothing_durable;
     }
-    contestant open(const std::string& name, object_work w, const fs::path& below,
-                    std::optional<medium_kind> medium = std::nullopt) {
+    contestant open(const std::string& name, const row& r, const fs::path& below,
+                    std::optional<medium_kind> medium) {
         contestant c;
         c.name = name;
-        object_options common = options_for(name, w, below);
+        object_options common = options_for(name, r.work, below);
+        common.threads = r.threads;
+        common.in_flight = r.in_flight;
         fs::create_directories(common.directory);
         c.directory = common.directory;
         if (is_own(name)) {
@@ -145,15 +148,19 @@ class heap_measurement {
         return all;
     }
     std::vector<contestant> ready_for(object_work w, const std::vector<std::string>& names,
+                                      const fs::path& below) {
+        return ready_for(row{{}, w}, names, below);
+    }
+    std::vector<contestant> ready_for(const row& r, const std::vector<std::string>& names,
                                       const fs::path& below,
                                       std::optional<medium_kind> medium = std::nullopt) {
         std::vector<contestant> all;
         for (const std::string& name : names) {
-            contestant c = open(name, w, below, medium);
-            if (!c.at_work->does(w)) continue;
+            contestant c = open(name, r, below, medium);
+            if (!c.at_work->does(r.work)) continue;
             progress(name + " makes its data");
-            c.at_work->prepare(w);
-            if (w >= object_work::tree) load(c);
+            c.at_work->prepare(r.work);
+            if (r.work >= object_work::tree) load(c);
             all.push_back(std::move(c));
         }
         return all;
@@ -222,6 +229,7 @@ class heap_measurement {
             transact(r, c, random, thread, places, *skewed_);
             ++done;
         }
+        c.at_work->settle();
         return done;
     }
     double round(const row& r, contestant& c, u64 seed, u64 ns) const {
@@ -386,16 +394,25 @@ class heap_measurement {
                   true);
         }
     }
-    /// Both commit synchronously: a commit of ours waits for its journal record.
+    /// All commit synchronously: a commit of ours waits for its journal record. With many threads,
+    /// or many in flight, a sync is shared; Berkeley DB has no commits that are waited for later.
     void disk() {
+        row r{"BTree on the disk", object_work::tree};
         std::vector<std::string> names{std::string(ours)};
         for (const std::string& p : o_.peers) {
             if (p != "libpmemobj") names.push_back(p);
         }
-        std::vector<contestant> all =
-            ready_for(object_work::tree, names, o_.disk, medium_kind::file);
-        const outcomes found = measure({"BTree on the disk", object_work::tree}, all);
-        judge_ratio("BTree on the disk", found, "bdb", 32);
+        on_disk(r, names);
+        std::erase(names, "lmdb");  // one writer at a time
+        r.name = fmt::format("BTree on the disk, {} threads", r.threads = 32);
+        on_disk(r, names);
+        r.threads = 1;
+        r.name = fmt::format("BTree on the disk, {} in flight", r.in_flight = 256);
+        on_disk(r, names);
+    }
+    void on_disk(const row& r, const std::vector<std::string>& names) {
+        std::vector<contestant> all = ready_for(r, names, o_.disk, medium_kind::file);
+        judge_ratio(r.name, measure(r, all), "bdb", 32);
     }
     void chase() {
         own_options o;

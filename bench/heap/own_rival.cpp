@@ -61,6 +61,7 @@ class own final : public object_rival {
     explicit own(const own_options& o)
         : variant_(o.common.variant),
           elements_(o.common.elements),
+          in_flight_(o.common.in_flight > 1 ? o.common.in_flight : 0),
           heap_(open_heap(o)),
           field_(must_do(heap_.root<heap_cell>("field"))),
           array_(must_do(heap_.root<heap_number[]>("array"))),
@@ -82,7 +83,11 @@ class own final : public object_rival {
         if (w == object_work::swap) fill_array();
     }
     void load(std::span<const u64> keys) override {
-        for (const u64 k : keys) (void)toggle(k);
+        ticket last = 0;
+        for (const u64 k : keys) {
+            (void)must_do(heap_.later([&](tx& t) { return toggle_here(t, k); }, last));
+        }
+        must_do(heap_.wait_durable(last));
     }
     void nothing() override {
         must_do(heap_.atomic([](tx&) {}));
@@ -119,11 +124,14 @@ class own final : public object_rival {
         return total;
     }
     [[nodiscard]] bool toggle(u64 key) override {
-        return must_do(heap_.atomic([&](tx& t) {
-            if (work_ == object_work::tree) return toggle_in(t, *tree_.get(), key);
-            if (work_ == object_work::red_black) return toggle_in(t, *red_black_.get(), key);
-            return toggle_in(t, *hash_.get(), key);
-        }));
+        const auto toggles = [&](tx& t) { return toggle_here(t, key); };
+        if (in_flight_.empty()) return must_do(heap_.atomic(toggles));
+        ticket& oldest = in_flight_[begun_++ % in_flight_.size()];
+        must_do(heap_.wait_durable(oldest));
+        return must_do(heap_.later(toggles, oldest));
+    }
+    void settle() override {
+        for (const ticket t : in_flight_) must_do(heap_.wait_durable(t));
     }
     [[nodiscard]] std::string settings() const override {
         return variant_ == "nodur"  ? "the same heap in ordinary memory: nothing is durable"
@@ -134,6 +142,11 @@ class own final : public object_rival {
    private:
     static constexpr u64 at_once = 4096;
 
+    bool toggle_here(tx& t, u64 key) {
+        if (work_ == object_work::tree) return toggle_in(t, *tree_.get(), key);
+        if (work_ == object_work::red_black) return toggle_in(t, *red_black_.get(), key);
+        return toggle_in(t, *hash_.get(), key);
+    }
     template <class Map>
     static bool toggle_in(tx& t, Map& map, u64 key) {
         const auto at = map.place_of(key);
@@ -160,6 +173,8 @@ class own final : public object_rival {
 
     std::string variant_;
     u64 elements_;
+    std::vector<ticket> in_flight_;  ///< by the number of the transaction; of one thread
+    u64 begun_ = 0;
     heap_type heap_;
     nv::root<heap_cell> field_;
     nv::root<heap_number[]> array_;

@@ -5,6 +5,7 @@
 #include <db.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <stdexcept>
 
@@ -12,7 +13,11 @@ namespace hf::bench {
 
 namespace {
 
+/// Of two that wait for each other's pages one begins anew.
+struct deadlock {};
+
 void must(int status, const char* what) {
+    if (status == DB_LOCK_DEADLOCK) throw deadlock{};
     if (status != 0) {
         throw std::runtime_error(std::string("Berkeley DB: ") + what + ": " + db_strerror(status));
     }
@@ -20,7 +25,8 @@ void must(int status, const char* what) {
 
 class bdb final : public object_rival {
    public:
-    explicit bdb(const object_options& options) : is_lazy_(options.variant == "fast") {
+    explicit bdb(const object_options& options)
+        : is_lazy_(options.variant == "fast"), is_shared_(options.threads > 1) {
         must(db_env_create(&environment_, 0), "make an environment");
         constexpr u_int32_t gigabytes = 1;
         must(environment_->set_cachesize(environment_, gigabytes, 0, 1), "set the cache");
@@ -29,8 +35,11 @@ class bdb final : public object_rival {
         must(environment_->set_lg_max(environment_, 4 * log_buffer), "set the log's size");
         must(environment_->log_set_config(environment_, DB_LOG_AUTO_REMOVE, 1), "configure logs");
         if (is_lazy_) must(environment_->set_flags(environment_, DB_TXN_NOSYNC, 1), "do not sync");
-        constexpr u_int32_t flags =
-            DB_CREATE | DB_INIT_TXN | DB_INIT_LOG | DB_INIT_MPOOL | DB_PRIVATE;
+        u_int32_t flags = DB_CREATE | DB_INIT_TXN | DB_INIT_LOG | DB_INIT_MPOOL | DB_PRIVATE;
+        if (is_shared_) {
+            flags |= DB_THREAD | DB_INIT_LOCK;
+            must(environment_->set_lk_detect(environment_, DB_LOCK_DEFAULT), "detect deadlocks");
+        }
         must(environment_->open(environment_, options.directory.c_str(), flags, 0600),
              "open the environment");
     }
@@ -47,8 +56,8 @@ class bdb final : public object_rival {
         must(db_create(&table_, environment_, 0), "make a table");
         is_cache_ = w == object_work::cache;
         const DBTYPE kind = w == object_work::hash || is_cache_ ? DB_HASH : DB_BTREE;
-        must(table_->open(table_, nullptr, "table.db", nullptr, kind, DB_CREATE | DB_AUTO_COMMIT,
-                          0600),
+        const u_int32_t flags = DB_CREATE | DB_AUTO_COMMIT | (is_shared_ ? DB_THREAD : 0);
+        must(table_->open(table_, nullptr, "table.db", nullptr, kind, flags, 0600),
              "open the table");
         set(0);
     }
@@ -78,24 +87,22 @@ class bdb final : public object_rival {
     void swap(std::span<const pair>) override { throw std::runtime_error("it has no array"); }
     [[nodiscard]] std::uint64_t sum() override { return 0; }
     [[nodiscard]] bool toggle(std::uint64_t key) override {
-        DB_TXN* t = begin();
-        std::uint64_t value = 0;
-        const bool is_there = find(t, key, value);
-        if (is_there) {
-            words name = words_of(key);
-            DBT k = key_thing(name);
-            must(table_->del(table_, t, &k, 0), "delete");
-        } else {
-            put(t, key, key);
+        for (;;) {
+            DB_TXN* t = begin();
+            try {
+                const bool is_there = toggle_in(t, key);
+                commit(t);
+                checkpoint_if_due(1);
+                return is_there;
+            } catch (const deadlock&) {
+                (void)t->abort(t);
+            }
         }
-        commit(t);
-        checkpoint_if_due(1);
-        return !is_there;
     }
     [[nodiscard]] std::string settings() const override {
-        return std::string(db_version(nullptr, nullptr, nullptr)) +
-               (is_lazy_ ? "; cache of 1 GiB, commits that do not sync, one thread, no locking"
-                         : "; cache of 1 GiB, synchronous commits, one thread, no locking");
+        return std::string(db_version(nullptr, nullptr, nullptr)) + "; cache of 1 GiB, " +
+               (is_lazy_ ? "commits that do not sync" : "synchronous commits") +
+               ", no locking where it has one thread";
     }
 
    private:
@@ -121,6 +128,18 @@ class bdb final : public object_rival {
         d.flags = DB_DBT_USERMEM;
         return d;
     }
+    bool toggle_in(DB_TXN* t, std::uint64_t key) {
+        std::uint64_t value = 0;
+        const bool was_there = find(t, key, value);
+        if (was_there) {
+            words name = words_of(key);
+            DBT k = key_thing(name);
+            must(table_->del(table_, t, &k, 0), "delete");
+        } else {
+            put(t, key, key);
+        }
+        return !was_there;
+    }
     DB_TXN* begin() {
         DB_TXN* t = nullptr;
         must(environment_->txn_begin(environment_, nullptr, &t, 0), "begin");
@@ -145,7 +164,9 @@ class bdb final : public object_rival {
         words item{};
         DBT v = thing(item.data());
         v.ulen = sizeof item;
-        const int status = table_->get(table_, t, &thing_of_key, &v, 0);
+        // Who reads in order to write takes the lock that this needs.
+        const u_int32_t flags = is_shared_ && t != nullptr ? DB_RMW : 0;
+        const int status = table_->get(table_, t, &thing_of_key, &v, flags);
         if (status == DB_NOTFOUND) return false;
         must(status, "get");
         value = item[0];
@@ -154,16 +175,16 @@ class bdb final : public object_rival {
     /// Logs would fill the file system.
     void checkpoint_if_due(std::size_t transactions) {
         constexpr std::size_t every = 200'000;
-        since_checkpoint_ += transactions;
-        if (since_checkpoint_ < every) return;
-        since_checkpoint_ = 0;
+        const std::size_t before = done_.fetch_add(transactions, std::memory_order_relaxed);
+        if (before / every == (before + transactions) / every) return;
         must(environment_->txn_checkpoint(environment_, 0, 0, 0), "make a checkpoint");
     }
 
     DB_ENV* environment_ = nullptr;
     DB* table_ = nullptr;
-    std::size_t since_checkpoint_ = 0;
+    std::atomic<std::size_t> done_{0};
     bool is_lazy_;
+    bool is_shared_;
     bool is_cache_ = false;
 };
 

@@ -16,7 +16,7 @@
 
 namespace hf::bench {
 
-/// What a transaction does. All are durable when they return.
+/// What a transaction does. All are durable when they return, unless more may be in flight.
 enum class object_work : std::uint8_t {
     nothing,    ///< begins and commits
     read,       ///< reads the field
@@ -33,6 +33,8 @@ struct object_options {
     std::uint64_t elements = 0;       ///< of the array, or about so many of the map
     std::uint64_t bytes = 0;          ///< that will do for them
     std::string variant;              ///< of who may be set up in several ways
+    unsigned threads = 1;             ///< that toggle at once; not all can
+    unsigned in_flight = 1;           ///< so many may not be durable yet; who can't waits for each
 };
 
 class object_rival {
@@ -60,12 +62,15 @@ class object_rival {
     /// Whether the key is there now.
     [[nodiscard]] virtual bool toggle(std::uint64_t key) = 0;
 
+    /// Returns when all that was in flight is durable.
+    virtual void settle() {}
+
     /// What it is and how it was set up, for the report.
     [[nodiscard]] virtual std::string settings() const = 0;
 };
 
 /// Goes up with every change of this header.
-inline constexpr unsigned object_rival_interface = 2;
+inline constexpr unsigned object_rival_interface = 3;
 
 }  // namespace hf::bench
 

@@ -116,7 +116,9 @@ class transaction {
         std::atomic<std::uint64_t>& record = ownership_[index];
         const std::uint64_t before = record.load(std::memory_order_acquire);
         const bits found = __atomic_load_n(as<bits>(at), __ATOMIC_ACQUIRE);
-        if (record.load(std::memory_order_relaxed) == before && before <= snapshot_) [[likely]] {
+        // No call while the word is at hand: it would be kept on the stack on each way to here.
+        if (record.load(std::memory_order_relaxed) == before && before <= snapshot_ &&
+            (index == last_read_ || reads_ != reads_end_)) [[likely]] {
             if (index != last_read_) note_read(index);
             return std::bit_cast<W>(found);
         }
@@ -198,17 +200,14 @@ class transaction {
         using lax [[gnu::may_alias]] = std::conditional_t<std::is_const_v<W>, const B, B>;
         return reinterpret_cast<lax*>(at);
     }
+    /// There is room.
     void note_read(std::uint64_t index) {
         last_read_ = index;
         quiet_clock_ = &detail::no_clock_to_read_by;  // it has moved: looked at no more
-        if (reads_ == reads_end_) [[unlikely]] {
-            make_room_for_reads();
-        }
         *reads_++ = static_cast<std::uint32_t>(index);
     }
     [[nodiscard, gnu::cold]] std::uint64_t load_slowly(const void* at, unsigned bytes);
     void store_slowly(void* at, unsigned bytes, std::uint64_t value);
-    [[gnu::cold]] void make_room_for_reads();
 
     static inline thread_local constinit transaction* of_thread = nullptr;
 

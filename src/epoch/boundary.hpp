@@ -49,7 +49,10 @@ class boundary {
     /// Does all that needs the world to stand still.
     virtual void end_epoch([[maybe_unused]] u64 ending) {}
     /// The next epoch has its number. Before the gate opens: the next leader may come at once.
-    virtual void submit() {}
+    /// `waits`: whoever leads will only wait until the epoch is durable. True: it is to call
+    /// write_submitted() next, behind the open gate.
+    [[nodiscard]] virtual bool submit([[maybe_unused]] bool waits) { return false; }
+    virtual void write_submitted() {}
     /// By those who wait at the gate.
     virtual void help() {}
 

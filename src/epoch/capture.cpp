@@ -67,11 +67,15 @@ void capture::end_epoch(u64 ending) {
     journal_.set_dirty_limit();
 }
 
-void capture::submit() {
+bool capture::submit(bool waits) {
     HF_ASSERT(begun_, "K1: a capture is submitted that was not begun");
     begun_ = false;
+    if (waits) return journal_.redo()->submit_to_write();
     journal_.redo()->submit();
+    return false;
 }
+
+void capture::write_submitted() { journal_.redo()->write(); }
 
 void capture::give_memory_back() {
     private_pages& copies = *journal_.copies();

@@ -49,7 +49,8 @@ class capture final : public boundary {
     [[nodiscard]] result<void> finish() override;
     [[nodiscard]] bool captures() const noexcept override;
     void end_epoch(u64 ending) override;
-    void submit() override;
+    [[nodiscard]] bool submit(bool waits) override;
+    void write_submitted() override;
     void help() override { work_.help(); }
 
     [[nodiscard]] bool is_ready() const override;

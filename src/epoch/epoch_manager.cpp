@@ -178,7 +178,7 @@ void epoch_manager::wait_at_gate() {
         // Another epoch may have been ended since this one was found due: then it goes on, rather
         // than wait for the disk behind a closed gate.
         if (boundary_->is_ready()) {
-            lead_boundary();
+            static_cast<void>(lead_boundary(false));
         } else {
             gate_.open();
         }
@@ -210,7 +210,7 @@ bool epoch_manager::is_pinned(u64 offset) const noexcept {
 
 // ----------------------------------------------------------------------------------- the boundary
 
-void epoch_manager::lead_boundary() noexcept(!crashes_throw) {
+bool epoch_manager::lead_boundary(bool waits) noexcept(!crashes_throw) {
     HF_ASSERT(gate_.is_closed(), "B2: a boundary is led by who has closed the gate");
     const u64 start = now_ns();
     const u64 ending = current_.load(std::memory_order_relaxed);
@@ -223,12 +223,13 @@ void epoch_manager::lead_boundary() noexcept(!crashes_throw) {
     if (!captures) announce(ending);
     const u64 end = now_ns();
     last_boundary_ns_.store(end, std::memory_order_relaxed);
-    boundary_->submit();
+    const bool writes = boundary_->submit(waits);
     gate_.open();
     if (!captures) commits_.call(ending);
     last_pause_.store(end - start, std::memory_order_relaxed);
     const std::lock_guard guard(pause_mutex_);
     pauses_.add(end - start);
+    return writes;
 }
 
 void epoch_manager::announce(u64 epoch) {
@@ -238,14 +239,16 @@ void epoch_manager::announce(u64 epoch) {
 
 void epoch_manager::end_epoch() { end_epoch(current_epoch()); }
 
-void epoch_manager::end_epoch(u64 ending) {
+void epoch_manager::end_epoch(u64 ending) { end_epoch(ending, false); }
+
+void epoch_manager::end_epoch(u64 ending, bool waits) {
     while (current_.load(std::memory_order_acquire) == ending) {
         if (!boundary_->wait_ready()) return;
         if (gate_.close()) {
             // Another leader may have been quicker: then this would end an epoch nobody asked to
             // end.
             if (current_.load(std::memory_order_relaxed) == ending) {
-                lead_boundary();
+                if (lead_boundary(waits)) boundary_->write_submitted();
             } else {
                 gate_.open();
             }
@@ -274,7 +277,8 @@ result<void> epoch_manager::wait_durable(u64 t) {
 /// and a clock, it may never be: but then the clock ends the epoch.
 void epoch_manager::end_as_promised(u64 t) {
     boundary_->let_gather([&] { return current_epoch() > t; }, since_boundary());
-    for (u64 e = current_epoch(); e <= t && accepts_writes(); e = current_epoch()) end_epoch(e);
+    for (u64 e = current_epoch(); e <= t && accepts_writes(); e = current_epoch())
+        end_epoch(e, true);
     if (current_epoch() <= t) commits_.withdraw(t);
 }
 

@@ -154,8 +154,10 @@ class epoch_manager {
         l.epoch = current_.load(std::memory_order_relaxed);
     }
     void wait_at_gate();
-    /// Without memory the process ends, as in a crash: the gate is closed.
-    void lead_boundary() noexcept(!crashes_throw);
+    /// Without memory the process ends, as in a crash: the gate is closed. True: whoever `waits` is
+    /// to make the epoch durable, too.
+    [[nodiscard]] bool lead_boundary(bool waits) noexcept(!crashes_throw);
+    void end_epoch(u64 ending, bool waits);
     void announce(u64 epoch);
     void end_as_promised(u64 t);
     [[nodiscard]] result<void> end_epoch_for_sure();

@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/thread_name.hpp"
+#include "persist/persist_point.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -54,6 +55,7 @@ redo_journal::~redo_journal() {
         stopping_ = true;
     }
     changed_.notify_all();
+    to_write_.notify_all();
     if (writer_.joinable()) writer_.join();
     if (applier_.joinable()) applier_.join();
 }
@@ -135,7 +137,29 @@ void redo_journal::submit() {
         HF_ASSERT(begun_ == submitted_ + 1, "a capture is submitted once, after it was begun");
         submitted_ = begun_;
     }
-    changed_.notify_all();
+    to_write_.notify_all();
+}
+
+bool redo_journal::submit_to_write() {
+    bool mine = false;
+    {
+        const std::lock_guard lock(mutex_);
+        HF_ASSERT(begun_ == submitted_ + 1, "a capture is submitted once, after it was begun");
+        mine = written_ == submitted_ && !is_writing_ && !apply_everything_;
+        submitted_ = begun_;
+        if (mine) is_writing_ = true;
+    }
+    if (!mine) to_write_.notify_all();
+    return mine;
+}
+
+void redo_journal::write() noexcept(!crashes_throw) {
+    capture& c = captures_[written_ % most_under_way];
+    const u64 start = now_ns();
+    if (has_a_place(c) && try_commit(c)) return became_durable(c, start);
+    const std::lock_guard lock(mutex_);
+    is_writing_ = false;
+    to_write_.notify_all();
 }
 
 result<void> redo_journal::apply_all() {
@@ -155,7 +179,7 @@ void redo_journal::refuse(std::unique_lock<std::mutex>& lock, const error& why) 
     refusing_ = true;
     settled_.notify_all();
     tell(std::nullopt);
-    changed_.wait_for(lock, retry_after, [this] { return stopping_; });
+    to_write_.wait_for(lock, retry_after, [this] { return stopping_; });
 }
 
 void redo_journal::tell(std::optional<u64> epoch) {
@@ -164,6 +188,7 @@ void redo_journal::tell(std::optional<u64> epoch) {
 }
 
 void redo_journal::accept() {
+    const std::lock_guard lock(mutex_);
     refusal_.reset();
     refusing_ = false;
 }
@@ -177,25 +202,34 @@ std::optional<error> redo_journal::refusal() const {
 
 void redo_journal::write_loop() {
     name_this_thread("hf-journal");
-    std::unique_lock lock(mutex_);
     for (;;) {
-        changed_.wait(
-            lock, [this] { return (written_ != submitted_ && !apply_everything_) || stopping_; });
+        std::unique_lock lock(mutex_);
+        to_write_.wait(lock, [this] {
+            return !is_writing_ && ((written_ != submitted_ && !apply_everything_) || stopping_);
+        });
         if (written_ == submitted_) return;
-        capture& c = captures_[written_ % most_under_way];
+        is_writing_ = true;
         lock.unlock();
+        capture& c = captures_[written_ % most_under_way];
         const u64 start = now_ns();
         if (!commit(c)) return;
-        last_commit_ns_ = now_ns() - start;
-        tell(c.epoch());
-        c.clear();
-        lock.lock();
-        ++written_;
-        HF_ASSERT(written_ <= submitted_ && begun_ - written_ <= most_under_way,
-                  "more was written than was submitted");
-        settled_.notify_all();
-        changed_.notify_all();
+        became_durable(c, start);
     }
+}
+
+void redo_journal::became_durable(capture& c, u64 start) {
+    last_commit_ns_ = now_ns() - start;
+    if (is_refusing()) accept();
+    tell(c.epoch());
+    c.clear();
+    const std::lock_guard lock(mutex_);
+    ++written_;
+    is_writing_ = false;
+    HF_ASSERT(written_ <= submitted_ && begun_ - written_ <= most_under_way,
+              "more was written than was submitted");
+    settled_.notify_all();
+    if (written_ != submitted_ || stopping_) to_write_.notify_all();
+    if (stopping_ || should_apply()) changed_.notify_all();
 }
 
 /// Has the applying thread free segments, but for the newest one or that, too. False: it could not.
@@ -206,24 +240,29 @@ bool redo_journal::make_space(bool newest_too) {
     wants_space_ = true;
     apply_newest_too_ = newest_too;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return !wants_space_; });
+    to_write_.wait(lock, [this] { return !wants_space_; });
     return core_->used() < before;
+}
+
+/// Without the journal growing beyond bounds.
+bool redo_journal::has_a_place(const capture& c) {
+    return !core_->needs_space(c.as_record()) || core_->segments() < most_segments();
+}
+
+result<void> redo_journal::try_commit(const capture& c) {
+    auto done = core_->commit(c.as_record());
+    if (!done && done.error().code != errc::no_space) fatal(done.error().to_string().c_str());
+    return done;
 }
 
 /// False: there is no room, and the region is being closed.
 bool redo_journal::commit(capture& c) {
     for (;;) {
-        // Rather than let the journal grow beyond bounds.
-        const bool full = core_->needs_space(c.as_record());
-        if (full && core_->segments() >= most_segments() && make_space(false)) continue;
-        auto done = core_->commit(c.as_record());
-        if (!done && done.error().code != errc::no_space) fatal(done.error().to_string().c_str());
-        if (!done && make_space(true)) continue;
+        if (!has_a_place(c) && make_space(false)) continue;
+        const auto done = try_commit(c);
+        if (done) return true;
+        if (make_space(true)) continue;
         std::unique_lock lock(mutex_);
-        if (done) {
-            accept();
-            return true;
-        }
         if (stopping_) {
             gave_up_ = true;
             changed_.notify_all();
@@ -270,7 +309,7 @@ bool redo_journal::shut_gate(std::unique_lock<std::mutex>& lock) {
     if (*shut) return true;
     if (std::exchange(apply_newest_too_, false)) {
         wants_space_ = false;
-        changed_.notify_all();
+        to_write_.notify_all();
     }
     changed_.wait_for(lock, look_again_after, [this] { return apply_newest_too_; });
     return false;
@@ -299,7 +338,7 @@ void redo_journal::apply_what_is_due(std::unique_lock<std::mutex>& lock) {
     }
     wants_space_ = false;
     settled_.notify_all();
-    changed_.notify_all();
+    to_write_.notify_all();
     if (stopping_ || !should_apply()) return;
     // Full segments of a record that is not durable yet cannot be applied: wait for its sync.
     if (!applied) {

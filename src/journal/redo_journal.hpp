@@ -3,6 +3,10 @@
 // Purpose. While the next epoch runs already, one thread makes the last one durable, and another
 //  applies old records to the base file. The boundary only copies lines: it never waits for the
 //  disk, as long as the disk keeps up.
+// Who waits may write. A thread that ends an epoch in order to wait until it is durable, and for
+//  nothing else, writes the record itself if nothing is on its way: two switches of threads would
+//  take as long as half a sync of a fast disk. It takes the writing thread's place (is_writing_)
+//  for one record. Whatever it can't do at once, for want of room, it leaves to that thread.
 // When it does not. There are two captures: one is written, the other may be filled. While both are
 //  taken is_ready() is false, the clock lets the epoch grow, and only who must have it ended waits.
 //  How many lines an epoch may hold is the dirty set's business.
@@ -10,13 +14,15 @@
 //  submitted stays where it is and is tried again until there is room; refusal() says why, nobody
 //  waits meanwhile, and who closes the region loses what had not become durable, with an error.
 //  Everything else, a failed sync above all, is fatal.
-// Concurrency. begin() and submit() by one thread at a time, the boundary's leader; all else by
-//  anybody.
+// Concurrency. begin() and submit() by one thread at a time, the boundary's leader; write() by the
+//  one who was told to; all else by anybody. Records are written and announced by one thread at a
+//  time, in their order, whoever that is.
 #pragma once
 
 #include "journal/capture.hpp"
 #include "journal/copy_gate.hpp"
 #include "journal/core.hpp"
+#include "persist/persist_point.hpp"
 
 #include <condition_variable>
 #include <functional>
@@ -53,6 +59,12 @@ class redo_journal {
     [[nodiscard]] capture& begin();
     /// The filled capture is to become durable.
     void submit();
+    /// The same, by one who would only wait for that. True: write() must follow, by the same
+    /// thread. False: others see to it.
+    [[nodiscard]] bool submit_to_write();
+    /// Makes the capture durable. Where there is no room, others try it further. Without memory
+    /// the process ends.
+    void write() noexcept(!crashes_throw);
     /// Called with the epoch that the base file has by now, by the applying thread, each time it
     /// has applied something. To be set before the first record.
     void set_applied_listener(std::function<void(u64 epoch)> listener);
@@ -83,6 +95,10 @@ class redo_journal {
     void write_loop();
     void apply_loop();
     bool commit(capture& c);
+    /// What went wrong is that there was no room: all else is fatal.
+    [[nodiscard]] result<void> try_commit(const capture& c);
+    [[nodiscard]] bool has_a_place(const capture& c);
+    void became_durable(capture& c, u64 start);
     bool make_space(bool newest_too);
     void tell(std::optional<u64> epoch);
     void refuse(std::unique_lock<std::mutex>& lock, const error& why);
@@ -102,12 +118,14 @@ class redo_journal {
     copy_gate gate_;
 
     mutable std::mutex mutex_;
-    std::condition_variable changed_;  ///< there may be work for the two threads
-    std::condition_variable settled_;  ///< an epoch became durable, all is applied, or refused
+    std::condition_variable changed_;   ///< there may be something to apply
+    std::condition_variable to_write_;  ///< there may be something to write
+    std::condition_variable settled_;   ///< an epoch became durable, all is applied, or refused
     capture captures_[most_under_way];
     u64 begun_ = 0;      ///< captures that were begun, submitted and written: numbers, so that
     u64 submitted_ = 0;  ///< captures_[n % most_under_way] is the n-th one's
     u64 written_ = 0;
+    bool is_writing_ = false;  ///< somebody writes captures_[written_ % most_under_way]
     bool stopping_ = false;
     bool gave_up_ = false;  ///< stopping_, and what was submitted stays without a place
     bool apply_everything_ = false;

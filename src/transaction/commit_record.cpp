@@ -92,9 +92,7 @@ void write_record(const region& r, u64 at, const record_facts& facts, const reco
     const u64 first_line = reinterpret_cast<u64>(r.base()) / line_size;
     const auto put_line = [&](u64 address, u8 mask, auto&& word_at) {
         *next++ = (address / line_size - first_line) << 8 | mask;
-        for (unsigned i = 0; i < 8; ++i) {
-            if ((mask >> i & 1) != 0) *next++ = word_at(i);
-        }
+        each_word(mask, [&](unsigned i) { *next++ = word_at(i); });
     };
     const auto in_place = [](u64 address) {
         return [place = reinterpret_cast<const word*>(address)](unsigned i) {
@@ -167,9 +165,7 @@ void apply_words(const region& r, const record_view& record, late_flushes& flush
     if (undo == has_committed(r, record)) return;  // they are: U2
     static_cast<void>(walk_lines(r, record, [&](u64 line, u8 mask, const u64* words) {
         auto* const place = r.at<word>(line * line_size);
-        for (unsigned i = 0; i < 8; ++i) {
-            if ((mask >> i & 1) != 0) ordered_store(place[i], *words++);
-        }
+        each_word(mask, [&](unsigned i) { ordered_store(place[i], *words++); });
         flushes.add(line);
     }));
 }

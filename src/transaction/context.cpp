@@ -96,9 +96,7 @@ result<void> context::make_room(u64 bytes) {
 void context::place_lines() noexcept {
     for (const written_line& l : lines_.lines()) {
         auto* const place = reinterpret_cast<std::atomic<u64>*>(l.line * line_size);
-        for (unsigned i = 0; i < 8; ++i) {
-            if ((l.mask >> i & 1) != 0) ordered_store(place[i], l.words[i]);
-        }
+        each_word(l.mask, [&](unsigned i) { ordered_store(place[i], l.words[i]); });
         inside_->note_once(place, line_size);
     }
     inside_->mark_written();
@@ -114,9 +112,7 @@ void context::flush_lines() const noexcept {
 void context::place_heap_changes() noexcept {
     if (blocks_ == nullptr) return;
     blocks_->apply();
-    for (const committed::word_change& c : blocks_->changes()) {
-        inside_->note_once(file().at<std::byte>(c.offset), sizeof(u64));
-    }
+    for (const committed::word_change& c : blocks_->changes()) note_heap_word(c.offset);
     inside_->mark_written();
     if (freed_.empty() || freed_.back().epoch != epoch()) {
         std::unique_ptr<heap_batch> all;
@@ -130,6 +126,16 @@ void context::place_heap_changes() noexcept {
     }
     freed_.back().blocks->join(*blocks_);
     spare_.push_back(std::move(blocks_));
+}
+
+void context::note_heap_word(u64 offset) noexcept {
+    const u64 line = offset / line_size;
+    if (noted_.has(line, epoch())) return;
+    if (inside_->sticky().size() >= noted_lines::most) {
+        return inside_->note_once(file().at<std::byte>(offset), sizeof(u64));
+    }
+    inside_->note_sticky(file().at<std::byte>(offset), sizeof(u64));
+    noted_.add(line, epoch());
 }
 
 u64 context::fresh_bytes() const noexcept {

@@ -7,6 +7,7 @@
 #include "alloc/committed_heap.hpp"
 #include "epoch/epoch_manager.hpp"
 #include "transaction/commit_log.hpp"
+#include "transaction/noted_lines.hpp"
 #include "transaction/ownership.hpp"
 #include "transaction/write_set.hpp"
 
@@ -98,6 +99,7 @@ class context final : public transaction {
     void move_snapshot();
     void wait_for_owner(unsigned& spins) const;
     [[nodiscard]] heap_batch& my_blocks();
+    void note_heap_word(u64 offset) noexcept;
 
     ownership& records_;
     committed_heap& heap_;
@@ -116,6 +118,7 @@ class context final : public transaction {
     std::unique_ptr<heap_batch> blocks_;
     std::vector<std::unique_ptr<heap_batch>> spare_;
     std::deque<freed_in> freed_;
+    noted_lines noted_;
     bool wants_boundary_ = false;
     commit_log log_;
     shared_log& shared_;

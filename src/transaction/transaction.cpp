@@ -44,7 +44,6 @@ u64 transaction::load_slowly(const void* at, unsigned bytes) {
 void transaction::store_slowly(void* at, unsigned bytes, u64 value) {
     context::of(*this).store_word(at, bytes, value);
 }
-void transaction::make_room_for_reads() { context::of(*this).recycle_reads(); }
 std::byte* transaction::allocate(u64 bytes) { return context::of(*this).allocate_block(bytes); }
 void transaction::release(void* p, u64 bytes) { context::of(*this).release_block(p, bytes); }
 
@@ -94,7 +93,10 @@ u64 context::load_word(const void* at, unsigned bytes) {
         if (before > snapshot_) move_snapshot();
         const u64 found = load_in_place(at, bytes);
         if (record.load(std::memory_order_relaxed) != before) continue;
-        if (index != last_read_) note_read(index);
+        if (index != last_read_) {
+            if (reads_ == reads_end_) recycle_reads();
+            note_read(index);
+        }
         return found;
     }
 }

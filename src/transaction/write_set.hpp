@@ -8,9 +8,19 @@
 #include "base/bits.hpp"
 
 #include <array>
+#include <bit>
 #include <vector>
 
 namespace hf {
+
+/// Calls f(i) for each bit i of the mask, in their order. No branch for a bit that is not there:
+/// which ones there are nobody can foretell.
+template <class F>
+void each_word(u8 mask, F&& f) {
+    for (unsigned left = mask; left != 0; left &= left - 1) {
+        f(static_cast<unsigned>(std::countr_zero(left)));
+    }
+}
 
 struct written_line {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): words that no store went to mean

@@ -88,11 +88,15 @@ class gated_journal : public ::testing::Test {
     }
     /// The first `n` lines change in an epoch, which is submitted.
     void end_epoch(u64 n) {
+        fill(n);
+        redo->submit();
+    }
+    /// The same, which is to be submitted.
+    void fill(u64 n) {
         dirty.note(memory.data(), n * line_size);
         journal::capture& c = redo->begin();
         c.begin(++epoch, dirty);
         c.copy(memory.data(), 0, c.size());
-        redo->submit();
     }
     /// Its record takes a whole segment.
     void end_large_epoch() { end_epoch(240); }

@@ -59,6 +59,54 @@ TEST_F(redo_journal, tells_who_listens_that_it_refuses_and_when_it_goes_on) {
     redo->set_listener({});
 }
 
+TEST_F(redo_journal, lets_who_waits_write_when_nothing_is_on_its_way) {
+    open_the_gate();
+    fill(1);
+    ASSERT_TRUE(redo->submit_to_write());
+    EXPECT_EQ(redo->numbers().records(), 0U) << "that is the caller's";
+    redo->write();
+    EXPECT_EQ(redo->numbers().records(), 1U);
+    redo->wait_idle([] { return false; });
+}
+
+TEST_F(redo_journal, writes_by_itself_behind_a_record_that_is_on_its_way) {
+    end_epoch(1);
+    wait_until([&] { return g->waiting == 1; });
+    fill(1);
+    EXPECT_FALSE(redo->submit_to_write());
+    open_the_gate();
+    redo->wait_idle([] { return false; });
+    EXPECT_EQ(redo->numbers().records(), 2U);
+}
+
+// The next one is submitted while the record is on its way: its writer wakes the journal's thread.
+TEST_F(redo_journal, goes_on_behind_a_record_that_somebody_else_wrote) {
+    fill(1);
+    ASSERT_TRUE(redo->submit_to_write());
+    std::thread writes([&] { redo->write(); });
+    wait_until([&] { return g->waiting == 1; });
+    end_epoch(1);
+    EXPECT_EQ(g->waiting, 1U) << "one at a time";
+    open_the_gate();
+    writes.join();
+    redo->wait_idle([] { return false; });
+    EXPECT_EQ(redo->numbers().records(), 2U);
+}
+
+TEST_F(redo_journal, refuses_what_another_thread_found_no_room_for) {
+    open_the_gate();
+    g->capacity = 0;
+    fill(lines);
+    ASSERT_TRUE(redo->submit_to_write());
+    redo->write();
+    wait_until([&] { return redo->is_refusing(); });
+    EXPECT_EQ(redo->numbers().records(), 0U);
+    g->capacity = ~u64{0};
+    wait_until([&] { return redo->numbers().records() == 1; });
+    redo->wait_idle([] { return false; });
+    EXPECT_FALSE(redo->is_refusing());
+}
+
 // A small region begins with a small journal: a quarter larger than itself, within bounds.
 TEST_F(redo_journal, begins_no_larger_than_is_worth_while) {
     constexpr u64 at_first = 16;
