@@ -167,7 +167,8 @@ class eager_session {
         }
         if (tells_) end_operation(number);
     }
-    /// An update; where the key is not there, told as a read of nothing.
+    /// An update; where the key is not there, told as a read of nothing. Where there is no memory for
+    /// it nothing is told of its end.
     void update_or_miss(u64 k) {
         const u64 number = begin(k, "update");
         history_.writes(number, names::text(names::key(k)), number);
@@ -180,7 +181,9 @@ class eager_session {
         bool is_there = false;
         {
             operation op(*space_);
-            is_there = eager_must(index_->update(op, name, value, ignore));
+            auto done = index_->update(op, name, value, ignore);
+            if (!done && done.error().code == errc::no_space) return;
+            is_there = eager_must(std::move(done));
         }
         is_there ? end_operation(number) : end_operation(miss, key_history::nothing);
     }
@@ -202,6 +205,23 @@ class eager_session {
         index_->for_each(*space_, [&](const auto& there, const auto& v) {
             if (names::text(there) == name) seen = names::number_in(v);
         });
+        end_operation(number, seen);
+    }
+    /// The same, found by a scan from the key on, or backwards, where the index has that.
+    void get_by_scanning(u64 k, bool up) {
+        const u64 number = begin(k, up ? "scan to" : "scan back to");
+        const auto name = names::key(k);
+        history_.reads(number, names::text(name));
+        begin_operation(number);
+        u64 seen = key_history::nothing;
+        const auto look = [&](const auto& there, const auto& v) {
+            if (there == name) seen = names::number_in(v);
+        };
+        if constexpr (ordered_eager_index<Index>) {
+            up ? index_->scan(*space_, name, 2, look) : index_->scan_back(*space_, name, 2, look);
+        } else {
+            index_->for_each(*space_, look);
+        }
         end_operation(number, seen);
     }
     [[nodiscard]] u64 find(u64 k) {
