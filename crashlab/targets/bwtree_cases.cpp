@@ -306,6 +306,7 @@ std::vector<eager_case<S>> make_bwtree_cases(const char* kind) {
          true},
         two_threads<S>(n("threads"), "two threads change the same keys", come<S, 0, 6>, {p2, bw6},
                        work_beside_another<S>),
+        unswept<S>(n("unswept")),
         peeking<S>(n("peek"), come<S, 0, 6>),
         two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, bw6},
                        read_or_change<S>),

@@ -184,6 +184,25 @@ void peek_at_change(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
+/// Key 0 changes, or goes, or another does.
+template <class S>
+void change_and_remove(S& s, splitmix64& r) {
+    const u64 k = r() % 2 == 0 ? 0 : 1 + r() % 5;
+    r() % 2 == 0 ? s.update(k) : s.remove(k);
+    s.upsert(3);
+    s.remove(4);
+}
+/// Whoever opens the region behind a kill works in it before it is swept.
+template <class S>
+eager_case<S> unswept(std::string_view name) {
+    return {.name = name,
+            .what = "work behind a kill, and before the sweep",
+            .prepare = come<S, 0, 6>,
+            .run = change_and_remove<S>,
+            .points = {eager_points::p2},
+            .sweep = sweeping::by_hand};
+}
+
 /// A case of two threads.
 template <class S>
 eager_case<S> two_threads(std::string_view name, std::string_view what,

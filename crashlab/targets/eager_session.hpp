@@ -65,8 +65,9 @@ class eager_session {
     using names = lab_keys<Keys>;
     using operation = typename Index::operation;
 
-    explicit eager_session(u64 bytes = u64{2} << 20, u64 most = u64{60} << 20)
-        : bytes_(bytes), most_bytes_(most) {}
+    explicit eager_session(u64 bytes = u64{2} << 20, u64 most = u64{60} << 20,
+                           sweeping sweep = sweeping::at_opening)
+        : bytes_(bytes), most_bytes_(most), sweep_(sweep) {}
 
     void open() {
         eager_options o;
@@ -74,6 +75,7 @@ class eager_session {
         o.region.initial_size = bytes_;
         o.region.max_size = most_bytes_;
         o.region.flush = flush_policy::always;
+        o.sweep = sweep_;
         const layout::room_format rooms[] = {Index::format};
         space_ = eager_must(
             eager_space::open(file_path, o, rooms, [this](eager_space& s) -> result<void> {
@@ -93,7 +95,7 @@ class eager_session {
         crash();
     }
     [[nodiscard]] eager_session next() const {
-        eager_session s(bytes_, most_bytes_);
+        eager_session s(bytes_, most_bytes_, sweep_);
         s.history_ = history_;
         s.told_ = told_;
         s.most_keys_ = most_keys_;
@@ -255,6 +257,8 @@ class eager_session {
         audit();
     }
     void audit() {
+        if (!has_swept_) eager_must(space_->sweep());
+        has_swept_ = true;
         space_->grace().reclaim_all();
         const auto caches = space_->grace().caches();
         audit_report report;
@@ -267,6 +271,8 @@ class eager_session {
         if (!report.ok()) throw violation("the audit says: " + report.to_string());
     }
 
+    /// Whether operations come before the sweep.
+    [[nodiscard]] bool sweeps_late() const noexcept { return sweep_ == sweeping::by_hand; }
     [[nodiscard]] u64 keys() const noexcept { return most_keys_; }
     [[nodiscard]] std::string describe_operation(u64 number) const {
         return number < told_.size() ? told_[number] : "operation " + std::to_string(number);
@@ -320,6 +326,8 @@ class eager_session {
 
     u64 bytes_;
     u64 most_bytes_;
+    sweeping sweep_;
+    bool has_swept_ = sweep_ == sweeping::at_opening;
     std::unique_ptr<eager_space> space_;
     std::unique_ptr<Index> index_;
     key_history history_;
@@ -341,6 +349,7 @@ struct eager_case {
     std::function<void(Session&, unsigned, splitmix64&)> run_thread = {};
     u64 bytes = u64{2} << 20;
     u64 most_bytes = u64{60} << 20;
+    sweeping sweep = sweeping::at_opening;  ///< or by_hand: behind all that a survivor does
     u64 steps = 800;  ///< of all threads, about: where they change is drawn among so many
 };
 
@@ -364,6 +373,8 @@ class eager_survivor final : public survivor {
     void inspect() override { session_.inspect(promised_); }
     void work_on() override {
         const u64 last = session_.keys();
+        // Whoever is first may take over a dead holder's lock.
+        if (session_.sweeps_late()) session_.update_or_miss(0);
         for (u64 k = 0; k < last; ++k) session_.get(k);
         for (u64 k = 0; k < std::min<u64>(last, 4); ++k) session_.upsert(k);
         if (last > 4) session_.remove(4);
@@ -380,7 +391,7 @@ template <class Session>
 class eager_target final : public target {
    public:
     eager_target(const eager_case<Session>& c, u64 seed)
-        : case_(c), session_(c.bytes, c.most_bytes), random_(seed) {
+        : case_(c), session_(c.bytes, c.most_bytes, c.sweep), random_(seed) {
         for (u64 t = 0; t < c.threads; ++t) of_thread_.emplace_back(seed * 2 + t);
     }
     void prepare() override {
