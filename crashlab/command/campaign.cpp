@@ -59,8 +59,8 @@ void run_round(laboratory& lab, const campaign_options& o, u64 round, double mos
     explore_one(lab, o, seed, limits_of_round(round), [&] { return time.is_over_share(share); }, r);
     for (u64 s = 0; has_schedules && s < o.schedules && !r.found && !time.is_over(); ++s) {
         explore_one(
-            lab, o, seed_of_schedule(seed, s), limits_of_schedule(), [&] { return time.is_over(); },
-            r);
+            lab, o, seed_of_schedule(seed, s), limits_of_schedule(s),
+            [&] { return time.is_over(); }, r);
     }
     r.seconds += time.used();
     ++r.rounds;
@@ -81,7 +81,7 @@ limits limits_of_round(u64 round) noexcept {
     return l;
 }
 
-limits limits_of_schedule() noexcept {
+limits limits_of_schedule(u64 number) noexcept {
     limits l;
     l.openings = 1;
     l.states = 1;
@@ -89,7 +89,8 @@ limits limits_of_schedule() noexcept {
     l.whole = 0;
     l.nested = 0;
     l.depth = 0;
-    l.points = 1;
+    l.behind_ends = number % 2 == 0;
+    l.points = l.behind_ends ? 4 : 1;
     return l;
 }
 

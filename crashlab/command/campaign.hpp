@@ -37,8 +37,9 @@ struct target_result {
 /// What is explored in one round: more in each further one.
 [[nodiscard]] limits limits_of_round(u64 round) noexcept;
 
-/// For one of many schedules: what its threads read, and a few crashes.
-[[nodiscard]] limits limits_of_schedule() noexcept;
+/// For number so-and-so of many schedules: what its threads read, and a crash; of every other one
+/// a crash behind the end of an operation, where a read that was too early shows.
+[[nodiscard]] limits limits_of_schedule(u64 number) noexcept;
 /// The seed of a round's schedule.
 [[nodiscard]] u64 seed_of_schedule(u64 seed, u64 number) noexcept;
 

@@ -121,6 +121,24 @@ std::optional<finding> explorer::explore(const std::vector<event>& trace, const 
     return explore_trace(trace, 0, before, who, 0);
 }
 
+namespace {
+
+/// Of `points` those in front of which an operation has ended behind the point before.
+std::vector<u32> points_behind_ends(const std::vector<u32>& points,
+                                    const std::vector<event>& trace) {
+    std::vector<u32> found;
+    u32 from = 0;
+    for (const u32 p : points) {
+        const bool is_one = std::any_of(trace.begin() + from, trace.begin() + p,
+                                        [](const event& e) { return e.kind == event_kind::end; });
+        if (is_one) found.push_back(p);
+        from = p;
+    }
+    return found;
+}
+
+}  // namespace
+
 // Evenly, begun at another one each time.
 std::vector<u32> explorer::some_of(const std::vector<u32>& points, u32 most) {
     std::vector<u32> some;
@@ -136,6 +154,7 @@ std::optional<finding> explorer::explore_trace(const std::vector<event>& trace, 
     counts_.events += trace.size() - from;
     auto points = crash_points_of(trace, m.mode());
     std::erase_if(points, [&](u32 p) { return p < from; });
+    if (depth == 0 && limits_.behind_ends) points = points_behind_ends(points, trace);
     const u32 most = depth > 0 ? limits_.nested_points : limits_.points;
     if ((depth > 0 || most != 0) && points.size() > most) points = some_of(points, most);
     u32 next = from;
@@ -167,7 +186,7 @@ std::optional<finding> explorer::explore_point(const crash_model& m, victim& who
     sampled_ = false;
     auto f = explore_lazily(m, who);
     if (sampled_ || image_.incomplete()) ++counts_.incomplete;
-    return f ? f : explore_whole(m, who, depth);
+    return f || limits_.behind_ends ? f : explore_whole(m, who, depth);
 }
 
 std::optional<finding> explorer::explore_lazily(const crash_model& m, victim& who) {

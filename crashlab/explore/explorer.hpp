@@ -24,15 +24,17 @@
 namespace hf::lab {
 
 struct limits {
-    u64 openings = 64;        ///< of one crash point, by all combinations; as many at random
-    u64 states = 2000;        ///< of one question, by all combinations
-    u64 random_states = 200;  ///< of one question, when these did not suffice
-    u32 whole = 6;            ///< random whole images of a crash point
-    u32 nested = 1;           ///< of them recorded and explored
-    u32 kills = 4;            ///< the process dies at one in so many crash points; 0: never
-    unsigned depth = 2;       ///< crashes during recovery, one in the other
-    u32 nested_points = 12;   ///< crash points of a recovery, evenly
-    u32 points = 0;           ///< crash points of the workload, evenly; 0: all
+    u64 openings = 64;         ///< of one crash point, by all combinations; as many at random
+    u64 states = 2000;         ///< of one question, by all combinations
+    u64 random_states = 200;   ///< of one question, when these did not suffice
+    u32 whole = 6;             ///< random whole images of a crash point
+    u32 nested = 1;            ///< of them recorded and explored
+    u32 kills = 4;             ///< the process dies at one in so many crash points; 0: never
+    unsigned depth = 2;        ///< crashes during recovery, one in the other
+    u32 nested_points = 12;    ///< crash points of a recovery, evenly
+    u32 points = 0;            ///< crash points of the workload, evenly; 0: all
+    bool behind_ends = false;  ///< of it only those that follow an operation's end, and no whole
+                               ///< images: an early read shows in what was not written back
 };
 
 struct counts {

@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -81,9 +82,10 @@ struct step {
 
 // What recovery does is watched by the explorer; a workload runs on its own.
 constexpr unsigned most_seconds_of_workload = 15;
-// Of a target with threads, a step. Every other one is looked at at each crash point, if briefly:
-// a read that was too early shows just behind itself.
-constexpr u64 schedules = 40;
+// Of a target with threads, a step: many that are cheap, before anything else; then some that are
+// looked at at each crash point, if briefly.
+constexpr u64 schedules = 60;
+constexpr u64 cheap_schedules = 45;
 constexpr hf::lab::limits all_points{
     .openings = 24, .states = 24, .random_states = 8, .whole = 2, .nested = 0, .depth = 0};
 
@@ -93,7 +95,8 @@ void on_alarm(int) {
     ::_exit(1);
 }
 
-/// One workload, and for so long what there is to find in it. Returns whether something was found.
+/// One workload, and for so long what there is to find in it; in that of threads three times, in
+/// schedules, too. Returns whether something was found.
 bool hunt(hf::lab::laboratory& lab, const step& s, u64 begin, u64 length, u64 end) {
     const auto seconds = [&] { return static_cast<double>(hf::now_ns() - begin) * 1e-9; };
     std::printf("at %s seed %lu pass %u, %.2f s\n", s.target.c_str(), s.seed, s.pass, seconds());
@@ -102,26 +105,32 @@ bool hunt(hf::lab::laboratory& lab, const step& s, u64 begin, u64 length, u64 en
     try {
         hf::lab::counts counted;
         const auto& target = *target_called(s.target);
-        // Half of the time is for schedules, where there are some.
-        const u64 part = target.has_threads ? length / 2 : length;
-        // The time begins with the first look at the clock: behind the workload.
+        // The time begins with the first look at the clock: behind the workload, which has its own.
         u64 stop = 0;
+        bool is_running = false;
         const auto is_over = [&] {
-            if (stop == 0) {
-                ::alarm(0);
-                stop = std::min(end, hf::now_ns() + part);
-            }
+            if (std::exchange(is_running, false)) ::alarm(0);
+            if (stop == 0) stop = std::min(end, hf::now_ns() + length);
             return hf::now_ns() > stop;
         };
-        ::alarm(most_seconds_of_workload);
-        auto f = lab.round(target, limits_of_pass(s.pass), counted, s.seed,
-                           hf::lab::persistence::pcso, is_over);
+        const auto look = [&](const hf::lab::limits& most, u64 seed) {
+            is_running = true;
+            ::alarm(most_seconds_of_workload);
+            return lab.round(target, most, counted, seed, hf::lab::persistence::pcso, is_over);
+        };
+        std::optional<hf::lab::finding> f;
+        const auto look_at_schedules = [&](u64 from, u64 to) {
+            stop = 0;
+            for (u64 n = from; target.has_threads && n < to && !f && !is_over(); ++n) {
+                f = look(n < cheap_schedules ? hf::lab::limits_of_schedule(n % 8 == 7 ? 1 : 0)
+                                             : all_points,
+                         hf::lab::seed_of_schedule(s.seed, n));
+            }
+        };
+        look_at_schedules(0, cheap_schedules);
         stop = 0;
-        for (u64 n = 0; target.has_threads && !f && n < schedules && !is_over(); ++n) {
-            f = lab.round(target, n % 2 == 0 ? hf::lab::limits_of_schedule() : all_points, counted,
-                          hf::lab::seed_of_schedule(s.seed, n), hf::lab::persistence::pcso,
-                          is_over);
-        }
+        if (!f) f = look(limits_of_pass(s.pass), s.seed);
+        look_at_schedules(cheap_schedules, schedules);
         ::alarm(0);
         if (!f) return false;
         what = f->what;

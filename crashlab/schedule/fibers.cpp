@@ -21,7 +21,7 @@
 
 namespace hf::lab {
 
-constinit void (*yield_hook)() = nullptr;
+constinit void (*yield_hook)(bool before_barrier) = nullptr;
 constinit u8 running_fiber = 0;
 
 namespace {
@@ -123,13 +123,16 @@ struct scheduler {
     splitmix64 random;
     context main;
     std::vector<fiber> fibers;
-    std::vector<u64> changes;  ///< steps at which the running fiber falls behind
+    std::vector<u64> changes;      ///< steps at which the running fiber falls behind
+    std::vector<u64> at_barriers;  ///< the same, where flushes and fences alone are counted
     u64 step = 0;
+    u64 barriers = 0;
     u64 turns = 0;
     u64 lowest = u64{1} << 32;
 };
 
 scheduler* current = nullptr;
+constexpr u64 steps_per_barrier = 16;  // about
 constexpr u64 shortest_window = 2000;  // steps of the run among which changes are drawn
 
 fiber* best() {
@@ -159,14 +162,19 @@ void fall_behind() {
     go_to(best());
 }
 
-void on_yield() {
+/// Whether the next of these changes has come.
+bool is_time(std::vector<u64>& changes, u64 now) {
+    if (changes.empty() || now < changes.back()) return false;
+    changes.pop_back();
+    return true;
+}
+
+void on_yield(bool before_barrier) {
     scheduler& s = *current;
     ++s.step;
     HF_CHECK(s.step < most_steps, "the fibers wait for each other for ever");
-    if (++s.turns > most_turns ||
-        (!s.changes.empty() && s.step == s.changes.back() && (s.changes.pop_back(), true))) {
-        fall_behind();
-    }
+    const bool is_change = before_barrier && is_time(s.at_barriers, ++s.barriers);
+    if (is_time(s.changes, s.step) || is_change || ++s.turns > most_turns) fall_behind();
 }
 
 void run_fiber() {
@@ -202,8 +210,16 @@ void draw_changes(scheduler& s, u64 about_steps) {
     // Where it is not known how long the run will be, any length may be right for some seed.
     const u64 drawn = shortest_window << (s.random() % 8);
     const u64 window = about_steps != 0 ? about_steps : drawn;
-    for (unsigned i = 0; i < preemptions; ++i) s.changes.push_back(1 + s.random() % window);
+    for (unsigned i = 0; i < preemptions; ++i) {
+        const u64 at = s.random() % window;
+        if (s.random() % 2 == 0) {
+            s.changes.push_back(1 + at);
+        } else {
+            s.at_barriers.push_back(1 + at / steps_per_barrier);
+        }
+    }
     std::sort(s.changes.rbegin(), s.changes.rend());
+    std::sort(s.at_barriers.rbegin(), s.at_barriers.rend());
 }
 
 }  // namespace

@@ -269,6 +269,7 @@ std::vector<eager_case<S>> make_cases(const char* kind) {
         two_threads<S>(n("threads"), "two threads change the same keys", have<6>, {p2},
                        work_beside_another<S>),
         without_memory<S>(n("no_memory")),
+        unswept<S>(n("unswept")),
         peeking<S>(n("peek"), have<6>),
         two_threads<S>(n("read"), "one thread reads what another changes", have<6>, {p2, p3},
                        read_or_change<S>),

@@ -117,15 +117,7 @@ void bwtree_remove_without_memory(S& s, splitmix64& r) {
 template <class S>
 void bwtree_read_without_memory(S& s, unsigned thread, splitmix64& r) {
     const u64 k = r() % 2 == 0 ? 2 : 16;
-    for (const u64 here : {k, 18 - k}) {
-        if (thread == 0) {
-            s.remove(here);
-        } else if (r() % 3 == 0) {
-            s.get_by_walking(here);
-        } else {
-            s.get(here);
-        }
-    }
+    for (const u64 here : {k, 18 - k}) thread == 0 ? s.remove(here) : peek(s, here, thread, r);
 }
 
 // ---------------------------------------------------------------------------------- behind a crash
@@ -225,10 +217,14 @@ constexpr view bw5 = "bwtree B5: a leaf has been taken before it is retired";
 constexpr view bw6 = "bwtree B6: a word that was not sure is durable before it is acted upon";
 constexpr view bw7 = "bwtree B7: a dead bit is durable before the word's next version";
 
+/// Threads look at what another kills.
 template <class S>
-eager_case<S> in_a_full_region(eager_case<S> c) {
+eager_case<S> peeking_without_memory(std::string_view name) {
+    auto c = two_threads<S>(name, "threads look at what another kills", bwtree_use_up_memory<S>,
+                            {bw7}, bwtree_read_without_memory<S>);
     c.most_bytes = u64{2} << 20;
-    c.steps = 150;
+    c.threads = peeking_threads;
+    c.steps = 100;
     return c;
 }
 
@@ -310,6 +306,7 @@ std::vector<eager_case<S>> make_bwtree_cases(const char* kind) {
          true},
         two_threads<S>(n("threads"), "two threads change the same keys", come<S, 0, 6>, {p2, bw6},
                        work_beside_another<S>),
+        unswept<S>(n("unswept")),
         peeking<S>(n("peek"), come<S, 0, 6>),
         two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, bw6},
                        read_or_change<S>),
@@ -317,9 +314,7 @@ std::vector<eager_case<S>> make_bwtree_cases(const char* kind) {
                        bwtree_split_together<S>),
         two_threads<S>(n("merge_threads"), "two threads about a merge", bwtree_two_small<S>, {p2},
                        bwtree_merge_together<S>),
-        in_a_full_region(two_threads<S>(n("no_memory_threads"), "one reads what another kills",
-                                        bwtree_use_up_memory<S>, {bw7},
-                                        bwtree_read_without_memory<S>)),
+        peeking_without_memory<S>(n("no_memory_threads")),
     };
 }
 

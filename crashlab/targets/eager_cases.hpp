@@ -139,12 +139,18 @@ void work_beside_another(S& s, unsigned thread, splitmix64& r) {
         }
     }
 }
+/// A read of what lies around the key, too.
+template <class S>
+void get_with_all(S& s, u64 k, splitmix64& r) {
+    const u64 how = r() % 3;
+    how == 0 ? s.get_by_walking(k) : s.get_by_scanning(k, how == 1);
+}
 /// Thread 1 reads key 3, alone or with all others; the other changes it.
 template <class S>
 void read_or_change(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 8; ++i) {
         if (thread == 1 && r() % 4 == 0) {
-            s.get_by_walking(3);
+            get_with_all(s, 3, r);
         } else if (thread == 1) {
             s.get(3);
         } else if (r() % 3 == 0) {
@@ -155,22 +161,47 @@ void read_or_change(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
-/// The same, but so short that many a schedule has the reader come in the midst of the change.
+/// What threads 1 to 3 do with a key that thread 0 changes: each looks at it in its own way, so that
+/// in a schedule in which thread 0 stops before its fence, any of them may be the first to look.
+template <class S>
+void peek(S& s, u64 k, unsigned thread, splitmix64& r) {
+    if (thread == 1) {
+        s.get(k);
+    } else if (thread == 2) {
+        get_with_all(s, k, r);
+    } else {
+        r() % 2 == 0 ? s.remove(k) : s.update_or_miss(k);
+    }
+}
+/// So short that many a schedule has a reader come in the midst of the change, or of what another
+/// reader makes durable.
 template <class S>
 void peek_at_change(S& s, unsigned thread, splitmix64& r) {
-    const u64 what = r() % 5;
-    if (thread == 0) {
-        what < 2 ? s.upsert(3) : s.remove(3);
-    } else if (what == 0) {
-        s.get_by_walking(3);
-    } else if (what == 1) {
-        s.remove(3);
-    } else if (what == 2) {
-        s.update_or_miss(3);
+    if (thread != 0) {
+        peek(s, 3, thread, r);
     } else {
-        s.get(3);
-        s.get(3);
+        r() % 5 < 2 ? s.upsert(3) : s.remove(3);
     }
+}
+
+/// Key 0 changes, or goes, or another does.
+template <class S>
+void change_and_remove(S& s, splitmix64& r) {
+    const u64 k = r() % 2 == 0 ? 0 : 1 + r() % 5;
+    r() % 2 == 0 ? s.update(k) : s.remove(k);
+    s.upsert(3);
+    s.remove(4);
+}
+/// Whoever opens the region behind a kill works in it before it is swept.
+template <class S>
+eager_case<S> unswept(std::string_view name) {
+    return {.name = name,
+            .what = "work behind a kill, and before the sweep",
+            .prepare = come<S, 0, 6>,
+            .run = change_and_remove<S>,
+            .points = {eager_points::p2},
+            .sweep = sweeping::by_hand,
+            .work_first = [](S& s) { s.update_or_miss(0); }};
 }
 
 /// A case of two threads.
@@ -192,11 +223,14 @@ eager_case<S> without_memory(std::string_view name) {
             .most_bytes = u64{2} << 20};
 }
 
-/// One thread looks at what the other changes. P3 is each index's, or comes with its marks.
+constexpr unsigned peeking_threads = 4;
+
+/// Threads look at what another changes. P3 is each index's, or comes with its marks.
 template <class S>
 eager_case<S> peeking(std::string_view name, std::function<void(S&)> prepare) {
-    auto c = two_threads<S>(name, "one thread looks at a change under way", std::move(prepare), {},
+    auto c = two_threads<S>(name, "threads look at a change under way", std::move(prepare), {},
                             peek_at_change<S>);
+    c.threads = peeking_threads;
     c.steps = 100;
     return c;
 }

@@ -65,8 +65,10 @@ class eager_session {
     using names = lab_keys<Keys>;
     using operation = typename Index::operation;
 
-    explicit eager_session(u64 bytes = u64{2} << 20, u64 most = u64{60} << 20)
-        : bytes_(bytes), most_bytes_(most) {}
+    explicit eager_session(u64 bytes = u64{2} << 20, u64 most = u64{60} << 20,
+                           sweeping sweep = sweeping::at_opening,
+                           void (*work_first)(eager_session&) = nullptr)
+        : bytes_(bytes), most_bytes_(most), sweep_(sweep), work_first_(work_first) {}
 
     void open() {
         eager_options o;
@@ -74,6 +76,7 @@ class eager_session {
         o.region.initial_size = bytes_;
         o.region.max_size = most_bytes_;
         o.region.flush = flush_policy::always;
+        o.sweep = sweep_;
         const layout::room_format rooms[] = {Index::format};
         space_ = eager_must(
             eager_space::open(file_path, o, rooms, [this](eager_space& s) -> result<void> {
@@ -93,7 +96,7 @@ class eager_session {
         crash();
     }
     [[nodiscard]] eager_session next() const {
-        eager_session s(bytes_, most_bytes_);
+        eager_session s(bytes_, most_bytes_, sweep_, work_first_);
         s.history_ = history_;
         s.told_ = told_;
         s.most_keys_ = most_keys_;
@@ -167,7 +170,8 @@ class eager_session {
         }
         if (tells_) end_operation(number);
     }
-    /// An update; where the key is not there, told as a read of nothing.
+    /// An update; where the key is not there, told as a read of nothing. Where there is no memory for
+    /// it nothing is told of its end.
     void update_or_miss(u64 k) {
         const u64 number = begin(k, "update");
         history_.writes(number, names::text(names::key(k)), number);
@@ -180,7 +184,9 @@ class eager_session {
         bool is_there = false;
         {
             operation op(*space_);
-            is_there = eager_must(index_->update(op, name, value, ignore));
+            auto done = index_->update(op, name, value, ignore);
+            if (!done && done.error().code == errc::no_space) return;
+            is_there = eager_must(std::move(done));
         }
         is_there ? end_operation(number) : end_operation(miss, key_history::nothing);
     }
@@ -202,6 +208,23 @@ class eager_session {
         index_->for_each(*space_, [&](const auto& there, const auto& v) {
             if (names::text(there) == name) seen = names::number_in(v);
         });
+        end_operation(number, seen);
+    }
+    /// The same, found by a scan from the key on, or backwards, where the index has that.
+    void get_by_scanning(u64 k, bool up) {
+        const u64 number = begin(k, up ? "scan to" : "scan back to");
+        const auto name = names::key(k);
+        history_.reads(number, names::text(name));
+        begin_operation(number);
+        u64 seen = key_history::nothing;
+        const auto look = [&](const auto& there, const auto& v) {
+            if (there == name) seen = names::number_in(v);
+        };
+        if constexpr (ordered_eager_index<Index>) {
+            up ? index_->scan(*space_, name, 2, look) : index_->scan_back(*space_, name, 2, look);
+        } else {
+            index_->for_each(*space_, look);
+        }
         end_operation(number, seen);
     }
     [[nodiscard]] u64 find(u64 k) {
@@ -235,6 +258,8 @@ class eager_session {
         audit();
     }
     void audit() {
+        if (!has_swept_) eager_must(space_->sweep());
+        has_swept_ = true;
         space_->grace().reclaim_all();
         const auto caches = space_->grace().caches();
         audit_report report;
@@ -247,6 +272,10 @@ class eager_session {
         if (!report.ok()) throw violation("the audit says: " + report.to_string());
     }
 
+    /// What a survivor does before it looks at all keys, which makes sure of them.
+    void work_first() {
+        if (work_first_ != nullptr) work_first_(*this);
+    }
     [[nodiscard]] u64 keys() const noexcept { return most_keys_; }
     [[nodiscard]] std::string describe_operation(u64 number) const {
         return number < told_.size() ? told_[number] : "operation " + std::to_string(number);
@@ -300,6 +329,9 @@ class eager_session {
 
     u64 bytes_;
     u64 most_bytes_;
+    sweeping sweep_;
+    bool has_swept_ = sweep_ == sweeping::at_opening;
+    void (*work_first_)(eager_session&);
     std::unique_ptr<eager_space> space_;
     std::unique_ptr<Index> index_;
     key_history history_;
@@ -321,6 +353,8 @@ struct eager_case {
     std::function<void(Session&, unsigned, splitmix64&)> run_thread = {};
     u64 bytes = u64{2} << 20;
     u64 most_bytes = u64{60} << 20;
+    sweeping sweep = sweeping::at_opening;   ///< or by_hand: behind all that a survivor does
+    void (*work_first)(Session&) = nullptr;  ///< of a survivor
     u64 steps = 800;  ///< of all threads, about: where they change is drawn among so many
 };
 
@@ -344,6 +378,7 @@ class eager_survivor final : public survivor {
     void inspect() override { session_.inspect(promised_); }
     void work_on() override {
         const u64 last = session_.keys();
+        session_.work_first();
         for (u64 k = 0; k < last; ++k) session_.get(k);
         for (u64 k = 0; k < std::min<u64>(last, 4); ++k) session_.upsert(k);
         if (last > 4) session_.remove(4);
@@ -360,7 +395,7 @@ template <class Session>
 class eager_target final : public target {
    public:
     eager_target(const eager_case<Session>& c, u64 seed)
-        : case_(c), session_(c.bytes, c.most_bytes), random_(seed) {
+        : case_(c), session_(c.bytes, c.most_bytes, c.sweep, c.work_first), random_(seed) {
         for (u64 t = 0; t < c.threads; ++t) of_thread_.emplace_back(seed * 2 + t);
     }
     void prepare() override {

@@ -157,6 +157,7 @@ std::vector<eager_case<S>> make_hot_cases(const char* kind) {
         two_threads<S>(n("threads"), "two threads change the same keys", come<S, 0, 6>, {p2},
                        work_beside_another<S>),
         without_memory<S>(n("no_memory")),
+        unswept<S>(n("unswept")),
         peeking<S>(n("peek"), come<S, 0, 6>),
         two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, p3},
                        read_or_change<S>),

@@ -202,14 +202,14 @@ void recorder::file_write(u64 at, const std::byte* from, u64 size) {
 }
 
 void recorder::flush(const void* line) noexcept {
-    yield();
+    yield(true);
     ++the_watch.barriers[running_fiber];
     const u64 at = place_of(reinterpret_cast<u64>(line) - reinterpret_cast<u64>(base_));
     add(event_kind::flush, align_down(at, line_size), 0, caller());
 }
 
 void recorder::fence() noexcept {
-    yield();
+    yield(true);
     ++the_watch.barriers[running_fiber];
     add(event_kind::fence, 0, 0, caller());
 }

@@ -21,7 +21,8 @@
 // Path guard. New nodes come filled: so a link can be unsure above contents that are sure. Readers
 // and writers say saw() of every link on their way. If its lock is not free the line is noted; a
 // writer's P1 makes it durable along with the writer's own, a reader's observed() does (one fence,
-// whatever number of links). What nobody holds costs a load.
+// whatever number of links). What nobody holds costs a load. A holder that was killed leaves a lock
+// that is not free: who takes it over makes all durable that lies under it, before anything else.
 //
 // Invariants.
 //  O1  Nothing is published before settle(), nothing returned or unlocked before commit().
@@ -149,6 +150,23 @@ class eager_operation {
         }
         lines_.fence();
         HF_PERSIST_POINT("eager P3: what a reader has seen is durable before it returns");
+    }
+
+    /// Takes the lock that guards [p, p + n). True: from a holder that was killed, whose last stores
+    /// may lie in the caches alone: now they are durable, or whoever meets the lock free, before the
+    /// sweep has come by, would rely on them.
+    bool take(node_lock& lock, const void* p, std::size_t n) noexcept(!crashes_throw) {
+        if (!lock.lock(generation())) [[likely]] {
+            return false;
+        }
+        make_sure(p, n);
+        return true;
+    }
+    /// What a dead holder has left in [p, p + n), and what else was noted.
+    [[gnu::cold, gnu::noinline]] void make_sure(const void* p,
+                                                std::size_t n) noexcept(!crashes_throw) {
+        lines_.add(p, n);
+        observed();
     }
 
     // --- whoever may be on damaged bytes ---

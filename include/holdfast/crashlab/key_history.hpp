@@ -11,7 +11,7 @@
 //   read began.
 //
 // A write is surely done when it has returned, or when somebody who has returned has read its
-// value. (Per key this is Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 1997:
+// value; a remove, when somebody has read nothing that nothing else explains. (Per key this is Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 1997:
 // with values that are written once it can be decided by looking at pairs. What survives a crash:
 // Izraelevitz et al., "Linearizability of persistent memory objects", DISC 2016.)
 #pragma once
@@ -110,13 +110,37 @@ class key_history {
         [[nodiscard]] number surely_done(const promised& all, const write& w) const {
             const auto o = all.operations.find(w.operation);
             number done = o == all.operations.end() ? told_operation::never : o->second.returned;
-            if (w.value == nothing) return done;
             for (const number r : reads) {
                 const auto read = all.operations.find(r);
                 if (read == all.operations.end() || !read->second.has_returned()) continue;
-                if (read->second.result == w.value) done = std::min(done, read->second.returned);
+                if (read->second.result != w.value || read->second.returned >= done) continue;
+                if (w.value != nothing || only_removed_by(all, w, read->second)) {
+                    done = read->second.returned;
+                }
             }
             return done;
+        }
+
+        /// A read has found nothing, and no other remove explains that, nor the beginning.
+        [[nodiscard]] bool only_removed_by(const promised& all, const write& w,
+                                           const told_operation& read) const {
+            if (first == nothing && !was_written_over(all, 0, read)) return false;
+            return std::all_of(writes.begin(), writes.end(), [&](const write& n) {
+                const auto o = all.operations.find(n.operation);
+                return n.operation == w.operation || n.value != nothing ||
+                       o == all.operations.end() || o->second.begun >= read.returned ||
+                       was_written_over(all, o->second.returned, read);
+            });
+        }
+
+        /// Another write began behind `done`, and had returned when the read began.
+        [[nodiscard]] bool was_written_over(const promised& all, number done,
+                                            const told_operation& read) const {
+            return std::any_of(writes.begin(), writes.end(), [&](const write& n) {
+                const auto o = all.operations.find(n.operation);
+                return o != all.operations.end() && done <= o->second.begun &&
+                       o->second.returned < read.begun;
+            });
         }
     };
 

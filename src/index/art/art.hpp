@@ -227,13 +227,14 @@ class art final : public traced {
     // --- batches (batch.hpp) ---
     enum class placing : u8 { done, there, no_room };
     class piece_locks;
-    [[nodiscard]] static bool try_lock(operation& op, node* n, what kind) noexcept;
+    [[nodiscard]] static bool try_lock(operation& op, node* n, what kind) noexcept(!crashes_throw);
     [[nodiscard]] placing place_in_piece(operation& op, piece_locks& locks, key k, u64& made);
 
     // --- writing (write.hpp) ---
-    [[nodiscard]] static bool lock(operation& op, node* n, what kind) noexcept;
+    [[nodiscard]] static bool lock(operation& op, node* n, what kind) noexcept(!crashes_throw);
+    static void take_over(operation& op, node* n, what kind) noexcept(!crashes_throw);
     [[nodiscard]] static bool is_usable(operation& op, node* n, what kind) noexcept;
-    [[nodiscard]] static bool lock_parent(operation& op, const place& p) noexcept;
+    [[nodiscard]] static bool lock_parent(operation& op, const place& p) noexcept(!crashes_throw);
     [[nodiscard]] static bool lock_with_slot(operation& op, const place& p, key k) noexcept;
     template <class Old>
     [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted w, Old&& old);

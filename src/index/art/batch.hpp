@@ -23,7 +23,7 @@ class art<D, Keys>::piece_locks {
         for (std::size_t i = 0; i < count_; ++i) held_[i]->lock.unlock();
     }
     /// False: somebody else has it, or it is obsolete.
-    [[nodiscard]] bool take(node* n, what kind) noexcept {
+    [[nodiscard]] bool take(node* n, what kind) noexcept(!crashes_throw) {
         const auto end = held_.begin() + static_cast<std::ptrdiff_t>(count_);
         if (std::find(held_.begin(), end, n) != end) return true;
         if (!try_lock(op_, n, kind)) return false;
@@ -39,8 +39,10 @@ class art<D, Keys>::piece_locks {
 
 /// As lock(), which waits.
 template <class D, class Keys>
-bool art<D, Keys>::try_lock(operation& op, node* n, what kind) noexcept {
-    if (n->lock.try_lock(op.generation()) == node_lock::attempt::failed) return false;
+bool art<D, Keys>::try_lock(operation& op, node* n, what kind) noexcept(!crashes_throw) {
+    const auto taken = n->lock.try_lock(op.generation());
+    if (taken == node_lock::attempt::failed) return false;
+    if (taken == node_lock::attempt::taken_over) take_over(op, n, kind);
     return is_usable(op, n, kind);
 }
 

@@ -34,9 +34,24 @@ struct art<D, Keys>::fresh_record {
 
 /// False: the node is obsolete, and not locked.
 template <class D, class Keys>
-bool art<D, Keys>::lock(operation& op, node* n, what kind) noexcept {
-    n->lock.lock(op.generation());
+bool art<D, Keys>::lock(operation& op, node* n, what kind) noexcept(!crashes_throw) {
+    if (n->lock.lock(op.generation())) [[unlikely]] {
+        take_over(op, n, kind);
+    }
     return is_usable(op, n, kind);
+}
+
+/// All that changes under the node's lock, values in records included: as its holder left it who was
+/// killed, it is durable behind this (eager/operation.hpp).
+template <class D, class Keys>
+void art<D, Keys>::take_over(operation& op, node* n, what kind) noexcept(!crashes_throw) {
+    using namespace art_detail;
+    each_word(n, kind, [&](u64 word, published*) {
+        if (slot_word::what_of(word) == what::record) {
+            op.written_line(op.template at<record>(slot_word::offset_of(word)));
+        }
+    });
+    op.make_sure(n, size_of(kind));
 }
 
 /// Of a node that the caller has just locked. False: it is obsolete, and not locked any more.
@@ -57,7 +72,7 @@ bool art<D, Keys>::is_usable(operation& op, node* n, what kind) noexcept {
 
 /// Behind the lock of the node below: its parent, if it still leads there.
 template <class D, class Keys>
-bool art<D, Keys>::lock_parent(operation& op, const place& p) noexcept {
+bool art<D, Keys>::lock_parent(operation& op, const place& p) noexcept(!crashes_throw) {
     if (!lock(op, p.parent, p.parent_kind)) return false;
     if (p.link->load() == p.self) [[likely]] {
         return true;

@@ -194,6 +194,7 @@ class bwtree final : public traced {
 
     // --- making nodes (draft.hpp) ---
     void gather_changes(operation& op, block* head, node* base, gathered& g) const;
+    [[nodiscard]] static u64 dead_in(operation& op, const node* n);
     struct meeting {
         u32 at;
         bool is_same;

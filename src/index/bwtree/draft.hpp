@@ -57,7 +57,14 @@ void bwtree<D, Keys>::gather_changes(operation& op, block* head, node* base, gat
             add({d->entries[i], d->is_gone(i), dead});
         }
     }
-    if (base->dead.load(std::memory_order_acquire) != 0) op.written_line(&base->dead);
+}
+
+/// A node's dead bits, looked at once: whoever acts upon one has noted it.
+template <class D, class Keys>
+u64 bwtree<D, Keys>::dead_in(operation& op, const node* n) {
+    const u64 dead = n->dead.load(std::memory_order_acquire);
+    if (dead != 0) op.written_line(&n->dead);
+    return dead;
 }
 
 /// The first of the node's entries, from number `from` on, that is not below a change's.
@@ -82,7 +89,7 @@ auto bwtree<D, Keys>::meet(const node* n, u32 from, const entry& e) const -> mee
 template <class D, class Keys>
 void bwtree<D, Keys>::gather(operation& op, block* head, node* base, gathered& g) const {
     gather_changes(op, head, base, g);
-    const u64 dead = base->dead.load(std::memory_order_acquire);
+    const u64 dead = dead_in(op, base);
     const u64* heads = base->heads();
     const u64* words = base->words();
     const auto take = [&](const entry& e, bool is_gone, bool is_dead) {

@@ -38,7 +38,7 @@ u64 bwtree<D, Keys>::visit_upwards(operation& op, const place& p, const limit& f
                                    u64 most, Visit&& visit) const {
     gathered g;
     gather_changes(op, p.head, p.base, g);
-    const u64 dead = p.base->dead.load(std::memory_order_acquire);
+    const u64 dead = dead_in(op, p.base);
     op.observed();
     const u64* heads = p.base->heads();
     const u64* words = p.base->words();

@@ -10,7 +10,7 @@ template <class D, class Keys>
 auto eager_masstree<D, Keys>::lock_for(operation& op, root_block& root, node* n, u64 slice)
     -> node& {
     for (;;) {
-        if (n->lock.lock(op.generation())) repair(op, root, *n);
+        if (op.take(n->lock, n, sizeof *n)) repair(op, root, *n);
         if (slice <= n->last.load()) return *n;
         node* const next = at<node>(n->next.load());
         n->lock.unlock();
@@ -90,7 +90,7 @@ template <class D, class Keys>
 bool eager_masstree<D, Keys>::grow(operation& op, root_block& root, unsigned level, u64 separator,
                                    u64 child) {
     using namespace eager_masstree_detail;
-    root.lock.lock(op.generation());
+    op.take(root.lock, &root, sizeof root);
     const u64 below = root.word.load();
     const bool is_wanted = at<node>(below)->level() < level;
     if (is_wanted) {

@@ -113,4 +113,24 @@ node_lock& hot<D, Keys>::lock_above(const way& w, u32 depth) const noexcept {
     return depth == 0 ? root_->lock : w[depth - 1].n->lock;
 }
 
+/// All that changes under that lock, values in records included: as its holder left it who was
+/// killed, it is durable behind this (eager/operation.hpp).
+template <class D, class Keys>
+void hot<D, Keys>::take_over(operation& op, const way& w, u32 depth) const {
+    using namespace hot_detail;
+    const auto note = [&](u64 word) {
+        if (slot_word::what_of(word) == what::record) op.written_line(record_of(word));
+    };
+    if (depth == 0) {
+        note(root_->word.load());
+        op.make_sure(root_, sizeof *root_);
+        return;
+    }
+    const level& above = w[depth - 1];
+    for (u32 i = 0; i < slot_word::count_of(above.word); ++i) {
+        note(above.n->words(above.word)[i].load());
+    }
+    op.make_sure(above.n, size_of(above.word));
+}
+
 }  // namespace hf

@@ -165,6 +165,7 @@ class hot final : public traced {
     [[nodiscard]] u32 level_of(const way& w, u32 bit) const noexcept;
     [[nodiscard]] published& link_of(const way& w, u32 depth) const noexcept;
     [[nodiscard]] node_lock& lock_above(const way& w, u32 depth) const noexcept;
+    void take_over(operation& op, const way& w, u32 depth) const;
 
     // --- writing (write.hpp) ---
     template <class Old>

@@ -15,9 +15,12 @@ struct hot<D, Keys>::change {
         for (u32 i = 0; i < made.size(); ++i) op.cancel(made[i]);
         unlock();
     }
-    /// False: the node is obsolete, and not locked; or the word has changed.
-    [[nodiscard]] bool lock(node_lock& l, const published& slot, u64 expected) {
-        l.lock(op.generation());
+    /// The lock above number `depth` of the way. False: the node is obsolete, and not locked; or the
+    /// word there has changed.
+    [[nodiscard]] bool lock(const hot& tree, const way& w, u32 depth, u64 expected) {
+        node_lock& l = tree.lock_above(w, depth);
+        const published& slot = tree.link_of(w, depth);
+        if (l.lock(op.generation())) tree.take_over(op, w, depth);
         if ((l.load() & node::obsolete) != 0 || slot.load() != expected) [[unlikely]] {
             l.unlock();
             return false;
@@ -88,7 +91,7 @@ auto hot<D, Keys>::put(change& c, way& w, draft& d) -> result<step> {
     u32 depth = w.size() - 1;
     u64 word = 0;
     for (;; --depth) {
-        if (!c.lock(lock_above(w, depth), link_of(w, depth), w[depth].word)) return step::again;
+        if (!c.lock(*this, w, depth, w[depth].word)) return step::again;
         if (d.count <= most_entries) {
             auto made = make_node(c, d);
             if (!made) return tl::unexpected(made.error());

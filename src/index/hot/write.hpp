@@ -64,7 +64,7 @@ auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r)
     const u32 bit = found == 0 ? 0 : path::first_difference(key_in(found), k);
     const bool one = found != 0 && path::bit(k, bit);
     if (w.empty() || found == 0) {
-        if (!c.lock(root_->lock, root_->word, found)) return step::again;
+        if (!c.lock(*this, w, 0, found)) return step::again;
         u64 word = r.word();
         if (found != 0) {
             draft d;  // NOLINT(cppcoreguidelines-pro-type-member-init): make_pair() fills it
@@ -84,7 +84,7 @@ auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r)
     w.cut(depth + 1);
     level& last = w.back();
     published& slot = last.n->words(last.word)[last.index];
-    if (!c.lock(last.n->lock, slot, entry)) return step::again;
+    if (!c.lock(*this, w, w.size(), entry)) return step::again;
     draft d;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by load() or make_pair()
     if (!slot_word::is_node(entry) && last.n->height() > 1) {
         bool is_alone = true;
@@ -123,7 +123,7 @@ auto hot<D, Keys>::replace(operation& op, const way& w, u64 found, key, value v,
     change c(op);
     published& slot = link_of(w, w.size());
     if (Keys::inline_values && !is_dead) {
-        if (!c.lock(lock_above(w, w.size()), slot, found)) return step::again;
+        if (!c.lock(*this, w, w.size(), found)) return step::again;
         old(Keys::value_of(there));
         op.settle();
         if constexpr (Keys::inline_values) there.value.store(v, std::memory_order_release);
@@ -132,7 +132,7 @@ auto hot<D, Keys>::replace(operation& op, const way& w, u64 found, key, value v,
         return step::done;
     }
     if (auto ok = r.make(); !ok) return tl::unexpected(ok.error());
-    if (!c.lock(lock_above(w, w.size()), slot, found)) return step::again;
+    if (!c.lock(*this, w, w.size(), found)) return step::again;
     op.settle();
     op.publish(slot, r.word());
     r.is_published();
@@ -169,7 +169,7 @@ auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step
     };
     change c(op);
     published& slot = link_of(w, w.size());
-    if (!c.lock(lock_above(w, w.size()), slot, found)) return step::again;
+    if (!c.lock(*this, w, w.size(), found)) return step::again;
     if (w.empty()) {
         op.settle();
         op.publish(slot, 0);
@@ -181,7 +181,7 @@ auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step
     const u32 count = slot_word::count_of(last.word);
     if (count == 2) {
         published& link = link_of(w, w.size() - 1);
-        if (!c.lock(lock_above(w, w.size() - 1), link, last.word)) return step::again;
+        if (!c.lock(*this, w, w.size() - 1, last.word)) return step::again;
         op.settle();
         op.publish(link, last.n->words(last.word)[1 - last.index].load());
         op.commit();
