@@ -200,7 +200,8 @@ eager_case<S> unswept(std::string_view name) {
             .prepare = come<S, 0, 6>,
             .run = change_and_remove<S>,
             .points = {eager_points::p2},
-            .sweep = sweeping::by_hand};
+            .sweep = sweeping::by_hand,
+            .work_first = [](S& s) { s.update_or_miss(0); }};
 }
 
 /// A case of two threads.

@@ -66,8 +66,9 @@ class eager_session {
     using operation = typename Index::operation;
 
     explicit eager_session(u64 bytes = u64{2} << 20, u64 most = u64{60} << 20,
-                           sweeping sweep = sweeping::at_opening)
-        : bytes_(bytes), most_bytes_(most), sweep_(sweep) {}
+                           sweeping sweep = sweeping::at_opening,
+                           void (*work_first)(eager_session&) = nullptr)
+        : bytes_(bytes), most_bytes_(most), sweep_(sweep), work_first_(work_first) {}
 
     void open() {
         eager_options o;
@@ -95,7 +96,7 @@ class eager_session {
         crash();
     }
     [[nodiscard]] eager_session next() const {
-        eager_session s(bytes_, most_bytes_, sweep_);
+        eager_session s(bytes_, most_bytes_, sweep_, work_first_);
         s.history_ = history_;
         s.told_ = told_;
         s.most_keys_ = most_keys_;
@@ -271,8 +272,10 @@ class eager_session {
         if (!report.ok()) throw violation("the audit says: " + report.to_string());
     }
 
-    /// Whether operations come before the sweep.
-    [[nodiscard]] bool sweeps_late() const noexcept { return sweep_ == sweeping::by_hand; }
+    /// What a survivor does before it looks at all keys, which makes sure of them.
+    void work_first() {
+        if (work_first_ != nullptr) work_first_(*this);
+    }
     [[nodiscard]] u64 keys() const noexcept { return most_keys_; }
     [[nodiscard]] std::string describe_operation(u64 number) const {
         return number < told_.size() ? told_[number] : "operation " + std::to_string(number);
@@ -328,6 +331,7 @@ class eager_session {
     u64 most_bytes_;
     sweeping sweep_;
     bool has_swept_ = sweep_ == sweeping::at_opening;
+    void (*work_first_)(eager_session&);
     std::unique_ptr<eager_space> space_;
     std::unique_ptr<Index> index_;
     key_history history_;
@@ -349,7 +353,8 @@ struct eager_case {
     std::function<void(Session&, unsigned, splitmix64&)> run_thread = {};
     u64 bytes = u64{2} << 20;
     u64 most_bytes = u64{60} << 20;
-    sweeping sweep = sweeping::at_opening;  ///< or by_hand: behind all that a survivor does
+    sweeping sweep = sweeping::at_opening;   ///< or by_hand: behind all that a survivor does
+    void (*work_first)(Session&) = nullptr;  ///< of a survivor
     u64 steps = 800;  ///< of all threads, about: where they change is drawn among so many
 };
 
@@ -373,8 +378,7 @@ class eager_survivor final : public survivor {
     void inspect() override { session_.inspect(promised_); }
     void work_on() override {
         const u64 last = session_.keys();
-        // Whoever is first may take over a dead holder's lock.
-        if (session_.sweeps_late()) session_.update_or_miss(0);
+        session_.work_first();
         for (u64 k = 0; k < last; ++k) session_.get(k);
         for (u64 k = 0; k < std::min<u64>(last, 4); ++k) session_.upsert(k);
         if (last > 4) session_.remove(4);
@@ -391,7 +395,7 @@ template <class Session>
 class eager_target final : public target {
    public:
     eager_target(const eager_case<Session>& c, u64 seed)
-        : case_(c), session_(c.bytes, c.most_bytes, c.sweep), random_(seed) {
+        : case_(c), session_(c.bytes, c.most_bytes, c.sweep, c.work_first), random_(seed) {
         for (u64 t = 0; t < c.threads; ++t) of_thread_.emplace_back(seed * 2 + t);
     }
     void prepare() override {

@@ -228,7 +228,7 @@ class art final : public traced {
     enum class placing : u8 { done, there, no_room };
     class piece_locks;
     [[nodiscard]] static bool try_lock(operation& op, node* n, what kind) noexcept(!crashes_throw);
-    [[nodiscard]] placing place_in_piece(operation& op, piece_locks& locks, key k, u64& record);
+    [[nodiscard]] placing place_in_piece(operation& op, piece_locks& locks, key k, u64& made);
 
     // --- writing (write.hpp) ---
     [[nodiscard]] static bool lock(operation& op, node* n, what kind) noexcept(!crashes_throw);

@@ -48,8 +48,7 @@ bool art<D, Keys>::try_lock(operation& op, node* n, what kind) noexcept(!crashes
 
 /// Under its node's lock. The caller's P2 follows.
 template <class D, class Keys>
-auto art<D, Keys>::place_in_piece(operation& op, piece_locks& locks, key k, u64& record)
-    -> placing {
+auto art<D, Keys>::place_in_piece(operation& op, piece_locks& locks, key k, u64& made) -> placing {
     place p;
     walk(op, k, no_stop, false, p);
     if (p.how == end_of_way::equal) return placing::there;
@@ -65,7 +64,7 @@ auto art<D, Keys>::place_in_piece(operation& op, piece_locks& locks, key k, u64&
              : art_detail::visit_node(p.at, p.kind, [&](auto& x) { return x.free_slot(byte); });
     if (slot == nullptr) return placing::no_room;
     if (!ends) art_detail::visit_node(p.at, p.kind, [&](auto& x) { x.note_added(slot, byte); });
-    op.publish(*slot, art_detail::slot_word::of(byte, what::record, std::exchange(record, 0)));
+    op.publish(*slot, art_detail::slot_word::of(byte, what::record, std::exchange(made, 0)));
     return placing::done;
 }
 
