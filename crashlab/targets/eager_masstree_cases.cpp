@@ -110,6 +110,19 @@ void mt_died_splitting(S& s) {
     if (Left != mt_left::all) n.order.fill((n.order.load() & ~u64{15}) | 14);
     if (Left == mt_left::link_alone) n.last.fill(file.at<node>(n.next.load())->last.load());
 }
+/// Records of the first leaf are replaced, or go.
+template <class S>
+void mt_change_first_leaf(S& s, splitmix64& r) {
+    s.upsert(r() % 5);
+    s.remove(5);
+}
+/// In the second leaf alone, so that nobody comes by what a dead process has left in the first, but
+/// for the sweep; and what that has freed is used again.
+template <class S>
+void mt_work_in_second_leaf(S& s) {
+    for (u64 i = 0; i < 16; ++i) s.upsert(12 + i % 4);
+}
+
 template <class S>
 void mt_after_half_split(S& s, splitmix64& r) {
     s.get(r() % 14);
@@ -201,6 +214,12 @@ const std::vector<eager_case<mt_string_session>>& mt_string_cases() {
                          come<session, 200, 201>,
                          mt_layers<session>,
                          {mt_m4, p2}});
+        cases.push_back({.name = eager_case_name("masstree", "bytes.", "unvisited"),
+                         .what = "work behind a kill, elsewhere",
+                         .prepare = come<session, 0, 16>,
+                         .run = mt_change_first_leaf<session>,
+                         .points = {p2},
+                         .work_first = mt_work_in_second_leaf<session>});
         return cases;
     }();
     return all;
