@@ -152,9 +152,9 @@ class eager_operation {
         HF_PERSIST_POINT("eager P3: what a reader has seen is durable before it returns");
     }
 
-    /// Takes the lock that guards [p, p + n). True: from a holder that was killed, whose last stores
-    /// may lie in the caches alone: now they are durable, or whoever meets the lock free, before the
-    /// sweep has come by, would rely on them.
+    /// Takes the lock that guards [p, p + n). True: from a holder that was killed, whose last
+    /// stores may lie in the caches alone: now they are durable, or whoever meets the lock free,
+    /// before the sweep has come by, would rely on them.
     bool take(node_lock& lock, const void* p, std::size_t n) noexcept(!crashes_throw) {
         if (!lock.lock(generation())) [[likely]] {
             return false;

@@ -1,10 +1,10 @@
 // region/copy_pause.hpp: a region whose memory is its file keeps still while it is copied.
 //
-// Purpose. On dax, eadr and shm whatever a program stores is in FILE at once, so a copy of FILE made
-//  meanwhile would be of no moment. But if no operation is under way, FILE is what a crash just then
-//  would have left, and that is what recovery is made for. So a copy asks, and whoever uses the
-//  region stops its world (epoch/gate.hpp) until the copy is made. Its readers and writers wait
-//  that long: as long as the memory takes to be copied.
+// Purpose. On dax, eadr and shm whatever a program stores is in FILE at once, so a copy of FILE
+//  made meanwhile would be of no moment. But if no operation is under way, FILE is what a crash
+//  just then would have left, and that is what recovery is made for. So a copy asks, and whoever
+//  uses the region stops its world (epoch/gate.hpp) until the copy is made. Its readers and writers
+//  wait that long: as long as the memory takes to be copied.
 // How. Two bytes behind FILE's end are locked (base/byte_lock.hpp):
 //
 //      who copies                          who uses the region, with each tick of its clock

@@ -11,9 +11,10 @@
 //   read began.
 //
 // A write is surely done when it has returned, or when somebody who has returned has read its
-// value; a remove, when somebody has read nothing that nothing else explains. (Per key this is Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 1997:
-// with values that are written once it can be decided by looking at pairs. What survives a crash:
-// Izraelevitz et al., "Linearizability of persistent memory objects", DISC 2016.)
+// value; a remove, when somebody has read nothing that nothing else explains. (Per key this is
+// Gibbons and Korach, "Testing shared memories", SIAM J. Comput. 1997: with values that are written
+// once it can be decided by looking at pairs. What survives a crash: Izraelevitz et al.,
+// "Linearizability of persistent memory objects", DISC 2016.)
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>

@@ -41,8 +41,8 @@ bool art<D, Keys>::lock(operation& op, node* n, what kind) noexcept(!crashes_thr
     return is_usable(op, n, kind);
 }
 
-/// All that changes under the node's lock, values in records included: as its holder left it who was
-/// killed, it is durable behind this (eager/operation.hpp).
+/// All that changes under the node's lock, values in records included: as its holder left it who
+/// was killed, it is durable behind this (eager/operation.hpp).
 template <class D, class Keys>
 void art<D, Keys>::take_over(operation& op, node* n, what kind) noexcept(!crashes_throw) {
     using namespace art_detail;

@@ -15,8 +15,8 @@ struct hot<D, Keys>::change {
         for (u32 i = 0; i < made.size(); ++i) op.cancel(made[i]);
         unlock();
     }
-    /// The lock above number `depth` of the way. False: the node is obsolete, and not locked; or the
-    /// word there has changed.
+    /// The lock above number `depth` of the way. False: the node is obsolete, and not locked; or
+    /// the word there has changed.
     [[nodiscard]] bool lock(const hot& tree, const way& w, u32 depth, u64 expected) {
         node_lock& l = tree.lock_above(w, depth);
         const published& slot = tree.link_of(w, depth);
