@@ -185,7 +185,7 @@ class linter {
         };
         const event& e = trace_[store];
         if (is_record(e.pc)) raise_to(m.record);
-        if (!is_volatile(e.pc)) raise_to(m.newest[e.thread]);
+        if (!is_volatile(e.pc) && !rests_on_nothing(e.pc)) raise_to(m.newest[e.thread]);
     }
 
     bool is_unsure(u32 store) {
@@ -290,6 +290,18 @@ class linter {
         return known->second;
     }
 
+    bool rests_on_nothing(u64 pc) {
+        const auto& files = rules_.rests_on_nothing;
+        if (files.empty()) return false;
+        const auto [known, is_new] = independent_.try_emplace(pc, false);
+        if (is_new) {
+            known->second = std::any_of(files.begin(), files.end(), [&](std::string_view file) {
+                return is_made_by({file, {}}, pc);
+            });
+        }
+        return known->second;
+    }
+
     bool is_made_by(const volatile_place& v, u64 pc) const {
         bool by_it = false;
         for (const frame& f : places_.frames(pc)) {
@@ -342,6 +354,7 @@ class linter {
     u32 newest_record_ = made_sure::none;
     std::array<bool, max_threads> is_lasting_{};
     std::unordered_map<u64, bool> volatile_;
+    std::unordered_map<u64, bool> independent_;
     std::unordered_map<u64, bool> record_;
     std::map<std::tuple<rule, std::string, std::string, std::string>, lint_finding> found_;
 };

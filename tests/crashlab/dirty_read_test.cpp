@@ -70,6 +70,15 @@ TEST(dirty_read_at_once, fires_where_the_reader_makes_something_durable) {
         << to_text(all);
 }
 
+TEST(dirty_read_at_once, is_silent_where_what_is_made_durable_rests_on_nothing) {
+    lint_rules r = rules_at_once();
+    r.rests_on_nothing.push_back("src/b.cpp");
+    trace_maker t = dirty_load();
+    EXPECT_EQ(fires(lint(act(t).events, places(), r)), 1U);
+    r.rests_on_nothing.push_back("src/a.cpp");
+    EXPECT_EQ(fires(lint(t.events, places(), r)), 0U);
+}
+
 TEST(dirty_read_at_once, fires_where_another_thread_writes_the_readers_store_back) {
     trace_maker t = dirty_load();
     EXPECT_EQ(fires_at_once(t.store(other, 2).by(2).flush(other).fence()), 1U);

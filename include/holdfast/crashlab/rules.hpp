@@ -64,6 +64,9 @@ struct lint_rules {
     /// none.
     std::string_view lasting = {};
     reads dirty = reads::all;
+    /// Ends of paths: stores made in these files rest on nothing that was read, as what they
+    /// promise is harmless where it is all that a crash leaves.
+    std::vector<std::string_view> rests_on_nothing = {};
     /// Rules that don't hold here.
     std::vector<rule> silent = {};
 };
