@@ -95,6 +95,12 @@ void two_families(S& s) {
     brothers(s, 0, 3);
     brothers(s, 70, 72);
 }
+/// A node below one that has a record besides: when that goes they are merged.
+template <class S>
+void have_and_leave(S& s) {
+    brothers(s, 0, 3);
+    s.insert(62);
+}
 template <class S>
 void lose_a_family(S& s, splitmix64& r) {
     s.remove(70 + r() % 2);
@@ -271,6 +277,9 @@ std::vector<eager_case<S>> make_cases(const char* kind) {
         without_memory<S>(n("no_memory")),
         unswept<S>(n("unswept")),
         peeking<S>(n("peek"), have<6>),
+        peeking<S, 6>(n("peek.add"), have<6>),
+        peeking<S, 4>(n("peek.grow"), have<4>),
+        peeking<S, 62>(n("peek.merge"), have_and_leave<S>),
         two_threads<S>(n("read"), "one thread reads what another changes", have<6>, {p2, p3},
                        read_or_change<S>),
         two_threads<S>(n("way_threads"), "two threads split and merge one way", have<3>, {a2, a4},

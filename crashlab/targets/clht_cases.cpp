@@ -131,6 +131,16 @@ void split_beside_another(integers& s, unsigned thread, splitmix64& r) {
     s.upsert(thread == 0 ? in_one_chain(6, 4, 0) : in_one_chain(2, 4, 10));
     s.upsert(in_one_chain(static_cast<unsigned>(r() % 2), 4, thread == 0 ? 0 : 10));
 }
+/// Whoever is killed was adding the chunk that the next process fills.
+eager_case<integers> chunk_unswept() {
+    return {.name = "eager.clht.unswept.chunk",
+            .what = "work behind a kill, and before the sweep, in a chunk that was being added",
+            .prepare = two_full,
+            .run = [](integers& s, splitmix64&) { s.upsert(in_one_chain(6, 4, 0)); },
+            .points = {eager_points::p2},
+            .sweep = sweeping::by_hand,
+            .work_first = [](integers& s) { s.upsert(in_one_chain(2, 4, 10)); }};
+}
 void found_anew(integers& s, splitmix64&) { s.insert(1); }
 
 using namespace eager_points;
@@ -201,6 +211,7 @@ const std::vector<eager_case<integers>>& integer_cases() {
                               some_keys<integers>, {p2}, work_beside_another<integers>),
         unswept<integers>("eager.clht.unswept"),
         peeking<integers>("eager.clht.peek", some_keys<integers>),
+        chunk_unswept(),
         two_threads<integers>("eager.clht.read", "one thread reads what another changes",
                               some_keys<integers>, {p2, p3}, read_or_change<integers>),
         two_threads<integers>("eager.clht.chunk_threads", "two splits need the same new chunk",

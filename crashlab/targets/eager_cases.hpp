@@ -142,8 +142,16 @@ void work_beside_another(S& s, unsigned thread, splitmix64& r) {
 /// A read of what lies around the key, too.
 template <class S>
 void get_with_all(S& s, u64 k, splitmix64& r) {
-    const u64 how = r() % 3;
-    how == 0 ? s.get_by_walking(k) : s.get_by_scanning(k, how == 1);
+    switch (const u64 how = r() % 4) {
+        case 0:
+            s.get_by_walking(k);
+            break;
+        case 1:
+            s.get_by_scanning_on(k);
+            break;
+        default:
+            s.get_by_scanning(k, how == 2);
+    }
 }
 /// Thread 1 reads key 3, alone or with all others; the other changes it.
 template <class S>
@@ -161,8 +169,9 @@ void read_or_change(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
-/// What threads 1 to 3 do with a key that thread 0 changes: each looks at it in its own way, so that
-/// in a schedule in which thread 0 stops before its fence, any of them may be the first to look.
+/// What threads 1 to 3 do with a key that thread 0 changes: each looks at it in its own way, so
+/// that in a schedule in which thread 0 stops before its fence, any of them may be the first to
+/// look.
 template <class S>
 void peek(S& s, u64 k, unsigned thread, splitmix64& r) {
     if (thread == 1) {
@@ -175,12 +184,12 @@ void peek(S& s, u64 k, unsigned thread, splitmix64& r) {
 }
 /// So short that many a schedule has a reader come in the midst of the change, or of what another
 /// reader makes durable.
-template <class S>
+template <class S, u64 K>
 void peek_at_change(S& s, unsigned thread, splitmix64& r) {
     if (thread != 0) {
-        peek(s, 3, thread, r);
+        peek(s, K, thread, r);
     } else {
-        r() % 5 < 2 ? s.upsert(3) : s.remove(3);
+        r() % 5 < 2 ? s.upsert(K) : s.remove(K);
     }
 }
 
@@ -192,6 +201,13 @@ void change_and_remove(S& s, splitmix64& r) {
     s.upsert(3);
     s.remove(4);
 }
+/// Whoever is first may take over a dead holder's lock, or find nothing where a remove was cut
+/// short.
+template <class S>
+void look_for_two(S& s) {
+    s.update_or_miss(0);
+    s.remove(4);
+}
 /// Whoever opens the region behind a kill works in it before it is swept.
 template <class S>
 eager_case<S> unswept(std::string_view name) {
@@ -201,7 +217,7 @@ eager_case<S> unswept(std::string_view name) {
             .run = change_and_remove<S>,
             .points = {eager_points::p2},
             .sweep = sweeping::by_hand,
-            .work_first = [](S& s) { s.update_or_miss(0); }};
+            .work_first = look_for_two<S>};
 }
 
 /// A case of two threads.
@@ -225,11 +241,11 @@ eager_case<S> without_memory(std::string_view name) {
 
 constexpr unsigned peeking_threads = 4;
 
-/// Threads look at what another changes. P3 is each index's, or comes with its marks.
-template <class S>
+/// Threads look at what another changes, at key K. P3 is each index's, or comes with its marks.
+template <class S, u64 K = 3>
 eager_case<S> peeking(std::string_view name, std::function<void(S&)> prepare) {
     auto c = two_threads<S>(name, "threads look at a change under way", std::move(prepare), {},
-                            peek_at_change<S>);
+                            peek_at_change<S, K>);
     c.threads = peeking_threads;
     c.steps = 100;
     return c;

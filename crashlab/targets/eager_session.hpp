@@ -13,6 +13,7 @@
 
 #include <holdfast/crashlab/key_history.hpp>
 
+#include "alloc/size_class.hpp"
 #include "alloc/swept/audit_view.hpp"
 #include "base/random.hpp"
 #include "crashlab/lint/lint.hpp"
@@ -21,7 +22,6 @@
 #include "index/common/batch.hpp"
 #include "index/common/index.hpp"
 
-#include <array>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -39,6 +39,8 @@ struct lab_keys<integer_keys> {
     static u64 value(u64 number) { return number; }
     static u64 number_in(u64 value) { return value; }
     static std::string text(u64 key) { return std::to_string(key); }
+    /// No key lies between, or it is the key before.
+    static u64 just_below(u64 key) { return key == 0 ? 0 : key - 1; }
 };
 template <>
 struct lab_keys<byte_keys> {
@@ -51,6 +53,11 @@ struct lab_keys<byte_keys> {
     }
     static u64 number_in(std::string_view value) { return std::stoull(std::string(value)); }
     static std::string text(std::string_view key) { return std::string(key); }
+    static std::string just_below(std::string key) {
+        if (key.empty() || key.back() == 0) return key;
+        --key.back();
+        return key + '\xff';
+    }
 };
 
 template <class T>
@@ -119,9 +126,9 @@ class eager_session {
     }
     /// Nothing can be allocated until the next opening, whose sweep finds all of that.
     void use_up_memory() {
-        for (u64 bytes = most_block_bytes; bytes >= 8; bytes /= 2) {
+        for (u32 c = 0; c < block_classes; ++c) {
             operation op(*space_);
-            while (op.allocate(bytes)) {
+            while (op.allocate(block_size(c))) {
             }
         }
     }
@@ -170,8 +177,8 @@ class eager_session {
         }
         if (tells_) end_operation(number);
     }
-    /// An update; where the key is not there, told as a read of nothing. Where there is no memory for
-    /// it nothing is told of its end.
+    /// An update; where the key is not there, told as a read of nothing. Where there is no memory
+    /// for it nothing is told of its end.
     void update_or_miss(u64 k) {
         const u64 number = begin(k, "update");
         history_.writes(number, names::text(names::key(k)), number);
@@ -200,32 +207,17 @@ class eager_session {
     }
     /// The same, found by a walk over everything.
     void get_by_walking(u64 k) {
-        const u64 number = begin(k, "walk to");
-        const auto name = names::text(names::key(k));
-        history_.reads(number, name);
-        begin_operation(number);
-        u64 seen = key_history::nothing;
-        index_->for_each(*space_, [&](const auto& there, const auto& v) {
-            if (names::text(there) == name) seen = names::number_in(v);
-        });
-        end_operation(number, seen);
+        read_by(k, "walk to", [&](auto&& look) { index_->for_each(*space_, look); });
     }
     /// The same, found by a scan from the key on, or backwards, where the index has that.
     void get_by_scanning(u64 k, bool up) {
-        const u64 number = begin(k, up ? "scan to" : "scan back to");
         const auto name = names::key(k);
-        history_.reads(number, names::text(name));
-        begin_operation(number);
-        u64 seen = key_history::nothing;
-        const auto look = [&](const auto& there, const auto& v) {
-            if (there == name) seen = names::number_in(v);
-        };
-        if constexpr (ordered_eager_index<Index>) {
-            up ? index_->scan(*space_, name, 2, look) : index_->scan_back(*space_, name, 2, look);
-        } else {
-            index_->for_each(*space_, look);
-        }
-        end_operation(number, seen);
+        scan_to(k, name, up);
+    }
+    /// The same, by a scan that begins just in front of it.
+    void get_by_scanning_on(u64 k) {
+        const auto before = names::just_below(names::key(k));
+        scan_to(k, before, true);
     }
     [[nodiscard]] u64 find(u64 k) {
         u64 seen = key_history::nothing;
@@ -286,15 +278,17 @@ class eager_session {
    private:
     /// Memory that is allocated holds anything: so it is here, from the first block on.
     static void soil(eager_space& s) {
-        for (u64 bytes : {16, 32, 64, 128, 256, 512}) {
-            operation op(s);
-            std::array<u64, 24> blocks{};
-            for (u64& b : blocks) {
-                b = eager_must(op.allocate(bytes));
-                std::memset(op.template at<char>(b), 0x5a, bytes);
-            }
-            for (u64 b : blocks) op.cancel(b);
+        for (u64 bytes : {16, 32, 64, 128, 256, 512}) soil(s, bytes, 24);
+        for (u64 bytes : {1024, 2112, 4096}) soil(s, bytes, 2);  // 2112: an N256
+    }
+    static void soil(eager_space& s, u64 bytes, u64 count) {
+        operation op(s);
+        std::vector<u64> blocks;
+        for (u64 i = 0; i < count; ++i) {
+            blocks.push_back(eager_must(op.allocate(bytes)));
+            std::memset(op.template at<char>(blocks.back()), 0x5a, bytes);
         }
+        for (u64 b : blocks) op.cancel(b);
     }
     /// Numbers begin with 1: a value is its operation's.
     u64 begin(u64 k, const char* what) {
@@ -311,6 +305,33 @@ class eager_session {
             history_.holds(key, value);
         }
     }
+    template <class From>
+    void scan_to(u64 k, const From& from, bool up) {
+        if constexpr (ordered_eager_index<Index>) {
+            read_by(k, up ? "scan to" : "scan back to", [&](auto&& look) {
+                up ? index_->scan(*space_, from, 2, look)
+                   : index_->scan_back(*space_, from, 2, look);
+            });
+        } else {
+            get_by_walking(k);
+        }
+    }
+    /// The read has ended when the key is shown: what a visitor has seen will not be undone,
+    /// however long the walk goes on.
+    template <class Walk>
+    void read_by(u64 k, const char* what, Walk&& walk) {
+        const u64 number = begin(k, what);
+        const auto name = names::text(names::key(k));
+        history_.reads(number, name);
+        begin_operation(number);
+        bool is_shown = false;
+        walk([&](const auto& there, const auto& v) {
+            if (is_shown || names::text(there) != name) return;
+            is_shown = true;
+            end_operation(number, names::number_in(v));
+        });
+        if (!is_shown) end_operation(number, key_history::nothing);
+    }
     template <class Do>
     void write(u64 k, const char* what, Do&& work) {
         const u64 number = begin(k, what);
@@ -324,8 +345,6 @@ class eager_session {
         }
         if (tells_) end_operation(number);
     }
-
-    static constexpr u64 most_block_bytes = u64{32} << 10;
 
     u64 bytes_;
     u64 most_bytes_;
@@ -437,6 +456,8 @@ class eager_target final : public target {
         r.dirty = reads::acquiring;
         // A lock's word is volatile in meaning, but for the flags that a new node begins with.
         r.volatile_places.push_back({"eager/node_lock.hpp", {"init"}});
+        // A run that nobody refers to after all is found by the sweep.
+        r.rests_on_nothing.push_back("alloc/swept_heap.cpp");
         return r;
     }();
     return rules;

@@ -159,6 +159,7 @@ std::vector<eager_case<S>> make_hot_cases(const char* kind) {
         without_memory<S>(n("no_memory")),
         unswept<S>(n("unswept")),
         peeking<S>(n("peek"), come<S, 0, 6>),
+        peeking<S, 33>(n("peek.collapse"), come<S, 0, 34>),
         two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, p3},
                        read_or_change<S>),
         two_threads<S>(n("split_threads"), "two threads make full nodes split", come<S, 0, 32>,
