@@ -6,6 +6,7 @@
 #include "crashlab/targets/heap_cases.hpp"
 #include "crashlab/targets/hot_cases.hpp"
 #include "crashlab/targets/journal_cases.hpp"
+#include "crashlab/targets/swept_cases.hpp"
 #include "crashlab/targets/transaction_cases.hpp"
 #include "crashlab/targets/tree.hpp"
 #include "crashlab/targets/upgrade_case.hpp"
@@ -27,7 +28,7 @@ const std::vector<target_description>& all_targets() {
         }
         for (const auto* cases : {&committed_cases(), &transaction_cases(), &heap_cases(),
                                   &journal_cases(), &clht_cases(), &art_cases(), &hot_cases(),
-                                  &bwtree_cases(), &eager_masstree_cases()}) {
+                                  &bwtree_cases(), &eager_masstree_cases(), &swept_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
         found.push_back(upgrade_case());

@@ -1,0 +1,105 @@
+#include "crashlab/targets/swept_cases.hpp"
+
+#include "alloc/size_class.hpp"
+#include "crashlab/targets/eager_cases.hpp"
+#include "index/clht/clht.hpp"
+
+namespace hf::lab {
+namespace {
+
+/// Values whose blocks nothing else in the region has: the first record makes a slab of two pages.
+struct long_values {};
+
+}  // namespace
+
+template <>
+struct lab_keys<long_values> : lab_keys<byte_keys> {
+    static std::string value(u64 number) { return std::to_string(number) + std::string(4400, 'v'); }
+};
+
+namespace {
+
+struct small_shape {
+    static constexpr unsigned chunk_bits = 2;
+    static constexpr unsigned group_bits = 1;
+    static constexpr unsigned frontier_groups = 1;
+};
+using session = eager_session<clht<eager_discipline, byte_keys, small_shape>, long_values>;
+
+// S4: a run's word that was 0 in the caches alone comes back with the power cut, and says again
+// that pages are its own. That does harm where the page is free, and pages behind it were given
+// away by words in other lines: what they hold is then the old run's.
+//
+//   pages      ... | before | it                         | ...
+//   first          | free   | freed, killed before its flush
+//   then           | covering, freed  | a slab |           both durably
+//
+// The page words of a line are of eight pages.
+constexpr u64 before = 64;
+constexpr u64 it = 128;
+constexpr u64 covering = before + 9;
+
+u64 take_pages(session& s, u64 pages) {
+    session::operation op(s.space());
+    return eager_must(op.allocate(pages * layout::page_size));
+}
+void give_back(session& s, u64 offset) {
+    session::operation op(s.space());
+    op.cancel(offset);
+}
+u64 to_be_freed = 0;  ///< of the case that is running
+void have_a_run(session& s) {
+    const u64 front = take_pages(s, before);
+    to_be_freed = take_pages(s, it);
+    require(to_be_freed == front + before * layout::page_size, "two runs are not neighbours");
+    give_back(s, front);
+}
+void free_the_run(session& s, splitmix64&) { give_back(s, to_be_freed); }
+
+/// Single pages that are free among others are given away, to a block each.
+std::vector<u64> plug_gaps(session& s) {
+    constexpr u32 smallest = 512;  // smaller ones have slabs already
+    std::vector<u64> plugs;
+    session::operation op(s.space());
+    for (u32 c = 0; c < block_classes; ++c) {
+        if (slab_pages(c) != 1 || block_size(c) < smallest) continue;
+        plugs.push_back(eager_must(op.allocate(block_size(c))));
+    }
+    return plugs;
+}
+void cover_it(session& s) {
+    const auto plugs = plug_gaps(s);
+    require(plugs.size() + 8 < before, "the covering run does not begin in front of the freed one");
+    const u64 cover = take_pages(s, covering);
+    s.upsert(0);
+    give_back(s, cover);
+    s.get(0);
+    for (const u64 p : plugs) give_back(s, p);
+}
+
+const std::vector<eager_case<session>>& cases() {
+    static const std::vector<eager_case<session>> all{
+        {.name = "swept.covered",
+         .what = "what a killed process was freeing is covered by another's memory",
+         .prepare = have_a_run,
+         .run = free_the_run,
+         .points = {"swept S4: page words that were found are durable before pages are taken",
+                    "swept S2: freed runs' words are durably 0 before their pages are used"},
+         .work_first = cover_it}};
+    return all;
+}
+
+}  // namespace
+
+const std::vector<target_description>& swept_cases() {
+    static const std::vector<target_description> all = [] {
+        std::vector<target_description> found;
+        for (const auto& c : cases()) {
+            found.push_back(describe(c, "alloc", eager_rules_for_groups()));
+        }
+        return found;
+    }();
+    return all;
+}
+
+}  // namespace hf::lab
