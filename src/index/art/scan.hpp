@@ -302,7 +302,6 @@ u64 art<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visi
             });
             s.wanted = end - visited;
         }
-        op.observed();
         from = kept_key(last);
         s.exclusive = true;
     }

@@ -157,7 +157,6 @@ u64 hot<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visi
             s.wanted = end - visited;
             op.arrived();
         }
-        op.observed();
         from = kept_key(last);
         s.exclusive = true;
     }
