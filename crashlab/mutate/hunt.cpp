@@ -31,9 +31,19 @@ hf::lab::limits limits_of_pass(unsigned pass) {
     // Many a mutant needs the right workload, not a deep search: so the first passes are shallow.
     constexpr hf::lab::limits shallow{
         .openings = 6, .states = 24, .random_states = 8, .whole = 4, .nested = 0, .depth = 0};
+    // What shows behind a killed process alone: at a few points of the workload, but at each.
+    constexpr hf::lab::limits killing{.openings = 1,
+                                      .states = 1,
+                                      .random_states = 0,
+                                      .whole = 0,
+                                      .nested = 0,
+                                      .kills = 1,
+                                      .depth = 1,
+                                      .nested_points = 12,
+                                      .points = 4};
     constexpr hf::lab::limits passes[] = {
         shallow,
-        shallow,
+        killing,
         {.openings = 6,
          .states = 16,
          .random_states = 4,
@@ -42,7 +52,7 @@ hf::lab::limits limits_of_pass(unsigned pass) {
          .depth = 1,
          .nested_points = 6},
         {.openings = 2, .states = 4, .random_states = 2, .whole = 60, .nested = 0, .depth = 0},
-        shallow,
+        killing,
         {.openings = 16,
          .states = 100,
          .random_states = 40,
@@ -58,7 +68,7 @@ hf::lab::limits limits_of_pass(unsigned pass) {
          .depth = 2,
          .nested_points = 6},
     };
-    return passes[std::min<std::size_t>(pass, std::size(passes) - 1)];
+    return passes[pass % std::size(passes)];
 }
 
 const hf::lab::target_description* target_called(const std::string& name) {

@@ -243,9 +243,13 @@ class Hunter:
         self.kills = known.by_file()
         self.reached = {}
 
-    def measure(self, seed):
+    def targets_of(self, mutants):
+        """Those that any of them may be shown to."""
+        return sorted({t for m in mutants for t in self.in_order(m)})
+
+    def measure(self, targets, seed):
         """Which mutants each target comes by when nothing is broken."""
-        for target in self.targets:
+        for target in targets:
             with tempfile.NamedTemporaryFile(dir=PLACE) as place:
                 os.truncate(place.name, judges.MOST_MUTANTS)
                 subprocess.run([str(HUNT), "1", str(seed), target], stdout=subprocess.DEVNULL,
@@ -477,8 +481,10 @@ def run(options, origin, all_rooms, parsed, mutants, chosen, arguments):
         outcome, kill, _, what = hunter.hunt(None, options.seconds, options.seed)
         if outcome == "killed":
             fail(1, f"it does not: {kill[0]}: {what}")
-        if len(chosen) > len(hunter.targets):  # it takes a second for each of them
-            hunter.measure(options.seed)
+        targets = hunter.targets_of(chosen)
+        # A second for each of them; for a mutant it takes --seconds to know.
+        if len(chosen) * options.seconds > len(targets):
+            hunter.measure(targets, options.seed)
 
     results, counts = [], {"killed": 0, "argued": 0, "SURVIVED": 0}
     used = set()
