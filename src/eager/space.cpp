@@ -80,7 +80,12 @@ result<void> eager_space::bring_up(const eager_options& options,
     }
     driver.add(recovery_phase::allocator, "heap", [&] { return heap_->open(); });
     driver.add(recovery_phase::discipline, "session", [&] { return begin_session(); });
-    driver.add(recovery_phase::discipline, "structures", [&] { return open_structures(*this); });
+    driver.add(recovery_phase::discipline, "structures", [&]() -> result<void> {
+        const u64 known = roots();
+        auto opened = open_structures(*this);
+        if (!opened || file().read_only() || roots() == known) return opened;
+        return wait_durable(current_epoch());  // a region that was opened has its structures
+    });
     if (!file().read_only()) {
         driver.add(recovery_phase::discipline, "roots", [&] { return check_all_are_open(); });
     }
@@ -134,15 +139,19 @@ result<void> eager_space::begin_session() {
     return {};
 }
 
+u64 eager_space::roots() const noexcept {
+    u64 found = 0;
+    for (const layout::root& r : file().header().roots) {
+        if (r.value.load(std::memory_order_acquire) != 0) ++found;
+    }
+    return found;
+}
+
 /// What nobody traces would be freed.
 result<void> eager_space::check_all_are_open() const {
-    u64 roots = 0;
-    for (const layout::root& r : file().header().roots) {
-        if (r.value.load(std::memory_order_acquire) != 0) ++roots;
-    }
-    if (roots == structures_.size()) return {};
+    if (roots() == structures_.size()) return {};
     return failure({errc::incompatible, "sweep the eager region", file().path().string(),
-                    "it has " + std::to_string(roots) + " roots, of which " +
+                    "it has " + std::to_string(roots()) + " roots, of which " +
                         std::to_string(structures_.size()) + " have been opened",
                     "open all of its structures with the program that made them"});
 }

@@ -152,6 +152,7 @@ class eager_space {
                                         const structures& open_structures);
     [[nodiscard]] result<void> read_epochs(std::chrono::microseconds length);
     [[nodiscard]] result<void> begin_session();
+    [[nodiscard]] u64 roots() const noexcept;
     [[nodiscard]] result<void> check_all_are_open() const;
 
     opened_region opened_;

@@ -104,6 +104,13 @@ TEST_P(eager_files, are_durable_with_their_epoch_and_one_file_when_closed) {
     EXPECT_EQ(must(eager_map::open(file, there)).get("k2"), "v2");
 }
 
+TEST_P(eager_files, have_their_index_from_the_end_of_the_first_opening_on) {
+    const engine_ptr e = open(file, options(no_clock));
+    eager_map_options look;
+    look.region.mode = open_mode::inspect;
+    EXPECT_EQ(open(image(), look)->name(), GetParam());
+}
+
 // What comes back behind a kill is what a thread had done up to some moment, which lies behind its
 // last sync.
 TEST_P(eager_files, lose_nothing_that_was_synced_and_come_back_as_they_were_once) {
