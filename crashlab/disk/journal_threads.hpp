@@ -5,9 +5,10 @@
 // follows from the seed, and of tests/journal, where they are real. One leader ends epochs; the
 // journal, or for some of them the leader, makes them durable, and applies them behind its back, on
 // disks that have no room for some calls. At one call of either disk the power goes: what both hold
-// then is set aside, and the journal goes on without knowing. It must come back as the end of an
-// epoch no older than the last announced one, and until then the base holds, line by line, nothing
-// older than the epoch that was said to be applied. At the end of it all the base has everything.
+// then is set aside, and the journal goes on without knowing. What was set aside must come back as
+// the end of an epoch no older than the last announced one, and until then the base holds, line by
+// line, nothing older than the epoch that was said to be applied. At the end of it all the base has
+// everything.
 #pragma once
 
 #include "crashlab/disk/model_disk.hpp"
