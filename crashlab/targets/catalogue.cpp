@@ -7,6 +7,7 @@
 #include "crashlab/targets/hot_cases.hpp"
 #include "crashlab/targets/in_place_case.hpp"
 #include "crashlab/targets/journal_cases.hpp"
+#include "crashlab/targets/region_case.hpp"
 #include "crashlab/targets/swept_cases.hpp"
 #include "crashlab/targets/transaction_cases.hpp"
 #include "crashlab/targets/tree.hpp"
@@ -34,6 +35,7 @@ const std::vector<target_description>& all_targets() {
             found.insert(found.end(), cases->begin(), cases->end());
         }
         found.push_back(in_place_case());
+        found.push_back(region_case());
         found.push_back(upgrade_case());
         const auto structures = example::structure_cases();
         found.insert(found.end(), structures.begin(), structures.end());
