@@ -27,9 +27,13 @@ class opened_file {
         file_ = std::move(opened->file);
     }
 
+    /// As a session begins, before anything else: from here on the region is not clean.
     void count_up(u64 number) {
         begin_operation(number);
-        want(file_->update_super([](layout::superblock& s) { s.generation += 1; }));
+        want(file_->update_super([](layout::superblock& s) {
+            s.generation += 1;
+            s.clean = 0;
+        }));
         end_operation(number);
     }
     void grow(u64 number) {
