@@ -1,5 +1,6 @@
 #include "crashlab/targets/in_place_case.hpp"
 
+#include "crashlab/lint/lint.hpp"
 #include "crashlab/runtime/file.hpp"
 #include "epoch/epoch_area.hpp"
 #include "transaction/opening.hpp"
@@ -136,14 +137,26 @@ class storing final : public target {
     u64 first_;
 };
 
+/// A line is noted with each store to it, so it may be written back twice.
+const lint_rules& in_place_rules() {
+    static const lint_rules rules = [] {
+        lint_rules r = project_rules();
+        r.silent.push_back(rule::flush_of_clean_line);
+        return r;
+    }();
+    return rules;
+}
+
 }  // namespace
 
 target_description in_place_case() {
-    return {"transaction.in_place",
-            "transaction",
-            "stores go in place at once, and are durable with the epoch",
-            [](u64 seed) { return std::make_unique<storing>(seed); },
-            {"epoch E1: every dirty line durable before the epoch is counted"}};
+    target_description d{"transaction.in_place",
+                         "transaction",
+                         "stores go in place at once, and are durable with the epoch",
+                         [](u64 seed) { return std::make_unique<storing>(seed); },
+                         {"epoch E1: every dirty line durable before the epoch is counted"}};
+    d.rules = &in_place_rules();
+    return d;
 }
 
 }  // namespace hf::lab
