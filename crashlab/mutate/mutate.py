@@ -167,8 +167,9 @@ def configure(tree, preset, *more):
 ERROR = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:fatal )?error:", re.MULTILINE)
 
 
-def blamed(text, tree, mutants):
-    """Mutants at the lines that the compiler complains of, first those of conditions and calls."""
+def blamed(text, tree, mutants, unfit):
+    """Mutants at the lines that the compiler complains of, first those of conditions and calls;
+    what is `unfit` has been left out already."""
     places = set()
     for found in ERROR.finditer(text):
         path = (tree / found["file"]).resolve()
@@ -176,7 +177,8 @@ def blamed(text, tree, mutants):
             places.add((str(path.relative_to(TREE)), int(found["line"])))
     found = []
     for file, line in places:
-        near = [m for m in mutants if m.file == file and 0 <= line - m.line < 4]
+        near = [m for m in mutants if m.file == file and 0 <= line - m.line < 4
+                and m.key() not in unfit]
         near = [m for m in near if m.kind in logic.KINDS] or near
         # A condition may be longer than its first line.
         found += [m for m in near if m.line == line] or near
@@ -206,7 +208,7 @@ def build(origin, parsed, mutants, with_lab, programs):
     for tree, wanted in trees:
         say(f"building all mutants into {', '.join(wanted)}")
         while text := compile_tree(tree, wanted):
-            more = {m.key() for m in blamed(text, tree, mutants)} - unfit
+            more = {m.key() for m in blamed(text, tree, mutants, unfit)}
             if not more:
                 fail(1, f"the mutated tree could not be built:\n{text[-6000:]}")
             unfit |= more

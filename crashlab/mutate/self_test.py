@@ -227,6 +227,19 @@ def read_by_rooms():
             expect(True, "an unknown word is refused")
 
 
+def blames_what_is_left():
+    logical = sources.Mutant("negate comparison", "src/toy/a.hpp", 5, "f", "a == b")
+    ordered = sources.Mutant("drop store", "src/toy/a.hpp", 5, "f", "op.publish(w, a)")
+    text = f"{mutate.TREE}/src/toy/a.hpp:5:9: error: expected expression"
+
+    def blamed(unfit):
+        return mutate.blamed(text, mutate.TREE, [logical, ordered], unfit)
+
+    expect(blamed(set()) == [logical], "conditions and calls are blamed first")
+    expect(blamed({logical.key()}) == [ordered], "then what else is broken at the line")
+    expect(blamed({logical.key(), ordered.key()}) == [], "nothing is blamed twice")
+
+
 def make_toy(place):
     files = {"src/toy/toy.hpp": TOY, "tests/toy_test.cpp": TOY_TEST, "CMakeLists.txt": TOY_LISTS,
              "src/toy/mutation.txt": "tests toy_test\ntargets none\n",
@@ -283,7 +296,7 @@ def judges_a_small_tree():
 
 def main():
     for part in (finds_what_it_should_break, waits_and_seeded_bugs, read_by_rooms,
-                 judges_a_small_tree):
+                 blames_what_is_left, judges_a_small_tree):
         print(part.__name__.replace("_", " "))
         part()
     print(f"{failures} of these failed" if failures else "the gate works")

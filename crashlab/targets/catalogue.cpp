@@ -5,7 +5,9 @@
 #include "crashlab/targets/eager_masstree_cases.hpp"
 #include "crashlab/targets/heap_cases.hpp"
 #include "crashlab/targets/hot_cases.hpp"
+#include "crashlab/targets/in_place_case.hpp"
 #include "crashlab/targets/journal_cases.hpp"
+#include "crashlab/targets/region_case.hpp"
 #include "crashlab/targets/swept_cases.hpp"
 #include "crashlab/targets/transaction_cases.hpp"
 #include "crashlab/targets/tree.hpp"
@@ -26,11 +28,14 @@ const std::vector<target_description>& all_targets() {
                 found.push_back(std::move(d));
             }
         }
-        for (const auto* cases : {&committed_cases(), &transaction_cases(), &heap_cases(),
-                                  &journal_cases(), &clht_cases(), &art_cases(), &hot_cases(),
-                                  &bwtree_cases(), &eager_masstree_cases(), &swept_cases()}) {
+        for (const auto* cases :
+             {&committed_cases(), &transaction_cases(), &heap_cases(), &journal_cases(),
+              &clht_cases(), &art_cases(), &hot_cases(), &bwtree_cases(), &eager_masstree_cases(),
+              &swept_cases(), &swept_thread_cases()}) {
             found.insert(found.end(), cases->begin(), cases->end());
         }
+        found.push_back(in_place_case());
+        found.push_back(region_case());
         found.push_back(upgrade_case());
         const auto structures = example::structure_cases();
         found.insert(found.end(), structures.begin(), structures.end());

@@ -7,5 +7,7 @@
 namespace hf::lab {
 
 [[nodiscard]] const std::vector<target_description>& swept_cases();
+/// What it owes to other threads (swept_thread_cases.cpp).
+[[nodiscard]] const std::vector<target_description>& swept_thread_cases();
 
 }  // namespace hf::lab
