@@ -455,7 +455,7 @@ class eager_target final : public target {
         r.durable = promise::at_once;
         r.dirty = reads::acquiring;
         // A lock's word is volatile in meaning, but for the flags that a new node begins with.
-        r.volatile_places.push_back({"eager/node_lock.hpp", {"init"}});
+        r.volatile_places.push_back({"eager/node_lock.hpp", {"fill"}});
         // A run that nobody refers to after all is found by the sweep.
         r.rests_on_nothing.push_back("alloc/swept_heap.cpp");
         return r;
