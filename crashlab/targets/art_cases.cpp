@@ -282,6 +282,7 @@ std::vector<eager_case<S>> make_cases(const char* kind) {
         peeking<S, 62>(n("peek.merge"), have_and_leave<S>),
         // The key's slot and the one before lie in two lines: a scan comes by the first alone.
         peeking<S, 8>(n("peek.far"), have<12>),
+        pushing_down<S>(n("peek.push_down")),
         two_threads<S>(n("read"), "one thread reads what another changes", have<6>, {p2, p3},
                        read_or_change<S>),
         two_threads<S>(n("way_threads"), "two threads split and merge one way", have<3>, {a2, a4},
