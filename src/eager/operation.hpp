@@ -50,7 +50,6 @@
 #include "eager/space.hpp"
 #include "persist/persist_point.hpp"
 
-#include <optional>
 #include <utility>
 
 namespace hf {
@@ -60,16 +59,19 @@ class eager_operation {
    public:
     explicit eager_operation(eager_space& s)
         : space_(s), lane_(s.my_lane()), base_(s.file().base()), lines_(s.file().med()) {
-        if (epoch_manager* const epochs = s.epochs(); epochs != nullptr) [[unlikely]] {
-            in_epoch_.emplace(*epochs);
-            lines_.note_in(in_epoch_->my_lane());
+        if (s.epochs() != nullptr) [[unlikely]] {
+            in_epoch_ = &s.enter_epoch();
+            lines_.note_in(*in_epoch_);
         }
         lane_.enter();
     }
     ~eager_operation() {
         lane_.leave();
         if (lane_.is_full()) [[unlikely]] {
-            space_.grace().reclaim(lane_);
+            space_.grace().reclaim(lane_);  // within the epoch: what is freed is noted in it
+        }
+        if (in_epoch_ != nullptr) [[unlikely]] {
+            eager_space::leave_epoch(*in_epoch_);
         }
     }
     eager_operation(const eager_operation&) = delete;
@@ -97,8 +99,8 @@ class eager_operation {
     /// generation, and what this one relies on. On the medium `file` its page may be given back and
     /// read again, in this generation (paging/private_pages.hpp, M2).
     void will_rely_on_line(const void* p) noexcept {
-        if (in_epoch_) [[unlikely]] {
-            in_epoch_->my_lane().note_once(p, 1);
+        if (in_epoch_ != nullptr) [[unlikely]] {
+            in_epoch_->note_once(p, 1);
         }
     }
     /// Makes [p, p + n) zero: aligned words of memory that nobody reaches yet.
@@ -193,7 +195,7 @@ class eager_operation {
     std::byte* base_;
     Lines lines_;
     u32 steps_ = 0;
-    std::optional<epoch_guard> in_epoch_;  // left last: what is freed is noted within
+    lane* in_epoch_ = nullptr;  ///< nullptr but on the medium `file`
 };
 
 }  // namespace hf

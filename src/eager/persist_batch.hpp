@@ -91,24 +91,29 @@ class persist_batch {
         lines_[count_++] = line;
     }
     void flush(const void* p, std::size_t n) noexcept {
-        if (lane_ == nullptr) [[likely]] {
-            return medium_.flush(p, n);
+        if (lane_ != nullptr) [[unlikely]] {
+            return note_in_lane(p, n);
         }
-        lane_->mark_written();
-        lane_->note_once(p, n);
+        medium_.flush(p, n);
     }
     void flush() noexcept {
         if (lane_ != nullptr) [[unlikely]] {
-            for (unsigned i = 0; i < count_; ++i) {
-                flush(reinterpret_cast<const void*>(lines_[i]), 1);
-            }
-            count_ = 0;
-        }
-        for (unsigned i = 0; i < count_; ++i) {
-            medium_.flush_line(reinterpret_cast<const void*>(lines_[i]));
+            note_all_in_lane();
+        } else {
+            medium_.flush_lines(lines_.data(), count_);
         }
         count_ = 0;
         unsure_ = false;
+    }
+    // Out of the way: whoever has a lane waits for a disk.
+    [[gnu::cold, gnu::noinline]] void note_in_lane(const void* p, std::size_t n) noexcept {
+        lane_->mark_written();
+        lane_->note_once(p, n);
+    }
+    [[gnu::cold, gnu::noinline]] void note_all_in_lane() noexcept {
+        for (unsigned i = 0; i < count_; ++i) {
+            note_in_lane(reinterpret_cast<const void*>(lines_[i]), 1);
+        }
     }
 
     const medium& medium_;

@@ -139,6 +139,14 @@ result<void> eager_space::begin_session() {
     return {};
 }
 
+lane& eager_space::enter_epoch() {
+    lane& mine = epochs_->my_lane();
+    epochs_->enter(mine);
+    return mine;
+}
+
+void eager_space::leave_epoch(lane& mine) noexcept { epoch_manager::leave(mine); }
+
 u64 eager_space::roots() const noexcept {
     u64 found = 0;
     for (const layout::root& r : file().header().roots) {

@@ -107,6 +107,10 @@ class eager_space {
     // --- the medium `file`; elsewhere all is durable, and its epoch 0 ---
     /// nullptr: an operation is durable when it ends.
     [[nodiscard]] epoch_manager* epochs() const noexcept { return epochs_.get(); }
+    /// An operation begins and ends. The thread's lane of the running epoch: what is noted there
+    /// will be durable with it.
+    [[gnu::cold]] [[nodiscard]] lane& enter_epoch();
+    [[gnu::cold]] static void leave_epoch(lane& mine) noexcept;
     /// Of this thread's last operation.
     [[nodiscard]] u64 last_epoch() const { return epochs_ ? epochs_->my_lane().epoch : 0; }
     [[nodiscard]] u64 current_epoch() const noexcept {

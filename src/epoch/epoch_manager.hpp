@@ -119,6 +119,14 @@ class epoch_manager {
 
     // --- lanes ---
     [[nodiscard]] lane& my_lane() { return lanes_.mine(); }
+    /// An operation begins, on the thread's own lane, and ends: epoch_guard, where that fits.
+    void enter(lane& l) noexcept {
+        while (!gate_.try_enter(l)) [[unlikely]] {
+            wait_at_gate();
+        }
+        l.epoch = current_.load(std::memory_order_relaxed);
+    }
+    static void leave(lane& l) noexcept { gate::leave(l); }
     /// Runs `work` if lane `index` belongs to no thread; the lane can't be taken meanwhile.
     bool with_idle_lane(u32 index, const std::function<void()>& work) {
         return lanes_.with_idle(index, work);
@@ -141,18 +149,10 @@ class epoch_manager {
     [[nodiscard]] journal_statistics journal_numbers() const;
 
    private:
-    friend class epoch_guard;
-
     epoch_manager(region& file, journalled_file* journal, const epoch_options& options);
     [[nodiscard]] result<void> read_epochs();
     [[nodiscard]] result<void> write_session(u64 first, const super_change& add);
 
-    void enter(lane& l) noexcept {
-        while (!gate_.try_enter(l)) [[unlikely]] {
-            wait_at_gate();
-        }
-        l.epoch = current_.load(std::memory_order_relaxed);
-    }
     void wait_at_gate();
     /// Without memory the process ends, as in a crash: the gate is closed. True: whoever `waits` is
     /// to make the epoch durable, too.
@@ -195,7 +195,7 @@ class epoch_guard {
    public:
     explicit epoch_guard(epoch_manager& epochs) : epoch_guard(epochs, epochs.my_lane()) {}
     epoch_guard(epoch_manager& epochs, lane& mine) noexcept : lane_(mine) { epochs.enter(mine); }
-    ~epoch_guard() { gate::leave(lane_); }
+    ~epoch_guard() { epoch_manager::leave(lane_); }
     epoch_guard(const epoch_guard&) = delete;
     epoch_guard& operator=(const epoch_guard&) = delete;
 

@@ -97,6 +97,13 @@ class medium {
         });
     }
 
+    /// Writes back the lines that begin at these addresses; as above.
+    void flush_lines(const u64* addresses, std::size_t n) const noexcept {
+        const auto at = [addresses](u64 i) { return reinterpret_cast<const char*>(addresses[i]); };
+        if (instruction_ != flush_instruction::none) return each_line(n, at);
+        for (std::size_t i = 0; i < n; ++i) note(at(i), line_size);
+    }
+
     /// Everything that this thread flushed or streamed before is durable when this returns.
     HF_TRACED_AT_CALLER void fence() const noexcept {
         if (!fences_) {
