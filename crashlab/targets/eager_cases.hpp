@@ -253,7 +253,7 @@ template <class S>
 eager_case<S> pushing_down(std::string_view name) {
     auto c = two_threads<S>(name, "a thread reads what is pushed down, and changes there",
                             come<S, 0, 1>, {}, push_down_and_change<S>);
-    c.steps = 120;
+    c.steps = 60;
     return c;
 }
 
