@@ -98,7 +98,7 @@ void hot_after_opening(S& s, splitmix64& r) {
 
 /// Whoever was killed was changing the last of a node's words. Who takes over the node's lock
 /// changes the first one, in another line, and gives the lock back.
-constexpr u64 many = 20;
+constexpr u64 many = 12;
 template <class S>
 void change_last(S& s, splitmix64&) {
     s.update(many - 1);
