@@ -90,6 +90,17 @@ def is_left_out(mutant, room):
     return mutant.kind not in logic.KINDS and (mutant.file in room.skip or room.targets == "none")
 
 
+def is_for_tests(mutant, all_rooms):
+    """Shown to them first; a seeded bug last."""
+    return mutant.kind in logic.KINDS or all_rooms.of(mutant.file).is_tested(mutant.text)
+
+
+def is_for_lab(mutant, all_rooms):
+    room = all_rooms.of(mutant.file)
+    return room.targets != "none" and not (mutant.kind not in logic.KINDS
+                                           and room.is_tested(mutant.text))
+
+
 def is_copied(path):
     return path.is_file() and "__pycache__" not in path.parts
 
@@ -283,9 +294,9 @@ class Hunter:
         """As hunt(); what is no matter of persistence is shown to the room's tests first, a seeded
         bug last."""
         begin = time.monotonic()
-        if mutant and mutant.kind in logic.KINDS:
+        if mutant and is_for_tests(mutant, self.all_rooms):
             kill, what = self.shown_to_tests(mutant)
-            if what or self.all_rooms.of(mutant.file).targets == "none" or not self.targets:
+            if what or not is_for_lab(mutant, self.all_rooms) or not self.targets:
                 return "killed" if what else "survived", kill, time.monotonic() - begin, what
         outcome, kill, _, what = self.hunt(mutant, seconds, seed)
         if outcome == "survived" and mutant and mutant.kind == seeded.KIND:
@@ -451,25 +462,24 @@ def main():
 
 
 def needs_lab(mutant, all_rooms, options):
-    if mutant.kind not in logic.KINDS:
+    if mutant.kind not in logic.KINDS and not is_for_tests(mutant, all_rooms):
         return True
-    return not options.no_lab and all_rooms.of(mutant.file).targets != "none"
+    return not options.no_lab and is_for_lab(mutant, all_rooms)
 
 
 def run(options, origin, all_rooms, parsed, mutants, chosen, arguments):
     """Builds, judges, tells; returns the exit status."""
     with_lab = any(needs_lab(m, all_rooms, options) for m in chosen)
-    tested = {*logic.KINDS, seeded.KIND}
-    programs = sorted({name for m in chosen if m.kind in tested
-                       for name, _ in all_rooms.of(m.file).tests})
+    tested = {all_rooms.of(m.file).name for m in chosen
+              if m.kind == seeded.KIND or is_for_tests(m, all_rooms)}
+    programs = sorted({name for room in tested for name, _ in all_rooms.called(room).tests})
     if not options.no_build:
         existing = build(origin, parsed, mutants, with_lab, programs)
         fit = {m.key() for m in existing}
         say(f"{sum(m.key() not in fit for m in chosen)} of those that are meant do not compile")
         chosen = [m for m in existing if m.key() in {c.key() for c in chosen}]
     tests = judges.Tests(TESTS, PLACE / "scratch", options.jobs)
-    wrong = tests.measure({t for m in chosen if m.kind in tested
-                           for t in all_rooms.of(m.file).tests})
+    wrong = tests.measure({t for room in tested for t in all_rooms.called(room).tests})
     if wrong:
         fail(1, f"the program as it was written must pass, and does not: {wrong}")
 

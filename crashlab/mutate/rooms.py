@@ -6,6 +6,7 @@
     targets own               only the room's own targets come by its code
     targets none              no target of the lab does: the test programs judge alone
     skip FILE: WHY            nothing of this file is broken for the lab: it has no model of it
+    tested REGEX: WHY         statements that the test programs judge alone: it has no model of them
     note NAME...              calls that enter something in a list of lines to be written back
     log NAME...               calls that must come before a first change
     fence CALL...             calls that wait for the medium, with what stands before: op.commit
@@ -24,7 +25,7 @@ class Room:
     def __init__(self, name, folder):
         self.name, self.folder = name, folder
         self.tests, self.targets = [], "all"
-        self.skip, self.volatile = {}, []
+        self.skip, self.volatile, self.tested = {}, [], []
         self.notes, self.logs, self.marks, self.validations = set(), set(), set(), set()
         self.fences = set()  # of this room alone
 
@@ -52,13 +53,16 @@ class Room:
         elif word == "skip":
             file, why = rest.split(": ", 1)
             self.skip[f"{self.folder}/{file}"] = why
-        elif word == "volatile":
+        elif word in ("volatile", "tested"):
             pattern, why = rest.split(": ", 1)
-            self.volatile.append((pattern, why))
+            {"volatile": self.volatile, "tested": self.tested}[word].append((pattern, why))
             re.compile(pattern)
         else:
             {"note": self.notes, "log": self.logs, "mark": self.marks, "fence": self.fences,
              "validation": self.validations}[word].update(rest.split())
+
+    def is_tested(self, text):
+        return any(re.search(pattern, text) for pattern, _ in self.tested)
 
 
 class Rooms(list):

@@ -211,12 +211,14 @@ def read_by_rooms():
         folder = pathlib.Path(place, "src", "a", "b")
         folder.mkdir(parents=True)
         (folder / "mutation.txt").write_text("# words\nroom x\ntests t u:-slow*\ntargets none\n"
-                                             "skip f.cpp: why not\nnote enter\n")
+                                             "skip f.cpp: why not\nnote enter\n"
+                                             "tested ^note_.*: a disk\n")
         found = rooms.read(place)
         r = found.called("x")
         expect(r is not None and r.folder == "src/a/b" and r.notes == {"enter"}
                and r.tests == [("t", ""), ("u", "-slow*")] and r.targets == "none"
-               and r.skip == {"src/a/b/f.cpp": "why not"}, "a room registers itself")
+               and r.skip == {"src/a/b/f.cpp": "why not"} and r.is_tested("note_once()")
+               and not r.is_tested("note()"), "a room registers itself")
         expect(found.of("src/a/b/c.hpp") is r and found.of("src/a/c.hpp") is None,
                "a file belongs to the nearest room")
         (folder / "mutation.txt").write_text("colour blue\n")

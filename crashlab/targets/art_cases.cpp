@@ -208,6 +208,24 @@ void grow_and_shrink(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
+/// The slots of a key that changes, and of the one before, lie in two lines: a scan from there on
+/// has been told of the first alone.
+template <class S>
+void scan_on_or_change(S& s, unsigned thread, splitmix64& r) {
+    if (thread == 1) {
+        s.get_by_scanning_on(8);
+    } else {
+        r() % 2 == 0 ? s.upsert(8) : s.remove(8);
+    }
+}
+template <class S>
+eager_case<S> scanning_on(std::string_view name) {
+    auto c = two_threads<S>(name, "a thread scans from one line to another that changes", have<12>,
+                            {}, scan_on_or_change<S>);
+    c.steps = 60;
+    return c;
+}
+
 using view = std::string_view;
 using namespace eager_points;
 constexpr view a1 = "art A1: record and N4 of a prefix split are durable before the parent's slot";
@@ -280,6 +298,8 @@ std::vector<eager_case<S>> make_cases(const char* kind) {
         peeking<S, 6>(n("peek.add"), have<6>),
         peeking<S, 4>(n("peek.grow"), have<4>),
         peeking<S, 62>(n("peek.merge"), have_and_leave<S>),
+        scanning_on<S>(n("peek.far")),
+        pushing_down<S>(n("peek.push_down")),
         two_threads<S>(n("read"), "one thread reads what another changes", have<6>, {p2, p3},
                        read_or_change<S>),
         two_threads<S>(n("way_threads"), "two threads split and merge one way", have<3>, {a2, a4},

@@ -239,6 +239,24 @@ eager_case<S> without_memory(std::string_view name) {
             .most_bytes = u64{2} << 20};
 }
 
+/// The record that one thread reads gets a node of its own, with another one, and changes there.
+template <class S>
+void push_down_and_change(S& s, unsigned thread, splitmix64& r) {
+    if (thread != 0) {
+        r() % 2 == 0 ? s.get(0) : get_with_all(s, 0, r);
+        return;
+    }
+    s.upsert(1);
+    s.upsert(0);
+}
+template <class S>
+eager_case<S> pushing_down(std::string_view name) {
+    auto c = two_threads<S>(name, "a thread reads what is pushed down, and changes there",
+                            come<S, 0, 1>, {}, push_down_and_change<S>);
+    c.steps = 60;
+    return c;
+}
+
 constexpr unsigned peeking_threads = 4;
 
 /// Threads look at what another changes, at key K. P3 is each index's, or comes with its marks.

@@ -126,11 +126,19 @@ class eager_session {
     }
     /// Nothing can be allocated until the next opening, whose sweep finds all of that.
     void use_up_memory() {
-        for (u32 c = 0; c < block_classes; ++c) {
-            operation op(*space_);
-            while (op.allocate(block_size(c))) {
-            }
-        }
+        operation op(*space_);
+        use_up_memory(op);
+    }
+    /// The same, but for a page: what comes next is of the only size that has memory.
+    void use_up_memory_but_a_page() {
+        constexpr u32 block = layout::page_size;
+        constexpr u64 pages = slab_pages(class_of_block(block)) + 1;
+        static_assert(pages * layout::page_size > largest_block, "a run of its own");
+        operation op(*space_);
+        const u64 kept = eager_must(op.allocate(pages * layout::page_size));
+        use_up_memory(op);
+        op.cancel(kept);
+        static_cast<void>(eager_must(op.allocate(block)));
     }
 
     void insert(u64 k) {
@@ -159,6 +167,21 @@ class eager_session {
         write(k, "upsert", [&](operation& op, const auto& name, const auto& value) {
             static_cast<void>(eager_must(index_->upsert(op, name, value, ignore)));
         });
+    }
+    /// Where there is no memory for it nothing is told of its end.
+    void upsert_or_fail(u64 k) {
+        const u64 number = begin(k, "upsert");
+        history_.writes(number, names::text(names::key(k)), number);
+        const auto name = names::key(k);
+        const auto value = names::value(number);
+        begin_operation(number);
+        {
+            operation op(*space_);
+            auto done = index_->upsert(op, name, value, ignore);
+            if (!done && done.error().code == errc::no_space) return;
+            static_cast<void>(eager_must(std::move(done)));
+        }
+        end_operation(number);
     }
     void update(u64 k) {
         write(k, "update", [&](operation& op, const auto& name, const auto& value) {
@@ -276,6 +299,12 @@ class eager_session {
     [[nodiscard]] eager_space& space() noexcept { return *space_; }
 
    private:
+    static void use_up_memory(operation& op) {
+        for (u32 c = 0; c < block_classes; ++c) {
+            while (op.allocate(block_size(c))) {
+            }
+        }
+    }
     /// Memory that is allocated holds anything: so it is here, from the first block on.
     static void soil(eager_space& s) {
         for (u64 bytes : {16, 32, 64, 128, 256, 512}) soil(s, bytes, 24);
@@ -455,7 +484,7 @@ class eager_target final : public target {
         r.durable = promise::at_once;
         r.dirty = reads::acquiring;
         // A lock's word is volatile in meaning, but for the flags that a new node begins with.
-        r.volatile_places.push_back({"eager/node_lock.hpp", {"init"}});
+        r.volatile_places.push_back({"eager/node_lock.hpp", {"fill"}});
         // A run that nobody refers to after all is found by the sweep.
         r.rests_on_nothing.push_back("alloc/swept_heap.cpp");
         return r;

@@ -28,6 +28,7 @@ struct lab_keys<hot_strings> : lab_keys<byte_keys> {
 
 namespace {
 
+using namespace eager_points;
 using hot_number_session = eager_session<hot<eager_discipline, integer_keys>, hot_numbers>;
 using hot_string_session = eager_session<hot<eager_discipline, byte_keys>, hot_strings>;
 
@@ -93,6 +94,59 @@ void hot_after_opening(S& s, splitmix64& r) {
     s.upsert(101 + r() % 30);
 }
 
+// ---------------------------------------------------------------------------------- behind a kill
+
+/// Whoever was killed was changing the last of a node's words. Who takes over the node's lock
+/// changes the first one, in another line, and gives the lock back.
+constexpr u64 many = 12;
+template <class S>
+void change_last(S& s, splitmix64&) {
+    s.update(many - 1);
+}
+template <class S>
+void change_first(S& s) {
+    s.update_or_miss(0);
+    s.get(many - 1);
+}
+/// Whoever was killed was changing the root's word. Who takes over its lock has memory for a
+/// record, and none for a node: the lock is given back, and nothing has changed.
+template <class S>
+void two_and_a_page(S& s) {
+    come<S, 0, 2>(s);
+    s.use_up_memory_but_a_page();
+}
+template <class S>
+void collapse_root(S& s, splitmix64&) {
+    s.remove(0);
+}
+template <class S>
+void fail_to_insert(S& s) {
+    s.upsert_or_fail(2);
+    s.get(0);
+    s.audit();  // the sweep: what comes next needs memory
+}
+template <class S>
+eager_case<S> unswept_far(std::string_view name) {
+    return {.name = name,
+            .what = "the same, in another line of a node",
+            .prepare = come<S, 0, many>,
+            .run = change_last<S>,
+            .points = {p2},
+            .sweep = sweeping::by_hand,
+            .work_first = change_first<S>};
+}
+template <class S>
+eager_case<S> unswept_full(std::string_view name) {
+    return {.name = name,
+            .what = "the same, where a node gets no memory",
+            .prepare = two_and_a_page<S>,
+            .run = collapse_root<S>,
+            .points = {p2},
+            .most_bytes = u64{2} << 20,
+            .sweep = sweeping::by_hand,
+            .work_first = fail_to_insert<S>};
+}
+
 // ---------------------------------------------------------------------------------------- threads
 
 /// Both want room in one full node, and in its parent.
@@ -117,7 +171,6 @@ void hot_come_and_go(S& s, unsigned thread, splitmix64& r) {
 }
 
 using view = std::string_view;
-using namespace eager_points;
 constexpr view hot_h1 = "hot H1: record and all new nodes are durable before the topmost word";
 constexpr view hot_h2 =
     "hot H2: the topmost word is durable before what it has replaced is retired";
@@ -158,8 +211,11 @@ std::vector<eager_case<S>> make_hot_cases(const char* kind) {
                        work_beside_another<S>),
         without_memory<S>(n("no_memory")),
         unswept<S>(n("unswept")),
+        unswept_far<S>(n("unswept.far")),
+        unswept_full<S>(n("unswept.full")),
         peeking<S>(n("peek"), come<S, 0, 6>),
         peeking<S, 33>(n("peek.collapse"), come<S, 0, 34>),
+        pushing_down<S>(n("peek.push_down")),
         two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, p3},
                        read_or_change<S>),
         two_threads<S>(n("split_threads"), "two threads make full nodes split", come<S, 0, 32>,

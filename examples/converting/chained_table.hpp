@@ -166,7 +166,7 @@ class chained_table final : public hf::traced {
         if (!offset) return offset;
         auto* t = new (op.template at<table>(*offset)) table;
         for (head& h : t->of) {
-            h.lock.init(0);
+            h.lock.fill(0);
             h.first.fill(0);
         }
         op.written(t, sizeof(*t));

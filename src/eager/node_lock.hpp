@@ -51,8 +51,7 @@ class node_lock {
     [[nodiscard]] static constexpr u64 fresh(u64 flag_bits, bool held, u32 generation) noexcept {
         return u64{generation} << generation_shift | flag_bits | (held ? locked : 0);
     }
-    void init(u64 word) noexcept { word_.store(word, std::memory_order_release); }
-    /// The same, of a node that becomes known by another word.
+    /// Whoever makes the node known has the release store.
     void fill(u64 word) noexcept { word_.store(word, std::memory_order_relaxed); }
 
     [[nodiscard]] u64 load() const noexcept { return word_.load(std::memory_order_acquire); }

@@ -10,7 +10,7 @@ class eager_regions : public on_tmpfs {};
 
 TEST(node_lock, tells_a_dead_holder_from_a_living_one) {
     node_lock l;
-    l.init(node_lock::fresh(8, false, 3));
+    l.fill(node_lock::fresh(8, false, 3));
     EXPECT_FALSE(l.lock(3));
     EXPECT_TRUE(l.is_held(3));
     EXPECT_EQ(l.try_lock(3), node_lock::attempt::failed);
@@ -24,7 +24,7 @@ TEST(node_lock, tells_a_dead_holder_from_a_living_one) {
 
 TEST(node_lock, keeps_flags_and_versions_apart) {
     node_lock l;
-    l.init(node_lock::fresh(node_lock::flags, false, 1));
+    l.fill(node_lock::fresh(node_lock::flags, false, 1));
     EXPECT_FALSE(l.lock(1));
     const u64 before = l.load();
     for (int i = 0; i < 1000; ++i) l.count_version();

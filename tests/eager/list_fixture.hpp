@@ -32,7 +32,7 @@ class eager_stack final : public traced {
             operation op(space);
             made->offset_ = must(op.allocate(sizeof(head)));
             auto* h = op.at<head>(made->offset_);
-            h->lock.init(0);
+            h->lock.fill(0);
             h->first.store(0);
             op.written(h, sizeof(*h));
             op.commit();

@@ -36,7 +36,9 @@
 // holds, and the whole key at the record. A reader sees an old node's contents at most as of its
 // replacement, which is not before the reader's beginning.
 // Path guard: a reader looks at each node's lock behind its load of the slot. Held, or the node is
-// obsolete: its line is noted, and is durable before anybody returns or builds upon it.
+// obsolete: its line is noted, and is durable before anybody returns or builds upon it. A value
+// that changes in its record does so under the lock of the node that has the record by then: when a
+// slot that led there has another word, the record's line is noted, whosever lock is free.
 //
 // Recovery. No pass. A writer that finds I2 broken takes both locks, looks again under them, and
 // makes the prefix what it should be, from a record below: the same repair for splits and merges.
@@ -276,7 +278,7 @@ class art final : public traced {
     u64 scan_from(eager_space& space, const key* bound, u64 most, Visit&& visit) const;
     template <bool Up>
     void seek(operation& op, key bound, scan_state& s) const;
-    void collect(scan_state& s, u64 word, node* n, what kind) const noexcept;
+    void collect(scan_state& s, u64 word, const published& slot, node* n, what kind) const noexcept;
     template <bool Up>
     bool collect_next(operation& op, scan_state& s) const;
     template <bool Up, class Visit>

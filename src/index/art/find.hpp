@@ -78,7 +78,8 @@ bool art<D, Keys>::get(operation& op, key k, Found&& found) const {
         }
         const record& r = *record_of(slot.word);
         const auto v = Keys::value_if_sound(r);
-        if (node::is_unsure(n->lock.load())) [[unlikely]] {
+        const bool is_unsure = node::is_unsure(n->lock.load());
+        if (is_unsure || (Keys::inline_values && slot.at->load() != slot.word)) [[unlikely]] {
             op.written_line(slot.at);
             if constexpr (Keys::inline_values) op.written_line(&r);
         }

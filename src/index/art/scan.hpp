@@ -20,6 +20,7 @@ namespace art_detail {
 
 struct entry {
     u64 word;
+    const published* slot;
     u32 position;
 };
 
@@ -30,8 +31,8 @@ struct entries {
     u32 count = 0;
 
     /// Whether there is no need for more.
-    bool put(u64 word, u32 position) noexcept {
-        all[count++] = {word, position};
+    bool put(u64 word, const published& slot, u32 position) noexcept {
+        all[count++] = {word, &slot, position};
         return count == most || slot_word::is_node(word);
     }
 };
@@ -47,25 +48,28 @@ struct entries {
 template <bool Up>
 inline void gather(node256& n, u32 from, u32 most, entries& out) noexcept {
     for (u32 i = from; Up ? i <= 256 : i <= from; Up ? ++i : --i) {
-        const u64 w = i == 0 ? n.end.load() : n.slots[i - 1].load();
-        if (w != 0 && (out.put(w, i) || out.count >= most)) return;
+        const published& slot = i == 0 ? n.end : n.slots[i - 1];
+        const u64 w = slot.load();
+        if (w != 0 && (out.put(w, slot, i) || out.count >= most)) return;
         if (!Up && i == 0) return;
     }
 }
 template <bool Up, class N>
 inline void gather(N& n, u32 from, u32 most, entries& out) noexcept {
     std::array<u64, 256> words;  // NOLINT(cppcoreguidelines-pro-type-member-init): by the bits
+    std::array<const published*, 256> slots;  // NOLINT(*-member-init): likewise
     std::array<u64, 4> bits{};
     for (const published& s : n.slots) {
         const u64 w = s.load();
         if (w == 0) continue;
         const u8 byte = slot_word::byte_of(w);
         words[byte] = w;
+        slots[byte] = &s;
         bits[byte / 64] |= u64{1} << (byte % 64);
     }
     const auto put_end = [&] {
         const u64 w = n.end.load();
-        return w != 0 && (out.put(w, 0) || out.count >= most);
+        return w != 0 && (out.put(w, n.end, 0) || out.count >= most);
     };
     if constexpr (Up) {
         if (from == 0 && put_end()) return;
@@ -75,7 +79,7 @@ inline void gather(N& n, u32 from, u32 most, entries& out) noexcept {
             if (i == first / 64) left &= ~u64{0} << (first % 64);
             for (; left != 0; left &= left - 1) {
                 const u32 byte = i * 64 + static_cast<u32>(std::countr_zero(left));
-                if (out.put(words[byte], byte + 1) || out.count >= most) return;
+                if (out.put(words[byte], *slots[byte], byte + 1) || out.count >= most) return;
             }
         }
     } else {
@@ -86,7 +90,7 @@ inline void gather(N& n, u32 from, u32 most, entries& out) noexcept {
                 const u32 bit = 63 - static_cast<u32>(std::countl_zero(left));
                 left &= ~(u64{1} << bit);
                 const u32 byte = i * 64 + bit;
-                if (out.put(words[byte], byte + 1) || out.count >= most) return;
+                if (out.put(words[byte], *slots[byte], byte + 1) || out.count >= most) return;
             }
         }
         put_end();
@@ -107,6 +111,7 @@ struct art<D, Keys>::scan_state {
     };
     struct collected {
         u64 word;
+        const published* slot;
         node* n;
         what kind;
     };
@@ -191,7 +196,7 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
         if (!slot_word::is_node(slot.word)) {
             // Nobody waits for its key here.
             s.may_be_beyond = true;
-            collect(s, slot.word, n, kind);
+            collect(s, slot.word, *slot.at, n, kind);
             return;
         }
         n = node_of(slot.word);
@@ -203,9 +208,10 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
 }
 
 template <class D, class Keys>
-void art<D, Keys>::collect(scan_state& s, u64 word, node* n, what kind) const noexcept {
+void art<D, Keys>::collect(scan_state& s, u64 word, const published& slot, node* n,
+                           what kind) const noexcept {
     __builtin_prefetch(record_of(word));
-    s.all[s.count++] = {word, n, kind};
+    s.all[s.count++] = {word, &slot, n, kind};
 }
 
 /// Collects the next records of one node; false: there are none left.
@@ -233,7 +239,9 @@ bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
     const u64 last = found.all[found.count - 1].word;
     const bool goes_down = slot_word::is_node(last);
     if (goes_down) --found.count;
-    for (u32 i = 0; i < found.count; ++i) collect(s, found.all[i].word, top.n, top.kind);
+    for (u32 i = 0; i < found.count; ++i) {
+        collect(s, found.all[i].word, *found.all[i].slot, top.n, top.kind);
+    }
     if (goes_down) {
         op.took_step();
         saw_slot(op, top.n, top.kind, nullptr);
@@ -262,7 +270,9 @@ u64 art<D, Keys>::visit_collected(operation& op, scan_state& s, const key& bound
             is_unsure = node::is_unsure(c.n->lock.load());
             if (is_unsure) op.written(c.n, art_detail::size_of(c.kind));
         }
-        if (is_unsure && Keys::inline_values) op.written_line(record_of(c.word));
+        if (Keys::inline_values && (is_unsure || c.slot->load() != c.word)) {
+            op.written_line(record_of(c.word));
+        }
     }
     op.observed();
     u32 first = 0;

@@ -61,7 +61,8 @@ bool hot<D, Keys>::get(operation& op, key k, Found&& found) const {
     }
     const record& r = *record_of(word);
     const auto v = Keys::value_if_sound(r);
-    if (node::is_unsure(lock->load())) [[unlikely]] {
+    const bool is_unsure = node::is_unsure(lock->load());
+    if (is_unsure || (Keys::inline_values && slot->load() != word)) [[unlikely]] {
         op.written_line(slot);
         if constexpr (Keys::inline_values) op.written_line(&r);
     }

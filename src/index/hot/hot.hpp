@@ -35,7 +35,9 @@
 // obsolete, and the word still leads to what it led to. A reader that is in a node meanwhile sees
 // what was there when it was replaced, which is not before the reader's beginning.
 // Path guard: a reader looks at each node's lock behind its load of the word. Held, or the node
-// obsolete: the line is noted, and is durable before anybody returns or builds upon it.
+// obsolete: the line is noted, and is durable before anybody returns or builds upon it. A value
+// that changes in its record does so under the lock of the node that has the record by then: when a
+// word that led there is another one, the record's line is noted, whosever lock is free.
 //
 // Recovery. None: at no time is the trie anything but whole.
 //

@@ -19,6 +19,7 @@ struct hot<D, Keys>::scan_state {
     static constexpr u32 most_collected = 128;
     struct collected {
         u64 word;
+        const published* slot;
         const node_lock* lock;
     };
     way nodes;
@@ -30,7 +31,9 @@ struct hot<D, Keys>::scan_state {
     [[nodiscard]] u64 room() const noexcept {
         return std::min<u64>(most_collected, wanted) - count;
     }
-    void collect(u64 word, const node_lock& lock) noexcept { all[count++] = {word, &lock}; }
+    void collect(u64 word, const published& slot, const node_lock& lock) noexcept {
+        all[count++] = {word, &slot, &lock};
+    }
 };
 
 /// The way to the first entry in bounds.
@@ -44,7 +47,9 @@ void hot<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
     if (s.nodes.empty()) {
         const int order = path::compare(there, bound);
         const bool is_in = order == 0 ? !s.exclusive : (order > 0) == Up;
-        if (is_in && slot_word::what_of(word) == what::record) s.collect(word, root_->lock);
+        if (is_in && slot_word::what_of(word) == what::record) {
+            s.collect(word, root_->word, root_->lock);
+        }
         return;
     }
     const u32 bit = path::first_difference(there, bound);
@@ -81,12 +86,13 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
     u64 room = s.room();
     u32 i = top.index;
     for (; i != end && room != 0 && child == 0; i = Up ? i + 1 : i - 1) {
-        const u64 w = words[Up ? i : i - 1].load();
+        const published& slot = words[Up ? i : i - 1];
+        const u64 w = slot.load();
         if (slot_word::is_node(w)) {
             child = w;
         } else if (slot_word::what_of(w) == what::record) {
             __builtin_prefetch(record_of(w));
-            s.collect(w, n->lock);
+            s.collect(w, slot, n->lock);
             --room;
         }
     }
@@ -124,7 +130,9 @@ u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, Visit&& visit) c
                 looked_at = s.all[i].lock;
                 is_unsure = node::is_unsure(looked_at->load());
             }
-            if (is_unsure) op.written_line(record_of(s.all[i].word));
+            if (is_unsure || s.all[i].slot->load() != s.all[i].word) {
+                op.written_line(record_of(s.all[i].word));
+            }
         }
     }
     op.observed();
