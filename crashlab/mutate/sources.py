@@ -371,9 +371,10 @@ class File:
             return self.replace(first, last, [("drop mark", "")])
         if name == "write" and self.name.startswith("src/region/"):
             return self.store(first, last, [("drop store", "")])
-        if name == "publish" and receiver == "op.":  # published::store() is weakened, for all
+        # By an adapter: publish(op, word, value). Others: published::store() is weakened, for all.
+        if name == "publish" and not arguments.startswith("op, "):
             return self.store(first, last, [("drop store", "")])
-        if name == "publish":  # by an adapter: publish(op, word, value)
+        if name == "publish":
             weak = re.sub(r"^op, ", "::hf::weak_store(", arguments) + ");"
             return self.store(first, last, [("drop store", ""), ("weaken store", weak)])
         if name not in ("store", "ordered_store"):
