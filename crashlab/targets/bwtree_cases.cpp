@@ -114,6 +114,19 @@ void bwtree_remove_without_memory(S& s, splitmix64& r) {
     s.get(3);
     s.remove(6 + r() % 6);
 }
+/// Whoever is killed has told only the caches what is dead.
+template <class S>
+void bwtree_remove_two_without_memory(S& s, splitmix64&) {
+    s.remove(16);
+    s.remove(3);
+}
+template <class S>
+void bwtree_miss_two_without_memory(S& s) {
+    s.update_or_miss(16);
+    s.remove(3);
+    for (unsigned i = 0; i < 20; ++i) s.get(10);  // a crash has time
+    s.audit();                                    // sweeps: what comes now finds memory
+}
 template <class S>
 void bwtree_read_without_memory(S& s, unsigned thread, splitmix64& r) {
     const u64 k = r() % 2 == 0 ? 2 : 16;
@@ -269,6 +282,14 @@ std::vector<eager_case<S>> make_bwtree_cases(const char* kind) {
          .run = bwtree_remove_without_memory<S>,
          .points = {bw7},
          .most_bytes = u64{2} << 20},
+        {.name = n("unswept.no_memory"),
+         .what = "keys are missed behind a kill, where there is no memory",
+         .prepare = bwtree_use_up_memory<S>,
+         .run = bwtree_remove_two_without_memory<S>,
+         .points = {bw7},
+         .most_bytes = u64{2} << 20,
+         .sweep = sweeping::by_hand,
+         .work_first = bwtree_miss_two_without_memory<S>},
         {n("merge"),
          "a leaf goes into its neighbour",
          bwtree_two_small<S>,

@@ -12,7 +12,15 @@ struct lab_shape {
     static constexpr unsigned frontier_groups = 1;
 };
 
+/// Two buckets, which are split together: a level ends as soon as its first buckets are full.
+struct least_shape {
+    static constexpr unsigned chunk_bits = 1;
+    static constexpr unsigned group_bits = 1;
+    static constexpr unsigned frontier_groups = 1;
+};
+
 using integers = eager_session<clht<eager_discipline, integer_keys, lab_shape>, integer_keys>;
+using pairs = eager_session<clht<eager_discipline, integer_keys, least_shape>, integer_keys>;
 using strings = eager_session<clht<eager_discipline, byte_keys, lab_shape>, byte_keys>;
 
 /// The n-th key whose hash ends in these bits: it lies in the same chain as the others.
@@ -141,8 +149,14 @@ eager_case<integers> chunk_unswept() {
             .sweep = sweeping::by_hand,
             .work_first = [](integers& s) { s.upsert(in_one_chain(2, 4, 10)); }};
 }
-void found_anew(integers& s, splitmix64&) { s.insert(1); }
-
+/// The level of four buckets has begun, with a chunk of buddies; bucket 0 is full, and two of its
+/// entries will be its buddy's.
+void one_to_move(integers& s) {
+    for (unsigned n = 0; n < 2; ++n) s.insert(in_one_chain(n, 3, 2));
+    for (unsigned n = 0; n < 2; ++n) s.insert(in_one_chain(n, 3, 6));
+    s.insert(in_one_chain(0, 3, 0));
+    for (unsigned n = 0; n < 2; ++n) s.insert(in_one_chain(n, 3, 4));
+}
 using namespace eager_points;
 constexpr std::string_view s1 = "swept S1: a run's word is durable before its memory is handed out";
 constexpr std::string_view s2 =
@@ -157,6 +171,46 @@ constexpr std::string_view c3 = "clht C3: zeros are durable before the word that
 constexpr std::string_view c4 =
     "clht C4: overflow buckets are durable before the bucket that leads to them";
 constexpr std::string_view c5 = "clht C5: a split is durable before its locks are given back";
+
+/// Whoever is killed was splitting the group of buckets 0 and 1, and the next process builds upon
+/// the buddies that it finds made.
+eager_case<integers> split_unswept(std::string_view name, std::string_view what,
+                                   void (*work_first)(integers&)) {
+    return {.name = name,
+            .what = what,
+            .prepare = one_to_move,
+            .run = [](integers& s, splitmix64&) { s.insert(in_one_chain(1, 3, 0)); },
+            .points = {p2, c5},
+            .sweep = sweeping::by_hand,
+            .work_first = work_first};
+}
+/// Where entries are dead because of that a key comes, which nobody has named yet.
+u64 new_in_bucket_0(integers& s) {
+    u64 k = s.keys();
+    while ((integer_keys::hash(k) & 7) != 0) ++k;
+    return k;
+}
+void insert_over_dead(integers& s) { s.insert(new_in_bucket_0(s)); }
+void insert_many_over_dead(integers& s) { s.insert_many({new_in_bucket_0(s)}); }
+/// The only group of the first level is split when a process is killed. The next one ends that
+/// level, and adds a chunk of the second; then it does other things, so that a crash has time.
+eager_case<pairs> level_unswept() {
+    return {.name = "eager.clht.unswept.level",
+            .what = "a level ends behind a kill, and before the sweep",
+            .prepare =
+                [](pairs& s) {
+                    s.insert(in_one_chain(0, 2, 0));
+                    for (unsigned n = 0; n < 2; ++n) s.insert(in_one_chain(n, 2, 2));
+                },
+            .run = [](pairs& s, splitmix64&) { s.insert(in_one_chain(1, 2, 0)); },
+            .points = {c5},
+            .sweep = sweeping::by_hand,
+            .work_first =
+                [](pairs& s) {
+                    for (unsigned n = 0; n < 16; ++n) s.upsert(in_one_chain(n % 8, 2, 1));
+                }};
+}
+void found_anew(integers& s, splitmix64&) { s.insert(1); }
 
 const std::vector<eager_case<integers>>& integer_cases() {
     static const std::vector<eager_case<integers>> all{
@@ -210,8 +264,15 @@ const std::vector<eager_case<integers>>& integer_cases() {
         two_threads<integers>("eager.clht.threads", "two threads change the same keys",
                               some_keys<integers>, {p2}, work_beside_another<integers>),
         unswept<integers>("eager.clht.unswept"),
+        missed_unswept<integers>("eager.clht.unswept.miss"),
         peeking<integers>("eager.clht.peek", some_keys<integers>),
         chunk_unswept(),
+        split_unswept("eager.clht.unswept.dead",
+                      "work behind a kill, and before the sweep, where entries have moved",
+                      insert_over_dead),
+        split_unswept("eager.clht.unswept.batch",
+                      "a batch behind a kill, and before the sweep, where entries have moved",
+                      insert_many_over_dead),
         two_threads<integers>("eager.clht.read", "one thread reads what another changes",
                               some_keys<integers>, {p2, p3}, read_or_change<integers>),
         two_threads<integers>("eager.clht.chunk_threads", "two splits need the same new chunk",
@@ -262,6 +323,7 @@ const std::vector<eager_case<strings>>& string_cases() {
          {s2},
          true},
         unswept<strings>("eager.clht.bytes.unswept"),
+        missed_unswept<strings>("eager.clht.bytes.unswept.miss"),
         peeking<strings>("eager.clht.bytes.peek", some_keys<strings>),
         two_threads<strings>("eager.clht.bytes.threads", "two threads replace the same records",
                              some_keys<strings>, {p1, p2}, work_beside_another<strings>),
@@ -276,6 +338,8 @@ const std::vector<target_description>& clht_cases() {
         std::vector<target_description> found;
         const lint_rules& rules = eager_rules_for_groups();
         for (const auto& c : integer_cases()) found.push_back(describe(c, "clht", rules));
+        static const auto of_pairs = level_unswept();
+        found.push_back(describe(of_pairs, "clht", rules));
         for (const auto& c : string_cases()) found.push_back(describe(c, "clht", rules));
         return found;
     }();

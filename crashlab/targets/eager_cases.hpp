@@ -220,6 +220,18 @@ eager_case<S> unswept(std::string_view name) {
             .work_first = look_for_two<S>};
 }
 
+/// Whoever opens the region behind a kill is told that a key is not there.
+template <class S>
+eager_case<S> missed_unswept(std::string_view name) {
+    return {.name = name,
+            .what = "keys are missed behind a kill, and before the sweep",
+            .prepare = come<S, 0, 6>,
+            .run = [](S& s, splitmix64&) { s.remove(0); },
+            .points = {eager_points::p2},
+            .sweep = sweeping::by_hand,
+            .work_first = [](S& s) { s.update_or_miss(0); }};
+}
+
 /// A case of two threads.
 template <class S>
 eager_case<S> two_threads(std::string_view name, std::string_view what,

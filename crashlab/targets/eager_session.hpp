@@ -305,7 +305,8 @@ class eager_session {
             }
         }
     }
-    /// Memory that is allocated holds anything: so it is here, from the first block on.
+    /// Memory that is allocated holds anything: so it is here, from the first block on. No bit of it
+    /// has one value in all lines.
     static void soil(eager_space& s) {
         for (u64 bytes : {16, 32, 64, 128, 256, 512}) soil(s, bytes, 24);
         for (u64 bytes : {1024, 2112, 4096}) soil(s, bytes, 2);  // 2112: an N256
@@ -315,7 +316,10 @@ class eager_session {
         std::vector<u64> blocks;
         for (u64 i = 0; i < count; ++i) {
             blocks.push_back(eager_must(op.allocate(bytes)));
-            std::memset(op.template at<char>(blocks.back()), 0x5a, bytes);
+            for (u64 at = blocks.back(); at < blocks.back() + bytes; at += 16) {
+                const int what = at / line_size % 2 == 0 ? 0x5a : 0xa5;
+                std::memset(op.template at<char>(at), what, 16);
+            }
         }
         for (u64 b : blocks) op.cancel(b);
     }

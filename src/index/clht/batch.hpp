@@ -1,7 +1,8 @@
 // clht/batch.hpp: a part of clht.hpp: many inserts under two fences (index/common/batch.hpp).
 //
 // A piece takes all of its locks before its first look, in the order of their numbers; a single
-// writer has one at a time. So nobody waits for ever.
+// writer has one at a time. So nobody waits for ever. Behind a kill, and before the sweep, each
+// entry is inserted by itself.
 #pragma once
 
 #include "index/clht/clht.hpp"
@@ -54,12 +55,11 @@ result<void> clht<D, Keys, Shape>::make_records(operation& op, std::span<const p
 template <class D, class Keys, class Shape>
 auto clht<D, Keys, Shape>::place_in_piece(operation& op, const piece_entry& e, u64& record)
     -> placing {
+    if (op.is_after_a_kill()) [[unlikely]] {
+        return placing::no_room;  // insert() makes sure of what it builds upon, entry by entry
+    }
     const home h = home_of(Keys::hash(e.first));
     const found_slots s = search(h, e.first);
-    if (op.is_after_a_kill()) [[unlikely]] {
-        note_after_a_kill(op, h);
-        op.settle();  // what it builds upon; P1 was before
-    }
     if (s.of_key) return placing::there;
     if (!s.free) return placing::no_room;
     if (s.free.node->key[s.free.at].load() != 0) h.first->count_version();  // C-I4

@@ -52,7 +52,9 @@
 // Recovery. None: each state between two stores is one of the table. The level follows from the
 // directory, the frontier begins anew and skips what is made. Behind a kill nobody knows which
 // locks were held, so until the sweep has made the table durable everybody flushes the chain that
-// he uses (eager/space.hpp); what leads to chunks, load() flushes.
+// he uses (eager/space.hpp), and a writer its buddy, too: the buddy's `made` may lie in the caches
+// alone, and has made entries dead that he overwrites. Nor does a group count as split before each
+// buddy in it is durable (C5). What leads to chunks, load() flushes.
 //
 // Full region. A split that gets no memory does not happen; an insert that then needs an overflow
 // bucket and gets none is errc::no_space with nothing changed. Updates of integers, reads and

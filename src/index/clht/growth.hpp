@@ -93,7 +93,10 @@ result<void> clht<D, Keys, Shape>::split_group_of(operation& op, u64 number) {
     bool is_copied[group] = {};
     const bool is_wanted = &now() == &s && !s.has_split(first >> Shape::group_bits);
     for (u64 i = 0; i < group && done && is_wanted; ++i) {
-        if (is_made(first + i + s.size())) continue;  // a crash has come in the midst of the group
+        if (is_made(first + i + s.size())) {  // a crash has come in the midst of the group: C5
+            if (op.is_after_a_kill()) op.written_line(bucket_at(first + i + s.size()));
+            continue;
+        }
         done = copy_to_buddy(op, first + i, s.bits);
         is_copied[i] = done.has_value();
     }

@@ -212,6 +212,8 @@ template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::learn(u64 first) const {
     const stage& s = now();
     if (s.exact || first < s.size()) return;
+    // The sweep has flushed the chunk; a group counts as split when it is durable (C5).
+    if (space_.is_after_a_kill()) space_.file().med().fence();
     for (u64 i = first; i <= first + mask(Shape::chunk_bits); i += group) {
         bool all = true;
         for (u64 j = i; j < i + group; ++j) {

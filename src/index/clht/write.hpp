@@ -32,13 +32,18 @@ auto clht<D, Keys, Shape>::search(const home& h, key k) const noexcept -> found_
     return s;
 }
 
-/// A writer builds upon the whole chain, and on its being made.
+/// A writer builds upon the whole chain, on its being made, and on its buddy's, which has made
+/// entries dead.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::note_after_a_kill(operation& op, const home& h) const noexcept {
     if (!op.is_after_a_kill()) [[likely]] {
         return;
     }
     for (bucket* n = h.first; n != nullptr; n = next_of(n)) op.written_line(n);
+    const u64 buddies = now().size();
+    if (h.number < buddies && is_made(h.number + buddies)) {
+        op.written_line(bucket_at(h.number + buddies));
+    }
 }
 
 /// The word that a slot has for it.
