@@ -27,8 +27,13 @@
 //
 // Locks. A piece keeps several, which no other writer does; so it must not wait for one while it
 // has others, unless all pieces take them in one order and single writers take no second. An index
-// says which of the two it does. What a piece cannot insert in this way (no room in the node, a
-// lock that somebody has) is inserted by itself when the locks are back, or as another piece.
+// says which of the two it does, or that it has no locks. What a piece cannot insert in this way
+// (no room in the node, a lock that somebody has) is left: it is inserted by itself when the locks
+// are back, or as another piece. If of a key an entry is left, so are those of the same key that
+// come behind it, or they would be first.
+//
+// Bulk load. Of keys in order, into an index that may be empty, insert_many() is what loads it:
+// a piece has neighbours then, which share nodes. Tests count its fences.
 //
 // Full region, or disk. errc::no_space, perhaps after some have been inserted.
 //
@@ -38,6 +43,7 @@
 
 #include "index/common/index.hpp"
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
@@ -99,28 +105,51 @@ class batch_records {
     std::array<u64, batch_entries> offsets_{};
 };
 
-/// What a piece could not insert. It takes one of them to make room for others: so they are a piece
-/// again behind the first, unless nothing of this one was inserted.
+/// What becomes of an entry in its piece.
+enum class placing : u8 { done, there, left };
+
+/// What a piece has left.
 template <class I>
 class batch_rest {
    public:
     void add(const batch_entry<I>& e) noexcept { entries_[count_++] = e; }
-    /// With no lock held. How many keys were new, those `inserted` before included.
-    [[nodiscard]] result<u64> insert(I& index, typename I::operation& op, u64 inserted) {
-        const bool as_piece = inserted != 0;
+    /// place(i) of each entry in turn, but of those whose key has been left; how many are done.
+    template <class Place>
+    [[nodiscard]] u64 place_each(std::span<const batch_entry<I>> piece, Place&& place) {
+        u64 done = 0;
+        for (std::size_t i = 0; i < piece.size(); ++i) {
+            const placing p = has(piece[i].first) ? placing::left : place(i);
+            if (p == placing::left) add(piece[i]);
+            done += p == placing::done ? 1 : 0;
+        }
+        return done;
+    }
+    /// One by one, with no lock held. How many keys were new, those `inserted` before included.
+    [[nodiscard]] result<u64> insert_each(I& index, typename I::operation& op, u64 inserted) {
         for (std::size_t i = 0; i < count_; ++i) {
             auto done = index.insert(op, entries_[i].first, entries_[i].second);
             if (!done) return tl::unexpected(done.error());
             inserted += *done ? 1 : 0;
-            if (!as_piece || i + 2 >= count_) continue;
-            auto more = index.insert_piece(op, std::span(entries_).subspan(i + 1, count_ - i - 1));
-            if (!more) return more;
-            return inserted + *more;
         }
         return inserted;
     }
+    /// The same where one of them makes room for others: so they are a piece again behind the
+    /// first, unless nothing of this one was inserted.
+    [[nodiscard]] result<u64> insert(I& index, typename I::operation& op, u64 inserted) {
+        if (inserted == 0 || count_ <= 2) return insert_each(index, op, inserted);
+        auto first = index.insert(op, entries_[0].first, entries_[0].second);
+        if (!first) return tl::unexpected(first.error());
+        auto more = index.insert_piece(op, std::span(entries_).subspan(1, count_ - 1));
+        if (!more) return more;
+        return inserted + (*first ? 1 : 0) + *more;
+    }
 
    private:
+    [[nodiscard]] bool has(const typename I::key& k) const noexcept {
+        const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(count_);
+        return std::any_of(entries_.begin(), end, [&](const auto& e) { return e.first == k; });
+    }
+
     std::size_t count_ = 0;
     std::array<batch_entry<I>, batch_entries> entries_{};
 };

@@ -23,6 +23,23 @@ TEST_F(bwtree_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.insert(1, 1); }), cost(0, 0));
 }
 
+TEST_F(bwtree_store, batches_wait_twice_for_all) {
+    numbers t(file);
+    EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 2U);
+    bwtree_family::bytes_in_file strings(dir / "strings.hf");
+    EXPECT_EQ(fences_of_batch(strings, 100, batch_entries), 2U);
+}
+
+TEST_F(bwtree_store, loads_in_batches) {
+    numbers t(file);
+    constexpr u64 many = 100 * batch_entries;
+    const auto [flushes, fences] = cost_of_load(t, many);
+    printf("%lu %lu\n", flushes, fences);
+    bwtree_family::bytes_in_file strings(dir / "strings.hf");
+    const auto [more, waits] = cost_of_load(strings, many);
+    printf("%lu %lu\n", more, waits);
+}
+
 // A remove needs no memory: what is dead in its node is neither found nor scanned, can be inserted
 // again, and goes with the node.
 TEST_F(bwtree_store, removes_from_a_region_without_room_for_a_delta) {
