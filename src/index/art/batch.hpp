@@ -71,7 +71,7 @@ auto art<D, Keys>::place_in_piece(operation& op, piece_locks& locks, key k, u64&
 template <class D, class Keys>
 result<u64> art<D, Keys>::insert_piece(operation& op, std::span<const piece_entry> piece) {
     u64 inserted = 0;
-    batch_rest<art> rest;
+    batch_rest<art> rest(piece);
     {
         batch_records<operation> records(op);
         for (std::size_t i = 0; i < piece.size(); ++i) {
@@ -83,9 +83,8 @@ result<u64> art<D, Keys>::insert_piece(operation& op, std::span<const piece_entr
         }
         op.settle();  // P1 of all
         piece_locks locks(op);
-        inserted = rest.place_each(piece, [&](std::size_t i) {
-            return place_in_piece(op, locks, piece[i].first, records[i]);
-        });
+        inserted = rest.place_each(
+            [&](std::size_t i) { return place_in_piece(op, locks, piece[i].first, records[i]); });
         op.commit();  // P2 of all, before the locks are given back
     }
     return rest.insert(*this, op, inserted);

@@ -171,7 +171,7 @@ u64 bwtree<D, Keys>::publish_piece(operation& op, piece_leaves& leaves) {
 template <class D, class Keys>
 result<u64> bwtree<D, Keys>::insert_piece(operation& op, std::span<const piece_entry> piece) {
     u64 inserted = 0;
-    batch_rest<bwtree> rest;
+    batch_rest<bwtree> rest(piece);
     {
         batch_records<operation> records(op);
         std::array<entry, batch_entries> entries;
@@ -188,9 +188,8 @@ result<u64> bwtree<D, Keys>::insert_piece(operation& op, std::span<const piece_e
             }
         }
         piece_leaves leaves;
-        std::ignore = rest.place_each(piece, [&](std::size_t i) {
-            return place_in_piece(op, leaves, piece, static_cast<u32>(i));
-        });
+        std::ignore = rest.place_each(
+            [&](std::size_t i) { return place_in_piece(op, leaves, piece, static_cast<u32>(i)); });
         leaves.each([&](piece_leaf& l) {
             std::array<entry, batch_entries> mine;
             for (u32 i = 0; i < l.count; ++i) mine[i] = entries[l.of[i]];
@@ -203,7 +202,7 @@ result<u64> bwtree<D, Keys>::insert_piece(operation& op, std::span<const piece_e
                 if (l.is_published) {
                     records[l.of[i]] = 0;
                 } else {
-                    rest.add(piece[l.of[i]]);
+                    rest.leave(l.of[i]);
                 }
             }
             if (l.is_published && l.parts.right != 0 && l.p.at != root_) {

@@ -75,7 +75,7 @@ auto clht<D, Keys, Shape>::place_in_piece(operation& op, const piece_entry& e, u
 template <class D, class Keys, class Shape>
 result<u64> clht<D, Keys, Shape>::insert_piece(operation& op, std::span<const piece_entry> piece) {
     u64 inserted = 0;
-    batch_rest<clht> rest;
+    batch_rest<clht> rest(piece);
     {
         batch_records<operation> records(op);
         if (auto made = make_records(op, piece, records); !made) {
@@ -85,7 +85,7 @@ result<u64> clht<D, Keys, Shape>::insert_piece(operation& op, std::span<const pi
         for (const piece_entry& e : piece) locks.need(Keys::hash(e.first));
         locks.take();
         inserted = rest.place_each(
-            piece, [&](std::size_t i) { return place_in_piece(op, piece[i], records[i]); });
+            [&](std::size_t i) { return place_in_piece(op, piece[i], records[i]); });
         op.commit();  // P2 of all, before the locks are given back
     }
     return rest.insert_each(*this, op, inserted);

@@ -45,6 +45,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
 #include <utility>
 
@@ -108,26 +109,29 @@ class batch_records {
 /// What becomes of an entry in its piece.
 enum class placing : u8 { done, there, left };
 
-/// What a piece has left.
+/// What a piece has left, by the numbers of its entries.
 template <class I>
 class batch_rest {
    public:
-    void add(const batch_entry<I>& e) noexcept { entries_[count_++] = e; }
+    explicit batch_rest(std::span<const batch_entry<I>> piece) noexcept : piece_(piece) {}
+
+    void leave(std::size_t i) noexcept { left_ |= u32{1} << i; }
     /// place(i) of each entry in turn, but of those whose key has been left; how many are done.
     template <class Place>
-    [[nodiscard]] u64 place_each(std::span<const batch_entry<I>> piece, Place&& place) {
+    [[nodiscard]] u64 place_each(Place&& place) {
         u64 done = 0;
-        for (std::size_t i = 0; i < piece.size(); ++i) {
-            const placing p = has(piece[i].first) ? placing::left : place(i);
-            if (p == placing::left) add(piece[i]);
+        for (std::size_t i = 0; i < piece_.size(); ++i) {
+            const placing p = has_left(piece_[i].first) ? placing::left : place(i);
+            if (p == placing::left) leave(i);
             done += p == placing::done ? 1 : 0;
         }
         return done;
     }
     /// One by one, with no lock held. How many keys were new, those `inserted` before included.
     [[nodiscard]] result<u64> insert_each(I& index, typename I::operation& op, u64 inserted) {
-        for (std::size_t i = 0; i < count_; ++i) {
-            auto done = index.insert(op, entries_[i].first, entries_[i].second);
+        for (; left_ != 0; left_ &= left_ - 1) {
+            const auto& [k, v] = piece_[first()];
+            auto done = index.insert(op, k, v);
             if (!done) return tl::unexpected(done.error());
             inserted += *done ? 1 : 0;
         }
@@ -136,22 +140,31 @@ class batch_rest {
     /// The same where one of them makes room for others: so they are a piece again behind the
     /// first, unless nothing of this one was inserted.
     [[nodiscard]] result<u64> insert(I& index, typename I::operation& op, u64 inserted) {
-        if (inserted == 0 || count_ <= 2) return insert_each(index, op, inserted);
-        auto first = index.insert(op, entries_[0].first, entries_[0].second);
-        if (!first) return tl::unexpected(first.error());
-        auto more = index.insert_piece(op, std::span(entries_).subspan(1, count_ - 1));
+        if (inserted == 0 || std::popcount(left_) <= 2) return insert_each(index, op, inserted);
+        auto done = index.insert(op, piece_[first()].first, piece_[first()].second);
+        if (!done) return tl::unexpected(done.error());
+        std::array<batch_entry<I>, batch_entries> others;
+        std::size_t count = 0;
+        for (left_ &= left_ - 1; left_ != 0; left_ &= left_ - 1) others[count++] = piece_[first()];
+        auto more = index.insert_piece(op, std::span(others).first(count));
         if (!more) return more;
-        return inserted + (*first ? 1 : 0) + *more;
+        return inserted + (*done ? 1 : 0) + *more;
     }
 
    private:
-    [[nodiscard]] bool has(const typename I::key& k) const noexcept {
-        const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(count_);
-        return std::any_of(entries_.begin(), end, [&](const auto& e) { return e.first == k; });
+    [[nodiscard]] std::size_t first() const noexcept {
+        return static_cast<std::size_t>(std::countr_zero(left_));
+    }
+    [[nodiscard]] bool has_left(const typename I::key& k) const noexcept {
+        for (u32 rest = left_; rest != 0; rest &= rest - 1) {
+            if (piece_[static_cast<std::size_t>(std::countr_zero(rest))].first == k) return true;
+        }
+        return false;
     }
 
-    std::size_t count_ = 0;
-    std::array<batch_entry<I>, batch_entries> entries_{};
+    std::span<const batch_entry<I>> piece_;
+    u32 left_ = 0;
+    static_assert(batch_entries <= 32);
 };
 
 }  // namespace hf

@@ -108,7 +108,7 @@ template <class D, class Keys>
 result<u64> eager_masstree<D, Keys>::insert_piece(operation& op,
                                                   std::span<const piece_entry> piece) {
     u64 inserted = 0;
-    batch_rest<eager_masstree> rest;
+    batch_rest<eager_masstree> rest(piece);
     {
         batch_records<operation> records(op);
         for (std::size_t i = 0; i < piece.size(); ++i) {
@@ -121,7 +121,7 @@ result<u64> eager_masstree<D, Keys>::insert_piece(operation& op,
             }
         }
         piece_leaves leaves(op);
-        inserted = rest.place_each(piece, [&](std::size_t i) {
+        inserted = rest.place_each([&](std::size_t i) {
             u64 word = 0;
             if constexpr (has_layers) {
                 word = records[i];

@@ -432,7 +432,7 @@ void hot<D, Keys>::piece_trie::publish() {
 template <class D, class Keys>
 result<u64> hot<D, Keys>::insert_piece(operation& op, std::span<const piece_entry> piece) {
     u64 inserted = 0;
-    batch_rest<hot> rest;
+    batch_rest<hot> rest(piece);
     {
         batch_records<operation> records(op);
         for (std::size_t i = 0; i < piece.size(); ++i) {
@@ -444,7 +444,7 @@ result<u64> hot<D, Keys>::insert_piece(operation& op, std::span<const piece_entr
         }
         std::array<bool, batch_entries> placed{};
         piece_trie all(*this, op);
-        inserted = rest.place_each(piece, [&](std::size_t i) {
+        inserted = rest.place_each([&](std::size_t i) {
             const u64 word = hot_detail::slot_word::of(what::record, 0, records[i]);
             const placing p = all.place(piece[i].first, word);
             placed[i] = p == placing::done;
@@ -460,7 +460,7 @@ result<u64> hot<D, Keys>::insert_piece(operation& op, std::span<const piece_entr
         } else {
             inserted = 0;
             for (std::size_t i = 0; i < piece.size(); ++i) {
-                if (placed[i]) rest.add(piece[i]);
+                if (placed[i]) rest.leave(i);
             }
         }
     }
