@@ -32,6 +32,7 @@
 // and so does whoever meets it first: so nobody acts upon a word that is not durable (cell.hpp).
 //  B1  both halves of a split and the new cell < the word that leads to them
 //  B2  that word < the separator in the parent;  < retiring the old chain
+//      (of a batch: all that it has made < any of its words; all words < any separator; batch.hpp)
 //  B3  (merge) the right leaf is frozen < B4 the parent without its separator < B5 the left leaf
 //      that has taken all of it < retiring the right leaf, its cell included
 //  B6  a word that is met before it is sure < whatever is done because of it
@@ -244,7 +245,7 @@ class bwtree final : public traced {
                                            bool gone);
     [[nodiscard]] result<step> split(operation& op, const place& p, const gathered& g);
     [[nodiscard]] result<halves> make_halves(fresh_blocks& made, const place& p,
-                                             const gathered& g) const;
+                                             const gathered& g, u32 half) const;
     void retire_chain(operation& op, block* head, std::span<const u64> dropped) const;
     [[nodiscard]] std::optional<place> lock_at(operation& op, const bound& k, u32 level) const;
     void thaw(operation& op, cell& c) const;

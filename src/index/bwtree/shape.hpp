@@ -69,7 +69,7 @@ auto bwtree<D, Keys>::consolidate(operation& op, const place& p, const entry& e,
 template <class D, class Keys>
 auto bwtree<D, Keys>::split(operation& op, const place& p, const gathered& g) -> result<step> {
     fresh_blocks made(op);
-    const auto parts = make_halves(made, p, g);
+    const auto parts = make_halves(made, p, g, g.count / 2);
     if (!parts) return tl::unexpected(parts.error());
     op.settle();
     HF_PERSIST_POINT("bwtree B1: both halves are durable before the word that leads to them");
@@ -81,10 +81,10 @@ auto bwtree<D, Keys>::split(operation& op, const place& p, const gathered& g) ->
     return step::done;
 }
 
+/// So many entries are in the lower half. Nobody reaches any of it yet.
 template <class D, class Keys>
-auto bwtree<D, Keys>::make_halves(fresh_blocks& made, const place& p, const gathered& g) const
-    -> result<halves> {
-    const u32 half = g.count / 2;
+auto bwtree<D, Keys>::make_halves(fresh_blocks& made, const place& p, const gathered& g,
+                                  u32 half) const -> result<halves> {
     const limit low = low_of(p.base);
     const limit high = high_of(p.base);
     const bound apart =

@@ -28,6 +28,7 @@
 // return: P2 (eager/operation.hpp). There is no other order: whatever the shape's change is, one
 // word makes it visible, the topmost one.
 //  H1  record and *all* new nodes < the topmost word < H2 retiring what it has replaced
+//      (of a batch: all of its records and nodes < any of its topmost words; batch.hpp)
 //  H3  the remaining entry's word in the parent < retiring a node that has lost its second last one
 //
 // Concurrency (ROWEX). A writer locks the node that it replaces, then its parent, and so on up to
