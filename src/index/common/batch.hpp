@@ -11,7 +11,7 @@
 //         op.commit()                  P2       all publications are durable: one fence
 //         give back all locks
 //
-// An index offers it as insert_piece(op, piece); the others' inserts go one by one.
+// An index offers it as insert_piece(op, piece).
 //
 // What it promises. Each entry is an insert of its own: all or nothing, durable when the call
 // returns, no order among them. A crash in the midst leaves any of them, whole. Of a key that comes
