@@ -226,10 +226,11 @@ void batch_and_change(S& s, splitmix64& r) {
     come_at_once<S, 20, 26>(s, r);
     s.upsert(20 + r() % 6);
 }
-/// A batch meets what another has left.
+/// A batch of new keys meets what another has left.
 template <class S>
 void bring_another(S& s) {
-    s.insert_many({26, 27, 28, 29, 30, 31});
+    const u64 k = s.keys();
+    s.insert_many({k, k + 1, k + 2, k + 3, k + 4, k + 5});
     s.update_or_miss(20);
     s.remove(22);
 }

@@ -107,8 +107,8 @@ result<void> bwtree<D, Keys>::make_for(operation& op, piece_leaf& l,
     if (g.count > most_entries) {
         // What comes in order, behind all that there is, comes so again: then leaves get full.
         const entry& first = g.entries[g.count - entries.size()];
-        const bool at_end = !l.p.base->has_high() && first.head == entries[0].head &&
-                            first.word == entries[0].word;
+        const bool at_end =
+            !l.p.base->has_high() && first.head == entries[0].head && first.word == entries[0].word;
         auto parts = make_halves(l.made, l.p, g, at_end ? most_entries : g.count / 2);
         if (!parts) return tl::unexpected(parts.error());
         l.parts = *parts;

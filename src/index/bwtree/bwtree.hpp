@@ -244,8 +244,8 @@ class bwtree final : public traced {
     [[nodiscard]] result<step> consolidate(operation& op, const place& p, const entry& e,
                                            bool gone);
     [[nodiscard]] result<step> split(operation& op, const place& p, const gathered& g);
-    [[nodiscard]] result<halves> make_halves(fresh_blocks& made, const place& p,
-                                             const gathered& g, u32 half) const;
+    [[nodiscard]] result<halves> make_halves(fresh_blocks& made, const place& p, const gathered& g,
+                                             u32 half) const;
     void retire_chain(operation& op, block* head, std::span<const u64> dropped) const;
     [[nodiscard]] std::optional<place> lock_at(operation& op, const bound& k, u32 level) const;
     void thaw(operation& op, cell& c) const;

@@ -128,8 +128,9 @@ u32 hot<D, Keys>::piece_trie::find_in(const draft& d, key k) noexcept {
 /// What others are changing is noted; what this piece has is as it was, and durable.
 template <class D, class Keys>
 void hot<D, Keys>::piece_trie::saw(const node_lock& l, const published& slot) {
+    operation& op = op_;
     if (node::is_unsure(l.load()) && !holds(l)) [[unlikely]] {
-        op_.written_line(&slot);
+        op.written_line(&slot);
     }
 }
 
@@ -407,17 +408,18 @@ result<void> hot<D, Keys>::piece_trie::write(change& c) {
 template <class D, class Keys>
 void hot<D, Keys>::piece_trie::publish() {
     using namespace hot_detail;
+    operation& op = op_;
     for (const piece_draft& p : drafts_) {
         if (p.link != nullptr && p.instead != 0) {
-            op_.shade(tree_, slot_word::offset_of(p.instead), leaf);
+            op.shade(tree_, slot_word::offset_of(p.instead), leaf);
         }
     }
-    op_.settle();  // P1 of all
+    op.settle();  // P1 of all
     HF_PERSIST_POINT("hot H1: record and all new nodes are durable before the topmost word");
     for (const piece_draft& p : drafts_) {
-        if (p.link != nullptr) op_.publish(*p.link, p.word);
+        if (p.link != nullptr) op.publish(*p.link, p.word);
     }
-    op_.commit();  // P2 of all, before the locks are given back
+    op.commit();  // P2 of all, before the locks are given back
     HF_PERSIST_POINT("hot H2: the topmost word is durable before what it has replaced is retired");
     for (const piece_draft& p : drafts_) {
         if (p.was != 0) tree_.node_of(p.was)->lock.set_flags(node::obsolete, true);
@@ -425,7 +427,7 @@ void hot<D, Keys>::piece_trie::publish() {
     unlock();
     for (const piece_draft& p : drafts_) {
         if (p.was == 0) continue;
-        op_.retire(tree_, slot_word::offset_of(p.was), slot_word::kind_of(p.was));
+        op.retire(tree_, slot_word::offset_of(p.was), slot_word::kind_of(p.was));
     }
 }
 
