@@ -117,6 +117,20 @@ void hot_split_together(S& s, unsigned thread, splitmix64& r) {
         s.upsert(32 + thread + 2 * i);
     }
 }
+/// One puts another root in the root's place, or a pair in a record's; below it the other brings
+/// batches.
+template <class S>
+void hot_bring_below(S& s, unsigned thread, splitmix64& r) {
+    for (u64 i = 0; i < 2; ++i) {
+        if (thread == 0) {
+            s.upsert(60 + r() % 3);
+            s.upsert(130 + r() % 3);
+            s.remove(60 + r() % 3);
+        } else {
+            s.insert_many({36 + 2 * i, 100 + i, 37 + 2 * i, 110 + i});
+        }
+    }
+}
 /// Small nodes come and go below one parent.
 template <class S>
 void hot_come_and_go(S& s, unsigned thread, splitmix64& r) {
@@ -179,6 +193,8 @@ std::vector<eager_case<S>> make_hot_cases(const char* kind) {
          {p1, p2, hot_h1, hot_h2}},
         unswept_batch<S>(n("unswept_batch")),
         batch_threads<S>(n("batch_threads")),
+        two_threads<S>(n("batch_below"), "a batch below what another changes", come<S, 0, 36>,
+                       {p1, p2}, hot_bring_below<S>),
         {n("open"),
          "an opening with its sweep, and work behind it",
          hot_leave_garbage<S>,

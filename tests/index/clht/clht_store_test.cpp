@@ -69,14 +69,5 @@ TEST_F(clht_store, a_batch_waits_twice_and_of_numbers_once) {
     EXPECT_EQ(fences_of_batch(strings, 100, batch_entries), 2U);
 }
 
-// Keys in order, into an index that has none.
-TEST_F(clht_store, loads_in_batches) {
-    constexpr u64 batches = 100;
-    numbers t(file);
-    EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 3 * batches);
-    clht_family::bytes_in_file strings(dir / "strings.hf");
-    EXPECT_LE(cost_of_load(strings, batches * batch_entries).second, 3 * batches);
-}
-
 }  // namespace
 }  // namespace hf::test
