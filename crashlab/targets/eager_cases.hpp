@@ -231,6 +231,40 @@ eager_case<S> missed_unswept(std::string_view name) {
             .sweep = sweeping::by_hand,
             .work_first = [](S& s) { s.update_or_miss(0); }};
 }
+/// Keys 20 to 25 come as one batch.
+template <class S>
+void batch_and_change(S& s, splitmix64& r) {
+    come_at_once<S, 20, 26>(s, r);
+    s.upsert(20 + r() % 6);
+}
+/// A batch of new keys meets what another has left.
+template <class S>
+void bring_another(S& s) {
+    const u64 k = s.keys();
+    s.insert_many({k, k + 1, k + 2, k + 3, k + 4, k + 5});
+    s.update_or_miss(20);
+    s.remove(22);
+}
+/// A process is killed within a batch; the next one begins with a batch, before the sweep.
+template <class S>
+eager_case<S> unswept_batch(std::string_view name) {
+    return {.name = name,
+            .what = "a batch behind a kill, and before the sweep",
+            .prepare = come<S, 0, 20>,
+            .run = batch_and_change<S>,
+            .points = {eager_points::p1, eager_points::p2},
+            .sweep = sweeping::by_hand,
+            .work_first = bring_another<S>};
+}
+/// Both bring batches into the same nodes, look for each other's keys, and change old ones.
+template <class S>
+void bring_together(S& s, unsigned thread, splitmix64& r) {
+    s.upsert(r() % 6);
+    s.insert_many({20 + thread, 22 + thread, 24 + thread, 26 + thread});
+    s.get(20 + r() % 8);
+    s.upsert(r() % 6);
+    s.get(21 - thread);
+}
 
 /// A case of two threads.
 template <class S>
@@ -238,6 +272,12 @@ eager_case<S> two_threads(std::string_view name, std::string_view what,
                           std::function<void(S&)> prepare, std::vector<std::string_view> points,
                           void (*run)(S&, unsigned, splitmix64&)) {
     return {name, what, std::move(prepare), nullptr, std::move(points), false, 2, run};
+}
+
+template <class S>
+eager_case<S> batch_threads(std::string_view name) {
+    return two_threads<S>(name, "two threads bring batches", come<S, 0, 6>,
+                          {eager_points::p1, eager_points::p2}, bring_together<S>);
 }
 
 /// A region that is full.

@@ -151,17 +151,17 @@ class eager_session {
         using name_of = decltype(names::key(0));
         using value_of = decltype(names::value(0));
         std::vector<std::pair<name_of, value_of>> all;
-        const u64 first = told_.empty() ? 1 : told_.size();
+        std::vector<u64> numbers;
         for (const u64 k : keys) {
-            const u64 number = begin(k, "insert, in a batch,");
-            history_writes(number, k, number);
-            all.emplace_back(names::key(k), names::value(number));
+            numbers.push_back(begin(k, "insert, in a batch,"));
+            history_writes(numbers.back(), k, numbers.back());
+            all.emplace_back(names::key(k), names::value(numbers.back()));
         }
         const std::vector<batch_entry<Index>> entries(all.begin(), all.end());
-        for (u64 i = 0; tells_ && i < keys.size(); ++i) begin_operation(first + i);
+        for (u64 i = 0; tells_ && i < keys.size(); ++i) begin_operation(numbers[i]);
         require(eager_must(hf::insert_many(*index_, *space_, std::span(entries))) == keys.size(),
                 "a batch finds its keys");
-        for (u64 i = 0; tells_ && i < keys.size(); ++i) end_operation(first + i);
+        for (u64 i = 0; tells_ && i < keys.size(); ++i) end_operation(numbers[i]);
     }
     void upsert(u64 k) {
         write(k, "upsert", [&](operation& op, const auto& name, const auto& value) {

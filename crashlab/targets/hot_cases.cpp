@@ -80,6 +80,19 @@ void hot_between(S& s, splitmix64& r) {
     s.remove(300 + r() % 30);
     s.get(331);
 }
+/// A batch splits a full node twice, makes pairs behind records, and adds to these.
+template <class S>
+void hot_many_at_once(S& s, splitmix64& r) {
+    const u64 behind = 100 + r() % 20;
+    s.insert_many({31, 32, behind, 33, 130, 131, 34, 60, 61, 126 + r() % 4, 35, 62, 151});
+    s.get(32);
+    s.upsert(behind);
+}
+template <class S>
+void hot_found_at_once(S& s, splitmix64&) {
+    s.insert_many({1, 0, 2});
+    s.get(1);
+}
 template <class S>
 void hot_leave_garbage(S& s) {
     come<S, 0, 40>(s);
@@ -158,6 +171,20 @@ void hot_split_together(S& s, unsigned thread, splitmix64& r) {
         s.upsert(32 + thread + 2 * i);
     }
 }
+/// One puts another root in the root's place, or a pair in a record's; below it the other brings
+/// batches.
+template <class S>
+void hot_bring_below(S& s, unsigned thread, splitmix64& r) {
+    for (u64 i = 0; i < 2; ++i) {
+        if (thread == 0) {
+            s.upsert(60 + r() % 3);
+            s.upsert(130 + r() % 3);
+            s.remove(60 + r() % 3);
+        } else {
+            s.insert_many({36 + 2 * i, 100 + i, 37 + 2 * i, 110 + i});
+        }
+    }
+}
 /// Small nodes come and go below one parent.
 template <class S>
 void hot_come_and_go(S& s, unsigned thread, splitmix64& r) {
@@ -201,6 +228,26 @@ std::vector<eager_case<S>> make_hot_cases(const char* kind) {
          go<S, 32, 36>,
          {hot_h2, hot_h3}},
         {n("empty"), "the last keys go", come<S, 0, 3>, go<S, 0, 3>, {hot_h2, hot_h3}},
+        {n("found_batch"),
+         "a batch founds a trie",
+         nullptr,
+         hot_found_at_once<S>,
+         {p1, p2, hot_h1},
+         true},
+        {n("batch"),
+         "keys of one node come at once",
+         come<S, 0, 20>,
+         come_at_once<S, 20, 26>,
+         {p1, p2, hot_h1, hot_h2}},
+        {n("split_batch"),
+         "a batch splits a full node, and makes others",
+         come<S, 0, 31>,
+         hot_many_at_once<S>,
+         {p1, p2, hot_h1, hot_h2}},
+        unswept_batch<S>(n("unswept_batch")),
+        batch_threads<S>(n("batch_threads")),
+        two_threads<S>(n("batch_below"), "a batch below what another changes", come<S, 0, 36>,
+                       {p1, p2}, hot_bring_below<S>),
         {n("open"),
          "an opening with its sweep, and work behind it",
          hot_leave_garbage<S>,
@@ -243,9 +290,19 @@ const std::vector<eager_case<hot_string_session>>& hot_string_cases() {
                          hot_full_below_high<session>,
                          hot_between<session>,
                          {hot_h1, hot_h2}});
+        cases.push_back({eager_case_name("hot", "bytes.", "tower_batch"),
+                         "a batch's splits go up through full nodes to the root",
+                         hot_long_way<session>,
+                         come_at_once<session, 262, 270>,
+                         {hot_h1, hot_h2}});
         return cases;
     }();
     return all;
+}
+
+/// A batch's words say nothing of each other.
+const lint_rules& hot_rules_for(std::string_view name) {
+    return name.find("batch") != name.npos ? eager_rules_for_groups() : eager_rules();
 }
 
 }  // namespace
@@ -253,8 +310,10 @@ const std::vector<eager_case<hot_string_session>>& hot_string_cases() {
 const std::vector<target_description>& hot_cases() {
     static const std::vector<target_description> all = [] {
         std::vector<target_description> found;
-        for (const auto& c : hot_number_cases()) found.push_back(describe(c, "hot"));
-        for (const auto& c : hot_string_cases()) found.push_back(describe(c, "hot"));
+        for (const auto& c : hot_number_cases())
+            found.push_back(describe(c, "hot", hot_rules_for(c.name)));
+        for (const auto& c : hot_string_cases())
+            found.push_back(describe(c, "hot", hot_rules_for(c.name)));
         return found;
     }();
     return all;

@@ -83,10 +83,10 @@ class basic_eager_map {
 
     /// False, and nothing done: the key is there.
     [[nodiscard]] result<bool> insert(Key key, Key value);
-    /// Inserts many, each for itself; how many keys were new. The way to load a map: "clht",
-    /// "art" and "masstree" wait twice for 32 of them, and not for each. All are durable when it
-    /// returns (on a disk: with their epochs); a crash before leaves any of them, whole. On an
-    /// error some may have been inserted.
+    /// Inserts many, each for itself; how many keys were new. Of equal keys the first one's value
+    /// stays. The way to load a map, best in the order of the keys: the medium is waited for twice
+    /// for 32 of them, and not for each. All are durable when it returns (on a disk: with their
+    /// epochs); a crash before leaves any of them, whole. On an error some may have been inserted.
     [[nodiscard]] result<std::uint64_t> insert_many(std::span<const std::pair<Key, Key>> entries);
     /// Whether the key is new.
     [[nodiscard]] result<bool> put(Key key, Key value);

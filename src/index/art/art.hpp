@@ -227,7 +227,6 @@ class art final : public traced {
     [[nodiscard]] u32 apart_at(const place& p, key k) const noexcept;
 
     // --- batches (batch.hpp) ---
-    enum class placing : u8 { done, there, no_room };
     class piece_locks;
     [[nodiscard]] static bool try_lock(operation& op, node* n, what kind) noexcept(!crashes_throw);
     [[nodiscard]] placing place_in_piece(operation& op, piece_locks& locks, key k, u64& made);

@@ -55,14 +55,14 @@ auto art<D, Keys>::place_in_piece(operation& op, piece_locks& locks, key k, u64&
     if (p.how != end_of_way::absent || (p.skipped && apart_at(p, k) < p.seen.level) ||
         !locks.take(p.at, p.kind) ||
         find_for(p.at, p.kind, k, p.seen.level, true).word != p.slot.word) {
-        return placing::no_room;
+        return placing::left;
     }
     const bool ends = path::can_end && path::length(k) == p.seen.level;
     const u8 byte = ends ? u8{0} : path::at(k, p.seen.level);
     published* slot =
         ends ? p.slot.at
              : art_detail::visit_node(p.at, p.kind, [&](auto& x) { return x.free_slot(byte); });
-    if (slot == nullptr) return placing::no_room;
+    if (slot == nullptr) return placing::left;
     if (!ends) art_detail::visit_node(p.at, p.kind, [&](auto& x) { x.note_added(slot, byte); });
     op.publish(*slot, art_detail::slot_word::of(byte, what::record, std::exchange(made, 0)));
     return placing::done;
@@ -71,7 +71,7 @@ auto art<D, Keys>::place_in_piece(operation& op, piece_locks& locks, key k, u64&
 template <class D, class Keys>
 result<u64> art<D, Keys>::insert_piece(operation& op, std::span<const piece_entry> piece) {
     u64 inserted = 0;
-    std::array<bool, batch_entries> alone{};
+    batch_rest<art> rest(piece);
     {
         batch_records<operation> records(op);
         for (std::size_t i = 0; i < piece.size(); ++i) {
@@ -83,20 +83,11 @@ result<u64> art<D, Keys>::insert_piece(operation& op, std::span<const piece_entr
         }
         op.settle();  // P1 of all
         piece_locks locks(op);
-        for (std::size_t i = 0; i < piece.size(); ++i) {
-            const placing p = place_in_piece(op, locks, piece[i].first, records[i]);
-            inserted += p == placing::done ? 1 : 0;
-            alone[i] = p == placing::no_room;
-        }
+        inserted = rest.place_each(
+            [&](std::size_t i) { return place_in_piece(op, locks, piece[i].first, records[i]); });
         op.commit();  // P2 of all, before the locks are given back
     }
-    for (std::size_t i = 0; i < piece.size(); ++i) {
-        if (!alone[i]) continue;
-        auto done = insert(op, piece[i].first, piece[i].second);
-        if (!done) return tl::unexpected(done.error());
-        inserted += *done ? 1 : 0;
-    }
-    return inserted;
+    return rest.insert(*this, op, inserted);
 }
 
 }  // namespace hf

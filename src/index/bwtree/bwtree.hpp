@@ -32,6 +32,7 @@
 // and so does whoever meets it first: so nobody acts upon a word that is not durable (cell.hpp).
 //  B1  both halves of a split and the new cell < the word that leads to them
 //  B2  that word < the separator in the parent;  < retiring the old chain
+//      (of a batch: all that it has made < any of its words; all words < any separator; batch.hpp)
 //  B3  (merge) the right leaf is frozen < B4 the parent without its separator < B5 the left leaf
 //      that has taken all of it < retiring the right leaf, its cell included
 //  B6  a word that is met before it is sure < whatever is done because of it
@@ -63,10 +64,12 @@
 #pragma once
 
 #include "index/bwtree/node.hpp"
+#include "index/common/batch.hpp"
 #include "index/common/index.hpp"
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,6 +95,9 @@ class bwtree final : public traced {
     [[nodiscard]] static result<std::unique_ptr<bwtree>> open(eager_space& space,
                                                               std::string_view root);
 
+    using piece_entry = std::pair<key, value>;
+    /// For insert_many() (index/common/batch.hpp).
+    [[nodiscard]] result<u64> insert_piece(operation& op, std::span<const piece_entry> piece);
     [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
         return write(op, k, v, wanted::absent, ignore);
     }
@@ -159,6 +165,12 @@ class bwtree final : public traced {
         block* in = nullptr;  ///< nullptr: nothing is said
         u32 index = 0;
     };
+    /// A leaf's two halves, not reachable yet.
+    struct halves {
+        u64 word = 0;   ///< the offset that the leaf's cell gets
+        u64 right = 0;  ///< the cell of the upper half
+        bound apart;
+    };
     struct gathered;
     struct separators;
     struct fresh_blocks;
@@ -220,6 +232,9 @@ class bwtree final : public traced {
     [[nodiscard]] result<step> put(operation& op, const place& p, const entry& e, change_of how);
     [[nodiscard]] result<step> put_delta(operation& op, const place& p, const entry& e, bool gone,
                                          u32 live);
+    [[nodiscard]] static bool has_room(const block* head) noexcept;
+    [[nodiscard]] result<delta*> make_delta(fresh_blocks& made, const place& p,
+                                            std::span<const entry> more, bool gone, u32 live) const;
     [[nodiscard]] step kill(operation& op, const place& p, const bound& k);
     [[nodiscard]] u32 live_in(const place& p) const noexcept;
 
@@ -229,7 +244,9 @@ class bwtree final : public traced {
     [[nodiscard]] result<step> consolidate(operation& op, const place& p, const entry& e,
                                            bool gone);
     [[nodiscard]] result<step> split(operation& op, const place& p, const gathered& g);
-    void retire_chain(operation& op, block* head, const gathered& g) const;
+    [[nodiscard]] result<halves> make_halves(fresh_blocks& made, const place& p, const gathered& g,
+                                             u32 half) const;
+    void retire_chain(operation& op, block* head, std::span<const u64> dropped) const;
     [[nodiscard]] std::optional<place> lock_at(operation& op, const bound& k, u32 level) const;
     void thaw(operation& op, cell& c) const;
     void adopt(operation& op, cell* c, const bound& low, u32 level);
@@ -237,6 +254,18 @@ class bwtree final : public traced {
     void merge(operation& op, cell* c, const bound& k);
     [[nodiscard]] bool freeze(operation& op, cell& c, u64& word) const;
     [[nodiscard]] bool absorb(operation& op, cell* left, cell& right, u64 right_word);
+
+    // --- batches (batch.hpp) ---
+    struct piece_leaf;
+    class piece_leaves;
+    [[nodiscard]] placing place_in_piece(operation& op, piece_leaves& leaves,
+                                         std::span<const piece_entry> piece, u32 i) const;
+    [[nodiscard]] result<void> make_for(operation& op, piece_leaf& l,
+                                        std::span<const entry> entries) const;
+    [[nodiscard]] result<void> make_deltas(operation& op, piece_leaf& l,
+                                           std::span<const entry> entries) const;
+    [[nodiscard]] u64 publish_piece(operation& op, piece_leaves& leaves);
+    void end_for(operation& op, piece_leaf& l);
 
     // --- scans (scan.hpp) ---
     template <bool Up, class Visit>
@@ -271,6 +300,7 @@ class bwtree final : public traced {
 }  // namespace hf
 
 #include "index/bwtree/audit.hpp"
+#include "index/bwtree/batch.hpp"
 #include "index/bwtree/draft.hpp"
 #include "index/bwtree/find.hpp"
 #include "index/bwtree/scan.hpp"

@@ -21,6 +21,10 @@ struct bwtree<D, Keys>::gathered {
     std::array<change, bwtree_detail::most_gathered> changed;
     std::array<entry, 2 * bwtree_detail::most_gathered> entries;
     std::array<u64, 2 * bwtree_detail::most_gathered> dropped;
+
+    [[nodiscard]] std::span<const u64> drop_list() const noexcept {
+        return std::span(dropped).first(drops);
+    }
 };
 
 template <class D, class Keys>

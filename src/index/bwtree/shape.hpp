@@ -36,7 +36,7 @@ bool bwtree<D, Keys>::publish_node(operation& op, cell& c, u64 seen, u64 offset)
 
 /// Unlinked, durably; and the records that nobody took over.
 template <class D, class Keys>
-void bwtree<D, Keys>::retire_chain(operation& op, block* head, const gathered& g) const {
+void bwtree<D, Keys>::retire_chain(operation& op, block* head, std::span<const u64> dropped) const {
     using namespace bwtree_detail;
     for (block* b = head;;) {
         const bool is_delta = b->kind() == what::delta;
@@ -45,7 +45,7 @@ void bwtree<D, Keys>::retire_chain(operation& op, block* head, const gathered& g
         if (!is_delta) break;
         b = next;
     }
-    for (u32 i = 0; i < g.drops; ++i) op.retire(*this, g.dropped[i], leaf);
+    for (const u64 offset : dropped) op.retire(*this, offset, leaf);
 }
 
 /// A new node of all that the chain says, and of one change.
@@ -61,44 +61,49 @@ auto bwtree<D, Keys>::consolidate(operation& op, const place& p, const entry& e,
     if (!fresh) return tl::unexpected(fresh.error());
     if (!publish_node(op, *p.at, p.word, *fresh)) return step::again;
     made.are_published();
-    retire_chain(op, p.head, g);
+    retire_chain(op, p.head, g.drop_list());
     return step::done;
 }
 
 /// A leaf has too much: its upper half goes to a node of its own.
 template <class D, class Keys>
 auto bwtree<D, Keys>::split(operation& op, const place& p, const gathered& g) -> result<step> {
-    const u32 half = g.count / 2;
+    fresh_blocks made(op);
+    const auto parts = make_halves(made, p, g, g.count / 2);
+    if (!parts) return tl::unexpected(parts.error());
+    op.settle();
+    HF_PERSIST_POINT("bwtree B1: both halves are durable before the word that leads to them");
+    if (!publish_node(op, *p.at, p.word, parts->word)) return step::again;
+    HF_PERSIST_POINT("bwtree B2: a split is durable before its separator");
+    made.are_published();
+    retire_chain(op, p.head, g.drop_list());
+    if (p.at != root_) adopt(op, at<cell>(parts->right), parts->apart, 0);
+    return step::done;
+}
+
+/// So many entries are in the lower half. Nobody reaches any of it yet.
+template <class D, class Keys>
+auto bwtree<D, Keys>::make_halves(fresh_blocks& made, const place& p, const gathered& g,
+                                  u32 half) const -> result<halves> {
     const limit low = low_of(p.base);
     const limit high = high_of(p.base);
     const bound apart =
         bound::of(order::between(whole_key_of(g.entries[half - 1]), whole_key_of(g.entries[half])));
-    fresh_blocks made(op);
     auto upper = make_leaf(made, g, half, g.count, apart, high, p.base->next);
     if (!upper) return tl::unexpected(upper.error());
     auto right = make_cell(made, *upper);
     if (!right) return tl::unexpected(right.error());
     auto lower = make_leaf(made, g, 0, half, low, apart, *right);
     if (!lower) return tl::unexpected(lower.error());
-    u64 word = *lower;
-    if (p.at == root_) {
-        auto left = make_cell(made, *lower);
-        if (!left) return tl::unexpected(left.error());
-        separators s;
-        s.first = *left;
-        s.add(apart, *right);
-        auto above = make_inner(made, s, 0, 1, std::nullopt, std::nullopt, 0, 1);
-        if (!above) return tl::unexpected(above.error());
-        word = *above;
-    }
-    op.settle();
-    HF_PERSIST_POINT("bwtree B1: both halves are durable before the word that leads to them");
-    if (!publish_node(op, *p.at, p.word, word)) return step::again;
-    HF_PERSIST_POINT("bwtree B2: a split is durable before its separator");
-    made.are_published();
-    retire_chain(op, p.head, g);
-    if (p.at != root_) adopt(op, at<cell>(*right), apart, 0);
-    return step::done;
+    if (p.at != root_) return halves{*lower, *right, apart};
+    auto left = make_cell(made, *lower);
+    if (!left) return tl::unexpected(left.error());
+    separators s;
+    s.first = *left;
+    s.add(apart, *right);
+    auto above = make_inner(made, s, 0, 1, std::nullopt, std::nullopt, 0, 1);
+    if (!above) return tl::unexpected(above.error());
+    return halves{*above, *right, apart};
 }
 
 /// The inner node of that level that has the key, its cell locked; nullopt: the tree is lower.
@@ -277,8 +282,8 @@ bool bwtree<D, Keys>::absorb(operation& op, cell* left, cell& right, u64 right_w
         if (!publish_node(op, *left, p.word, *fresh)) continue;
         HF_PERSIST_POINT("bwtree B5: a leaf has been taken before it is retired");
         made.are_published();
-        retire_chain(op, p.head, g);
-        retire_chain(op, taken, more);
+        retire_chain(op, p.head, g.drop_list());
+        retire_chain(op, taken, more.drop_list());
         op.retire(*this, offset_of(&right), trace_cell);
         return true;
     }

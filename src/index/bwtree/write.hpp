@@ -136,17 +136,23 @@ auto bwtree<D, Keys>::put(operation& op, const place& p, const entry& e, change_
     return put_delta(op, p, e, gone, left);
 }
 
+/// Whether the chain's first delta has: the next one takes its entries over.
 template <class D, class Keys>
-auto bwtree<D, Keys>::put_delta(operation& op, const place& p, const entry& e, bool gone, u32 live)
-    -> result<step> {
-    using namespace bwtree_detail;
-    fresh_blocks made(op);
+bool bwtree<D, Keys>::has_room(const block* head) noexcept {
+    return head->kind() == what::delta &&
+           static_cast<const delta*>(head)->count() < bwtree_detail::delta_entries;
+}
+
+/// More entries, no more than there is room for, before the chain at p.head. Not reachable yet.
+template <class D, class Keys>
+auto bwtree<D, Keys>::make_delta(fresh_blocks& made, const place& p, std::span<const entry> more,
+                                 bool gone, u32 live) const -> result<delta*> {
     auto offset = made.make(sizeof(delta));
     if (!offset) return tl::unexpected(offset.error());
     auto* d = at<delta>(*offset);
     const auto* before = static_cast<const delta*>(p.head);
     const bool is_delta = p.head->kind() == what::delta;
-    const bool shares = is_delta && before->count() < delta_entries;
+    const bool shares = has_room(p.head);
     u32 count = 0;
     u32 gones = 0;
     u32 dead = 0;
@@ -156,20 +162,32 @@ auto bwtree<D, Keys>::put_delta(operation& op, const place& p, const entry& e, b
             gones |= (before->is_gone(count) ? 1U : 0U) << count;
             dead |= (before->is_dead(count) ? 1U : 0U) << count;
         }
-        if (dead != 0) op.written_line(before);
-    } else {
-        op.shade(*this, offset_of(p.head), trace_block);
+        if (dead != 0) made.op.written_line(before);
     }
-    d->entries[count] = e;
-    gones |= (gone ? 1U : 0U) << count;
-    d->set_info(offset_of(p.base), live, gones, count + 1);
+    for (const entry& e : more) {
+        d->entries[count] = e;
+        gones |= (gone ? 1U : 0U) << count++;
+    }
+    d->set_info(offset_of(p.base), live, gones, count);
     d->set_tail(shares ? before->next() : offset_of(p.head),
                 shares ? before->depth() : (is_delta ? before->depth() : 0) + 1, dead);
-    op.written_line(d);
-    if (!publish(op, *p.at, p.word, *offset)) return step::again;
-    p.at->hint(offset_of(p.base), d->next());
+    made.op.written_line(d);
+    return d;
+}
+
+template <class D, class Keys>
+auto bwtree<D, Keys>::put_delta(operation& op, const place& p, const entry& e, bool gone, u32 live)
+    -> result<step> {
+    using namespace bwtree_detail;
+    fresh_blocks made(op);
+    auto d = make_delta(made, p, std::span(&e, 1), gone, live);
+    if (!d) return tl::unexpected(d.error());
+    const bool shares = has_room(p.head);
+    if (!shares) op.shade(*this, offset_of(p.head), trace_block);
+    if (!publish(op, *p.at, p.word, offset_of(*d))) return step::again;
+    p.at->hint(offset_of(p.base), (*d)->next());
     made.are_published();
-    if (shares) op.retire(*this, offset_of(before), trace_block);
+    if (shares) op.retire(*this, offset_of(p.head), trace_block);
     return step::done;
 }
 

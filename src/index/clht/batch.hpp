@@ -61,7 +61,7 @@ auto clht<D, Keys, Shape>::place_in_piece(operation& op, const piece_entry& e, u
     const home h = home_of(Keys::hash(e.first));
     const found_slots s = search(h, e.first);
     if (s.of_key) return placing::there;
-    if (!s.free) return placing::no_room;
+    if (!s.free) return placing::left;
     if (s.free.node->key[s.free.at].load() != 0) h.first->count_version();  // C-I4
     if constexpr (Keys::inline_values) {
         fill(s.free, h.hash, e.second);
@@ -75,7 +75,7 @@ auto clht<D, Keys, Shape>::place_in_piece(operation& op, const piece_entry& e, u
 template <class D, class Keys, class Shape>
 result<u64> clht<D, Keys, Shape>::insert_piece(operation& op, std::span<const piece_entry> piece) {
     u64 inserted = 0;
-    std::array<bool, batch_entries> alone{};
+    batch_rest<clht> rest(piece);
     {
         batch_records<operation> records(op);
         if (auto made = make_records(op, piece, records); !made) {
@@ -84,20 +84,11 @@ result<u64> clht<D, Keys, Shape>::insert_piece(operation& op, std::span<const pi
         piece_locks locks(*this);
         for (const piece_entry& e : piece) locks.need(Keys::hash(e.first));
         locks.take();
-        for (std::size_t i = 0; i < piece.size(); ++i) {
-            const placing p = place_in_piece(op, piece[i], records[i]);
-            inserted += p == placing::done ? 1 : 0;
-            alone[i] = p == placing::no_room;
-        }
+        inserted = rest.place_each(
+            [&](std::size_t i) { return place_in_piece(op, piece[i], records[i]); });
         op.commit();  // P2 of all, before the locks are given back
     }
-    for (std::size_t i = 0; i < piece.size(); ++i) {
-        if (!alone[i]) continue;
-        auto done = insert(op, piece[i].first, piece[i].second);
-        if (!done) return tl::unexpected(done.error());
-        inserted += *done ? 1 : 0;
-    }
-    return inserted;
+    return rest.insert_each(*this, op, inserted);
 }
 
 }  // namespace hf

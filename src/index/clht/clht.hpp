@@ -296,7 +296,6 @@ class clht final : public traced {
     [[nodiscard]] result<u64> make_zeros(operation& op, u64 bytes);
 
     // --- batches (batch.hpp) ---
-    enum class placing : u8 { done, there, no_room };
     class piece_locks;
     [[nodiscard]] result<void> make_records(operation& op, std::span<const piece_entry> piece,
                                             batch_records<operation>& records);

@@ -11,7 +11,7 @@
 //         op.commit()                  P2       all publications are durable: one fence
 //         give back all locks
 //
-// An index offers it as insert_piece(op, piece); the others' inserts go one by one.
+// An index offers it as insert_piece(op, piece).
 //
 // What it promises. Each entry is an insert of its own: all or nothing, durable when the call
 // returns, no order among them. A crash in the midst leaves any of them, whole. Of a key that comes
@@ -27,8 +27,13 @@
 //
 // Locks. A piece keeps several, which no other writer does; so it must not wait for one while it
 // has others, unless all pieces take them in one order and single writers take no second. An index
-// says which of the two it does. What a piece cannot insert in this way (no room in the node, a
-// lock that somebody has) is inserted by itself when the locks are back, or as another piece.
+// says which of the two it does, or that it has no locks. What a piece cannot insert in this way
+// (no room in the node, a lock that somebody has) is left: it is inserted by itself when the locks
+// are back, or as another piece. If of a key an entry is left, so are those of the same key that
+// come behind it, or they would be first.
+//
+// Bulk load. Of keys in order, into an index that may be empty, insert_many() is what loads it:
+// a piece has neighbours then, which share nodes. Tests count its fences.
 //
 // Full region, or disk. errc::no_space, perhaps after some have been inserted.
 //
@@ -38,7 +43,9 @@
 
 #include "index/common/index.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
 #include <utility>
 
@@ -99,30 +106,65 @@ class batch_records {
     std::array<u64, batch_entries> offsets_{};
 };
 
-/// What a piece could not insert. It takes one of them to make room for others: so they are a piece
-/// again behind the first, unless nothing of this one was inserted.
+/// What becomes of an entry in its piece.
+enum class placing : u8 { done, there, left };
+
+/// What a piece has left, by the numbers of its entries.
 template <class I>
 class batch_rest {
    public:
-    void add(const batch_entry<I>& e) noexcept { entries_[count_++] = e; }
-    /// With no lock held. How many keys were new, those `inserted` before included.
-    [[nodiscard]] result<u64> insert(I& index, typename I::operation& op, u64 inserted) {
-        const bool as_piece = inserted != 0;
-        for (std::size_t i = 0; i < count_; ++i) {
-            auto done = index.insert(op, entries_[i].first, entries_[i].second);
+    explicit batch_rest(std::span<const batch_entry<I>> piece) noexcept : piece_(piece) {}
+
+    void leave(std::size_t i) noexcept { left_ |= u32{1} << i; }
+    /// place(i) of each entry in turn, but of those whose key has been left; how many are done.
+    template <class Place>
+    [[nodiscard]] u64 place_each(Place&& place) {
+        u64 done = 0;
+        for (std::size_t i = 0; i < piece_.size(); ++i) {
+            const placing p = has_left(piece_[i].first) ? placing::left : place(i);
+            if (p == placing::left) leave(i);
+            done += p == placing::done ? 1 : 0;
+        }
+        return done;
+    }
+    /// One by one, with no lock held. How many keys were new, those `inserted` before included.
+    [[nodiscard]] result<u64> insert_each(I& index, typename I::operation& op, u64 inserted) {
+        for (; left_ != 0; left_ &= left_ - 1) {
+            const auto& [k, v] = piece_[first()];
+            auto done = index.insert(op, k, v);
             if (!done) return tl::unexpected(done.error());
             inserted += *done ? 1 : 0;
-            if (!as_piece || i + 2 >= count_) continue;
-            auto more = index.insert_piece(op, std::span(entries_).subspan(i + 1, count_ - i - 1));
-            if (!more) return more;
-            return inserted + *more;
         }
         return inserted;
     }
+    /// The same where one of them makes room for others: so they are a piece again behind the
+    /// first, unless nothing of this one was inserted.
+    [[nodiscard]] result<u64> insert(I& index, typename I::operation& op, u64 inserted) {
+        if (inserted == 0 || std::popcount(left_) <= 2) return insert_each(index, op, inserted);
+        auto done = index.insert(op, piece_[first()].first, piece_[first()].second);
+        if (!done) return tl::unexpected(done.error());
+        std::array<batch_entry<I>, batch_entries> others;
+        std::size_t count = 0;
+        for (left_ &= left_ - 1; left_ != 0; left_ &= left_ - 1) others[count++] = piece_[first()];
+        auto more = index.insert_piece(op, std::span(others).first(count));
+        if (!more) return more;
+        return inserted + (*done ? 1 : 0) + *more;
+    }
 
    private:
-    std::size_t count_ = 0;
-    std::array<batch_entry<I>, batch_entries> entries_{};
+    [[nodiscard]] std::size_t first() const noexcept {
+        return static_cast<std::size_t>(std::countr_zero(left_));
+    }
+    [[nodiscard]] bool has_left(const typename I::key& k) const noexcept {
+        for (u32 rest = left_; rest != 0; rest &= rest - 1) {
+            if (piece_[static_cast<std::size_t>(std::countr_zero(rest))].first == k) return true;
+        }
+        return false;
+    }
+
+    std::span<const batch_entry<I>> piece_;
+    u32 left_ = 0;
+    static_assert(batch_entries <= 32);
 };
 
 }  // namespace hf

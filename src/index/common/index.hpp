@@ -21,7 +21,8 @@
 //   parts, for_each_in(space, part, visit)
 //                                 others: for_each() in pieces, for those who walk a little at a
 //                                 time
-//   insert_piece(op, entries)     optional: inserts under two fences (batch.hpp, insert_many())
+//   insert_piece(op, entries)     inserts under two fences. insert_many() (batch.hpp) makes pieces
+//                                 of any number of entries; of keys in order it is the bulk load
 //   trace_roots, trace            for the sweep (alloc/swept/tracing.hpp)
 //   audit(heap_audit&)            claims all its memory, and says what is wrong in it
 //

@@ -73,7 +73,7 @@ auto eager_masstree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves
     for (;;) {
         node& n = *descend(op, *root, c.slice(), 0).n;
         const auto held = leaves.take(n);
-        if (held == nullptr || c.slice() > n.last.load()) return placing::no_room;
+        if (held == nullptr || c.slice() > n.last.load()) return placing::left;
         const order_word o(held->order);
         const auto place = n.template find<has_layers>(o, c.slice(), c.length_class());
         if (place.is_there) {
@@ -87,9 +87,9 @@ auto eager_masstree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves
                     continue;
                 }
             }
-            return is_of_another(c, word) ? placing::no_room : placing::there;
+            return is_of_another(c, word) ? placing::left : placing::there;
         }
-        if (o.full()) return placing::no_room;
+        if (o.full()) return placing::left;
         const unsigned slot = o.slot(o.size());
         auto& p = n.pairs[slot];
         p.key.fill(c.slice());
@@ -108,7 +108,7 @@ template <class D, class Keys>
 result<u64> eager_masstree<D, Keys>::insert_piece(operation& op,
                                                   std::span<const piece_entry> piece) {
     u64 inserted = 0;
-    batch_rest<eager_masstree> left;
+    batch_rest<eager_masstree> rest(piece);
     {
         batch_records<operation> records(op);
         for (std::size_t i = 0; i < piece.size(); ++i) {
@@ -121,7 +121,7 @@ result<u64> eager_masstree<D, Keys>::insert_piece(operation& op,
             }
         }
         piece_leaves leaves(op);
-        for (std::size_t i = 0; i < piece.size(); ++i) {
+        inserted = rest.place_each([&](std::size_t i) {
             u64 word = 0;
             if constexpr (has_layers) {
                 word = records[i];
@@ -129,16 +129,14 @@ result<u64> eager_masstree<D, Keys>::insert_piece(operation& op,
                 word = piece[i].second;
             }
             const placing p = place_in_piece(op, leaves, piece[i].first, word);
-            if (p == placing::no_room) left.add(piece[i]);
-            if (p != placing::done) continue;
-            ++inserted;
-            records[i] = 0;
-        }
+            if (p == placing::done) records[i] = 0;
+            return p;
+        });
         op.settle();  // P1 of all
         leaves.publish();
         op.commit();  // P2 of all, before the leaves are given back
     }
-    return left.insert(*this, op, inserted);
+    return rest.insert(*this, op, inserted);
 }
 
 }  // namespace hf

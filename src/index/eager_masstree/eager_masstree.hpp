@@ -56,6 +56,7 @@
 // al., "RECIPE", SOSP 2019 (condition 3).
 #pragma once
 
+#include "index/common/batch.hpp"
 #include "index/common/index.hpp"
 #include "index/eager_masstree/node.hpp"
 
@@ -135,7 +136,6 @@ class eager_masstree final : public traced {
                                       eager_masstree_detail::number_cursor>;
 
     enum class wanted : u8 { absent, any, present };
-    enum class placing : u8 { done, there, no_room };
     /// A node whose keys begin with `low`.
     struct spot {
         node* n;

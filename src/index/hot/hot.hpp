@@ -28,6 +28,7 @@
 // return: P2 (eager/operation.hpp). There is no other order: whatever the shape's change is, one
 // word makes it visible, the topmost one.
 //  H1  record and *all* new nodes < the topmost word < H2 retiring what it has replaced
+//      (of a batch: all of its records and nodes < any of its topmost words; batch.hpp)
 //  H3  the remaining entry's word in the parent < retiring a node that has lost its second last one
 //
 // Concurrency (ROWEX). A writer locks the node that it replaces, then its parent, and so on up to
@@ -53,12 +54,14 @@
 // "RECIPE", SOSP 2019 (condition 1).
 #pragma once
 
+#include "index/common/batch.hpp"
 #include "index/common/index.hpp"
 #include "index/hot/draft.hpp"
 #include "index/hot/few.hpp"
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,6 +87,9 @@ class hot final : public traced {
     [[nodiscard]] static result<std::unique_ptr<hot>> open(eager_space& space,
                                                            std::string_view root);
 
+    using piece_entry = std::pair<key, value>;
+    /// For insert_many() (index/common/batch.hpp).
+    [[nodiscard]] result<u64> insert_piece(operation& op, std::span<const piece_entry> piece);
     [[nodiscard]] result<bool> insert(operation& op, key k, value v) {
         return write(op, k, v, wanted::absent, ignore);
     }
@@ -186,6 +192,10 @@ class hot final : public traced {
     void publish_pair(change& c, published& link, u64 was, u64 word);
     void leave_out_dead(change& c, draft& d, u32& entry, u32 least) const;
 
+    // --- batches (batch.hpp) ---
+    struct piece_draft;
+    class piece_trie;
+
     // --- scans (scan.hpp) ---
     struct scan_state;
     template <bool Up, class Visit>
@@ -214,6 +224,7 @@ class hot final : public traced {
 }  // namespace hf
 
 #include "index/hot/audit.hpp"
+#include "index/hot/batch.hpp"
 #include "index/hot/find.hpp"
 #include "index/hot/scan.hpp"
 #include "index/hot/shape.hpp"

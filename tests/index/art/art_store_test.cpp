@@ -64,5 +64,14 @@ TEST_F(art_store, a_batch_waits_twice) {
     EXPECT_EQ(fences_of_batch(strings, 100, batch_entries), 2U);
 }
 
+// Keys in order, into an index that has none. Digits make small nodes: a new one every sixth key.
+TEST_F(art_store, loads_in_batches) {
+    constexpr u64 batches = 100;
+    numbers t(file);
+    EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 20 * batches);
+    art_family::bytes_in_file strings(dir / "strings.hf");
+    EXPECT_LE(cost_of_load(strings, batches * batch_entries).second, 56 * batches);
+}
+
 }  // namespace
 }  // namespace hf::test

@@ -23,6 +23,13 @@ TEST_F(bwtree_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.insert(1, 1); }), cost(0, 0));
 }
 
+TEST_F(bwtree_store, batches_wait_twice_for_all) {
+    numbers t(file);
+    EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 2U);
+    bwtree_family::bytes_in_file strings(dir / "strings.hf");
+    EXPECT_EQ(fences_of_batch(strings, 100, batch_entries), 2U);
+}
+
 // A remove needs no memory: what is dead in its node is neither found nor scanned, can be inserted
 // again, and goes with the node.
 TEST_F(bwtree_store, removes_from_a_region_without_room_for_a_delta) {
@@ -43,6 +50,15 @@ TEST_F(bwtree_store, removes_from_a_region_without_room_for_a_delta) {
     for (u64 k = 0; k < n; k += 2) again += insert(k) ? 1 : 0;
     EXPECT_EQ(t.all().size(), n / 2 + again);
     t.expect_sound();
+}
+
+// Keys in order, into an index that has none.
+TEST_F(bwtree_store, loads_in_batches) {
+    constexpr u64 batches = 100;
+    numbers t(file);
+    EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 7 * batches / 2);
+    bwtree_family::bytes_in_file strings(dir / "strings.hf");
+    EXPECT_LE(cost_of_load(strings, batches * batch_entries).second, 7 * batches / 2);
 }
 
 }  // namespace

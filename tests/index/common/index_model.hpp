@@ -152,7 +152,8 @@ TYPED_TEST_P(index_model, does_what_a_map_does) {
     }
 }
 
-/// Batches of all sizes, with keys that come twice and keys that are there.
+/// Batches of all sizes, some in order, with keys that come twice and keys that are there; and what
+/// makes nodes of all shapes for them between.
 template <class Tree>
 void run_batches_against_model(u64 seed, unsigned batches) {
     using kept = typename Tree::kept;
@@ -160,22 +161,44 @@ void run_batches_against_model(u64 seed, unsigned batches) {
     Tree t;
     std::map<kept, kept> model;
     key_maker keys{seed, xoshiro256ss(seed)};
+    xoshiro256ss& random = keys.random;
+    const auto change_some = [&] {
+        for (u64 n = random.below(30); n > 0; --n) {
+            const kept k = keys.template key<kept>();
+            const kept v = value_of<kept>(random.below(1000));
+            if (random.below(3) == 0) {
+                ASSERT_EQ(t.upsert(k, v), model.insert_or_assign(k, v).second);
+            } else {
+                ASSERT_EQ(t.remove(k), model.erase(k) != 0);
+            }
+        }
+        for (u64 n = random.below(4) == 0 ? model.size() / 2 : random.below(3); n > 0; --n) {
+            auto at = model.lower_bound(keys.template key<kept>());
+            if (at == model.end()) at = model.begin();
+            if (at == model.end()) return;
+            ASSERT_TRUE(t.remove(at->first));
+            model.erase(at);
+        }
+    };
     for (unsigned b = 0; b < batches; ++b) {
         std::vector<std::pair<kept, kept>> all;
-        for (u64 n = keys.random.below(3 * batch_entries); n > 0; --n) {
+        for (u64 n = random.below(3 * batch_entries); n > 0; --n) {
             const kept k = keys.template key<kept>();
-            all.emplace_back(k, value_of<kept>(keys.random.below(1000)));
+            all.emplace_back(k, value_of<kept>(random.below(1000)));
+        }
+        if (random.below(3) == 0) {
+            std::stable_sort(all.begin(), all.end(),
+                             [](const auto& x, const auto& y) { return x.first < y.first; });
         }
         const std::vector<batch_entry<index>> entries(all.begin(), all.end());
         const u64 before = model.size();
         model.insert(all.begin(), all.end());
         ASSERT_EQ(must(insert_many(*t.index, *t.space, std::span(entries))), model.size() - before);
-        if (!model.empty() && keys.random.below(3) == 0) {
-            ASSERT_TRUE(t.remove(model.begin()->first));
-            model.erase(model.begin());
-        }
+        ASSERT_NO_FATAL_FAILURE(change_some());
     }
     ASSERT_EQ(t.all(), typename Tree::entries(model.begin(), model.end()));
+    for (const auto& [k, v] : model) ASSERT_EQ(t.get(k), v);
+    ASSERT_NO_FATAL_FAILURE(compare_scans(t, model, keys.template key<kept>(), 70));
     auto report = t.audit();
     ASSERT_TRUE(report.ok()) << report.to_string();
     ASSERT_EQ(report.tree.records, model.size());

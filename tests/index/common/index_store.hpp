@@ -44,6 +44,27 @@ u64 fences_of_batch(Tree& t, u64 others, u64 many) {
         .second;
 }
 
+/// Flushes and fences of so many keys that come in order into an index that has none: a bulk load.
+template <class Tree>
+std::pair<u64, u64> cost_of_load(Tree& t, u64 many) {
+    using kept = typename Tree::kept;
+    std::vector<std::pair<kept, kept>> all;
+    for (u64 n = 0; n < many; ++n) {
+        if constexpr (std::is_same_v<kept, u64>) {
+            all.emplace_back(n * 17, n);
+        } else {
+            const std::string k = std::to_string(100'000 + n * 17);
+            all.emplace_back(k, k);
+        }
+    }
+    const std::vector<batch_entry<typename Tree::tree>> entries(all.begin(), all.end());
+    const auto cost = cost_of(
+        [&] { EXPECT_EQ(must(insert_many(*t.index, *t.space, std::span(entries))), many); });
+    EXPECT_EQ(t.all(), all);
+    t.expect_sound();
+    return cost;
+}
+
 TYPED_TEST_P(index_store, comes_back_after_kills_and_ends_in_order) {
     typename TypeParam::bytes_in_file t(this->file);
     std::map<std::string, std::string> model;
@@ -143,6 +164,39 @@ TYPED_TEST_P(index_store, a_full_region_refuses_and_goes_on) {
     t.expect_sound();
 }
 
+// A batch that finds no memory says so; what of it came before that is there, whole.
+TYPED_TEST_P(index_store, a_full_region_refuses_batches_and_goes_on) {
+    typename TypeParam::bytes_in_file t(this->file, u64{4} << 20);
+    std::map<std::string, std::string> tried;
+    splitmix64 random(3);
+    std::optional<error> refused;
+    for (unsigned full = 0; full < 20;) {
+        std::vector<std::pair<std::string, std::string>> all;
+        for (u64 n = 0; n < batch_entries; ++n) {
+            std::string k = std::to_string(random() % 100'000) + std::string(random() % 50, 'x');
+            all.emplace_back(std::move(k), std::string(random() % 300, 'v'));
+        }
+        const std::vector<batch_entry<typename TypeParam::bytes_in_file::tree>> entries(all.begin(),
+                                                                                        all.end());
+        for (const auto& [k, v] : all) {
+            if (!t.get(k)) tried.emplace(k, v);
+        }
+        if (auto done = insert_many(*t.index, *t.space, std::span(entries)); !done) {
+            refused = done.error();
+            ++full;
+        }
+        for (const auto& [k, v] : all) {
+            if (!t.get(k)) tried.erase(k);
+        }
+    }
+    EXPECT_EQ(refused->code, errc::no_space) << refused->to_string();
+    EXPECT_EQ(t.all(), typename TypeParam::bytes_in_file::entries(tried.begin(), tried.end()));
+    t.expect_sound();
+    t.open_again();
+    EXPECT_EQ(t.all(), typename TypeParam::bytes_in_file::entries(tried.begin(), tried.end()));
+    t.expect_sound();
+}
+
 TYPED_TEST_P(index_store, refuses_what_is_too_long) {
     typename TypeParam::bytes_in_file t(this->file);
     eager_discipline::operation op(*t.space);
@@ -227,7 +281,8 @@ TYPED_TEST_P(index_store, gives_back_what_is_replaced_or_removed) {
 REGISTER_TYPED_TEST_SUITE_P(index_store, comes_back_after_kills_and_ends_in_order,
                             reads_and_writes_nodes_of_an_earlier_opening,
                             a_sweep_beside_writers_frees_nothing_that_is_in_use,
-                            a_full_region_refuses_and_goes_on, refuses_what_is_too_long,
+                            a_full_region_refuses_and_goes_on,
+                            a_full_region_refuses_batches_and_goes_on, refuses_what_is_too_long,
                             refuses_the_root_of_other_keys, keys_may_begin_with_others,
                             tells_the_old_value_once, gives_back_what_is_replaced_or_removed);
 

@@ -164,11 +164,48 @@ TYPED_TEST_P(index_threads, take_batches_beside_each_other) {
     t.expect_sound();
 }
 
+// An insert does nothing where the key is there. So of a batch's equal keys the first one's value
+// stays, also if somebody had the lock when its turn came, and had given it back at the second's.
+TYPED_TEST_P(index_threads, of_a_batchs_equal_keys_the_first_stays) {
+    using kept = typename TypeParam::kept;
+    using index = typename TypeParam::tree;
+    TypeParam t;
+    std::atomic<bool> over{false};
+    std::thread other([&] {
+        splitmix64 random(5);
+        while (!over) {
+            const u64 n = random() % 16 * 2 + 1;
+            if (random() % 2 == 0) {
+                t.upsert(crowded_key<kept>(n), value_for<kept>(n, 3));
+            } else {
+                t.remove(crowded_key<kept>(n));
+            }
+        }
+    });
+    constexpr u64 keys = batch_entries / 4;
+    for (unsigned round = 0; round < scaled(20'000) && !testing::Test::HasFailure(); ++round) {
+        std::vector<std::pair<kept, kept>> all;
+        for (u64 i = 0; i < batch_entries; ++i) {
+            const u64 n = i % keys * 2;
+            all.emplace_back(crowded_key<kept>(n), value_for<kept>(n, i / keys));
+        }
+        const std::vector<batch_entry<index>> entries(all.begin(), all.end());
+        EXPECT_EQ(must(insert_many(*t.index, *t.space, std::span(entries))), keys);
+        for (u64 i = 0; i < keys; ++i) {
+            EXPECT_EQ(t.get(all[i].first), all[i].second) << "round " << round;
+            EXPECT_TRUE(t.remove(all[i].first));
+        }
+    }
+    over = true;
+    other.join();
+    t.expect_sound();
+}
+
 REGISTER_TYPED_TEST_SUITE_P(index_threads, insert_beside_each_other,
                             of_several_inserters_of_a_key_one_wins,
                             change_the_shape_under_each_other,
                             readers_never_find_the_value_of_another_key,
-                            take_batches_beside_each_other);
+                            take_batches_beside_each_other, of_a_batchs_equal_keys_the_first_stays);
 
 /// Of ordered indexes alone.
 template <class T>

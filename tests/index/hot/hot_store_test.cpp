@@ -24,6 +24,13 @@ TEST_F(hot_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.insert(5, 1); }), cost(0, 0));
 }
 
+TEST_F(hot_store, batches_wait_twice_for_all) {
+    numbers t(file);
+    EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 2U);
+    hot_family::bytes_in_file strings(dir / "strings.hf");
+    EXPECT_EQ(fences_of_batch(strings, 100, batch_entries), 2U);
+}
+
 // A remove needs no memory: records that stay as dead ones are neither found nor scanned, can be
 // inserted again, and go with the next copy.
 TEST_F(hot_store, removes_from_a_region_without_room_for_a_copy) {
@@ -45,6 +52,15 @@ TEST_F(hot_store, removes_from_a_region_without_room_for_a_copy) {
     EXPECT_GT(again, n / 8);
     EXPECT_EQ(t.all().size(), n / 2 + again);
     t.expect_sound();
+}
+
+// Keys in order, into an index that has none.
+TEST_F(hot_store, loads_in_batches) {
+    constexpr u64 batches = 100;
+    numbers t(file);
+    EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 3 * batches);
+    hot_family::bytes_in_file strings(dir / "strings.hf");
+    EXPECT_LE(cost_of_load(strings, batches * batch_entries).second, 3 * batches);
 }
 
 }  // namespace

@@ -1,0 +1,221 @@
+// bwtree/batch.hpp: a part of bwtree.hpp: many inserts under two fences (index/common/batch.hpp).
+//
+// A piece has no locks. It looks up the leaf of each entry, and makes for each leaf what shall come
+// before its chain, or in its place: deltas, a node, or the halves of a split. All of that is made
+// durable together (P1); then each leaf's word is replaced, if it is what it was, and all words are
+// made durable together (P2); then they are called sure. Until that a word differs from the one
+// that stands beside it, so whoever meets it makes it durable (B6). A leaf that somebody else has
+// changed meanwhile, or that is frozen or held, or was found by a link, is left, with its entries.
+//
+//     each entry:  find its leaf            nothing is changed
+//     each leaf:   make what it gets        unreachable
+//     P1           B1 of all
+//     each leaf:   compare and swap
+//     P2           B2 of all
+//     each split:  its separator            as behind any split
+#pragma once
+
+#include "index/bwtree/bwtree.hpp"
+
+namespace hf {
+
+/// What a piece brings to one leaf.
+template <class D, class Keys>
+struct bwtree<D, Keys>::piece_leaf {
+    piece_leaf(operation& op, const place& where) noexcept : p(where), made(op) {}
+
+    place p;
+    fresh_blocks made;
+    u64 word = 0;           ///< the offset that its cell gets; 0: nothing
+    u64 behind = 0;         ///< for its hint: what lies behind the first delta
+    bool replaces = false;  ///< the chain as a whole
+    bool shares = false;    ///< the first delta has the entries of the one before
+    bool is_published = false;
+    halves parts;              ///< of a split
+    std::vector<u64> dropped;  ///< records that nobody took over
+    u32 count = 0;
+    std::array<u8, batch_entries> of;  ///< numbers of entries, in the order of their keys
+};
+
+template <class D, class Keys>
+class bwtree<D, Keys>::piece_leaves {
+   public:
+    [[nodiscard]] piece_leaf* find(const cell* c) noexcept {
+        for (u32 i = 0; i < count_; ++i) {
+            if (all_[i]->p.at == c) return &*all_[i];
+        }
+        return nullptr;
+    }
+    piece_leaf& add(operation& op, const place& p) noexcept {
+        return all_[count_++].emplace(op, p);
+    }
+    template <class Visit>
+    void each(Visit&& visit) {
+        for (u32 i = 0; i < count_; ++i) visit(*all_[i]);
+    }
+
+   private:
+    u32 count_ = 0;
+    std::array<std::optional<piece_leaf>, batch_entries> all_;
+};
+
+/// Entry number i: which leaf gets it, and where among what that gets.
+template <class D, class Keys>
+auto bwtree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves,
+                                     std::span<const piece_entry> piece, u32 i) const -> placing {
+    const bound k = bound::of(piece[i].first);
+    const place p = find(op, k, 0);
+    if ((p.word & (cell::frozen | cell::hold)) != 0 || p.sideways) return placing::left;
+    piece_leaf* l = leaves.find(p.at);
+    if (l != nullptr && l->p.word != p.word) return placing::left;
+    if (search(op, p, k).is_there) return placing::there;
+    u32 rank = 0;
+    if (l != nullptr) {
+        rank = l->count;
+        int order_of = 1;
+        while (rank > 0 && (order_of = compare(bound::of(piece[l->of[rank - 1]].first), k)) > 0) {
+            --rank;
+        }
+        if (rank > 0 && order_of == 0) return placing::there;
+    }
+    // A split makes two nodes, and no more.
+    const u32 have = live_in(p) + (l == nullptr ? 0 : l->count);
+    if (have >= 2 * bwtree_detail::most_entries) return placing::left;
+    if (l == nullptr) l = &leaves.add(op, p);
+    std::copy_backward(&l->of[rank], &l->of[l->count], &l->of[l->count] + 1);
+    l->of[rank] = static_cast<u8>(i);
+    ++l->count;
+    return placing::done;
+}
+
+/// Nobody reaches it yet.
+template <class D, class Keys>
+result<void> bwtree<D, Keys>::make_for(operation& op, piece_leaf& l,
+                                       std::span<const entry> entries) const {
+    using namespace bwtree_detail;
+    const auto* d = static_cast<const delta*>(l.p.head);
+    const bool is_delta = l.p.head->kind() == what::delta;
+    const u32 deltas = is_delta ? d->depth() : 0;
+    u32 room = is_delta ? delta_entries - d->count() : 0;
+    if (deltas < longest_chain) room += delta_entries * (longest_chain - deltas);
+    if (entries.size() <= room) return make_deltas(op, l, entries);
+    gathered g;
+    for (const entry& e : entries) g.changed[g.changes++] = {e, false, false};
+    gather(op, l.p.head, l.p.base, g);
+    l.replaces = true;
+    l.dropped.assign(g.dropped.begin(), g.dropped.begin() + g.drops);
+    if (g.count > most_entries) {
+        // What comes in order, behind all that there is, comes so again: then leaves get full.
+        const entry& first = g.entries[g.count - entries.size()];
+        const bool at_end =
+            !l.p.base->has_high() && first.head == entries[0].head && first.word == entries[0].word;
+        auto parts = make_halves(l.made, l.p, g, at_end ? most_entries : g.count / 2);
+        if (!parts) return tl::unexpected(parts.error());
+        l.parts = *parts;
+        l.word = parts->word;
+        return {};
+    }
+    auto fresh =
+        make_leaf(l.made, g, 0, g.count, low_of(l.p.base), high_of(l.p.base), l.p.base->next);
+    if (!fresh) return tl::unexpected(fresh.error());
+    l.word = *fresh;
+    return {};
+}
+
+template <class D, class Keys>
+result<void> bwtree<D, Keys>::make_deltas(operation& op, piece_leaf& l,
+                                          std::span<const entry> entries) const {
+    place before = l.p;
+    u32 live = live_in(l.p);
+    l.shares = has_room(l.p.head);
+    if (!l.shares) op.shade(*this, offset_of(l.p.head), bwtree_detail::trace_block);
+    while (!entries.empty()) {
+        const u32 room = bwtree_detail::delta_entries -
+                         (has_room(before.head) ? static_cast<delta*>(before.head)->count() : 0);
+        const auto some = entries.first(std::min<std::size_t>(room, entries.size()));
+        live += static_cast<u32>(some.size());
+        auto made = make_delta(l.made, before, some, false, live);
+        if (!made) return tl::unexpected(made.error());
+        before.head = *made;
+        entries = entries.subspan(some.size());
+    }
+    l.word = offset_of(before.head);
+    l.behind = static_cast<delta*>(before.head)->next();
+    return {};
+}
+
+/// Behind P2: what it has published is sure, and what that has replaced has gone.
+template <class D, class Keys>
+void bwtree<D, Keys>::end_for(operation& op, piece_leaf& l) {
+    using namespace bwtree_detail;
+    l.p.at->set_sure(cell::with_offset(l.p.word, l.word));
+    l.p.at->hint(l.replaces ? l.word : offset_of(l.p.base), l.behind);
+    l.made.are_published();
+    if (l.shares) op.retire(*this, offset_of(l.p.head), trace_block);
+    if (l.replaces) retire_chain(op, l.p.head, l.dropped);
+}
+
+template <class D, class Keys>
+u64 bwtree<D, Keys>::publish_piece(operation& op, piece_leaves& leaves) {
+    u64 inserted = 0;
+    op.settle();  // P1 of all
+    leaves.each([&](piece_leaf& l) {
+        if (l.word == 0) return;
+        l.is_published = l.p.at->replace(l.p.word, l.word);
+        op.written_line(l.p.at);
+        if (l.is_published) inserted += l.count;
+    });
+    op.commit();  // P2 of all
+    leaves.each([&](piece_leaf& l) {
+        if (l.is_published) end_for(op, l);
+    });
+    return inserted;
+}
+
+template <class D, class Keys>
+result<u64> bwtree<D, Keys>::insert_piece(operation& op, std::span<const piece_entry> piece) {
+    u64 inserted = 0;
+    batch_rest<bwtree> rest(piece);
+    {
+        batch_records<operation> records(op);
+        std::array<entry, batch_entries> entries;
+        for (std::size_t i = 0; i < piece.size(); ++i) {
+            const auto& [k, v] = piece[i];
+            if (auto ok = Keys::check(k, v); !ok) return tl::unexpected(ok.error());
+            if constexpr (order::exact) {
+                entries[i] = {k, v};
+            } else {
+                auto made = Keys::make_record(op, k, v);
+                if (!made) return tl::unexpected(made.error());
+                records[i] = *made;
+                entries[i] = {order::head(k), *made};
+            }
+        }
+        piece_leaves leaves;
+        std::ignore = rest.place_each(
+            [&](std::size_t i) { return place_in_piece(op, leaves, piece, static_cast<u32>(i)); });
+        leaves.each([&](piece_leaf& l) {
+            std::array<entry, batch_entries> mine;
+            for (u32 i = 0; i < l.count; ++i) mine[i] = entries[l.of[i]];
+            // Without memory: its entries will say so, each for itself.
+            if (!make_for(op, l, std::span(mine).first(l.count))) l.word = 0;
+        });
+        inserted = publish_piece(op, leaves);
+        leaves.each([&](piece_leaf& l) {
+            for (u32 i = 0; i < l.count; ++i) {
+                if (l.is_published) {
+                    records[l.of[i]] = 0;
+                } else {
+                    rest.leave(l.of[i]);
+                }
+            }
+            if (l.is_published && l.parts.right != 0 && l.p.at != root_) {
+                HF_PERSIST_POINT("bwtree B2: a split is durable before its separator");
+                adopt(op, at<cell>(l.parts.right), l.parts.apart, 0);
+            }
+        });
+    }
+    return rest.insert(*this, op, inserted);
+}
+
+}  // namespace hf
