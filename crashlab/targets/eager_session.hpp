@@ -305,8 +305,8 @@ class eager_session {
             }
         }
     }
-    /// Memory that is allocated holds anything: so it is here, from the first block on. No bit of it
-    /// has one value in all lines.
+    /// Memory that is allocated holds anything: so it is here, from the first block on. No bit of
+    /// it has one value in all lines.
     static void soil(eager_space& s) {
         for (u64 bytes : {16, 32, 64, 128, 256, 512}) soil(s, bytes, 24);
         for (u64 bytes : {1024, 2112, 4096}) soil(s, bytes, 2);  // 2112: an N256

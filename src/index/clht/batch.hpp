@@ -56,7 +56,7 @@ template <class D, class Keys, class Shape>
 auto clht<D, Keys, Shape>::place_in_piece(operation& op, const piece_entry& e, u64& record)
     -> placing {
     if (op.is_after_a_kill()) [[unlikely]] {
-        return placing::no_room;  // insert() makes sure of what it builds upon, entry by entry
+        return placing::left;  // insert() makes sure of what it builds upon, entry by entry
     }
     const home h = home_of(Keys::hash(e.first));
     const found_slots s = search(h, e.first);
