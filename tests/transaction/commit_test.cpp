@@ -1,5 +1,7 @@
+#include "full_disk.hpp"
 #include "persist/counters.hpp"
 #include "region_of_words.hpp"
+#include "transaction/ownership.hpp"
 
 #include <string>
 #include <vector>
@@ -41,6 +43,25 @@ TEST_P(commit_of, words_of_all_sizes_keep_their_neighbours) {
         EXPECT_EQ(t.load(bytes), 0x88);
     }));
     EXPECT_EQ(r->now(8), 0xccccccccbbbbaa88U);
+}
+
+TEST_P(commit_of, lines_that_share_an_ownership_record_are_changed_together) {
+    const auto r = open();
+    constexpr u64 apart = ownership::count * line_size;
+    std::byte* p = nullptr;
+    must(r->all().atomic([&](transaction& t) { p = t.allocate(apart + line_size); }));
+    auto* const one = reinterpret_cast<u64*>(p);
+    auto* const other = reinterpret_cast<u64*>(p + apart);
+    unsigned runs = 0;
+    must(r->all().atomic([&](transaction& t) {
+        if (++runs > 1) transaction::abort();
+        t.store(one, 1);
+        t.store(other, 2);
+        EXPECT_EQ(t.load(one), 1U);
+        EXPECT_EQ(t.load(other), 2U);
+    }));
+    EXPECT_EQ(*one, 1U);
+    EXPECT_EQ(*other, 2U);
 }
 
 TEST_P(commit_of, the_result_comes_out) {
@@ -276,6 +297,26 @@ TEST_P(commit_of, one_larger_than_what_is_kept_for_logs_is_refused) {
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, errc::no_space);
     must(r->all().atomic([&](transaction& t) { t.store(reinterpret_cast<u64*>(p), 1); }));
+}
+
+TEST_P(commit_of, a_full_disk_where_the_log_must_grow_aborts_the_transaction_and_goes_on) {
+    auto r = open();
+    constexpr u64 bytes = 100'000;  // more than the log's first page takes
+    std::byte* p = nullptr;
+    must(r->all().atomic([&](transaction& t) { p = t.allocate(bytes); }));
+    const auto store_all = [&] {
+        return r->all().atomic([&](transaction& t) {
+            for (u64 i = 0; i < bytes / 8; ++i) t.store(reinterpret_cast<u64*>(p) + i, i + 1);
+        });
+    };
+    {
+        const full_disk full;
+        const auto done = store_all();
+        ASSERT_FALSE(done);
+        EXPECT_EQ(done.error().code, errc::no_space);
+    }
+    must(store_all());
+    EXPECT_EQ(*(reinterpret_cast<u64*>(p) + bytes / 8 - 1), bytes / 8);
 }
 
 TEST_P(commit_of, a_full_log_ends_the_epoch) {
