@@ -328,6 +328,23 @@ TEST_P(commit_of, a_full_log_ends_the_epoch) {
     EXPECT_GT(r->up->epochs().current_epoch(), before);
 }
 
+TEST_P(commit_of, a_log_that_cannot_grow_gets_room_with_the_end_of_the_epoch) {
+    auto r = open();
+    constexpr u64 bytes = 32'000;  // a record of them takes more than half of the log's first page
+    std::byte* p = nullptr;
+    must(r->all().atomic([&](transaction& t) { p = t.allocate(bytes); }));
+    const auto store_all = [&](u64 value) {
+        return r->all().atomic([&](transaction& t) {
+            for (u64 i = 0; i < bytes / 8; ++i) t.store(reinterpret_cast<u64*>(p) + i, value);
+        });
+    };
+    must(store_all(1));
+    const u64 before = r->up->epochs().current_epoch();
+    const full_disk full;
+    must(store_all(2));
+    EXPECT_EQ(r->up->epochs().current_epoch(), before + 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(engines, commit_of,
                          ::testing::Values(engine_kind::redo, engine_kind::undo),
                          [](const auto& i) {
