@@ -106,10 +106,12 @@ TEST_F(on_disk, what_did_not_become_durable_is_gone_whole) {
 
 TEST_F(on_disk, on_memory_a_ticket_is_due_at_once) {
     region_of_words r(file);
+    const u64 epoch = r.up->epochs().current_epoch();
     ticket when = 0;
     must(r.all().later([&](transaction& t) { t.store(r.word(3), 7); }, when));
     EXPECT_TRUE(r.all().durable(when));
     must(r.all().wait_durable(when));
+    EXPECT_EQ(r.up->epochs().current_epoch(), epoch) << "and need not wait for its epoch's end";
 }
 
 }  // namespace
