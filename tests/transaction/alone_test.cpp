@@ -89,6 +89,13 @@ TEST_F(of_one_thread, in_place_stores_are_there_at_once_and_cost_no_fence) {
     EXPECT_EQ(thread_persist_counters().fences, before);
 }
 
+TEST_F(of_one_thread, in_place_memory_is_taken_without_a_record) {
+    const auto r = open(in_place);
+    must(r->all().atomic(
+        [&](transaction& t) { t.store(reinterpret_cast<u64*>(t.allocate(48)), 7); }));
+    EXPECT_EQ(r->all().numbers().records, 0U);
+}
+
 TEST_F(of_one_thread, in_place_each_line_is_written_back_with_the_epoch) {
     const auto r = open(in_place);
     constexpr u64 lines = 50;

@@ -1,5 +1,7 @@
+#include "full_disk.hpp"
 #include "persist/counters.hpp"
 #include "region_of_words.hpp"
+#include "transaction/ownership.hpp"
 
 #include <string>
 #include <vector>
@@ -41,6 +43,25 @@ TEST_P(commit_of, words_of_all_sizes_keep_their_neighbours) {
         EXPECT_EQ(t.load(bytes), 0x88);
     }));
     EXPECT_EQ(r->now(8), 0xccccccccbbbbaa88U);
+}
+
+TEST_P(commit_of, lines_that_share_an_ownership_record_are_changed_together) {
+    const auto r = open();
+    constexpr u64 apart = ownership::count * line_size;
+    std::byte* p = nullptr;
+    must(r->all().atomic([&](transaction& t) { p = t.allocate(apart + line_size); }));
+    auto* const one = reinterpret_cast<u64*>(p);
+    auto* const other = reinterpret_cast<u64*>(p + apart);
+    unsigned runs = 0;
+    must(r->all().atomic([&](transaction& t) {
+        if (++runs > 1) transaction::abort();
+        t.store(one, 1);
+        t.store(other, 2);
+        EXPECT_EQ(t.load(one), 1U);
+        EXPECT_EQ(t.load(other), 2U);
+    }));
+    EXPECT_EQ(*one, 1U);
+    EXPECT_EQ(*other, 2U);
 }
 
 TEST_P(commit_of, the_result_comes_out) {
@@ -278,6 +299,26 @@ TEST_P(commit_of, one_larger_than_what_is_kept_for_logs_is_refused) {
     must(r->all().atomic([&](transaction& t) { t.store(reinterpret_cast<u64*>(p), 1); }));
 }
 
+TEST_P(commit_of, a_full_disk_where_the_log_must_grow_aborts_the_transaction_and_goes_on) {
+    auto r = open();
+    constexpr u64 bytes = 100'000;  // more than the log's first page takes
+    std::byte* p = nullptr;
+    must(r->all().atomic([&](transaction& t) { p = t.allocate(bytes); }));
+    const auto store_all = [&] {
+        return r->all().atomic([&](transaction& t) {
+            for (u64 i = 0; i < bytes / 8; ++i) t.store(reinterpret_cast<u64*>(p) + i, i + 1);
+        });
+    };
+    {
+        const full_disk full;
+        const auto done = store_all();
+        ASSERT_FALSE(done);
+        EXPECT_EQ(done.error().code, errc::no_space);
+    }
+    must(store_all());
+    EXPECT_EQ(*(reinterpret_cast<u64*>(p) + bytes / 8 - 1), bytes / 8);
+}
+
 TEST_P(commit_of, a_full_log_ends_the_epoch) {
     auto r = open();
     const u64 before = r->up->epochs().current_epoch();
@@ -285,6 +326,23 @@ TEST_P(commit_of, a_full_log_ends_the_epoch) {
         must(r->all().atomic([&](transaction& t) { t.store(r->word(i % 8), i); }));
     }
     EXPECT_GT(r->up->epochs().current_epoch(), before);
+}
+
+TEST_P(commit_of, a_log_that_cannot_grow_gets_room_with_the_end_of_the_epoch) {
+    auto r = open();
+    constexpr u64 bytes = 32'000;  // a record of them takes more than half of the log's first page
+    std::byte* p = nullptr;
+    must(r->all().atomic([&](transaction& t) { p = t.allocate(bytes); }));
+    const auto store_all = [&](u64 value) {
+        return r->all().atomic([&](transaction& t) {
+            for (u64 i = 0; i < bytes / 8; ++i) t.store(reinterpret_cast<u64*>(p) + i, value);
+        });
+    };
+    must(store_all(1));
+    const u64 before = r->up->epochs().current_epoch();
+    const full_disk full;
+    must(store_all(2));
+    EXPECT_EQ(r->up->epochs().current_epoch(), before + 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(engines, commit_of,

@@ -1,6 +1,7 @@
 // Transactions on the medium `file`: durable with the end of their epoch.
 #include "region_of_words.hpp"
 
+#include <string>
 #include <thread>
 
 namespace hf::test {
@@ -60,6 +61,33 @@ TEST_F(on_disk, a_clock_makes_them_durable_by_itself) {
     EXPECT_EQ(open()->now(3), 7U);
 }
 
+TEST_F(on_disk, a_clock_ends_an_epoch_that_has_stores_to_words_and_nothing_else) {
+    auto r = open();
+    must(r->up->epochs().wait_durable(r->up->epochs().current_epoch()));
+    ticket when = 0;
+    must(r->all().later([&](transaction& t) { t.store(r->word(3), 7); }, when));
+    while (!r->all().durable(when)) std::this_thread::yield();
+    EXPECT_EQ(r->now(3), 7U);
+}
+
+// The journal has what an epoch has changed: a record beside it would be written for nothing.
+TEST_F(on_disk, a_commit_lays_no_record) {
+    for (const engine_kind kind : {engine_kind::redo, engine_kind::undo}) {
+        region_of_words::how h;
+        h.engine = kind;
+        h.medium = medium_kind::file;
+        h.flush = flush_policy::automatic;
+        auto path = file;
+        path += std::to_string(static_cast<int>(kind));
+        const region_of_words r(path, h);
+        must(r.all().atomic([&](transaction& t) {
+            t.store(r.word(3), 7);
+            t.store(reinterpret_cast<u64*>(t.allocate(1'000)), 7);
+        }));
+        EXPECT_EQ(r.all().numbers().records, 0U);
+    }
+}
+
 TEST_F(on_disk, what_did_not_become_durable_is_gone_whole) {
     auto r = open(no_clock);
     must(r->all().atomic([&](transaction& t) { t.store(r->word(3), 1); }));
@@ -78,10 +106,12 @@ TEST_F(on_disk, what_did_not_become_durable_is_gone_whole) {
 
 TEST_F(on_disk, on_memory_a_ticket_is_due_at_once) {
     region_of_words r(file);
+    const u64 epoch = r.up->epochs().current_epoch();
     ticket when = 0;
     must(r.all().later([&](transaction& t) { t.store(r.word(3), 7); }, when));
     EXPECT_TRUE(r.all().durable(when));
     must(r.all().wait_durable(when));
+    EXPECT_EQ(r.up->epochs().current_epoch(), epoch) << "and need not wait for its epoch's end";
 }
 
 }  // namespace

@@ -100,6 +100,8 @@ TEST_F(records, one_that_leads_into_the_header_or_out_of_the_region_is_refused) 
 
 TEST_F(records, one_with_more_words_than_it_says_is_refused) {
     const u64 at = lay(line_at(0));
+    body_of(at)[0] |= 0b10;
+    expect_refused(at);
     body_of(at)[0] |= 0b110;
     expect_refused(at);
 }
