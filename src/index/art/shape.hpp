@@ -133,9 +133,12 @@ void art<D, Keys>::let_go(operation& op, const place& p) {
 template <class D, class Keys>
 void art<D, Keys>::repair(operation& op, const place& p) {
     if (p.parent == nullptr || !lock(op, p.at, p.kind)) return;
+    bool is_empty = false;
     if (lock_parent(op, p)) {
         const prefix now = prefix_of(p.at);
-        const record* below = now.fits(p.depth) ? nullptr : any_record(p.at, p.kind);
+        const bool is_torn = !now.fits(p.depth);
+        const record* below = is_torn ? any_record(p.at, p.kind) : nullptr;
+        is_empty = is_torn && below == nullptr;
         if (below != nullptr) {
             op.settle();
             op.publish(p.at->prefix_word,
@@ -147,6 +150,7 @@ void art<D, Keys>::repair(operation& op, const place& p) {
         p.parent->lock.unlock();
     }
     p.at->lock.unlock();
+    if (is_empty) op.fail(p.at, "no key lies below a node");  // it would be met again and again
 }
 
 /// An N4 whose only entry is a node gives its place to that, if nothing has changed meanwhile.

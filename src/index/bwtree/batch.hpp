@@ -150,7 +150,6 @@ void bwtree<D, Keys>::end_for(operation& op, piece_leaf& l) {
     using namespace bwtree_detail;
     l.p.at->set_sure(cell::with_offset(l.p.word, l.word));
     l.p.at->hint(l.replaces ? l.word : offset_of(l.p.base), l.behind);
-    l.made.are_published();
     if (l.shares) op.retire(*this, offset_of(l.p.head), trace_block);
     if (l.replaces) retire_chain(op, l.p.head, l.dropped);
 }
@@ -163,7 +162,9 @@ u64 bwtree<D, Keys>::publish_piece(operation& op, piece_leaves& leaves) {
         if (l.word == 0) return;
         l.is_published = l.p.at->replace(l.p.word, l.word);
         op.written_line(l.p.at);
-        if (l.is_published) inserted += l.count;
+        if (!l.is_published) return;
+        inserted += l.count;
+        l.made.are_published();
     });
     op.commit();  // P2 of all
     leaves.each([&](piece_leaf& l) {
@@ -192,8 +193,9 @@ result<u64> bwtree<D, Keys>::insert_piece(operation& op, std::span<const piece_e
             }
         }
         piece_leaves leaves;
-        std::ignore = rest.place_each(
-            [&](std::size_t i) { return place_in_piece(op, leaves, piece, static_cast<u32>(i)); });
+        std::ignore = rest.place_each(op, [&](std::size_t i) {
+            return place_in_piece(op, leaves, piece, static_cast<u32>(i));
+        });
         leaves.each([&](piece_leaf& l) {
             std::array<entry, batch_entries> mine;
             for (u32 i = 0; i < l.count; ++i) mine[i] = entries[l.of[i]];
@@ -209,6 +211,9 @@ result<u64> bwtree<D, Keys>::insert_piece(operation& op, std::span<const piece_e
                     rest.leave(l.of[i]);
                 }
             }
+        });
+        // Behind all of these: it may meet damage, and what is published is nobody's to give back.
+        leaves.each([&](piece_leaf& l) {
             if (l.is_published && l.parts.right != 0 && l.p.at != root_) {
                 HF_PERSIST_POINT("bwtree B2: a split is durable before its separator");
                 adopt(op, at<cell>(l.parts.right), l.parts.apart, 0);

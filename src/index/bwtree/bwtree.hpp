@@ -174,6 +174,7 @@ class bwtree final : public traced {
     struct gathered;
     struct separators;
     struct fresh_blocks;
+    class held_cell;
 
     explicit bwtree(eager_space& space) : space_(space), base_(space.file().base()) {}
 
@@ -247,10 +248,12 @@ class bwtree final : public traced {
     [[nodiscard]] result<halves> make_halves(fresh_blocks& made, const place& p, const gathered& g,
                                              u32 half) const;
     void retire_chain(operation& op, block* head, std::span<const u64> dropped) const;
-    [[nodiscard]] std::optional<place> lock_at(operation& op, const bound& k, u32 level) const;
+    [[nodiscard]] std::optional<place> lock_at(operation& op, held_cell& held, const bound& k,
+                                               u32 level) const;
     void thaw(operation& op, cell& c) const;
     void adopt(operation& op, cell* c, const bound& low, u32 level);
-    void name_child(operation& op, const place& parent, const bound& low, u64 child);
+    void name_child(operation& op, const place& parent, held_cell& held, const bound& low,
+                    u64 child);
     void merge(operation& op, cell* c, const bound& k);
     [[nodiscard]] bool freeze(operation& op, cell& c, u64& word) const;
     [[nodiscard]] bool absorb(operation& op, cell* left, cell& right, u64 right_word);

@@ -54,6 +54,7 @@ void bwtree<D, Keys>::gather_changes(operation& op, block* head, node* base, gat
         if (g.changes + bwtree_detail::delta_entries > g.changed.size()) {
             op.fail(b, "deltas lead round in a circle");
         }
+        op.took_step();  // of keys that came before, they are no more
         const auto* d = static_cast<const delta*>(b);
         for (u32 i = d->count(); i-- > 0;) {
             const bool dead = d->is_dead(i);

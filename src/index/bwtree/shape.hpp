@@ -106,17 +106,37 @@ auto bwtree<D, Keys>::make_halves(fresh_blocks& made, const place& p, const gath
     return halves{*above, *right, apart};
 }
 
+/// A cell's lock, given back at the latest when this ends: whoever has one may meet damage.
+template <class D, class Keys>
+class bwtree<D, Keys>::held_cell {
+   public:
+    held_cell() noexcept = default;
+    held_cell(const held_cell&) = delete;
+    held_cell& operator=(const held_cell&) = delete;
+    ~held_cell() { unlock(); }
+    void lock(cell& c, u32 generation) noexcept {
+        c.lock.lock(generation);
+        cell_ = &c;
+    }
+    void unlock() noexcept {
+        if (cell_ != nullptr) std::exchange(cell_, nullptr)->lock.unlock();
+    }
+
+   private:
+    cell* cell_ = nullptr;
+};
+
 /// The inner node of that level that has the key, its cell locked; nullopt: the tree is lower.
 template <class D, class Keys>
-auto bwtree<D, Keys>::lock_at(operation& op, const bound& k, u32 level) const
+auto bwtree<D, Keys>::lock_at(operation& op, held_cell& held, const bound& k, u32 level) const
     -> std::optional<place> {
     for (;;) {
         place p = find(op, k, level);
         if (p.at == nullptr) return std::nullopt;
-        p.at->lock.lock(op.generation());
+        held.lock(*p.at, op.generation());
         const u64 now = load_word(op, *p.at);
         if (now == p.word) return p;
-        p.at->lock.unlock();
+        held.unlock();
     }
 }
 
@@ -135,24 +155,22 @@ void bwtree<D, Keys>::thaw(operation& op, cell& c) const {
 /// A node that its parent may not name, or that is frozen, in a tree that still leads to it.
 template <class D, class Keys>
 void bwtree<D, Keys>::adopt(operation& op, cell* c, const bound& low, u32 level) {
-    const auto parent = lock_at(op, low, level + 1);
+    held_cell held;
+    const auto parent = lock_at(op, held, low, level + 1);
     if (!parent) return;
     const place left = find<true>(op, low, level);
     if (left.at != nullptr && left.base->next == offset_of(c)) {
         thaw(op, *c);
         cell* named = child_for<false>(parent->base, low);
-        if (named != c) {
-            name_child(op, *parent, low, offset_of(c));  // gives the lock back
-            return;
-        }
+        if (named != c) name_child(op, *parent, held, low, offset_of(c));
     }
-    parent->at->lock.unlock();
 }
 
 /// A separator comes into a locked node, which is split if it is full. Without memory nothing
 /// happens: links lead to the child.
 template <class D, class Keys>
-void bwtree<D, Keys>::name_child(operation& op, const place& parent, const bound& low, u64 child) {
+void bwtree<D, Keys>::name_child(operation& op, const place& parent, held_cell& held,
+                                 const bound& low, u64 child) {
     using namespace bwtree_detail;
     node* n = parent.base;
     separators s;
@@ -191,7 +209,7 @@ void bwtree<D, Keys>::name_child(operation& op, const place& parent, const bound
         return {};
     };
     const bool is_done = build() && publish_node(op, *parent.at, parent.word, word);
-    parent.at->lock.unlock();
+    held.unlock();
     if (!is_done) return;
     made.are_published();
     op.retire(*this, offset_of(n), trace_block);
@@ -216,14 +234,14 @@ bool bwtree<D, Keys>::freeze(operation& op, cell& c, u64& word) const {
 template <class D, class Keys>
 void bwtree<D, Keys>::merge(operation& op, cell* c, const bound& k) {
     using namespace bwtree_detail;
-    const auto parent = lock_at(op, k, 1);
+    held_cell held;
+    const auto parent = lock_at(op, held, k, 1);
     if (!parent) return;
-    const auto unlock = [&] { parent->at->lock.unlock(); };
     separators s;
     s.load(parent->base);
     const u64 self = offset_of(c);
     u32 i = s.place_of(k);  // the child that has k is number i - 1, or the first
-    if (s.count == 0 || (i == 0 ? s.first : s.all[i - 1].child) != self) return unlock();
+    if (s.count == 0 || (i == 0 ? s.first : s.all[i - 1].child) != self) return;
     if (i == 0) i = 1;  // the first one takes its right neighbour
     cell* right = at<cell>(s.all[i - 1].child);
     const place left = find<true>(op, s.all[i - 1].low, 0);
@@ -233,22 +251,21 @@ void bwtree<D, Keys>::merge(operation& op, cell* c, const bound& k) {
         return b->kind() == what::delta ? static_cast<delta*>(b)->live() : base_of(b)->count();
     };
     if (left.base->next != offset_of(right) || live(left.head) + live(head) > most_entries / 2) {
-        return unlock();
+        return;
     }
     fresh_blocks made(op);
     node* n = parent->base;
     s.remove(i - 1);
     auto without = make_inner(made, s, 0, s.count, low_of(n), high_of(n), n->next, n->level());
-    if (!without || !freeze(op, *right, word)) return unlock();
+    if (!without || !freeze(op, *right, word)) return;
     if (!publish_node(op, *parent->at, parent->word, *without)) {
         thaw(op, *right);
-        return unlock();
+        return;
     }
     HF_PERSIST_POINT("bwtree B4: a frozen leaf has no separator before its neighbour takes it");
     made.are_published();
     op.retire(*this, offset_of(n), trace_block);
     if (!absorb(op, left.at, *right, word)) thaw(op, *right);
-    unlock();
 }
 
 /// The left leaf takes all that a frozen one has; false: there is no memory, or no room.

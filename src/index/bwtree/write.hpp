@@ -195,7 +195,8 @@ auto bwtree<D, Keys>::put_delta(operation& op, const place& p, const entry& e, b
 template <class D, class Keys>
 auto bwtree<D, Keys>::kill(operation& op, const place& p, const bound& k) -> step {
     cell& c = *p.at;
-    c.lock.lock(op.generation());
+    held_cell held;
+    held.lock(c, op.generation());
     step how = step::again;
     if (c.take_hold(p.word)) {
         const finding f = search(op, p, k);
@@ -213,7 +214,6 @@ auto bwtree<D, Keys>::kill(operation& op, const place& p, const bound& k) -> ste
         }
         c.end_hold(p.word | cell::hold);
     }
-    c.lock.unlock();
     return how;
 }
 

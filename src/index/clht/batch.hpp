@@ -85,7 +85,7 @@ result<u64> clht<D, Keys, Shape>::insert_piece(operation& op, std::span<const pi
         for (const piece_entry& e : piece) locks.need(Keys::hash(e.first));
         locks.take();
         inserted = rest.place_each(
-            [&](std::size_t i) { return place_in_piece(op, piece[i], records[i]); });
+            op, [&](std::size_t i) { return place_in_piece(op, piece[i], records[i]); });
         op.commit();  // P2 of all, before the locks are given back
     }
     return rest.insert_each(*this, op, inserted);

@@ -116,11 +116,13 @@ class batch_rest {
     explicit batch_rest(std::span<const batch_entry<I>> piece) noexcept : piece_(piece) {}
 
     void leave(std::size_t i) noexcept { left_ |= u32{1} << i; }
-    /// place(i) of each entry in turn, but of those whose key has been left; how many are done.
+    /// place(i) of each entry in turn, but of those whose key has been left; how many are done. The
+    /// way of each is one of its own: together they may be longer than any.
     template <class Place>
-    [[nodiscard]] u64 place_each(Place&& place) {
+    [[nodiscard]] u64 place_each(typename I::operation& op, Place&& place) {
         u64 done = 0;
         for (std::size_t i = 0; i < piece_.size(); ++i) {
+            op.arrived();
             const placing p = has_left(piece_[i].first) ? placing::left : place(i);
             if (p == placing::left) leave(i);
             done += p == placing::done ? 1 : 0;
@@ -131,6 +133,7 @@ class batch_rest {
     [[nodiscard]] result<u64> insert_each(I& index, typename I::operation& op, u64 inserted) {
         for (; left_ != 0; left_ &= left_ - 1) {
             const auto& [k, v] = piece_[first()];
+            op.arrived();
             auto done = index.insert(op, k, v);
             if (!done) return tl::unexpected(done.error());
             inserted += *done ? 1 : 0;
@@ -141,6 +144,7 @@ class batch_rest {
     /// first, unless nothing of this one was inserted.
     [[nodiscard]] result<u64> insert(I& index, typename I::operation& op, u64 inserted) {
         if (inserted == 0 || std::popcount(left_) <= 2) return insert_each(index, op, inserted);
+        op.arrived();
         auto done = index.insert(op, piece_[first()].first, piece_[first()].second);
         if (!done) return tl::unexpected(done.error());
         std::array<batch_entry<I>, batch_entries> others;

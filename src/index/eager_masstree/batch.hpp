@@ -121,7 +121,7 @@ result<u64> eager_masstree<D, Keys>::insert_piece(operation& op,
             }
         }
         piece_leaves leaves(op);
-        inserted = rest.place_each([&](std::size_t i) {
+        inserted = rest.place_each(op, [&](std::size_t i) {
             u64 word = 0;
             if constexpr (has_layers) {
                 word = records[i];

@@ -71,7 +71,8 @@ class hot<D, Keys>::piece_trie {
         return hot_detail::slot_word::what_of(word) == drafted;
     }
     [[nodiscard]] draft& draft_of(u64 number) noexcept { return drafts_[number].d; }
-    [[nodiscard]] u64 word_at(const published& slot) const noexcept;
+    [[nodiscard]] u64 word_at(const published& slot) const;
+    void load(draft& d, const step& s) const;
     [[nodiscard]] static u32 find_in(const draft& d, key k) noexcept;
     [[nodiscard]] u64 descend(key k, steps& w);
     void saw(const node_lock& l, const published& slot);
@@ -105,13 +106,17 @@ class hot<D, Keys>::piece_trie {
 
 /// A slot's word, or that of the draft to which it will lead.
 template <class D, class Keys>
-u64 hot<D, Keys>::piece_trie::word_at(const published& slot) const noexcept {
+u64 hot<D, Keys>::piece_trie::word_at(const published& slot) const {
     if ((linked_ & bit_of(&slot)) != 0) {
         for (u64 i = 0; i < drafts_.size(); ++i) {
             if (drafts_[i].link == &slot) return word_of(i);
         }
     }
-    return slot.load();
+    const u64 word = slot.load();
+    if (is_drafted(word)) [[unlikely]] {
+        op_.fail(&slot, "a word leads to nothing that there is");
+    }
+    return word;
 }
 
 template <class D, class Keys>
@@ -216,6 +221,16 @@ void hot<D, Keys>::piece_trie::link_at(published& slot, u64 number) {
     linked_ |= bit_of(&slot);
 }
 
+/// A node that may be damaged, as a draft.
+template <class D, class Keys>
+void hot<D, Keys>::piece_trie::load(draft& d, const step& s) const {
+    if (!d.has_room_for(s.n, s.of)) op_.fail(s.n, "a node has too many entries, or none");
+    d.load(s.n, s.of);
+    for (u32 i = 0; i < d.count; ++i) {
+        if (is_drafted(d.words[i])) op_.fail(s.n, "a word leads to nothing that there is");
+    }
+}
+
 /// One entry needs no node.
 template <class D, class Keys>
 u64 hot<D, Keys>::piece_trie::entry_of(const draft& d) {
@@ -240,7 +255,7 @@ bool hot<D, Keys>::piece_trie::make_draft(steps& w, u32 depth) {
         if (!lock(above == nullptr ? tree_.root_->lock : above->n->lock, *slot, s.of)) return false;
     }
     draft d;  // NOLINT(cppcoreguidelines-pro-type-member-init): load() fills it
-    d.load(s.n, s.of);
+    load(d, s);
     if (d.has_dead) return false;
     const u64 number = add_draft(d);
     piece_draft& mine = drafts_[number];
@@ -284,6 +299,7 @@ placing hot<D, Keys>::piece_trie::place(key k, u64 record_word) {
     if (found == 0 && w.empty()) {
         return place_at_root(0, 0, false, record_word) ? placing::done : placing::left;
     }
+    if (found == 0) return placing::left;  // damage, of which a single insert will say more
     const key there = tree_.key_in(found);
     if (there == k) {
         return slot_word::what_of(found) == what::record ? placing::there : placing::left;
@@ -332,7 +348,7 @@ placing hot<D, Keys>::piece_trie::place_beside(const step& s, u32 bit, bool one,
     draft d;  // NOLINT(cppcoreguidelines-pro-type-member-init): load() or make_pair() fills it
     if (slot != nullptr) {
         if (!lock(s.n->lock, *slot, s.below)) return placing::left;
-        d.load(s.n, s.of);
+        load(d, s);
     }
     const draft& in = slot == nullptr ? draft_of(s.of) : d;
     const auto [from, to] = in.sharing(s.index, in.rank_of(bit));
@@ -446,7 +462,7 @@ result<u64> hot<D, Keys>::insert_piece(operation& op, std::span<const piece_entr
         }
         std::array<bool, batch_entries> placed{};
         piece_trie all(*this, op);
-        inserted = rest.place_each([&](std::size_t i) {
+        inserted = rest.place_each(op, [&](std::size_t i) {
             const u64 word = hot_detail::slot_word::of(what::record, 0, records[i]);
             const placing p = all.place(piece[i].first, word);
             placed[i] = p == placing::done;

@@ -15,7 +15,10 @@ namespace {
 struct leaving_index {
     using key = u64;
     using value = u64;
-    struct operation {};
+    struct operation {
+        unsigned ways = 0;
+        void arrived() { ++ways; }
+    };
     using entries = std::span<const batch_entry<leaving_index>>;
 
     result<bool> insert(operation&, key k, value v) { return all.emplace(k, v).second; }
@@ -23,7 +26,7 @@ struct leaving_index {
         ++pieces;
         batch_rest<leaving_index> rest(piece);
         std::map<key, std::pair<value, std::size_t>> placed;
-        u64 inserted = rest.place_each([&](std::size_t i) {
+        u64 inserted = rest.place_each(op, [&](std::size_t i) {
             const auto& [k, v] = piece[i];
             if (draw()) return placing::left;
             if (all.contains(k) || placed.contains(k)) return placing::there;

@@ -212,7 +212,31 @@ TYPED_TEST_P(index_model, takes_batches) {
     }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_model, does_what_a_map_does, takes_batches);
+/// Each key is the beginning of the next one, and none has a way down that is too long; together
+/// the ways of a batch have more steps than any of them may have.
+template <class Tree>
+void run_a_batch_down_long_ways() {
+    Tree t;
+    constexpr std::size_t deepest = 3000;
+    const std::string longest(deepest, 'a');
+    for (std::size_t n = 1; n <= deepest; ++n) ASSERT_TRUE(t.insert(longest.substr(0, n), "v"));
+    std::vector<std::pair<std::string, std::string>> all;
+    for (std::size_t i = 0; i < batch_entries; ++i) {
+        all.emplace_back(longest.substr(0, deepest - i) + "b", "w");
+    }
+    const std::vector<batch_entry<typename Tree::tree>> entries(all.begin(), all.end());
+    ASSERT_EQ(must(insert_many(*t.index, *t.space, std::span(entries))), batch_entries);
+    for (const auto& [k, v] : all) ASSERT_EQ(t.get(k), v);
+}
+
+TYPED_TEST_P(index_model, takes_a_batch_whose_ways_are_long) {
+    if constexpr (std::is_same_v<typename TypeParam::kept, std::string>) {
+        ASSERT_NO_FATAL_FAILURE(run_a_batch_down_long_ways<TypeParam>());
+    }
+}
+
+REGISTER_TYPED_TEST_SUITE_P(index_model, does_what_a_map_does, takes_batches,
+                            takes_a_batch_whose_ways_are_long);
 
 /// What rapidcheck makes small when it fails: the keys are as short as can be. The tree is empty.
 template <class Tree>
