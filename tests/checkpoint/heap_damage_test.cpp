@@ -3,6 +3,7 @@
 #include "damaged_heap.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace hf {
 namespace {
@@ -240,8 +241,10 @@ TEST_F(damaged_heap_test, no_list_of_any_class_leads_where_no_block_is) {
         class_lists& g = lists_of(block_size(c) - block_header_size);
         const u64 block = blocks[c].offset - block_header_size;
         const u64 bump = g.lists.get(class_lists::bump);
-        for (const u64 wrong : {block + 16, blocks[(c + 1) % block_classes].offset - 16, u64{64},
-                                up_.file().size(), u64{1} << 40}) {
+        const std::array<u64, 5> places{block + 16, blocks[(c + 1) % block_classes].offset - 16, 64,
+                                        up_.file().size(), u64{1} << 40};
+        for (const u32 i : {c, c + 2}) {  // two for each class, and all of them for some
+            const u64 wrong = places[i % places.size()];
             g.lists.set(class_lists::free, wrong);
             expect("leads to offset " + std::to_string(wrong) + ", where none is", false);
             g.lists.set(class_lists::free, 0);

@@ -373,6 +373,7 @@ TEST_P(tree_step, keys_at_a_cut_are_found_to_the_right_of_it) {
 TEST_P(tree_step, finds_of_many_keys_find_what_stays_whatever_changes_under_them) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         for (const unsigned count : {1U, 15U, 40U, 200U}) {
+            if (count == 200 && prefix == second_layer) continue;  // nothing new, and the dearest
             const unsigned end = 10 * count;
             const keys_of_change keys = range_of(prefix, 0, end, 10);
             for (const change_case& c : changes_of(prefix, end)) {
