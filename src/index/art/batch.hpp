@@ -74,13 +74,7 @@ result<u64> art<D, Keys>::insert_piece(operation& op, std::span<const piece_entr
     batch_rest<art> rest(piece);
     {
         batch_records<operation> records(op);
-        for (std::size_t i = 0; i < piece.size(); ++i) {
-            const auto& [k, v] = piece[i];
-            if (auto ok = Keys::check(k, v); !ok) return tl::unexpected(ok.error());
-            auto made = Keys::make_record(op, k, v);
-            if (!made) return tl::unexpected(made.error());
-            records[i] = *made;
-        }
+        if (auto ok = records.template make<Keys>(piece); !ok) return tl::unexpected(ok.error());
         op.settle();  // P1 of all
         piece_locks locks(op);
         try {

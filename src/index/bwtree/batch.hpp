@@ -179,17 +179,16 @@ result<u64> bwtree<D, Keys>::insert_piece(operation& op, std::span<const piece_e
     batch_rest<bwtree> rest(piece);
     {
         batch_records<operation> records(op);
+        if (auto ok = records.template make<Keys, !order::exact>(piece); !ok) {
+            return tl::unexpected(ok.error());
+        }
         std::array<entry, batch_entries> entries;
         for (std::size_t i = 0; i < piece.size(); ++i) {
             const auto& [k, v] = piece[i];
-            if (auto ok = Keys::check(k, v); !ok) return tl::unexpected(ok.error());
             if constexpr (order::exact) {
                 entries[i] = {k, v};
             } else {
-                auto made = Keys::make_record(op, k, v);
-                if (!made) return tl::unexpected(made.error());
-                records[i] = *made;
-                entries[i] = {order::head(k), *made};
+                entries[i] = {order::head(k), records[i]};
             }
         }
         piece_leaves leaves;

@@ -99,6 +99,21 @@ class batch_records {
             if (offset != 0) op_.cancel(offset);
         }
     }
+    /// Looks whether the index may have each entry, and where it `has_records` makes one of each.
+    template <class Keys, bool has_records = true>
+    [[nodiscard]] result<void> make(
+        std::span<const std::pair<typename Keys::key, typename Keys::value>> piece) {
+        for (std::size_t i = 0; i < piece.size(); ++i) {
+            const auto& [k, v] = piece[i];
+            if (auto ok = Keys::check(k, v); !ok) return ok;
+            if constexpr (has_records) {
+                auto made = Keys::make_record(op_, k, v);
+                if (!made) return tl::unexpected(made.error());
+                offsets_[i] = *made;
+            }
+        }
+        return {};
+    }
     [[nodiscard]] u64& operator[](std::size_t i) noexcept { return offsets_[i]; }
 
    private:

@@ -111,14 +111,8 @@ result<u64> eager_masstree<D, Keys>::insert_piece(operation& op,
     batch_rest<eager_masstree> rest(piece);
     {
         batch_records<operation> records(op);
-        for (std::size_t i = 0; i < piece.size(); ++i) {
-            const auto& [k, v] = piece[i];
-            if (auto ok = Keys::check(k, v); !ok) return tl::unexpected(ok.error());
-            if constexpr (has_layers) {
-                auto made = Keys::make_record(op, k, v);
-                if (!made) return tl::unexpected(made.error());
-                records[i] = *made;
-            }
+        if (auto ok = records.template make<Keys, has_layers>(piece); !ok) {
+            return tl::unexpected(ok.error());
         }
         piece_leaves leaves(op);
         inserted = rest.place_each(op, [&](std::size_t i) {

@@ -453,13 +453,7 @@ result<u64> hot<D, Keys>::insert_piece(operation& op, std::span<const piece_entr
     batch_rest<hot> rest(piece);
     {
         batch_records<operation> records(op);
-        for (std::size_t i = 0; i < piece.size(); ++i) {
-            const auto& [k, v] = piece[i];
-            if (auto ok = Keys::check(k, v); !ok) return tl::unexpected(ok.error());
-            auto made = Keys::make_record(op, k, v);
-            if (!made) return tl::unexpected(made.error());
-            records[i] = *made;
-        }
+        if (auto ok = records.template make<Keys>(piece); !ok) return tl::unexpected(ok.error());
         std::array<bool, batch_entries> placed{};
         piece_trie all(*this, op);
         inserted = rest.place_each(op, [&](std::size_t i) {

@@ -1,5 +1,4 @@
 #include "clht_fixture.hpp"
-#include "index/common/index_damage.hpp"
 #include "index/common/index_model.hpp"
 
 namespace hf::test {
@@ -10,11 +9,6 @@ INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_model, clht_family::all);
 RC_GTEST_PROP(clht_properties, any_keys_any_order, ()) {
     static clht_family::transient_bytes t;
     any_keys_in_any_order(t);
-}
-
-TEST(clht_beside_damage, no_writer_waits_for_ever) {
-    ASSERT_NO_FATAL_FAILURE(writers_end_beside_damage<clht_family::numbers_in_file>(scaled(60)));
-    ASSERT_NO_FATAL_FAILURE(writers_end_beside_damage<clht_family::bytes_in_file>(scaled(60)));
 }
 
 }  // namespace

@@ -125,10 +125,9 @@ struct index_in_memory : index_parts<Index> {
 
 template <class Index>
 struct index_in_file : index_parts<Index> {
-    explicit index_in_file(std::filesystem::path path, u64 most = u64{1} << 30,
-                           sweeping how = sweeping::at_opening)
+    explicit index_in_file(std::filesystem::path path, u64 most = u64{1} << 30)
         : file(std::move(path)), most_bytes(most) {
-        must(open(how));
+        must(open());
     }
     [[nodiscard]] result<void> open(sweeping how = sweeping::at_opening) {
         eager_options o;
