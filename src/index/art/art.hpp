@@ -69,6 +69,8 @@ namespace hf {
 
 namespace art_detail {
 
+struct gathered;
+
 inline constexpr layout::room_format art_format{"art", 1};
 inline constexpr u64 root_type = 0x4846454152540001;  // "HFEART", version 1
 
@@ -277,9 +279,11 @@ class art final : public traced {
     u64 scan_from(eager_space& space, const key* bound, u64 most, Visit&& visit) const;
     template <bool Up>
     void seek(operation& op, key bound, scan_state& s) const;
-    void collect(scan_state& s, u64 word, const published& slot, node* n, what kind) const noexcept;
+    void collect(scan_state& s, node* n, what kind, const art_detail::gathered& g) const noexcept;
     template <bool Up>
     bool collect_next(operation& op, scan_state& s) const;
+    template <class Run>
+    void saw_run(operation& op, const scan_state& s, u32 begin, const Run& r) const noexcept;
     template <bool Up, class Visit>
     u64 visit_collected(operation& op, scan_state& s, const key& bound, Visit&& visit) const;
 

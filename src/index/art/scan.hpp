@@ -18,22 +18,25 @@ namespace hf {
 
 namespace art_detail {
 
-struct entry {
-    u64 word;
-    const published* slot;
-    u32 position;
-};
-
-/// Records of one node, in order, and the first node behind them.
-struct entries {
-    static constexpr u32 most = 64;
-    std::array<entry, most> all;  // NOLINT(cppcoreguidelines-pro-type-member-init): by count
+/// Where the words of one node go, in order: up to `most` records, and the first node behind them.
+struct gathered {
+    u64* words;
+    const published** slots;
+    u32 most;
     u32 count = 0;
+    u64 child = 0;
+    u32 last = 0;  ///< the position of the last one
 
     /// Whether there is no need for more.
     bool put(u64 word, const published& slot, u32 position) noexcept {
-        all[count++] = {word, &slot, position};
-        return count == most || slot_word::is_node(word);
+        last = position;
+        if (slot_word::is_node(word)) {
+            child = word;
+            return true;
+        }
+        words[count] = word;
+        slots[count] = &slot;
+        return ++count == most;
     }
 };
 
@@ -44,44 +47,49 @@ struct entries {
     for (u64 i = 0; i < bytes; i += line_size) __builtin_prefetch(line + i);
 }
 
-/// The entries of a node from a position on.
+/// The entries of a node from a position on; false: those are all.
 template <bool Up>
-inline void gather(node256& n, u32 from, u32 most, entries& out) noexcept {
+inline bool gather(node256& n, u32 from, gathered& out) noexcept {
     for (u32 i = from; Up ? i <= 256 : i <= from; Up ? ++i : --i) {
         const published& slot = i == 0 ? n.end : n.slots[i - 1];
         const u64 w = slot.load();
-        if (w != 0 && (out.put(w, slot, i) || out.count >= most)) return;
-        if (!Up && i == 0) return;
+        if (w != 0 && out.put(w, slot, i)) return true;
+        if (!Up && i == 0) break;
     }
+    return false;
 }
 template <bool Up, class N>
-inline void gather(N& n, u32 from, u32 most, entries& out) noexcept {
-    std::array<u64, 256> words;  // NOLINT(cppcoreguidelines-pro-type-member-init): by the bits
-    std::array<const published*, 256> slots;  // NOLINT(*-member-init): likewise
+inline bool gather(N& n, u32 from, gathered& out) noexcept {
+    constexpr std::size_t width = std::tuple_size_v<decltype(n.slots)>;
+    std::array<u64, width> words;  // NOLINT(cppcoreguidelines-pro-type-member-init): all of it
+    std::array<u8, 256> slot_of;   // NOLINT(*-member-init): by the bits
     std::array<u64, 4> bits{};
-    for (const published& s : n.slots) {
-        const u64 w = s.load();
+    for (u32 i = 0; i < width; ++i) {
+        const u64 w = words[i] = n.slots[i].load();
         if (w == 0) continue;
         const u8 byte = slot_word::byte_of(w);
-        words[byte] = w;
-        slots[byte] = &s;
+        slot_of[byte] = static_cast<u8>(i);
         bits[byte / 64] |= u64{1} << (byte % 64);
     }
+    const auto put = [&](u32 byte) {
+        const u32 i = slot_of[byte];
+        return out.put(words[i], n.slots[i], byte + 1);
+    };
     const auto put_end = [&] {
         const u64 w = n.end.load();
-        return w != 0 && (out.put(w, n.end, 0) || out.count >= most);
+        return w != 0 && out.put(w, n.end, 0);
     };
     if constexpr (Up) {
-        if (from == 0 && put_end()) return;
+        if (from == 0 && put_end()) return true;
         const u32 first = from == 0 ? 0 : from - 1;
         for (u32 i = first / 64; i < 4; ++i) {
             u64 left = bits[i];
             if (i == first / 64) left &= ~u64{0} << (first % 64);
             for (; left != 0; left &= left - 1) {
-                const u32 byte = i * 64 + static_cast<u32>(std::countr_zero(left));
-                if (out.put(words[byte], *slots[byte], byte + 1) || out.count >= most) return;
+                if (put(i * 64 + static_cast<u32>(std::countr_zero(left)))) return true;
             }
         }
+        return false;
     } else {
         for (u32 i = from == 0 ? 0 : (from - 1) / 64 + 1; i-- > 0;) {
             u64 left = bits[i];
@@ -89,11 +97,10 @@ inline void gather(N& n, u32 from, u32 most, entries& out) noexcept {
             while (left != 0) {
                 const u32 bit = 63 - static_cast<u32>(std::countl_zero(left));
                 left &= ~(u64{1} << bit);
-                const u32 byte = i * 64 + bit;
-                if (out.put(words[byte], *slots[byte], byte + 1) || out.count >= most) return;
+                if (put(i * 64 + bit)) return true;
             }
         }
-        put_end();
+        return put_end();
     }
 }
 
@@ -109,22 +116,35 @@ struct art<D, Keys>::scan_state {
         u32 next;       ///< position; beyond 256: there is nothing left
         u32 ahead = 0;  ///< an N256: up to where its nodes have begun to be loaded
     };
-    struct collected {
-        u64 word;
-        const published* slot;
+    /// Records of one node: those from the end of the run before it to `end`.
+    struct run {
         node* n;
         what kind;
+        u32 end;
     };
     std::vector<level> way;
     bool exclusive = false;      ///< the bound itself is left out
     bool may_be_beyond = false;  ///< the first that is collected may be on the bound's other side
     u64 wanted = 0;
     u32 count = 0;
-    std::array<collected, most_collected> all;
+    u32 runs_count = 0;
+    std::array<u64, most_collected> words;
+    std::array<const published*, most_collected> slots;
+    std::array<run, most_collected> runs;
 
     [[nodiscard]] u64 room() const noexcept {
         return std::min<u64>(most_collected, wanted) - count;
     }
+    /// The next records of a node: what is put there counts when collect() is told.
+    [[nodiscard]] art_detail::gathered next() noexcept {
+        return {words.data() + count, slots.data() + count, static_cast<u32>(room())};
+    }
+    void collect(node* n, what kind, const art_detail::gathered& g) noexcept {
+        if (g.count == 0) return;
+        count += g.count;
+        runs[runs_count++] = {n, kind, count};
+    }
+    void clear() noexcept { count = runs_count = 0; }
     /// Begins to load the next few nodes below one that has many.
     template <bool Up>
     void look_ahead(level& l, const std::byte* base) const noexcept {
@@ -196,7 +216,9 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
         if (!slot_word::is_node(slot.word)) {
             // Nobody waits for its key here.
             s.may_be_beyond = true;
-            collect(s, slot.word, *slot.at, n, kind);
+            gathered g = s.next();
+            g.put(slot.word, *slot.at, byte + 1U);
+            collect(s, n, kind, g);
             return;
         }
         n = node_of(slot.word);
@@ -208,10 +230,10 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
 }
 
 template <class D, class Keys>
-void art<D, Keys>::collect(scan_state& s, u64 word, const published& slot, node* n,
-                           what kind) const noexcept {
-    __builtin_prefetch(record_of(word));
-    s.all[s.count++] = {word, &slot, n, kind};
+void art<D, Keys>::collect(scan_state& s, node* n, what kind,
+                           const art_detail::gathered& g) const noexcept {
+    for (u32 i = 0; i < g.count; ++i) __builtin_prefetch(record_of(g.words[i]));
+    s.collect(n, kind, g);
 }
 
 /// Collects the next records of one node; false: there are none left.
@@ -222,34 +244,46 @@ bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
     if (s.way.empty()) return false;
     if (s.way.size() > most_key_bytes + 1) op.fail(s.way.back().n, "nodes lead round in a circle");
     auto& top = s.way.back();
-    entries found;
-    if (top.next <= 256) {
-        const auto limit = static_cast<u32>(std::min<u64>(s.room(), entries::most));
-        visit_node(top.n, top.kind, [&](auto& n) { gather<Up>(n, top.next, limit, found); });
-        const u32 last = found.count == 0 ? 0 : found.all[found.count - 1].position;
-        top.next = found.count == 0 || (!Up && last == 0) ? scan_state::none
-                   : Up                                   ? last + 1
-                                                          : last - 1;
-    }
-    if (found.count == 0) {
-        saw_slot(op, top.n, top.kind, nullptr);
+    gathered found = s.next();
+    const bool has_more = top.next <= 256 && visit_node(top.n, top.kind, [&](auto& n) {
+                              return gather<Up>(n, top.next, found);
+                          });
+    collect(s, top.n, top.kind, found);
+    // Where records were found, visit_collected() looks at the lock.
+    if (found.child != 0 || found.count == 0) saw_slot(op, top.n, top.kind, nullptr);
+    if (!has_more) {
         s.way.pop_back();
         return true;
     }
-    const u64 last = found.all[found.count - 1].word;
-    const bool goes_down = slot_word::is_node(last);
-    if (goes_down) --found.count;
-    for (u32 i = 0; i < found.count; ++i) {
-        collect(s, found.all[i].word, *found.all[i].slot, top.n, top.kind);
-    }
-    if (goes_down) {
+    top.next = !Up && found.last == 0 ? scan_state::none : Up ? found.last + 1 : found.last - 1;
+    if (found.child != 0) {
         op.took_step();
-        saw_slot(op, top.n, top.kind, nullptr);
-        load_node(node_of(last), slot_word::what_of(last));
+        node* child = node_of(found.child);
+        const auto kind = slot_word::what_of(found.child);
+        load_node(child, kind);
         s.template look_ahead<Up>(top, base_);
-        s.way.push_back({node_of(last), slot_word::what_of(last), Up ? 0U : 256U});
+        s.way.push_back({child, kind, Up ? 0U : 256U});
     }
     return true;
+}
+
+/// The records of a run have been read: is what was found in the node durable, and what its numbers
+/// are? They change under its lock as long as their slots lead to them.
+template <class D, class Keys>
+template <class Run>
+void art<D, Keys>::saw_run(operation& op, const scan_state& s, u32 begin,
+                           const Run& r) const noexcept {
+    const bool is_unsure = node::is_unsure(r.n->lock.load());
+    if (is_unsure) [[unlikely]] {
+        op.written(r.n, art_detail::size_of(r.kind));
+    }
+    if constexpr (Keys::inline_values) {
+        for (u32 i = begin; i < r.end; ++i) {
+            if (is_unsure || s.slots[i]->load() != s.words[i]) [[unlikely]] {
+                op.written_line(record_of(s.words[i]));
+            }
+        }
+    }
 }
 
 /// Reads and visits what has been collected; how many there were in bounds.
@@ -258,31 +292,20 @@ template <bool Up, class Visit>
 u64 art<D, Keys>::visit_collected(operation& op, scan_state& s, const key& bound,
                                   Visit&& visit) const {
     std::array<value, scan_state::most_collected> values;  // NOLINT(*-member-init): by count
-    for (u32 i = 0; i < s.count; ++i) {
-        values[i] = Keys::value_if_sound(*record_of(s.all[i].word));
-    }
-    const node* looked_at = nullptr;
-    bool is_unsure = false;
-    for (u32 i = 0; i < s.count; ++i) {
-        const auto& c = s.all[i];
-        if (c.n != looked_at) {
-            looked_at = c.n;
-            is_unsure = node::is_unsure(c.n->lock.load());
-            if (is_unsure) op.written(c.n, art_detail::size_of(c.kind));
-        }
-        if (Keys::inline_values && (is_unsure || c.slot->load() != c.word)) {
-            op.written_line(record_of(c.word));
-        }
-    }
+    for (u32 i = 0; i < s.count; ++i) values[i] = Keys::value_if_sound(*record_of(s.words[i]));
+    u32 begin = 0;
+    for (u32 i = 0; i < s.runs_count; begin = s.runs[i++].end) saw_run(op, s, begin, s.runs[i]);
     op.observed();
     u32 first = 0;
     if (s.may_be_beyond && s.count != 0) {
-        const int c = path::compare(key_in(s.all[0].word), bound);
+        const int c = path::compare(key_in(s.words[0]), bound);
         if ((Up ? c < 0 : c > 0) || (c == 0 && s.exclusive)) first = 1;
         s.may_be_beyond = false;
     }
-    for (u32 i = first; i < s.count; ++i) visit(key_in(s.all[i].word), values[i]);
-    return std::exchange(s.count, 0) - first;
+    for (u32 i = first; i < s.count; ++i) visit(key_in(s.words[i]), values[i]);
+    const u32 visited = s.count - first;
+    s.clear();
+    return visited;
 }
 
 /// A long scan is several operations: memory that is unlinked meanwhile need not wait for its end.

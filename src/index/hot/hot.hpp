@@ -204,6 +204,8 @@ class hot final : public traced {
     void seek(operation& op, key bound, scan_state& s) const;
     template <bool Up>
     bool collect_next(operation& op, scan_state& s) const;
+    template <bool Up, class Run>
+    void saw_run(operation& op, const scan_state& s, u32 begin, const Run& r) const noexcept;
     template <bool Up, class Visit>
     u64 visit_collected(operation& op, scan_state& s, Visit&& visit) const;
 

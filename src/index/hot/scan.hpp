@@ -17,23 +17,32 @@ namespace hf {
 template <class D, class Keys>
 struct hot<D, Keys>::scan_state {
     static constexpr u32 most_collected = 128;
-    struct collected {
-        u64 word;
-        const published* slot;
+    /// Neighbouring words of one node, in the order of the scan: those from the end of the run
+    /// before it to `end`.
+    struct run {
+        const published* first;
         const node_lock* lock;
+        u32 end;
     };
     way nodes;
     bool exclusive = false;  ///< the bound itself is left out
     u64 wanted = 0;
     u32 count = 0;
-    std::array<collected, most_collected> all;
+    u32 runs_count = 0;
+    std::array<u64, most_collected> words;
+    std::array<run, most_collected> runs;
 
     [[nodiscard]] u64 room() const noexcept {
         return std::min<u64>(most_collected, wanted) - count;
     }
-    void collect(u64 word, const published& slot, const node_lock& lock) noexcept {
-        all[count++] = {word, &slot, &lock};
+    void begin_run(const published& slot, const node_lock& lock) noexcept {
+        runs[runs_count++] = {&slot, &lock, count};
     }
+    void collect(u64 word) noexcept {
+        words[count++] = word;
+        runs[runs_count - 1].end = count;
+    }
+    void clear() noexcept { count = runs_count = 0; }
 };
 
 /// The way to the first entry in bounds.
@@ -48,7 +57,8 @@ void hot<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
         const int order = path::compare(there, bound);
         const bool is_in = order == 0 ? !s.exclusive : (order > 0) == Up;
         if (is_in && slot_word::what_of(word) == what::record) {
-            s.collect(word, root_->word, root_->lock);
+            s.begin_run(root_->word, root_->lock);
+            s.collect(word);
         }
         return;
     }
@@ -85,16 +95,20 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
     u64 child = 0;
     u64 room = s.room();
     u32 i = top.index;
+    bool is_in_run = false;
     for (; i != end && room != 0 && child == 0; i = Up ? i + 1 : i - 1) {
         const published& slot = words[Up ? i : i - 1];
         const u64 w = slot.load();
-        if (slot_word::is_node(w)) {
-            child = w;
-        } else if (slot_word::what_of(w) == what::record) {
+        if (slot_word::what_of(w) == what::record) {
             __builtin_prefetch(record_of(w));
-            s.collect(w, slot, n->lock);
+            if (!is_in_run) s.begin_run(slot, n->lock);
+            is_in_run = true;
+            s.collect(w);
             --room;
+            continue;
         }
+        is_in_run = false;
+        if (slot_word::is_node(w)) child = w;
     }
     top.index = i;
     if (node::is_unsure(n->lock.load())) [[unlikely]] {
@@ -114,30 +128,43 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
     return true;
 }
 
+/// The numbers of a run have been read: are they durable? The lock is that under which they change
+/// as long as their slots lead to them.
+template <class D, class Keys>
+template <bool Up, class Run>
+void hot<D, Keys>::saw_run(operation& op, const scan_state& s, u32 begin,
+                           const Run& r) const noexcept {
+    const bool is_unsure = node::is_unsure(r.lock->load());
+    const auto slot = [&](u32 i) { return (Up ? r.first + i : r.first - i)->load(); };
+    u64 moved = 0;
+    for (u32 i = begin; i < r.end; ++i) moved |= slot(i - begin) ^ s.words[i];
+    if (!is_unsure && moved == 0) [[likely]] {
+        return;
+    }
+    for (u32 i = begin; i < r.end; ++i) {
+        if (is_unsure || slot(i - begin) != s.words[i]) op.written_line(record_of(s.words[i]));
+    }
+}
+
 /// Reads and visits what has been collected.
 template <class D, class Keys>
 template <bool Up, class Visit>
 u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, Visit&& visit) const {
     std::array<value, scan_state::most_collected> values;  // NOLINT(*-member-init): by count
     for (u32 i = 0; i < s.count; ++i) {
-        values[i] = Keys::value_if_sound(*record_of(s.all[i].word));
+        values[i] = Keys::value_if_sound(*record_of(s.words[i]));
     }
     if constexpr (Keys::inline_values) {
-        const node_lock* looked_at = nullptr;
-        bool is_unsure = false;
-        for (u32 i = 0; i < s.count; ++i) {
-            if (s.all[i].lock != looked_at) {
-                looked_at = s.all[i].lock;
-                is_unsure = node::is_unsure(looked_at->load());
-            }
-            if (is_unsure || s.all[i].slot->load() != s.all[i].word) {
-                op.written_line(record_of(s.all[i].word));
-            }
+        u32 begin = 0;
+        for (u32 i = 0; i < s.runs_count; begin = s.runs[i++].end) {
+            saw_run<Up>(op, s, begin, s.runs[i]);
         }
     }
     op.observed();
-    for (u32 i = 0; i < s.count; ++i) visit(key_in(s.all[i].word), values[i]);
-    return std::exchange(s.count, 0);
+    for (u32 i = 0; i < s.count; ++i) visit(key_in(s.words[i]), values[i]);
+    const u32 visited = s.count;
+    s.clear();
+    return visited;
 }
 
 /// A long scan is several operations: memory that is unlinked meanwhile need not wait for its end.

@@ -23,7 +23,7 @@ PARTS = {
 }
 
 SETTINGS = {"records": 20_000_000, "smallest": 10_000, "largest": 100_000_000,
-            "operations": 1_000_000, "repetitions": 5, "cores": 0, "recovery": 1_000_000,
+            "operations": 1_000_000, "repetitions": 5, "cores": 0, "recovery": 2_000_000,
             "entries": 84_000, "seed": 1}
 SHORT = {"records": 3_000, "smallest": 1_000, "largest": 10_000, "operations": 1_000,
          "repetitions": 3, "recovery": 4_000, "entries": 100}
