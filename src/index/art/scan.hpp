@@ -11,6 +11,7 @@
 #pragma once
 
 #include "index/art/art.hpp"
+#include "index/common/scan.hpp"
 
 #include <limits>
 
@@ -320,6 +321,7 @@ u64 art<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visi
     s.way.reserve(16);
     for (bool more = true; more && visited < most;) {
         operation op(space);
+        const u64 begin = visited;
         const u64 end = visited + std::min(most - visited, an_operation);
         s.way.clear();
         s.wanted = end - visited;
@@ -335,6 +337,7 @@ u64 art<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visi
             });
             s.wanted = end - visited;
         }
+        if (visited != begin) check_came_on<Up>(op, root_, key(here), last, s.exclusive);
         from = kept_key(last);
         s.exclusive = true;
     }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "index/bwtree/bwtree.hpp"
+#include "index/common/scan.hpp"
 
 #include <limits>
 
@@ -120,7 +121,9 @@ u64 bwtree<D, Keys>::scan_from(eager_space& space, const key* start, u64 most,
     u64 visited = 0;
     for (bool more = true; more && visited < most;) {
         operation op(space);
+        const u64 begin = visited;
         const u64 end = visited + std::min(most - visited, an_operation);
+        const bool began_behind = exclusive;
         limit bounds = bound::of(key(from));
         bool excludes = exclusive;
         key last{};
@@ -152,6 +155,7 @@ u64 bwtree<D, Keys>::scan_from(eager_space& space, const key* start, u64 most,
                 p = find<true>(op, *bounds, 0);
             }
         }
+        if (visited != begin) check_came_on<Up>(op, root_, key(from), last, began_behind);
         from = kept_key(last);
         more = more || visited == end;
     }

@@ -5,6 +5,7 @@
 // visits them; then a new operation begins behind the last one.
 #pragma once
 
+#include "index/common/scan.hpp"
 #include "index/eager_masstree/eager_masstree.hpp"
 
 namespace hf {
@@ -209,6 +210,7 @@ u64 eager_masstree<D, Keys>::scan_from(eager_space& space, key bound, u64 most,
         }
         visited += s.count;
         if (!s.is_full()) break;
+        check_came_on<Up>(op, root_, key(from), last, s.is_exclusive);
         from = kept_key(last);
         s.is_exclusive = true;
     }

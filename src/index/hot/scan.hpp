@@ -8,6 +8,7 @@
 // entry's keys are the same as long as its node lives (I1, I2), whatever stands below it.
 #pragma once
 
+#include "index/common/scan.hpp"
 #include "index/hot/hot.hpp"
 
 #include <limits>
@@ -178,6 +179,7 @@ u64 hot<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visi
     scan_state s;
     for (bool more = true; more && visited < most;) {
         operation op(space);
+        const u64 begin = visited;
         const u64 end = visited + std::min(most - visited, an_operation);
         s.nodes.clear();
         s.wanted = end - visited;
@@ -192,6 +194,7 @@ u64 hot<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visi
             s.wanted = end - visited;
             op.arrived();
         }
+        if (visited != begin) check_came_on<Up>(op, root_, key(from), last, s.exclusive);
         from = kept_key(last);
         s.exclusive = true;
     }
