@@ -235,9 +235,9 @@ void sweep_or_end_level(pairs& s, unsigned thread, splitmix64&) {
     }
 }
 eager_case<pairs> level_swept() {
-    auto c = two_threads<pairs>("eager.clht.swept.level",
-                                "a level ends behind a kill, beside the sweep", full_bucket, {c6},
-                                sweep_or_end_level);
+    auto c =
+        two_threads<pairs>("eager.clht.swept.level", "a level ends behind a kill, beside the sweep",
+                           full_bucket, {c6}, sweep_or_end_level);
     c.run = die_making_buddies;
     c.opens_in_run = true;
     c.sweep = sweeping::by_hand;
