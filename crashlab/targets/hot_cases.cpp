@@ -7,7 +7,7 @@ namespace hf::lab {
 
 // Keys by number. 0 .. 99 are brothers, 100 .. 199 lie behind each of them. Of strings there are
 // besides: 200 .. 299, each of which begins with the one before, so that the trie is one long way;
-// and 300 .. 362, beside the first of these.
+// 300 .. 362, beside the first of these; and 363 .. 369, beside the eleventh.
 struct hot_numbers {};
 struct hot_strings {};
 
@@ -22,7 +22,8 @@ struct lab_keys<hot_strings> : lab_keys<byte_keys> {
         if (number < 100) return "a" + far + static_cast<char>(number);
         if (number < 200) return "a" + far + static_cast<char>(number - 100) + far + "end";
         if (number < 300) return std::string(number - 199, 'c');
-        return "c" + std::string(1, static_cast<char>(number - 299));
+        if (number < 363) return "c" + std::string(1, static_cast<char>(number - 299));
+        return std::string(10, 'c') + static_cast<char>('d' + number - 363);
     }
 };
 
@@ -197,6 +198,25 @@ void hot_come_and_go(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
+/// The root is high. A node below it has room, and so has the one below that.
+template <class S>
+void hot_three_levels(S& s) {
+    come<S, 200, 268>(s);
+    for (const u64 k : {220, 221, 250, 251, 252}) s.remove(k);
+}
+/// One replaces the node in the middle; the other brings batches into the lowest one.
+template <class S>
+void hot_bring_far_below(S& s, unsigned thread, splitmix64& r) {
+    if (thread == 0) {
+        const u64 k = 363 + r() % 2;
+        s.upsert(k);
+        s.upsert(k + 2);
+    } else {
+        s.insert_many({250, 252});
+        s.insert_many({251});
+    }
+}
+
 using view = std::string_view;
 constexpr view hot_h1 = "hot H1: record and all new nodes are durable before the topmost word";
 constexpr view hot_h2 =
@@ -290,6 +310,11 @@ const std::vector<eager_case<hot_string_session>>& hot_string_cases() {
                          hot_full_below_high<session>,
                          hot_between<session>,
                          {hot_h1, hot_h2}});
+        cases.push_back(two_threads<session>(eager_case_name("hot", "bytes.", "batch_far_below"),
+                                             "a batch two levels below what another changes",
+                                             hot_three_levels<session>, {p1, p2},
+                                             hot_bring_far_below<session>));
+        cases.back().steps = 100;
         cases.push_back({eager_case_name("hot", "bytes.", "tower_batch"),
                          "a batch's splits go up through full nodes to the root",
                          hot_long_way<session>,

@@ -36,7 +36,9 @@
 //  C2  an overflow bucket before its link;
 //  C3  a zeroed chunk or table before the word that leads to it; that word before a bucket of it;
 //  C4  overflow buckets of a buddy before `made`;
-//  C5  `made` before the group counts as split, and before its lock is given back.
+//  C5  `made` before the group counts as split, and before its lock is given back;
+//  C6  (a sweep behind a kill) a chunk that a dead process may have left in the caches before
+//      groups that are found split there count as such.
 //
 // Concurrency. The locks lie in ordinary memory, in lines that stay in the cache. A lock in the
 // bucket's own line (eager/node_lock.hpp) would have to be given back behind the flush, which has
@@ -54,7 +56,7 @@
 // locks were held, so until the sweep has made the table durable everybody flushes the chain that
 // he uses (eager/space.hpp), and a writer its buddy, too: the buddy's `made` may lie in the caches
 // alone, and has made entries dead that he overwrites. Nor does a group count as split before each
-// buddy in it is durable (C5). What leads to chunks, load() flushes.
+// buddy in it is durable (C5, C6). What leads to chunks, load() flushes.
 //
 // Full region. A split that gets no memory does not happen; an insert that then needs an overflow
 // bucket and gets none is errc::no_space with nothing changed. Updates of integers, reads and

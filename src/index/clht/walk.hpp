@@ -212,8 +212,12 @@ template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::learn(u64 first) const {
     const stage& s = now();
     if (s.exact || first < s.size()) return;
-    // The sweep has flushed the chunk; a group counts as split when it is durable (C5).
-    if (space_.is_after_a_kill()) space_.file().med().fence();
+    if (space_.is_after_a_kill()) {
+        // The sweep has flushed the chunk, and fences when it is done. Until then others would take
+        // for split what only the caches say, end the level, and have its successor outlive it.
+        space_.file().med().fence();
+        HF_PERSIST_POINT("clht C6: a chunk that a sweep reads is durable before its groups count");
+    }
     for (u64 i = first; i <= first + mask(Shape::chunk_bits); i += group) {
         bool all = true;
         for (u64 j = i; j < i + group; ++j) {
