@@ -130,12 +130,17 @@ struct bwtree<D, Keys>::separators {
     u32 count = 0;
     std::array<one, bwtree_detail::most_entries + 1> all;
 
+    /// Of a node that may be damaged. Throws damage.
+    void load(const operation& op, const node* n) {
+        if (n->count() > bwtree_detail::most_entries) op.fail(n, "a node has too many entries");
+        load(n);
+    }
     void load(const node* n) noexcept {
         first = n->first;
         count = n->count();
         for (u32 i = 0; i < count; ++i) {
             all[i] = {{n->heads()[i], {}}, n->words()[i]};
-            if constexpr (!order::exact) all[i].low.bytes = n->bytes(n->spans()[i]);
+            if constexpr (!order::exact) all[i].low.bytes = n->bound_bytes(n->spans()[i]);
         }
     }
     /// How many are not above it.

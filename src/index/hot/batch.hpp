@@ -224,8 +224,7 @@ void hot<D, Keys>::piece_trie::link_at(published& slot, u64 number) {
 /// A node that may be damaged, as a draft.
 template <class D, class Keys>
 void hot<D, Keys>::piece_trie::load(draft& d, const step& s) const {
-    if (!d.has_room_for(s.n, s.of)) op_.fail(s.n, "a node has too many entries, or none");
-    d.load(s.n, s.of);
+    hot::load(op_, d, s.n, s.of);
     for (u32 i = 0; i < d.count; ++i) {
         if (is_drafted(d.words[i])) op_.fail(s.n, "a word leads to nothing that there is");
     }
