@@ -115,6 +115,7 @@ u64 choose_goal(const places& where, const place& self, xoshiro256ss& r) {
         case 1:
             return self.from / 32 * 32;
         case 2:
+            if (where[static_cast<unsigned>(part::eager_record)].empty()) return other;
             return choose_object(where, part::eager_record, r).offset;
         case 3:
             return other + 8 * r.below(8 * few_lines);
@@ -132,6 +133,8 @@ edit draw_eager_edit(const target& t, part& hit, xoshiro256ss& r) {
                               part::eager_node, part::eager_node, part::eager_record,
                               part::eager_words};
     hit = kinds[r.below(std::size(kinds))];
+    const bool has_records = !t.where[static_cast<unsigned>(part::eager_record)].empty();
+    if (hit == part::eager_record && !has_records) hit = part::eager_node;
     const place& self = choose_object(t.where, hit, r);
     const u64 words = self.size / word;
     const u64 at = self.offset +

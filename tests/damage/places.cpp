@@ -153,7 +153,7 @@ places find_eager_blocks(const std::filesystem::path& file, const std::string& i
     };
     places found = find_eager_places(image);
     const auto looked = eager_inspection::open(file);
-    require(!looked.refusal(), "an inspection of an undamaged eager region");
+    if (looked.refusal()) throw wrong("an inspection: " + looked.refusal()->to_string());
     const auto report = looked.audit([&](const heap_audit::place& p, const char* what, u64 from) {
         const bool is_record = std::strstr(what, "record") != nullptr;
         const part kind = is_record ? part::eager_record : part::eager_node;
