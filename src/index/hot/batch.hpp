@@ -145,14 +145,16 @@ u64 hot<D, Keys>::piece_trie::descend(key k, steps& w) {
     u64 word = word_at(tree_.root_->word);
     saw(tree_.root_->lock, tree_.root_->word);
     while (slot_word::is_node(word)) {
+        op_.took_step();
         if (is_drafted(word)) {
             const u64 number = slot_word::offset_of(word);
+            // A node that two ways lead to may be drafted twice, and split.
+            if (draft_of(number).count == 0) op_.fail(tree_.root_, "nodes have two ways to them");
             const u32 i = find_in(draft_of(number), k);
             word = draft_of(number).words[i];
             w.push({nullptr, number, word, i});
             continue;
         }
-        op_.took_step();
         node* n = tree_.node_of(word);
         const u32 i = find(n, word, k);
         const published& slot = n->words(word)[i];
