@@ -49,9 +49,13 @@ void bwtree<D, Keys>::gather_changes(operation& op, block* head, node* base, gat
         g.changed[i] = c;
         ++g.changes;
     };
+    constexpr u32 most_dropped =
+        bwtree_detail::delta_entries * (bwtree_detail::longest_allowed + 1);
     if (base->count() > bwtree_detail::most_entries) op.fail(base, "a node has too many entries");
     for (block* b = head; b->kind() == what::delta; b = at<block>(static_cast<delta*>(b)->next())) {
-        if (g.changes + bwtree_detail::delta_entries > g.changed.size()) {
+        // Of keys that come again in a circle there is no change more, but something dropped.
+        if (g.changes + bwtree_detail::delta_entries > g.changed.size() ||
+            g.drops + bwtree_detail::delta_entries > most_dropped) {
             op.fail(b, "deltas lead round in a circle");
         }
         op.took_step();  // of keys that came before, they are no more
