@@ -216,10 +216,7 @@ void clht<D, Keys, Shape>::learn(u64 first) const {
     if (space_.is_after_a_kill()) space_.file().med().fence();
     for (u64 i = first; i <= first + mask(Shape::chunk_bits); i += group) {
         bool all = true;
-        for (u64 j = i; j < i + group; ++j) {
-            const bucket* b = bucket_at(j);
-            all &= b->is_made();
-        }
+        for (u64 j = i; j < i + group; ++j) all &= is_made(j);  // a damaged table has others
         // Under its lock a split may not be durable yet.
         if (all && !lock_of(i).is_held()) s.set_split((i - s.size()) >> Shape::group_bits);
     }
