@@ -60,7 +60,9 @@ void hot<D, Keys>::load(const operation& op, draft& d, node* n, u64 word) {
 template <class D, class Keys>
 result<u64> hot<D, Keys>::make_node(change& c, const draft& d) const {
     using namespace hot_detail;
-    if (d.count < 2 || d.bit_count == 0) c.op.fail(root_, "a node does not tell its keys apart");
+    if (d.count < 2 || d.count > most_entries || d.bit_count == 0) {
+        c.op.fail(root_, "a node does not tell its keys apart");
+    }
     const auto plan = node_plan::of<path>(d);
     const u32 size = size_of(slot_word::of(plan.kind, d.count, 0));
     auto offset = c.op.allocate(size);
