@@ -50,8 +50,8 @@
 //
 // Bad input. Keys and values over their limits: errc::too_large. Another index's root:
 // errc::incompatible. audit() finds damage; it follows no offset that is not a block's. Operations
-// end on it: steps are counted, and who locks a node has looked at its level, which is above those of
-// the nodes that the thread has locked: so it never waits for itself.
+// end on it: steps are counted, and who locks a node has looked at its level, which is above those
+// of the nodes that the thread has locked: so it never waits for itself.
 //
 // Literature. Mao, Kohler, Morris, "Cache craftiness for fast multicore key-value storage", EuroSys
 // 2012; Lehman, Yao, "Efficient locking for concurrent operations on B-trees", TODS 1981; Lee et
