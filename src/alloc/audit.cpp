@@ -217,6 +217,7 @@ bool heap_audit::claim(const place& p, const char* what, u64 from) {
         if (before == block_state::claimed) return false;
     }
     set_state(index, block_state::claimed);
+    if (told_) told_(p, what, from);
     if (p.extent) {
         ++report_.heap.extents_claimed;
     } else if (runs_[p.run].what.use == page_use::slab) {

@@ -28,8 +28,10 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hf {
@@ -202,6 +204,9 @@ class heap_audit {
     /// Says that the thing at `from` owns it; a violation where it is free or has an owner. False:
     /// it was claimed before, so its contents have been looked at.
     bool claim(const place& p, const char* what, u64 from);
+    /// Is told of each first claim.
+    using claim_visitor = std::function<void(const place& p, const char* what, u64 from)>;
+    void tell_claims(claim_visitor visit) { told_ = std::move(visit); }
 
     /// What belongs to nobody, and the counters.
     void finish();
@@ -263,6 +268,7 @@ class heap_audit {
     u64 blocks_ = 0;  ///< in all slabs
     bool larger_stand_in_ = false;
     class_range classes_ = class_range::fine;
+    claim_visitor told_;
 };
 
 }  // namespace hf

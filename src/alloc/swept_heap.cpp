@@ -226,6 +226,11 @@ void swept_heap::free(cache& c, u64 offset) {
     mine.erase(from, to);
 }
 
+void swept_heap::free_if_block(cache& c, u64 offset) {
+    const run* r = run_of(offset);
+    if (r != nullptr && r->begins_at(offset)) free(c, offset);
+}
+
 void swept_heap::give_up(cache& c) {
     for (u32 i = 0; i < block_classes; ++i) {
         cache::of_class& mine = c.classes_[i];

@@ -104,6 +104,9 @@ class swept_heap {
     [[nodiscard]] result<u64> allocate(cache& c, u64 bytes);
     /// Nobody reaches it any more, and no reader is left who did.
     void free(cache& c, u64 offset);
+    /// The same of what a word of an index has led to. No block: the word was damaged, and there is
+    /// nothing to free.
+    void free_if_block(cache& c, u64 offset);
     /// What a thread has left goes to the others.
     void give_up(cache& c);
 

@@ -27,7 +27,7 @@ void grace_periods::reclaim(eager_lane& mine) {
     HF_ASSERT(!mine.is_inside(), "memory is reclaimed from within an operation");
     if (!mine.retired_.empty()) close_batch(mine);
     while (!mine.batches_.empty() && is_over(mine.batches_.front())) {
-        for (u64 offset : mine.batches_.front().offsets) heap_.free(mine.blocks, offset);
+        for (u64 offset : mine.batches_.front().offsets) heap_.free_if_block(mine.blocks, offset);
         mine.batches_.pop_front();
     }
 }
@@ -45,9 +45,9 @@ void grace_periods::wait() const {
 void grace_periods::reclaim_all() {
     for (u32 i = 0; i < lanes_.used(); ++i) {
         eager_lane& l = lanes_.at(i);
-        for (u64 offset : std::exchange(l.retired_, {})) heap_.free(l.blocks, offset);
+        for (u64 offset : std::exchange(l.retired_, {})) heap_.free_if_block(l.blocks, offset);
         for (const eager_lane::batch& b : std::exchange(l.batches_, {})) {
-            for (u64 offset : b.offsets) heap_.free(l.blocks, offset);
+            for (u64 offset : b.offsets) heap_.free_if_block(l.blocks, offset);
         }
     }
 }

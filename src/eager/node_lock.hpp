@@ -20,6 +20,9 @@
 //  L2  unlock() comes behind the fence that made the holder's last visible store durable.
 //  L3  Flags and version change under the lock alone. What they mean is the structure's.
 //
+// Bad input. A damaged word may say that it is held, in this opening, and by nobody: lock() waits
+// for as long as no holder takes, and throws damage (sync/patience.hpp).
+//
 // Memory order. The holder's CAS comes before its stores, a reader's look behind its loads. A
 // reader that has loaded (acquire) what a holder stored (release) therefore sees that lock, or what
 // came behind it.
@@ -31,9 +34,12 @@
 // node is half changed); Wei et al., "FliT", PPoPP 2022 (readers look at a counter).
 #pragma once
 
+#include <holdfast/pointer.hpp>
+
 #include "base/bits.hpp"
 #include "persist/trace.hpp"
-#include "sync/spin_lock.hpp"
+#include "region/layout.hpp"
+#include "sync/patience.hpp"
 
 #include <atomic>
 
@@ -70,19 +76,29 @@ class node_lock {
         return word & version_field;
     }
 
-    /// True: taken over from a holder that died with an earlier generation.
-    HF_TRACED_APART bool lock(u32 generation) noexcept {
-        backoff pause;
+    /// True: taken over from a holder that died with an earlier generation. Throws damage.
+    HF_TRACED_APART bool lock(u32 generation) {
+        const u64 self = reinterpret_cast<u64>(this) & window_mask;
+        if (self < layout::page_size) throw damage(self, "a node lies in the region's header");
+        u64 seen = load();
+        if (!is_held(seen, generation) && take(seen, generation)) [[likely]] {
+            return (seen & locked) != 0;
+        }
+        vigil waiting(stuck_, self);
         for (;;) {
-            u64 seen = load();
+            waiting.wait();
+            seen = load();
             if (!is_held(seen, generation) && take(seen, generation)) return (seen & locked) != 0;
-            pause.wait();
         }
     }
     enum class attempt : u8 { failed, taken, taken_over };
     [[nodiscard]] HF_TRACED_APART attempt try_lock(u32 generation) noexcept {
         u64 seen = load();
-        if (is_held(seen, generation) || !take(seen, generation)) return attempt::failed;
+        const bool is_in_header =
+            (reinterpret_cast<u64>(this) & window_mask) < layout::page_size;  // damage
+        if (is_in_header || is_held(seen, generation) || !take(seen, generation)) {
+            return attempt::failed;
+        }
         return (seen & locked) != 0 ? attempt::taken_over : attempt::taken;
     }
 
@@ -113,8 +129,27 @@ class node_lock {
         return word_.compare_exchange_strong(seen, mine, std::memory_order_acquire);
     }
 
+    /// Of the process: the lock that nobody has given back in time.
+    static inline std::atomic<u64> stuck_{0};
+
     std::atomic<u64> word_;
 };
 static_assert(sizeof(node_lock) == 8);
+
+/// A lock that is held while something else may meet damage: given back then.
+class doubtful_lock {
+   public:
+    explicit doubtful_lock(node_lock& l) noexcept : lock_(&l) {}
+    ~doubtful_lock() {
+        if (lock_ != nullptr) lock_->unlock();
+    }
+    doubtful_lock(const doubtful_lock&) = delete;
+    doubtful_lock& operator=(const doubtful_lock&) = delete;
+    /// There was none: it is the caller's again.
+    void keep() noexcept { lock_ = nullptr; }
+
+   private:
+    node_lock* lock_;
+};
 
 }  // namespace hf

@@ -156,8 +156,8 @@ class eager_operation {
 
     /// Takes the lock that guards [p, p + n). True: from a holder that was killed, whose last
     /// stores may lie in the caches alone: now they are durable, or whoever meets the lock free,
-    /// before the sweep has come by, would rely on them.
-    bool take(node_lock& lock, const void* p, std::size_t n) noexcept(!crashes_throw) {
+    /// before the sweep has come by, would rely on them. Throws damage.
+    bool take(node_lock& lock, const void* p, std::size_t n) {
         if (!lock.lock(generation())) [[likely]] {
             return false;
         }

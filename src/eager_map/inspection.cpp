@@ -39,12 +39,13 @@ eager_inspection eager_inspection::open(const std::filesystem::path& path) {
     return looked;
 }
 
-audit_report eager_inspection::audit() const {
+audit_report eager_inspection::audit(const heap_audit::claim_visitor& told) const {
     audit_report report;
     swept::view books(*file_);
     heap_audit all(*file_, books, report);
     all.read_runs();
     all.read_free();
+    all.tell_claims(told);
     index_audit_(all);
     all.finish();
     return report;

@@ -33,8 +33,8 @@ class eager_inspection {
     /// "bytes" or "integers".
     [[nodiscard]] const std::string& keys() const noexcept { return keys_; }
 
-    /// Everything: heap and index.
-    [[nodiscard]] audit_report audit() const;
+    /// Everything: heap and index. What the index refers to is told to `told`.
+    [[nodiscard]] audit_report audit(const heap_audit::claim_visitor& told = {}) const;
     /// The heap alone: pages and runs.
     [[nodiscard]] heap_figures heap() const;
 

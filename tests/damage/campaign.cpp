@@ -2,8 +2,9 @@
 
 #include "base/clock.hpp"
 #include "damage/damaged_image.hpp"
+#include "damage/eager_trial.hpp"
 #include "damage/trial.hpp"
-#include "index/masstree/patience.hpp"
+#include "sync/patience.hpp"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -101,7 +102,7 @@ class campaign {
     /// A process has its own region and hardly another thread: what it waits for comes soon, or is
     /// damage.
     static void shorten_waits() {
-        using waits = masstree_detail::longest_waits;
+        using waits = longest_waits;
         waits::again_ns = 200'000'000;
         waits::lock_ns = 200'000'000;
     }
@@ -119,12 +120,14 @@ class campaign {
         const damaged_image d = draw(targets_, options_.seed, number);
         file.write(*d.v, d.edits);
         const u64 begun = now_ns();
-        return try_out(file.path(), *d.v, d.seed, [&](const char* what) {
+        const sign_of_life alive = [&](const char* what) {
             const u64 now = now_ns();
             mine.doing.store(what, std::memory_order_relaxed);
             mine.alive_at.store(now, std::memory_order_relaxed);
             return options_.only || now - begun < longest_trial_ns;
-        });
+        };
+        if (!d.v->keys.empty()) return try_out_eager(file.path(), *d.v, d.seed, alive);
+        return try_out(file.path(), *d.v, d.seed, alive);
     }
     [[noreturn]] void work(unsigned w) {
         worker_slot& mine = state_->workers[w];

@@ -3,6 +3,10 @@
 #include <holdfast/eager.hpp>
 
 #include "base/random.hpp"
+#include "damage/eager_trial.hpp"
+
+#include <algorithm>
+#include <iterator>
 
 namespace hf::damage_test {
 
@@ -40,6 +44,13 @@ void add_eager_targets(std::vector<target>& all, image_file& file, u64 seed,
                                      .index = index});
             t.where = find_eager_places(t.v.image);
             t.share = 1;
+            for (const char* keys : {"bytes", "integers"}) {
+                target& direct = all.emplace_back();
+                direct.v = make_eager_victim(
+                    file, {.seed = seed + n, .crashes = crashes, .index = index, .keys = keys});
+                direct.where = find_eager_blocks(file.path(), direct.v.image, direct.v.locks);
+                direct.share = 2;
+            }
         }
     }
 }
@@ -93,6 +104,72 @@ u64 choose_place(const places& where, part p, xoshiro256ss& r) {
 
 bool is_node(part p) { return p >= part::root_leaf && p <= part::interior; }
 
+/// Where a word of an eager region shall lead: to others of its kind, to itself, to what refers to
+/// it, to a record, into the midst of something, to nothing.
+u64 choose_goal(const places& where, const place& self, xoshiro256ss& r) {
+    constexpr u64 few_lines = 4;
+    const u64 other = choose_object(where, part::eager_node, r).offset;
+    switch (r.below(8)) {
+        case 0:
+            return self.offset;
+        case 1:
+            return self.from / 32 * 32;
+        case 2:
+            if (where[static_cast<unsigned>(part::eager_record)].empty()) return other;
+            return choose_object(where, part::eager_record, r).offset;
+        case 3:
+            return other + 8 * r.below(8 * few_lines);
+        case 4:
+            return r.below(4) == 0 ? r.below(u64{64} << 20) : 0;
+        default:
+            return other;
+    }
+}
+
+edit draw_eager_edit(const target& t, part& hit, xoshiro256ss& r) {
+    constexpr u64 first_words = 8;
+    constexpr u64 word = 8;
+    constexpr part kinds[] = {part::eager_node, part::eager_node, part::eager_node,
+                              part::eager_node, part::eager_node, part::eager_record,
+                              part::eager_words};
+    hit = kinds[r.below(std::size(kinds))];
+    const bool has_records = !t.where[static_cast<unsigned>(part::eager_record)].empty();
+    if (hit == part::eager_record && !has_records) hit = part::eager_node;
+    const place& self = choose_object(t.where, hit, r);
+    const u64 words = self.size / word;
+    const u64 at = self.offset +
+                   word * r.below(r.below(2) == 0 ? std::min(words, first_words) : words) +
+                   r.below(word);
+    const auto goal = static_cast<u32>(choose_goal(t.where, self, r));
+    switch (r.below(10)) {
+        case 0:
+        case 1:
+            return {at, edit_kind::bit, static_cast<u32>(r())};
+        case 2:
+            return {at, edit_kind::near_word, static_cast<u32>(r())};
+        case 3:
+            return {at, r.below(2) == 0 ? edit_kind::any_word : edit_kind::zero_word,
+                    static_cast<u32>(r())};
+        case 4:
+            return {at, edit_kind::other_line, goal};
+        case 5:
+            return {at, r.below(2) == 0 ? edit_kind::leads_high : edit_kind::other_block, goal};
+        default:
+            return {at, edit_kind::leads, goal};
+    }
+}
+
+void draw_eager(damaged_image& made, const target& t, xoshiro256ss& r) {
+    constexpr u64 most = 12;
+    const u64 edits = r.below(2) != 0 ? 1 : 1 + r.below(most);
+    for (u64 i = 0; i < edits; ++i) {
+        part hit = part::eager_node;
+        made.edits.push_back(draw_eager_edit(t, hit, r));
+        if (i == 0) made.hit = hit;
+    }
+    made.seed = r();
+}
+
 /// Those that take the library long to notice, or little to do, are rare.
 edit_kind choose_kind(part p, xoshiro256ss& r) {
     if (r.below(3) != 0) return edit_kind::bit;
@@ -109,6 +186,10 @@ damaged_image draw(const std::vector<target>& targets, u64 seed, u64 number) {
     const target& t = choose_target(targets, r);
     damaged_image made;
     made.v = &t.v;
+    if (!t.v.keys.empty()) {
+        draw_eager(made, t, r);
+        return made;
+    }
     made.hit = choose_part(t.where, r);
     const u64 edits = r.below(3) != 0 ? 1 : 1 + r.below(4);
     for (u64 i = 0; i < edits; ++i) {
@@ -127,7 +208,9 @@ damaged_image draw(const std::vector<target>& targets, u64 seed, u64 number) {
 }
 
 std::string damaged_image::describe() const {
-    std::string text = (v->index.empty() ? name_of(hit) : v->index) + std::string(": ");
+    std::string text = v->index.empty() ? name_of(hit) : v->index;
+    if (!v->keys.empty()) text += "." + v->keys + ", " + name_of(hit);
+    text += ": ";
     for (const edit& e : edits) {
         if (&e != edits.data()) text += "; ";
         text += damage_test::describe(e, v->used);

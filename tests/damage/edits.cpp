@@ -28,6 +28,16 @@ void set_word(const image_view& image, u64 at, u64 value, bool add) {
     std::memcpy(image.bytes + where, &word, sizeof word);
 }
 
+void lead(const image_view& image, u64 at, u64 offset, unsigned shift) {
+    constexpr u64 field = (u64{1} << 48) - 1;
+    u64 word = 0;
+    const u64 where = down(at, sizeof word);
+    if (where + sizeof word > image.size) return;
+    std::memcpy(&word, image.bytes + where, sizeof word);
+    word = (word & ~(field << shift)) | offset << shift;
+    std::memcpy(image.bytes + where, &word, sizeof word);
+}
+
 void zero(const image_view& image, u64 at, u64 size) {
     const u64 from = down(at, size);
     const u64 n = std::min(size, image.size - from);
@@ -103,6 +113,12 @@ void apply(const edit& e, image_view& image, u64 used) {
         case edit_kind::held:
             hold(image, at, e.value);
             break;
+        case edit_kind::leads:
+            lead(image, at, e.value, 0);
+            break;
+        case edit_kind::leads_high:
+            lead(image, at, e.value, 16);
+            break;
         case edit_kind::end:
             image.size = at;
             break;
@@ -117,10 +133,10 @@ void apply(const edit& e, std::string& image, u64 used) {
 
 std::string describe(const edit& e, u64 used) {
     static constexpr std::array<const char*, edit_kinds> names{
-        "a flipped bit", "another byte",  "a word that is more", "another word",
-        "a zero word",   "a zero line",   "another's line",      "another's block",
-        "a zero page",   "swapped pages", "swapped segments",    "a held lock",
-        "the file's end"};
+        "a flipped bit", "another byte",    "a word that is more", "another word",
+        "a zero word",   "a zero line",     "another's line",      "another's block",
+        "a zero page",   "swapped pages",   "swapped segments",    "a held lock",
+        "an offset",     "an offset above", "the file's end"};
     return std::string(names[static_cast<unsigned>(e.kind)]) + " at offset " +
            std::to_string(e.place % used) + " (" + std::to_string(e.value) + ")";
 }

@@ -1,5 +1,6 @@
 // damage/edits.hpp: what is done to a region's bytes: flipped bits, other words, lines and pages
-// that are zero, older or another's, a file that ends too early.
+// that are zero, older or another's, words that lead to where something else lies, a file that ends
+// too early.
 #pragma once
 
 #include "base/bits.hpp"
@@ -22,6 +23,8 @@ enum class edit_kind : u8 {
     swapped_page,     ///< two of them
     swapped_segment,  ///< two pieces of 64 KiB
     held,             ///< a node's version: locked, or being changed, in the opening to come
+    leads,            ///< the lower 48 bits of a word become an offset
+    leads_high,       ///< the upper ones
     end,              ///< the file ends here
 };
 inline constexpr unsigned edit_kinds = static_cast<unsigned>(edit_kind::end) + 1;

@@ -3,8 +3,14 @@
 #include "checkpoint/heap/layout.hpp"
 #include "checkpoint/inspect.hpp"
 #include "damage/victim.hpp"
+#include "eager_map/inspection.hpp"
 #include "index/masstree/incll/leaf_log.hpp"
 #include "map/inspect.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
 
 namespace hf::damage_test {
 
@@ -117,10 +123,10 @@ class finder {
 
 const char* name_of(part p) noexcept {
     static constexpr std::array<const char*, parts> names{
-        "superblock",   "epoch record", "root entry", "growth intent", "segment entry",
-        "heap segment", "descriptor",   "heap root",  "list head",     "free block",
-        "block header", "layer's root", "leaf",       "interior node", "record",
-        "log",          "anything",     "eager index"};
+        "superblock",   "epoch record", "root entry",  "growth intent", "segment entry",
+        "heap segment", "descriptor",   "heap root",   "list head",     "free block",
+        "block header", "layer's root", "leaf",        "interior node", "record",
+        "log",          "anything",     "eager index", "eager node",    "eager record"};
     return names[static_cast<unsigned>(p)];
 }
 
@@ -134,6 +140,30 @@ places find_eager_places(const std::string& image) {
         if (zeros < least_zeros || zeros == line) continue;
         found[static_cast<unsigned>(part::eager_words)].push_back({at, line});
     }
+    return found;
+}
+
+places find_eager_blocks(const std::filesystem::path& file, const std::string& image,
+                         std::vector<u64>& locks) {
+    constexpr u64 telling = 16;  // of a record
+    constexpr std::array at_begin = {"a node of an ART", "a node of a HOT", "the root of a HOT",
+                                     "a node of a Masstree", "the root of a layer"};
+    const auto begins_with_lock = [&](std::string_view what) {
+        return std::find(at_begin.begin(), at_begin.end(), what) != at_begin.end();
+    };
+    places found = find_eager_places(image);
+    const auto looked = eager_inspection::open(file);
+    if (looked.refusal()) throw wrong("an inspection: " + looked.refusal()->to_string());
+    const auto report = looked.audit([&](const heap_audit::place& p, const char* what, u64 from) {
+        const bool is_record = std::strstr(what, "record") != nullptr;
+        const part kind = is_record ? part::eager_record : part::eager_node;
+        found[static_cast<unsigned>(kind)].push_back(
+            {p.payload, is_record ? telling : p.room, from});
+        if (begins_with_lock(what)) locks.push_back(p.payload);
+        if (what == std::string_view("a cell")) locks.push_back(p.payload + sizeof(u64));
+    });
+    std::sort(locks.begin(), locks.end());
+    require(report.ok(), "an audit of an undamaged eager region");
     return found;
 }
 

@@ -4,9 +4,8 @@
 // than the last one, and a key that was removed. An error is right, if something is damaged; a key
 // that is not found is, if the check says that something is damaged: reads can't notice that.
 //
-// An eager region that the check calls damaged is opened, swept and closed, and not used. What is
-// read from one that it calls sound is not judged: a word that became an older one, or zero, is no
-// damage that anything on the medium tells of.
+// What is read from an eager region is not judged: a word that became an older one, or zero, is no
+// damage that anything on the medium tells of, and a write may spread what is damaged.
 #pragma once
 
 #include "damage/victim.hpp"

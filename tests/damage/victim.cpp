@@ -82,7 +82,7 @@ void image_file::write(const victim& v, std::span<const edit> edits) {
     if (view.size != v.image.size()) resize(view.size);
 }
 
-namespace {
+namespace {}  // namespace
 
 std::string read_image(const fs::path& file) {
     std::string bytes(fs::file_size(file), '\0');
@@ -103,6 +103,8 @@ void find_pages(victim& v) {
     }
     v.used = std::min<u64>(v.pages.back() + page_unit, v.image.size());
 }
+
+namespace {
 
 /// Everything that a scan finds.
 model content_of(const map& m) {

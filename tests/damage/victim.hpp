@@ -37,6 +37,8 @@ struct victim {
     std::vector<u64> pages;      ///< where those of 4 KiB begin that are not zero
     u64 names = 0;               ///< its keys are key_of() of less than this
     std::string index;           ///< "": epochs
+    std::string keys;            ///< not empty: it is used without a map (eager_trial.hpp)
+    std::vector<u64> locks;      ///< (keys) of its nodes
     model content;               ///< as an opening finds it, undamaged
     std::set<std::string> gone;  ///< keys that were there once
 };
@@ -78,6 +80,10 @@ class image_file {
     char* bytes_ = nullptr;
     bool keeps_ = false;
 };
+
+[[nodiscard]] std::string read_image(const std::filesystem::path& file);
+/// Of an image that has been read: what of it is not zero.
+void find_pages(victim& v);
 
 /// Makes it in `file`, which holds it then, changed by an opening.
 [[nodiscard]] victim make_victim(image_file& file, const recipe& how);

@@ -48,7 +48,9 @@
 // nodes are left out then.
 //
 // Bad input. Keys and values over their limits: errc::too_large. Another index's root:
-// errc::incompatible. audit() finds damage; it follows no offset that is not a block's.
+// errc::incompatible. audit() finds damage; it follows no offset that is not a block's. Operations
+// end on it: levels ascend on each way down, so no way leads round in a circle, and no thread locks
+// a node twice; who is sent back again and again loses its patience (sync/patience.hpp).
 //
 // Literature. Leis, Kemper, Neumann, "The adaptive radix tree", ICDE 2013; Leis et al., "The ART of
 // practical synchronization", DaMoN 2016 (ROWEX); Lee et al., "RECIPE", SOSP 2019 (condition 3); Ma
@@ -58,6 +60,7 @@
 #include "index/art/node.hpp"
 #include "index/common/batch.hpp"
 #include "index/common/index.hpp"
+#include "sync/patience.hpp"
 
 #include <memory>
 #include <optional>
@@ -234,11 +237,12 @@ class art final : public traced {
     [[nodiscard]] placing place_in_piece(operation& op, piece_locks& locks, key k, u64& made);
 
     // --- writing (write.hpp) ---
-    [[nodiscard]] static bool lock(operation& op, node* n, what kind) noexcept(!crashes_throw);
+    [[nodiscard]] static bool lock(operation& op, node* n, what kind);
     static void take_over(operation& op, node* n, what kind) noexcept(!crashes_throw);
+    void tidy_up(operation& op, const place& p);
     [[nodiscard]] static bool is_usable(operation& op, node* n, what kind) noexcept;
-    [[nodiscard]] static bool lock_parent(operation& op, const place& p) noexcept(!crashes_throw);
-    [[nodiscard]] static bool lock_with_slot(operation& op, const place& p, key k) noexcept;
+    [[nodiscard]] static bool lock_parent(operation& op, const place& p);
+    [[nodiscard]] static bool lock_with_slot(operation& op, const place& p, key k);
     template <class Old>
     [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted w, Old&& old);
     struct fresh_record;
@@ -265,7 +269,7 @@ class art final : public traced {
     [[nodiscard]] static result<fresh_node> make_pair(operation& op, const prefix& p, key one,
                                                       u64 one_word, key other, u64 other_word);
     template <class To>
-    [[nodiscard]] static result<fresh_node> copy_as(operation& op, node* n, what kind, u64 more);
+    [[nodiscard]] result<fresh_node> copy_as(operation& op, node* n, what kind, u64 more) const;
     [[nodiscard]] result<step> grow(operation& op, const place& p, u64 more);
     void repair(operation& op, const place& p);
     void merge(operation& op, const place& p);
@@ -300,6 +304,7 @@ class art final : public traced {
     std::byte* const base_;
     u64 root_offset_ = 0;
     node* root_ = nullptr;
+    mutable std::atomic<bool> damage_is_known_{false};  ///< sync/patience.hpp
 };
 
 }  // namespace hf

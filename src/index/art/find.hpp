@@ -102,6 +102,7 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
         const bool hints = node::has_hints(p.at->lock.load(), op.generation());
         p.seen = prefix_of(p.at);
         if (!p.seen.fits(p.depth)) [[unlikely]] {
+            if (p.seen.level < p.depth) op.fail(p.at, "a node lies too deep for its level");
             p.how = end_of_way::torn;
             return;
         }
@@ -112,6 +113,9 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
                 path::length(k) < p.seen.level) {
                 p.how = end_of_way::apart;
                 return;
+            }
+            if (!path::can_end && path::length(k) == p.seen.level) {
+                op.fail(p.at, "a node lies behind the end of a key");
             }
             p.skipped |= p.seen.length > prefix::stored_bytes;
         }
@@ -137,6 +141,9 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
             p.how = key_in(word) == k ? end_of_way::equal : end_of_way::occupied;
             return;
         }
+        if (path::can_end ? next > path::length(k) : next == path::length(k)) [[unlikely]] {
+            op.fail(p.at, "a key goes on behind its end");
+        }
         if (removes && p.parent != nullptr && p.kind == what::n4 && entries_of(p.at, p.kind) == 1) {
             p.how = end_of_way::lone;
             return;
@@ -159,15 +166,16 @@ auto art<D, Keys>::any_record(const node* from, what from_kind) const noexcept -
     for (unsigned tries = 0; tries < most_tries; ++tries) {
         auto* n = const_cast<node*>(from);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
         auto kind = from_kind;
-        for (u32 steps = 0; steps <= most_key_bytes; ++steps) {
+        for (;;) {
             u64 word = 0;
             each_word(n, kind, [&](u64 w, published*) {
                 if (word == 0 || (slot_word::is_node(word) && !slot_word::is_node(w))) word = w;
             });
             if (word == 0) break;  // an entry came and the last other one went while we looked
             if (!slot_word::is_node(word)) return record_of(word);
-            if (steps == most_key_bytes) return nullptr;  // round in a circle
-            n = node_of(word);
+            node* child = node_of(word);
+            if (prefix_of(child).level <= prefix_of(n).level) return nullptr;  // damage
+            n = child;
             kind = slot_word::what_of(word);
         }
     }

@@ -29,7 +29,7 @@ struct path_of<integer_keys> {
 
     [[nodiscard]] static constexpr u32 length(u64 /*k*/) noexcept { return 8; }
     [[nodiscard]] static constexpr u8 at(u64 k, u32 i) noexcept {
-        return static_cast<u8>(k >> (56 - 8 * i));
+        return static_cast<u8>(k >> ((56 - 8 * i) & 63));  // a damaged level may lie behind it
     }
     /// Bytes [from, from + n), all within the key; n <= stored_bytes.
     [[nodiscard]] static constexpr u64 chunk(u64 k, u32 from, u32 n) noexcept {

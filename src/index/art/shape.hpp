@@ -45,14 +45,17 @@ auto art<D, Keys>::make_pair(operation& op, const prefix& p, key one, u64 one_wo
 /// What the node has, and one word more if that isn't 0, in a node of another size.
 template <class D, class Keys>
 template <class To>
-auto art<D, Keys>::copy_as(operation& op, node* n, what kind, u64 more) -> result<fresh_node> {
+auto art<D, Keys>::copy_as(operation& op, node* n, what kind, u64 more) const
+    -> result<fresh_node> {
     using namespace art_detail;
     auto made = make_node<To>(op, prefix_of(n));
     if (!made) return made;
     auto& to = *static_cast<To*>(made->at);
+    bool fits = true;  // unless the node's hints are damaged
     const auto put = [&](u64 word) {
         published* slot = to.free_slot(slot_word::byte_of(word));
-        HF_CHECK(slot != nullptr, "a node does not fit into its copy");
+        fits &= slot != nullptr;
+        if (slot == nullptr) return;
         to.note_added(slot, slot_word::byte_of(word));
         slot->fill(word);
     };
@@ -62,6 +65,11 @@ auto art<D, Keys>::copy_as(operation& op, node* n, what kind, u64 more) -> resul
         if (slot != end) put(word);
     });
     if (more != 0) put(more);
+    if (!fits) {
+        op.cancel(made->offset);
+        return failure(damaged("change the ART", offset_from(base_, n),
+                               "a node has more entries than it counts"));
+    }
     op.written(&to, sizeof to);
     return made;
 }
@@ -132,14 +140,16 @@ void art<D, Keys>::let_go(operation& op, const place& p) {
 /// writer whose they are is at it now. Under both locks that is told apart.
 template <class D, class Keys>
 void art<D, Keys>::repair(operation& op, const place& p) {
-    if (p.parent == nullptr || !lock(op, p.at, p.kind)) return;
-    bool is_empty = false;
+    if (p.parent == nullptr) op.fail(p.at, "the root has a prefix");
+    if (!lock(op, p.at, p.kind)) return;
+    bool is_hopeless = false;
     if (lock_parent(op, p)) {
         const prefix now = prefix_of(p.at);
         const bool is_torn = !now.fits(p.depth);
         const record* below = is_torn ? any_record(p.at, p.kind) : nullptr;
-        is_empty = is_torn && below == nullptr;
-        if (below != nullptr) {
+        is_hopeless =
+            is_torn && (below == nullptr || path::length(Keys::key_of(*below)) < now.level);
+        if (is_torn && !is_hopeless) {
             op.settle();
             op.publish(p.at->prefix_word,
                        prefix::of(Keys::key_of(*below), p.depth, now.level).pack());
@@ -150,7 +160,8 @@ void art<D, Keys>::repair(operation& op, const place& p) {
         p.parent->lock.unlock();
     }
     p.at->lock.unlock();
-    if (is_empty) op.fail(p.at, "no key lies below a node");  // it would be met again and again
+    // It would be met again and again.
+    if (is_hopeless) op.fail(p.at, "no key of its length lies below a node");
 }
 
 /// An N4 whose only entry is a node gives its place to that, if nothing has changed meanwhile.
@@ -162,31 +173,29 @@ void art<D, Keys>::merge(operation& op, const place& p) {
     if (!slot_word::is_node(word)) return;
     node* child = node_of(word);
     const auto child_kind = slot_word::what_of(word);
+    const u32 level = prefix_of(child).level;
+    if (level <= p.seen.level) op.fail(child, "a node lies too deep for its level");
     if (!lock(op, child, child_kind)) return;
-    if (!lock(op, p.at, p.kind)) {
-        child->lock.unlock();
-        return;
-    }
+    doubtful_lock child_lock(child->lock);  // given back in any case
+    if (!lock(op, p.at, p.kind)) return;
     u64 now = 0;
     each_word(p.at, p.kind, [&](u64 w, published*) { now = w; });
     const bool is_lone = entries_of(p.at, p.kind) == 1 && now == word;
     const record* below = is_lone ? any_record(child, child_kind) : nullptr;
-    if (below == nullptr || !lock_parent(op, p)) {
+    const bool is_sound = below != nullptr && path::length(Keys::key_of(*below)) >= level;
+    if (!is_sound || !lock_parent(op, p)) {
         p.at->lock.unlock();
-        child->lock.unlock();
         return;
     }
     op.settle();
     op.publish(*p.link, slot_word::by(word, slot_word::byte_of(p.self)));
     op.commit();
     HF_PERSIST_POINT("art A4: the parent's slot is durable before the child's longer prefix");
-    const u32 level = prefix_of(child).level;
     op.publish(child->prefix_word, prefix::of(Keys::key_of(*below), p.depth, level).pack());
     op.commit();
     HF_PERSIST_POINT("art A5: the longer prefix is durable before the merged node is retired");
     let_go(op, p);
     p.parent->lock.unlock();
-    child->lock.unlock();
 }
 
 }  // namespace hf

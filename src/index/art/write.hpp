@@ -32,9 +32,9 @@ struct art<D, Keys>::fresh_record {
     void is_published() noexcept { offset = 0; }
 };
 
-/// False: the node is obsolete, and not locked.
+/// False: the node is obsolete, and not locked. Throws damage.
 template <class D, class Keys>
-bool art<D, Keys>::lock(operation& op, node* n, what kind) noexcept(!crashes_throw) {
+bool art<D, Keys>::lock(operation& op, node* n, what kind) {
     if (n->lock.lock(op.generation())) [[unlikely]] {
         take_over(op, n, kind);
     }
@@ -70,10 +70,14 @@ bool art<D, Keys>::is_usable(operation& op, node* n, what kind) noexcept {
     return true;
 }
 
-/// Behind the lock of the node below: its parent, if it still leads there.
+/// Behind the lock of the node below: its parent, if it still leads there. Where it throws the
+/// lower lock has been given back.
 template <class D, class Keys>
-bool art<D, Keys>::lock_parent(operation& op, const place& p) noexcept(!crashes_throw) {
-    if (!lock(op, p.parent, p.parent_kind)) return false;
+bool art<D, Keys>::lock_parent(operation& op, const place& p) {
+    doubtful_lock below(p.at->lock);
+    const bool is_locked = lock(op, p.parent, p.parent_kind);
+    below.keep();
+    if (!is_locked) return false;
     if (p.link->load() == p.self) [[likely]] {
         return true;
     }
@@ -83,7 +87,7 @@ bool art<D, Keys>::lock_parent(operation& op, const place& p) noexcept(!crashes_
 
 /// The node, if it still has for the key what the way down has found.
 template <class D, class Keys>
-bool art<D, Keys>::lock_with_slot(operation& op, const place& p, key k) noexcept {
+bool art<D, Keys>::lock_with_slot(operation& op, const place& p, key k) {
     if (!lock(op, p.at, p.kind)) return false;
     if (find_for(p.at, p.kind, k, p.seen.level, true).word == p.slot.word) [[likely]] {
         return true;
@@ -98,9 +102,13 @@ result<bool> art<D, Keys>::write(operation& op, key k, value v, wanted w, Old&& 
     if (auto ok = Keys::check(k, v); !ok) [[unlikely]] {
         return tl::unexpected(ok.error());
     }
+    constexpr u32 most_guided = 16;  // tries that begin anew because of what they have learnt
     fresh_record r(op, k, v);
     u32 stop = no_stop;
-    for (;;) {
+    u32 guided = 0;
+    patience left(damage_is_known_);
+    for (bool is_first = true;; is_first = false) {
+        if (!is_first && (stop == no_stop || ++guided > most_guided)) left.again(root_offset_);
         place p;
         walk(op, k, std::exchange(stop, no_stop), false, p);
         if (p.how == end_of_way::torn) {
@@ -200,9 +208,10 @@ auto art<D, Keys>::split_prefix(operation& op, const place& p, key k, fresh_reco
     };
     const prefix now = prefix_of(p.at);
     const record* below = any_record(p.at, p.kind);
-    if (below == nullptr) {
+    if (below == nullptr || path::length(Keys::key_of(*below)) < now.level) {
         unlock();
-        return failure(damaged("change the ART", offset_from(base_, p.at), "a node is empty"));
+        return failure(damaged("change the ART", offset_from(base_, p.at),
+                               "no key of its length lies below a node"));
     }
     const key other = Keys::key_of(*below);
     const u32 apart = path::first_difference(other, k);
@@ -264,7 +273,7 @@ auto art<D, Keys>::replace(operation& op, const place& p, key k, value v, fresh_
 template <class D, class Keys>
 template <class Old>
 bool art<D, Keys>::remove(operation& op, key k, Old&& old) {
-    for (;;) {
+    for (patience left(damage_is_known_);; left.again(root_offset_)) {
         place p;
         walk(op, k, no_stop, true, p);
         switch (p.how) {
@@ -327,13 +336,21 @@ auto art<D, Keys>::take_out(operation& op, const place& p, key k, Old&& old) -> 
     if (!was_end) note_removed(p.at, p.kind);
     if (p.parent == nullptr || !is_sparse(p.at, p.kind)) {
         p.at->lock.unlock();
-    } else if (p.kind != what::n4) {
-        shrink(op, p);
     } else {
-        p.at->lock.unlock();
-        merge(op, p);
+        tidy_up(op, p);
     }
     return taken();
+}
+
+/// The node is locked, and nearly empty.
+template <class D, class Keys>
+void art<D, Keys>::tidy_up(operation& op, const place& p) {
+    try {
+        if (p.kind != what::n4) return shrink(op, p);
+        p.at->lock.unlock();
+        merge(op, p);
+    } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the key is gone, the node may stay
+    }
 }
 
 }  // namespace hf

@@ -52,7 +52,8 @@
 // with the cell held; its record is given back when a new node is made.
 //
 // Bad input. Keys and values over their limits: errc::too_large. Another index's root:
-// errc::incompatible. audit() finds damage; it follows no offset that is not a block's.
+// errc::incompatible. audit() finds damage; it follows no offset that is not a block's. Operations
+// end on it: their steps are counted, and locks given back where they meet it.
 //
 // Limits. Inner nodes are not merged: a leaf and its ancestors stay where all else is removed.
 //
@@ -192,6 +193,7 @@ class bwtree final : public traced {
     [[nodiscard]] value value_if_sound(const entry& e) const;
     [[nodiscard]] static limit low_of(const node* n) noexcept;
     [[nodiscard]] static limit high_of(const node* n) noexcept;
+    [[nodiscard]] static bound low_behind(const operation& op, const node* n);
     template <class Compare>
     [[nodiscard]] static u32 first_not_below(const node* n, u64 head, Compare&& compared) noexcept;
     template <bool Below>

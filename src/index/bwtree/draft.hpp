@@ -49,9 +49,13 @@ void bwtree<D, Keys>::gather_changes(operation& op, block* head, node* base, gat
         g.changed[i] = c;
         ++g.changes;
     };
+    constexpr u32 most_dropped =
+        bwtree_detail::delta_entries * (bwtree_detail::longest_allowed + 1);
     if (base->count() > bwtree_detail::most_entries) op.fail(base, "a node has too many entries");
     for (block* b = head; b->kind() == what::delta; b = at<block>(static_cast<delta*>(b)->next())) {
-        if (g.changes + bwtree_detail::delta_entries > g.changed.size()) {
+        // Of keys that come again in a circle there is no change more, but something dropped.
+        if (g.changes + bwtree_detail::delta_entries > g.changed.size() ||
+            g.drops + bwtree_detail::delta_entries > most_dropped) {
             op.fail(b, "deltas lead round in a circle");
         }
         op.took_step();  // of keys that came before, they are no more
@@ -130,12 +134,17 @@ struct bwtree<D, Keys>::separators {
     u32 count = 0;
     std::array<one, bwtree_detail::most_entries + 1> all;
 
+    /// Of a node that may be damaged. Throws damage.
+    void load(const operation& op, const node* n) {
+        if (n->count() > bwtree_detail::most_entries) op.fail(n, "a node has too many entries");
+        load(n);
+    }
     void load(const node* n) noexcept {
         first = n->first;
         count = n->count();
         for (u32 i = 0; i < count; ++i) {
             all[i] = {{n->heads()[i], {}}, n->words()[i]};
-            if constexpr (!order::exact) all[i].low.bytes = n->bytes(n->spans()[i]);
+            if constexpr (!order::exact) all[i].low.bytes = n->bound_bytes(n->spans()[i]);
         }
     }
     /// How many are not above it.

@@ -42,13 +42,21 @@ auto bwtree<D, Keys>::value_of(const entry& e) const noexcept -> value {
 template <class D, class Keys>
 auto bwtree<D, Keys>::low_of(const node* n) noexcept -> limit {
     if (!n->has_low()) return std::nullopt;
-    return bound{n->low_head, n->bytes(n->low)};
+    return bound{n->low_head, n->bound_bytes(n->low)};
+}
+
+/// Of a node that has a left neighbour.
+template <class D, class Keys>
+auto bwtree<D, Keys>::low_behind(const operation& op, const node* n) -> bound {
+    const limit low = low_of(n);
+    if (!low) op.fail(n, "a node behind another has no lower bound");
+    return *low;
 }
 
 template <class D, class Keys>
 auto bwtree<D, Keys>::high_of(const node* n) noexcept -> limit {
     if (!n->has_high()) return std::nullopt;
-    return bound{n->high_head, n->bytes(n->high)};
+    return bound{n->high_head, n->bound_bytes(n->high)};
 }
 
 template <class D, class Keys>
@@ -108,6 +116,7 @@ u64 bwtree<D, Keys>::load_word(operation& op, const cell& c) {
         if (c.is_sure(word)) [[likely]] {
             return word;
         }
+        if (op.offset_of(&c) < layout::page_size) op.fail(&c, "a node has no cell");
         op.written_line(&c);
         op.observed();
         HF_PERSIST_POINT("bwtree B6: a word that was not sure is durable before it is acted upon");

@@ -18,6 +18,7 @@
 
 #include "index/bwtree/cell.hpp"
 #include "index/bwtree/order.hpp"
+#include "index/common/keys.hpp"
 
 #include <array>
 
@@ -30,6 +31,7 @@ inline constexpr u32 trace_cell = 1;
 inline constexpr u32 trace_block = 2;
 
 inline constexpr u32 most_entries = 64;     ///< of a node
+inline constexpr u32 highest_level = 255;   ///< there is no more room for it
 inline constexpr u32 delta_entries = 3;     ///< of a delta
 inline constexpr u32 longest_chain = 4;     ///< deltas, where there is memory for a new node
 inline constexpr u32 longest_allowed = 20;  ///< where there is none
@@ -108,6 +110,10 @@ struct node : block {
     [[nodiscard]] span* spans() noexcept { return reinterpret_cast<span*>(words() + count()); }
     [[nodiscard]] const span* spans() const noexcept {
         return reinterpret_cast<const span*>(words() + count());
+    }
+    /// As they are copied: no longer than any, whatever a damaged span says.
+    [[nodiscard]] std::string_view bound_bytes(span s) const noexcept {
+        return bytes(s).substr(0, most_key_bytes);
     }
     [[nodiscard]] std::string_view bytes(span s) const noexcept {
         return {reinterpret_cast<const char*>(this) + s.at, s.bytes};

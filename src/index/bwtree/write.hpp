@@ -41,7 +41,7 @@ bool bwtree<D, Keys>::prepare_place(operation& op, place& p, const bound& k, boo
     p = find(op, k, 0);
     if ((p.word & (cell::frozen | cell::hold)) != 0) [[unlikely]] {
         if ((p.word & cell::frozen) != 0) {
-            adopt(op, p.at, *low_of(p.base), 0);
+            adopt(op, p.at, low_behind(op, p.base), 0);
         } else {
             p.at->lock.lock(op.generation());
             if (p.at->load() == p.word) p.at->end_hold(p.word);  // its holder is dead
@@ -51,7 +51,7 @@ bool bwtree<D, Keys>::prepare_place(operation& op, place& p, const bound& k, boo
     }
     if (p.sideways && !helped) [[unlikely]] {
         helped = true;  // once: there may be no memory for it
-        adopt(op, p.at, *low_of(p.base), 0);
+        adopt(op, p.at, low_behind(op, p.base), 0);
         return false;
     }
     return true;
@@ -127,7 +127,10 @@ auto bwtree<D, Keys>::put(operation& op, const place& p, const entry& e, change_
         auto done = consolidate(op, p, e, gone);
         if (done) {
             if (gone && *done == step::done && left <= most_entries / 8) {
-                merge(op, p.at, {e.head, key_of(e).bytes});
+                try {
+                    merge(op, p.at, {e.head, key_of(e).bytes});
+                } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the key is gone
+                }
             }
             return done;
         }

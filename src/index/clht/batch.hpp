@@ -59,7 +59,7 @@ auto clht<D, Keys, Shape>::place_in_piece(operation& op, const piece_entry& e, u
         return placing::left;  // insert() makes sure of what it builds upon, entry by entry
     }
     const home h = home_of(Keys::hash(e.first));
-    const found_slots s = search(h, e.first);
+    const found_slots s = search(op, h, e.first);
     if (s.of_key) return placing::there;
     if (!s.free) return placing::left;
     if (s.free.node->key[s.free.at].load() != 0) h.first->count_version();  // C-I4
@@ -84,8 +84,13 @@ result<u64> clht<D, Keys, Shape>::insert_piece(operation& op, std::span<const pi
         piece_locks locks(*this);
         for (const piece_entry& e : piece) locks.need(Keys::hash(e.first));
         locks.take();
-        inserted = rest.place_each(
-            op, [&](std::size_t i) { return place_in_piece(op, piece[i], records[i]); });
+        try {
+            inserted = rest.place_each(
+                op, [&](std::size_t i) { return place_in_piece(op, piece[i], records[i]); });
+        } catch (const damage&) {
+            op.commit();  // what is published by now
+            throw;
+        }
         op.commit();  // P2 of all, before the locks are given back
     }
     return rest.insert_each(*this, op, inserted);

@@ -63,6 +63,7 @@
 // removes need no memory.
 //
 // Bad input. open() refuses a root of other chunk bits, keys or format; audit() finds damage.
+// Operations count the buckets of a chain: one that leads round in a circle is damage.
 //
 // Literature. David, Guerraoui, Trigonakis, "Asynchronized concurrency" (CLHT), ASPLOS 2015; Lee et
 // al., "RECIPE", SOSP 2019; Litwin, "Linear hashing", VLDB 1980; Zuriel et al., "Efficient
@@ -280,8 +281,8 @@ class clht final : public traced {
     }
 
     // --- writing (write.hpp) ---
-    [[nodiscard]] found_slots search(const home& h, key k) const noexcept;
-    void note_after_a_kill(operation& op, const home& h) const noexcept;
+    [[nodiscard]] found_slots search(operation& op, const home& h, key k) const;
+    void note_after_a_kill(operation& op, const home& h) const;
     template <class Old>
     [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted what, Old&& old);
     [[nodiscard]] static result<u64> make_value(operation& op, key k, value v);

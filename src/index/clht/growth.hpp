@@ -54,7 +54,9 @@ result<void> clht<D, Keys, Shape>::copy_to_buddy(operation& op, u64 number, unsi
     bucket* to = buddy;
     unsigned used = 0;
     buddy->next.store(0);
+    op.arrived();
     for (bucket* n = bucket_at(number); n != nullptr; n = next_of(n)) {
+        op.took_step();
         for (unsigned i = 0; i < slots; ++i) {
             const u64 hash = n->key[i].load();
             if (!is_alive(hash, number + mask(bits) + 1, bits + 1)) continue;
@@ -134,7 +136,11 @@ void clht<D, Keys, Shape>::push_frontier(operation& op, unsigned groups) {
     const stage& s = now();
     for (unsigned looked = 0; looked < looked_at_most && groups > 0; ++looked) {
         if (!s.has_split(frontier_)) {
-            if (!split_group_of(op, frontier_ * group)) return;
+            try {
+                if (!split_group_of(op, frontier_ * group)) return;
+            } catch (const damage&) {
+                return;  // it is not this operation's: who needs the group meets it
+            }
             --groups;
         }
         if (++frontier_ == s.groups()) return begin_level(s.bits + 1, true);

@@ -195,7 +195,9 @@ void clht<D, Keys, Shape>::trace_chain(const bucket* first, u64 number, unsigned
                                        tracer& t) const {
     constexpr unsigned most = 1U << 16;  // more lead round in a circle
     unsigned seen = 0;
-    for (const bucket* n = first; n != nullptr && ++seen < most; n = next_of(n)) {
+    const bucket* before = nullptr;  // one that was passed: a circle is left where it is met again
+    for (const bucket* n = first; n != nullptr && n != before && ++seen < most; n = next_of(n)) {
+        if ((seen & (seen - 1)) == 0) before = n;
         if (n != first) t.has_read(n, sizeof *n);
         t.visit(n->next.load(), leaf);
         if (n->next.load() != 0 && !is_block(n->next.load())) return;  // the tracer has noted it
@@ -220,10 +222,7 @@ void clht<D, Keys, Shape>::learn(u64 first) const {
     }
     for (u64 i = first; i <= first + mask(Shape::chunk_bits); i += group) {
         bool all = true;
-        for (u64 j = i; j < i + group; ++j) {
-            const bucket* b = bucket_at(j);
-            all &= b->is_made();
-        }
+        for (u64 j = i; j < i + group; ++j) all &= is_made(j);  // a damaged table has others
         // Under its lock a split may not be durable yet.
         if (all && !lock_of(i).is_held()) s.set_split((i - s.size()) >> Shape::group_bits);
     }

@@ -6,9 +6,10 @@
 namespace hf {
 
 template <class D, class Keys, class Shape>
-auto clht<D, Keys, Shape>::search(const home& h, key k) const noexcept -> found_slots {
+auto clht<D, Keys, Shape>::search(operation& op, const home& h, key k) const -> found_slots {
     found_slots s;
     for (bucket* n = h.first; n != nullptr; n = next_of(n)) {
+        op.took_step();
         unsigned equal = n->slots_of(h.hash);
         const unsigned empty = n->slots_of(0);
         for (; equal != 0; equal &= equal - 1) {
@@ -35,11 +36,14 @@ auto clht<D, Keys, Shape>::search(const home& h, key k) const noexcept -> found_
 /// A writer builds upon the whole chain, on its being made, and on its buddy's, which has made
 /// entries dead.
 template <class D, class Keys, class Shape>
-void clht<D, Keys, Shape>::note_after_a_kill(operation& op, const home& h) const noexcept {
+void clht<D, Keys, Shape>::note_after_a_kill(operation& op, const home& h) const {
     if (!op.is_after_a_kill()) [[likely]] {
         return;
     }
-    for (bucket* n = h.first; n != nullptr; n = next_of(n)) op.written_line(n);
+    for (bucket* n = h.first; n != nullptr; n = next_of(n)) {
+        op.took_step();
+        op.written_line(n);
+    }
     const u64 buddies = now().size();
     if (h.number < buddies && is_made(h.number + buddies)) {
         op.written_line(bucket_at(h.number + buddies));
@@ -99,7 +103,7 @@ result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted w
     for (bool may_split = true;;) {
         std::unique_lock guard(lock);
         const home h = home_of(hash);
-        const found_slots s = search(h, k);
+        const found_slots s = search(op, h, k);
         note_after_a_kill(op, h);
         if (what != wanted::any && static_cast<bool>(s.of_key) != (what == wanted::present)) {
             op.observed();
@@ -147,7 +151,7 @@ bool clht<D, Keys, Shape>::remove(operation& op, key k, Old&& old) {
     __builtin_prefetch(home_of(hash).first, 1);
     std::unique_lock guard(lock_of(hash));
     const home h = home_of(hash);
-    const found_slots s = search(h, k);
+    const found_slots s = search(op, h, k);
     note_after_a_kill(op, h);
     if (!s.of_key) {
         op.observed();

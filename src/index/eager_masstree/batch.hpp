@@ -77,7 +77,7 @@ auto eager_masstree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves
         const order_word o(held->order);
         const auto place = n.template find<has_layers>(o, c.slice(), c.length_class());
         if (place.is_there) {
-            const u64 word = n.pairs[o.slot(place.rank)].word.load();
+            const u64 word = n.pair_at(o, place.rank).word.load();
             if constexpr (has_layers) {
                 if (entry_word::is_layer(word)) {
                     leaves.give_back(*held);
@@ -89,8 +89,9 @@ auto eager_masstree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves
             }
             return is_of_another(c, word) ? placing::left : placing::there;
         }
-        if (o.full()) return placing::left;
+        if (o.size() >= width) return placing::left;
         const unsigned slot = o.slot(o.size());
+        if (slot >= width) return placing::left;  // damage, of which a single insert will say more
         auto& p = n.pairs[slot];
         p.key.fill(c.slice());
         if constexpr (has_layers) {

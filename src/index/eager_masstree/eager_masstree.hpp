@@ -49,7 +49,9 @@
 // visible. A separator that gets no memory is left out (I1). Removes need none.
 //
 // Bad input. Keys and values over their limits: errc::too_large. Another index's root:
-// errc::incompatible. audit() finds damage; it follows no offset that is not a block's.
+// errc::incompatible. audit() finds damage; it follows no offset that is not a block's. Operations
+// end on it: steps are counted, and who locks a node has looked at its level, which is above those
+// of the nodes that the thread has locked: so it never waits for itself.
 //
 // Literature. Mao, Kohler, Morris, "Cache craftiness for fast multicore key-value storage", EuroSys
 // 2012; Lehman, Yao, "Efficient locking for concurrent operations on B-trees", TODS 1981; Lee et
@@ -209,6 +211,7 @@ class eager_masstree final : public traced {
                                        Old&& old);
     template <class Old>
     void take_out(operation& op, node& n, unsigned rank, Old&& old);
+    [[nodiscard]] result<void> split_held(operation& op, root_block& root, node& n);
     void put(operation& op, node& n, unsigned rank, u64 slice, u64 word);
     [[nodiscard]] result<void> make_layer(operation& op, node& n, unsigned slot, const cursor& c,
                                           fresh_record& r);
@@ -217,7 +220,8 @@ class eager_masstree final : public traced {
     [[nodiscard]] placing place_in_piece(operation& op, piece_leaves& leaves, key k, u64 made);
 
     // --- splits and their repair (split.hpp) ---
-    [[nodiscard]] node& lock_for(operation& op, root_block& root, node* n, u64 slice);
+    [[nodiscard]] node& lock_for(operation& op, root_block& root, node* n, u64 slice,
+                                 unsigned level);
     [[nodiscard]] result<void> split(operation& op, root_block& root, node& n);
     void post(operation& op, root_block& root, unsigned level, u64 separator, u64 child);
     [[nodiscard]] bool grow(operation& op, root_block& root, unsigned level, u64 separator,

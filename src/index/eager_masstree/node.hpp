@@ -24,6 +24,7 @@
 namespace hf::eager_masstree_detail {
 
 inline constexpr unsigned width = 14;
+inline constexpr unsigned highest_level = 127;  ///< the lock's flags have no room for more
 inline constexpr u64 highest = std::numeric_limits<u64>::max();
 using order_word = masstree_detail::permutation<width>;
 using masstree_detail::key_cursor;
@@ -105,7 +106,7 @@ struct node {
         const unsigned size = o.size();
         if constexpr (Classes) {
             for (; r < size && key_at(o, r) == key; ++r) {
-                const unsigned c = entry_word::class_of(pairs[o.slot(r)].word.load());
+                const unsigned c = entry_word::class_of(pair_at(o, r).word.load());
                 if (c >= length_class) return {r, c == length_class};
             }
             return {r, false};

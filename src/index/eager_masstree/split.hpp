@@ -5,16 +5,23 @@
 
 namespace hf {
 
-/// Locks the node of that level to which a slice belongs, from `n` on to the right.
+/// Locks the node of that level to which a slice belongs, from `n` on to the right. Throws damage.
 template <class D, class Keys>
-auto eager_masstree<D, Keys>::lock_for(operation& op, root_block& root, node* n, u64 slice)
-    -> node& {
+auto eager_masstree<D, Keys>::lock_for(operation& op, root_block& root, node* n, u64 slice,
+                                       unsigned level) -> node& {
     for (;;) {
-        if (op.take(n->lock, n, sizeof *n)) repair(op, root, *n);
+        op.took_step();
+        if (n->level() != level) op.fail(n, "a node lies on a level that is not its own");
+        if (op.take(n->lock, n, sizeof *n)) {
+            doubtful_lock held(n->lock);
+            repair(op, root, *n);
+            held.keep();
+        }
         if (slice <= n->last.load()) return *n;
-        node* const next = at<node>(n->next.load());
+        const u64 next = n->next.load();
         n->lock.unlock();
-        n = next;
+        if (next == 0) op.fail(n, "the last node of a level is not the last");
+        n = at<node>(next);
     }
 }
 
@@ -35,9 +42,16 @@ template <class D, class Keys>
 result<void> eager_masstree<D, Keys>::split(operation& op, root_block& root, node& n) {
     using namespace eager_masstree_detail;
     const order_word o = n.used();
+    const auto refuse = [&](const char* why) {
+        return failure(damaged("split a node", offset_from(base_, &n), why));
+    };
+    if (!o.is_valid() || n.level() == highest_level) return refuse("a node's order is impossible");
     const auto parts = [&](unsigned rank) { return n.key_at(o, rank - 1) != n.key_at(o, rank); };
     unsigned keeps = width / 2;
-    for (unsigned d = 1; !parts(keeps); ++d) keeps = d % 2 != 0 ? keeps + d : keeps - d;
+    for (unsigned d = 1; !parts(keeps); ++d) {
+        if (d == width - 1) return refuse("all keys of a node are the same");  // I4
+        keeps = d % 2 != 0 ? keeps + d : keeps - d;
+    }
     auto made = op.allocate(sizeof(node));
     if (!made) return tl::unexpected(made.error());
     node& right = *at<node>(*made);
@@ -69,19 +83,19 @@ template <class D, class Keys>
 void eager_masstree<D, Keys>::post(operation& op, root_block& root, unsigned level, u64 separator,
                                    u64 child) {
     for (;;) {
+        op.took_step();
         node* const found = descend(op, root, separator, level).n;
         if (found == nullptr) {
             if (grow(op, root, level, separator, child)) return;
             continue;
         }
-        node& n = lock_for(op, root, found, separator);
+        node& n = lock_for(op, root, found, separator, level);
+        const doubtful_lock held(n.lock);  // given back in any case
         const order_word o = n.used();
         const auto place = n.template find<false>(o, separator, 0);
         const bool splits = !place.is_there && o.full();
         if (!place.is_there && !splits) put(op, n, place.rank, separator, child);
-        const bool is_over = !splits || !split(op, root, n);
-        n.lock.unlock();
-        if (is_over) return;
+        if (!splits || !split(op, root, n)) return;
     }
 }
 
@@ -116,6 +130,10 @@ void eager_masstree<D, Keys>::repair(operation& op, root_block& root, node& n) {
     using namespace eager_masstree_detail;
     const u64 last = n.last.load();
     u64 next = n.next.load();
+    if (next != 0 && (at<node>(next) == &n || at<node>(next)->level() != n.level() ||
+                      n.level() == highest_level)) {
+        op.fail(&n, "a node's right neighbour is none of its level");
+    }
     if (next != 0 && at<node>(next)->last.load() == last) {
         // The right half never got its keys.
         const u64 unused = std::exchange(next, at<node>(next)->next.load());

@@ -50,10 +50,14 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
     cursor c(k);
     root_block* root = root_;
     for (;;) {
-        node& n = lock_for(op, *root, descend(op, *root, c.slice(), 0).n, c.slice());
+        node& n = lock_for(op, *root, descend(op, *root, c.slice(), 0).n, c.slice(), 0);
         const order_word o = n.used();
         const auto place = n.template find<has_layers>(o, c.slice(), c.length_class());
-        const unsigned slot = place.is_there ? o.slot(place.rank) : 0;
+        const unsigned slot = o.slot(place.is_there ? place.rank : 0);
+        if (slot >= width || o.size() > width) [[unlikely]] {
+            n.lock.unlock();
+            op.fail(&n, "the order of a node is damaged");
+        }
         const u64 word = place.is_there ? n.pairs[slot].word.load() : 0;
         if constexpr (has_layers) {
             if (place.is_there && entry_word::is_layer(word)) {
@@ -72,7 +76,7 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
             return false;
         }
         const bool splits = !place.is_there && o.full();
-        result<void> done = splits     ? split(op, *root, n)
+        result<void> done = splits     ? split_held(op, *root, n)
                             : clashes  ? make_layer(op, n, slot, c, r)
                             : is_there ? replace(op, n, slot, r, old)
                                        : add(op, n, place.rank, c, r);
@@ -82,11 +86,21 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
     }
 }
 
+/// split(), which may meet damage above: the lock is given back then.
+template <class D, class Keys>
+result<void> eager_masstree<D, Keys>::split_held(operation& op, root_block& root, node& n) {
+    doubtful_lock held(n.lock);
+    auto done = split(op, root, n);
+    held.keep();
+    return done;
+}
+
 /// A pair that is there from now on. Above a leaf it is a child.
 template <class D, class Keys>
 void eager_masstree<D, Keys>::put(operation& op, node& n, unsigned rank, u64 slice, u64 word) {
     const order_word o = n.used();
-    const unsigned slot = o.slot(o.size());
+    const unsigned slot = o.size() < eager_masstree_detail::width ? o.slot(o.size()) : 15;
+    if (slot >= eager_masstree_detail::width) op.fail(&n, "the order of a node is damaged");
     auto& p = n.pairs[slot];
     // Nobody looks at a pair that has no name (I2); the order word publishes it.
     p.key.fill(slice);
@@ -102,7 +116,9 @@ template <class D, class Keys>
 result<void> eager_masstree<D, Keys>::add(operation& op, node& n, unsigned rank, const cursor& c,
                                           fresh_record& r) {
     if (auto ok = r.make(); !ok) return ok;
+    doubtful_lock held(n.lock);
     put(op, n, rank, c.slice(), r.word(c.length_class()));
+    held.keep();
     r.is_published();
     n.lock.unlock();
     return {};
@@ -134,10 +150,10 @@ bool eager_masstree<D, Keys>::remove(operation& op, key k, Old&& old) {
     cursor c(k);
     root_block* root = root_;
     for (;;) {
-        node& n = lock_for(op, *root, descend(op, *root, c.slice(), 0).n, c.slice());
+        node& n = lock_for(op, *root, descend(op, *root, c.slice(), 0).n, c.slice(), 0);
         const order_word o = n.used();
         const auto place = n.template find<has_layers>(o, c.slice(), c.length_class());
-        const u64 word = place.is_there ? n.pairs[o.slot(place.rank)].word.load() : 0;
+        const u64 word = place.is_there ? n.pair_at(o, place.rank).word.load() : 0;
         if constexpr (has_layers) {
             if (place.is_there && entry_word::is_layer(word)) {
                 n.lock.unlock();
@@ -163,7 +179,7 @@ template <class Old>
 void eager_masstree<D, Keys>::take_out(operation& op, node& n, unsigned rank, Old&& old) {
     using namespace eager_masstree_detail;
     const order_word o = n.used();
-    const u64 word = n.pairs[o.slot(rank)].word.load();
+    const u64 word = n.pair_at(o, rank).word.load();
     op.settle();
     n.lock.count_version();  // I5
     op.publish(n.order, o.removed(rank).word());
@@ -187,8 +203,15 @@ result<void> eager_masstree<D, Keys>::make_layer(operation& op, node& n, unsigne
             for (const u64 offset : made) op.cancel(offset);
             return tl::unexpected(e);
         };
+        const auto refuse_damage = [&] {
+            return refuse(
+                damaged("make a layer", there, "a record lies where its key does not lead"));
+        };
         cursor mine = c;
         cursor other(Keys::key_of(*at<record>(there)));
+        if (other.whole().size() <= (c.depth() + 1) * masstree_detail::slice_size) {
+            return refuse_damage();
+        }
         other.rewind(c.depth());
         node* above = nullptr;
         for (bool is_shared = true; is_shared;) {
@@ -213,6 +236,7 @@ result<void> eager_masstree<D, Keys>::make_layer(operation& op, node& n, unsigne
             const unsigned mine_class = mine.length_class();
             const unsigned other_class = other.length_class();
             is_shared = mine.slice() == other.slice() && mine_class == other_class;
+            if (is_shared && mine_class != longer) return refuse_damage();
             above->fill_header(0, op.generation(), is_shared ? 1 : 2, 0, highest);
             if (is_shared) {
                 above->fill_pair(0, mine.slice(), 0);

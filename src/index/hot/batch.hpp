@@ -145,14 +145,16 @@ u64 hot<D, Keys>::piece_trie::descend(key k, steps& w) {
     u64 word = word_at(tree_.root_->word);
     saw(tree_.root_->lock, tree_.root_->word);
     while (slot_word::is_node(word)) {
+        op_.took_step();
         if (is_drafted(word)) {
             const u64 number = slot_word::offset_of(word);
+            // A node that two ways lead to may be drafted twice, and split.
+            if (draft_of(number).count == 0) op_.fail(tree_.root_, "nodes have two ways to them");
             const u32 i = find_in(draft_of(number), k);
             word = draft_of(number).words[i];
             w.push({nullptr, number, word, i});
             continue;
         }
-        op_.took_step();
         node* n = tree_.node_of(word);
         const u32 i = find(n, word, k);
         const published& slot = n->words(word)[i];
@@ -224,8 +226,7 @@ void hot<D, Keys>::piece_trie::link_at(published& slot, u64 number) {
 /// A node that may be damaged, as a draft.
 template <class D, class Keys>
 void hot<D, Keys>::piece_trie::load(draft& d, const step& s) const {
-    if (!d.has_room_for(s.n, s.of)) op_.fail(s.n, "a node has too many entries, or none");
-    d.load(s.n, s.of);
+    hot::load(op_, d, s.n, s.of);
     for (u32 i = 0; i < d.count; ++i) {
         if (is_drafted(d.words[i])) op_.fail(s.n, "a word leads to nothing that there is");
     }
@@ -375,6 +376,9 @@ void hot<D, Keys>::piece_trie::add(const steps& w, u32 bit, bool one, u64 word) 
         draft zeros;  // NOLINT(cppcoreguidelines-pro-type-member-init): split() fills them
         draft ones;   // NOLINT(cppcoreguidelines-pro-type-member-init)
         draft_of(number).split(zeros, ones);
+        if (zeros.count == 0 || ones.count == 0) {
+            op_.fail(tree_.root_, "a node does not tell its keys apart");
+        }
         zeros.has_dead = ones.has_dead = false;
         bit = draft_of(number).bits[0];
         one = true;

@@ -76,6 +76,12 @@ struct draft {
             has_dead |= slot_word::what_of(words[i]) == what::dead;
         }
     }
+    /// Whether the bits ascend, as far as keys go. A damaged node may say otherwise.
+    [[nodiscard]] bool has_bits_below(u32 end) const noexcept {
+        bool ascend = bits[bit_count - 1] < end;
+        for (u32 i = 1; i < bit_count; ++i) ascend &= bits[i - 1] < bits[i];
+        return ascend;
+    }
     /// Two entries that part at a bit.
     void make_pair(u32 bit, u64 zero, u64 one, u32 with_height) noexcept {
         count = 2;
@@ -141,7 +147,7 @@ struct draft {
     /// Parts at the first bit; afterwards *this is of no use.
     void split(draft& zeros, draft& ones) const noexcept {
         u32 middle = 0;
-        while ((sparse[middle] & top) == 0) ++middle;
+        while (middle < count && (sparse[middle] & top) == 0) ++middle;
         take(zeros, 0, middle);
         take(ones, middle, count);
     }

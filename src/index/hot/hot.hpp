@@ -47,7 +47,9 @@
 // leaves it out.
 //
 // Bad input. Keys and values over their limits: errc::too_large. Another index's root:
-// errc::incompatible. audit() finds damage; it follows no offset that is not a block's.
+// errc::incompatible. audit() finds damage; it follows no offset that is not a block's. Operations
+// end on it: ways are counted, a node that is met twice on one is not locked twice, and who is sent
+// back again and again loses its patience (sync/patience.hpp).
 //
 // Literature. Binna et al., "HOT: a height optimized trie index for main-memory database systems",
 // SIGMOD 2018; Leis et al., "The ART of practical synchronization", DaMoN 2016 (ROWEX); Lee et al.,
@@ -58,6 +60,7 @@
 #include "index/common/index.hpp"
 #include "index/hot/draft.hpp"
 #include "index/hot/few.hpp"
+#include "sync/patience.hpp"
 
 #include <memory>
 #include <optional>
@@ -186,6 +189,7 @@ class hot final : public traced {
     [[nodiscard]] step take_out(operation& op, way& w, u64 found, Old&& old);
 
     // --- changing the shape (shape.hpp) ---
+    static void load(const operation& op, draft& d, node* n, u64 word);
     [[nodiscard]] result<u64> make_node(change& c, const draft& d) const;
     [[nodiscard]] result<u64> make_entry(change& c, const draft& d) const;
     [[nodiscard]] result<step> put(change& c, way& w, draft& d);
@@ -221,6 +225,7 @@ class hot final : public traced {
     std::byte* const base_;
     u64 root_offset_ = 0;
     hot_detail::root_block* root_ = nullptr;
+    mutable std::atomic<bool> damage_is_known_{false};  ///< sync/patience.hpp
 };
 
 }  // namespace hf

@@ -95,7 +95,7 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
     const u32 end = Up ? slot_word::count_of(word) : 0;
     u64 child = 0;
     u64 room = s.room();
-    u32 i = top.index;
+    u32 i = Up ? std::min<u32>(top.index, end) : top.index;  // of a damaged word it may be beyond
     bool is_in_run = false;
     for (; i != end && room != 0 && child == 0; i = Up ? i + 1 : i - 1) {
         const published& slot = words[Up ? i : i - 1];

@@ -20,6 +20,9 @@ struct hot<D, Keys>::change {
     [[nodiscard]] bool lock(const hot& tree, const way& w, u32 depth, u64 expected) {
         node_lock& l = tree.lock_above(w, depth);
         const published& slot = tree.link_of(w, depth);
+        for (u32 i = 0; i < held.size(); ++i) {
+            if (held[i] == &l) op.fail(&l, "nodes lead round in a circle");
+        }
         if (l.lock(op.generation())) tree.take_over(op, w, depth);
         if ((l.load() & node::obsolete) != 0 || slot.load() != expected) [[unlikely]] {
             l.unlock();
@@ -45,10 +48,21 @@ struct hot<D, Keys>::change {
     hot_detail::few<u64, 8> left_out;  ///< dead records
 };
 
+/// A node that may be damaged, as a draft. Throws damage.
+template <class D, class Keys>
+void hot<D, Keys>::load(const operation& op, draft& d, node* n, u64 word) {
+    if (!d.has_room_for(n, word)) op.fail(n, "a node has too many entries, or none");
+    d.load(n, word);
+    if (!d.has_bits_below(path::bits)) op.fail(n, "a node asks for bits that no key has");
+}
+
 /// A node that nobody reaches yet, and its word.
 template <class D, class Keys>
 result<u64> hot<D, Keys>::make_node(change& c, const draft& d) const {
     using namespace hot_detail;
+    if (d.count < 2 || d.count > most_entries || d.bit_count == 0) {
+        c.op.fail(root_, "a node does not tell its keys apart");
+    }
     const auto plan = node_plan::of<path>(d);
     const u32 size = size_of(slot_word::of(plan.kind, d.count, 0));
     auto offset = c.op.allocate(size);
@@ -115,7 +129,7 @@ auto hot<D, Keys>::put(change& c, way& w, draft& d) -> result<step> {
             break;
         }
         const level& above = w[depth - 1];
-        d.load(above.n, above.word);
+        load(c.op, d, above.n, above.word);
         d.words[above.index] = *zero;
         d.add(above.index, bit, true, *one);
     }

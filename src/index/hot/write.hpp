@@ -40,7 +40,7 @@ result<bool> hot<D, Keys>::write(operation& op, key k, value v, wanted want, Old
     }
     fresh_record r(op, k, v);
     way w;
-    for (;; w.clear()) {
+    for (patience left(damage_is_known_);; w.clear(), left.again(root_offset_)) {
         const u64 found = descend(op, k, w);
         begin_copying(w);
         const bool is_key = found != 0 && key_in(found) == k;
@@ -89,7 +89,7 @@ auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r)
     if (!slot_word::is_node(entry) && last.n->height() > 1) {
         bool is_alone = true;
         {
-            d.load(last.n, last.word);
+            load(op, d, last.n, last.word);
             const auto [from, to] = d.sharing(last.index, d.rank_of(bit));
             is_alone = from == to;
         }
@@ -102,7 +102,7 @@ auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r)
             return step::done;
         }
     } else {
-        d.load(last.n, last.word);
+        load(op, d, last.n, last.word);
     }
     u32 index = last.index;
     leave_out_dead(c, d, index, 1);
@@ -147,7 +147,7 @@ template <class D, class Keys>
 template <class Old>
 bool hot<D, Keys>::remove(operation& op, key k, Old&& old) {
     way w;
-    for (;; w.clear()) {
+    for (patience left(damage_is_known_);; w.clear(), left.again(root_offset_)) {
         const u64 found = descend(op, k, w);
         if (hot_detail::slot_word::what_of(found) != what::record || key_in(found) != k) {
             op.observed();
@@ -193,7 +193,7 @@ auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step
         return taken();
     }
     draft d;  // NOLINT(cppcoreguidelines-pro-type-member-init): load() fills it
-    d.load(last.n, last.word);
+    load(op, d, last.n, last.word);
     u32 index = last.index;
     leave_out_dead(c, d, index, 3);
     d.remove(index);

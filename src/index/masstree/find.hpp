@@ -20,7 +20,7 @@ namespace hf {
 template <any_discipline D>
 inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version, descent* path) const
     -> leaf* {
-    for (masstree_detail::patience left(damage_is_known_);; left.again(offset_of(root))) {
+    for (patience left(damage_is_known_);; left.again(offset_of(root))) {
         node* n = root;
         u64 v = stable(n);
         if (is_deleted(v)) [[unlikely]] {
@@ -64,7 +64,7 @@ inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version, descent
 /// layer over.
 template <any_discipline D>
 inline bool masstree<D>::follow_right(leaf*& n, u64& version, u64 slice) const {
-    for (masstree_detail::patience left(damage_is_known_);; left.again(offset_of(n))) {
+    for (patience left(damage_is_known_);; left.again(offset_of(n))) {
         if (is_deleted(version) || !is_leaf(version)) return false;
         const u64 next = load(n->next);
         if (n->version.changed(version)) {
@@ -161,7 +161,7 @@ template <any_discipline D>
 template <any_discipline D>
 inline u64 masstree<D>::find_from(operation& op, key_cursor key, u64 value) {
     node* root = at<node>(root_);
-    for (masstree_detail::patience left(damage_is_known_);; value = 0) {
+    for (patience left(damage_is_known_);; value = 0) {
         if (value == 0) {
             u64 v = 0;
             leaf* n = reach_leaf(root, key.slice(), v, nullptr);
@@ -207,7 +207,7 @@ inline bool masstree<D>::get(operation& op, std::string_view key, F&& found) {
 template <any_discipline D>
 inline auto masstree<D>::lock_leaf(operation& op, node* root, u64 slice, descent& path) const
     -> leaf* {
-    masstree_detail::patience left(damage_is_known_);
+    patience left(damage_is_known_);
     for (;;) {
         u64 v = 0;
         leaf* n = reach_leaf(root, slice, v, &path);

@@ -45,9 +45,9 @@
 #include "index/masstree/key.hpp"
 #include "index/masstree/leaf_hints.hpp"
 #include "index/masstree/node.hpp"
-#include "index/masstree/patience.hpp"
 #include "index/masstree/record.hpp"
 #include "region/region.hpp"
+#include "sync/patience.hpp"
 
 #include <array>
 #include <bit>
@@ -242,13 +242,11 @@ class masstree {
     static void store(masstree_detail::word& w, u64 v) noexcept { masstree_detail::store(w, v); }
     /// The version of a node once nobody is changing it. Throws damage where that never comes.
     [[nodiscard, gnu::always_inline]] u64 stable(node* n) const {
-        return n->version.stable(
-            generation_, [this, n] { return masstree_detail::vigil(stuck_, offset_of(n)); });
+        return n->version.stable(generation_, [this, n] { return vigil(stuck_, offset_of(n)); });
     }
     /// As version_lock::lock(). Throws damage where nobody gives it back.
     [[gnu::always_inline]] bool lock(node* n) const {
-        return n->version.lock(generation_,
-                               [this, n] { return masstree_detail::vigil(stuck_, offset_of(n)); });
+        return n->version.lock(generation_, [this, n] { return vigil(stuck_, offset_of(n)); });
     }
     [[nodiscard]] static bool is_leaf(u64 v) noexcept { return (v & version_word::leaf) != 0; }
     [[nodiscard]] static bool is_deleted(u64 v) noexcept {

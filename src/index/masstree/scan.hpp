@@ -122,7 +122,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
     bool at_bound = bound.has_value();  // nothing of this layer has been passed yet
     u64 position = bound_slice;         // at_bound: entries from here on; else: entries beyond
     bool any_passed = false;
-    masstree_detail::patience doubts(damage_is_known_);  // since the scan has got further
+    patience doubts(damage_is_known_);  // since the scan has got further
     bool came_by_link = false;
     u64 left = 0;  // came_by_link: low key of the leaf from which the link led to n
     u64 v = 0;
@@ -216,7 +216,7 @@ bool masstree<D>::scan(operation& op, std::string_view from, bool exclusive, F&&
     scan_state s;
     std::string start(from);
     s.exclusive = exclusive;
-    for (masstree_detail::patience left(damage_is_known_);; left.again(root_)) {
+    for (patience left(damage_is_known_);; left.again(root_)) {
         s.key.clear();
         s.got_further = false;
         const walk w = scan_layer(op, at<node>(root_), s, std::string_view(start), visit);
@@ -241,7 +241,7 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
     const unsigned bound_class = bound.size() > 8 ? longer : static_cast<unsigned>(bound.size());
     u64 position = bound_slice;
     bool passed = false;  // entries at or above `position` are done
-    masstree_detail::patience doubts(damage_is_known_);
+    patience doubts(damage_is_known_);
     last_visit last;
     for (;;) {
         u64 v = 0;
@@ -309,7 +309,7 @@ bool masstree<D>::scan_backward(operation& op, std::optional<std::string_view> f
     std::string start(from.value_or(std::string_view{}));
     bool bounded = from.has_value();
     s.exclusive = exclusive;
-    for (masstree_detail::patience left(damage_is_known_);; left.again(root_)) {
+    for (patience left(damage_is_known_);; left.again(root_)) {
         s.key.clear();
         s.got_further = false;
         const walk w =

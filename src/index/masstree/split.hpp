@@ -40,7 +40,7 @@ struct masstree<D>::split_plan {
 template <any_discipline D>
 auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path) const
     -> interior* {
-    for (masstree_detail::patience left(damage_is_known_);;) {
+    for (patience left(damage_is_known_);;) {
         while (interior* p = path.pop()) {
             lock(p);
             const u64 v = p->version.load();

@@ -209,7 +209,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
     descent path;
     int found = -1;
     leaf* hinted = hints_ != nullptr ? lock_hinted(op, key, found) : nullptr;
-    for (masstree_detail::patience left(damage_is_known_);;) {
+    for (patience left(damage_is_known_);;) {
         leaf* n = std::exchange(hinted, nullptr);
         const bool has_slot = n != nullptr;
         if (!has_slot) {

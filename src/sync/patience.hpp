@@ -1,4 +1,4 @@
-// masstree/patience.hpp: when beginning anew is no longer a race, and waiting no longer a wait.
+// sync/patience.hpp: when beginning anew is no longer a race, and waiting no longer a wait.
 #pragma once
 
 #include "base/clock.hpp"
@@ -10,7 +10,7 @@
 #include <chrono>
 #include <thread>
 
-namespace hf::masstree_detail {
+namespace hf {
 
 /// How long somebody has waited who looks now and then. What passes between two looks counts only
 /// as far as the waiting alone explains it: a process that was stopped, or a machine that slept,
@@ -124,4 +124,4 @@ class vigil {
     backoff pause_;
 };
 
-}  // namespace hf::masstree_detail
+}  // namespace hf
