@@ -5,6 +5,7 @@
 #include "index/common/batch.hpp"
 #include "support/effort.hpp"
 
+#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <rapidcheck.h>
