@@ -4,7 +4,6 @@
 #include "bench/bench_command.hpp"
 #include "bench/recipe/store.hpp"
 #include "scratch.hpp"
-#include "support/effort.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -80,8 +79,7 @@ class recipe_bench : public test::on_tmpfs {
     const std::filesystem::path report = dir / "recipe.json";
 
     [[nodiscard]] int run(const std::string& stores) const {
-        const char* const records = test::is_sanitized ? "500" : "2000";
-        return bench_command({"recipe", "--stores", stores, "--records", records, "--repetitions",
+        return bench_command({"recipe", "--stores", stores, "--records", "2000", "--repetitions",
                               "1", "--threads", "2", "--dir", file.parent_path().string(), "--json",
                               report.string()});
     }
