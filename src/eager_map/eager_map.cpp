@@ -1,6 +1,6 @@
 #include "base/check.hpp"
 #include "base/damage.hpp"
-#include "eager_map/engine.hpp"
+#include "eager_map/indexes.hpp"
 
 #include <algorithm>
 

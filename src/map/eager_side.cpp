@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/damage.hpp"
+#include "index/common/keys.hpp"
 #include "map/map_impl.hpp"
 
 #include <algorithm>

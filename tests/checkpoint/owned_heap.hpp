@@ -61,17 +61,18 @@ class owned_heap : public heap_on_tmpfs {
         audit.finish();
         return report;
     }
-    void expect(std::string_view text) {
+    void expect(std::string_view text) { expect_in(look(), text); }
+    /// The same, and that the audit has not seen everything, or has.
+    void expect(std::string_view text, bool complete) {
         const audit_report report = look();
+        expect_in(report, text);
+        EXPECT_EQ(report.complete(), complete) << text;
+    }
+    static void expect_in(const audit_report& report, std::string_view text) {
         EXPECT_FALSE(report.ok());
         EXPECT_NE(report.to_string().find(text), std::string::npos)
             << "not found: " << text << "\nin:\n"
             << report.to_string();
-    }
-    /// The same, and that the audit has not seen everything, or has.
-    void expect(std::string_view text, bool complete) {
-        expect(text);
-        EXPECT_EQ(look().complete(), complete) << text;
     }
     void expect_ok() { EXPECT_TRUE(look().ok()) << look().to_string(); }
     heap_segment& segment_at(u64 offset = layout::page_size) {

@@ -37,7 +37,7 @@ TEST(dump_fuzz, finds_nothing_in_damaged_dumps) {
                                          "\t",
                                          "\n",
                                          "\\x"};
-    for (int round = 0; round < hf::test::effort(20'000); ++round) {
+    for (int round = 0; round < hf::test::effort(20'000, 2'000); ++round) {
         std::string input{static_cast<char>(below(256))};
         input += parts[below(20) == 0 ? 1 : 0];
         for (std::size_t i = 2; i < parts.size(); ++i) {

@@ -2,6 +2,7 @@
 #include <holdfast/map.hpp>
 
 #include "dump/dump_texts.hpp"
+#include "support/effort.hpp"
 
 namespace hf::test {
 namespace {
@@ -37,7 +38,8 @@ TEST(dump_text, every_beginning_of_a_dump_is_refused) {
 
 TEST(dump_text, every_flipped_bit_is_noticed) {
     const std::string whole = written(some, 4);
-    for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    // Under a sanitizer each byte once, all bits by turns.
+    for (std::size_t bit = 0; bit < whole.size() * 8; bit += is_sanitized ? 9 : 1) {
         std::string altered = whole;
         altered[bit / 8] = static_cast<char>(altered[bit / 8] ^ (1 << bit % 8));
         EXPECT_FALSE(read(altered)) << bit;

@@ -241,7 +241,7 @@ class every_call : public ::testing::TestWithParam<scenario> {
         }
         const double share =
             GetParam().what == nth::kind::allocation ? (on_file ? 8 : 20) : (on_file ? 1 : 3);
-        const auto most = static_cast<std::size_t>(std::max(1.0, effort(share)));
+        const auto most = static_cast<std::size_t>(std::max(1.0, effort(share, share / 2 + 0.5)));
         std::vector<u64> all;
         for (const auto& [name, numbers] : of_name) {
             const std::size_t count = std::min(most, numbers.size());

@@ -7,6 +7,7 @@
 #include "map/copy.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
+#include "support/effort.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,6 +18,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <new>
 #include <random>
@@ -28,7 +30,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr unsigned writers = 3;
-constexpr unsigned copies = 8;
 constexpr u64 keys = 6000;  ///< of each writer; so the region grows
 
 /// Shared with the processes that write; survives them.
@@ -53,6 +54,9 @@ void raise_to(std::atomic<u64>& number, u64 to) {
     }
 }
 
+/// Others need the processor.
+void wait_a_little() { std::this_thread::sleep_for(std::chrono::microseconds(200)); }
+
 void die_with_parent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
 /// On both kinds of media: with a journal, and with memory that is the file's own.
@@ -73,7 +77,7 @@ class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_
         for (;;) {  // a copy of a region that nobody uses keeps others from opening it
             auto m = map::open(file, o);
             if (m || m.error().code != errc::busy) return must(std::move(m));
-            std::this_thread::yield();
+            wait_a_little();
         }
     }
     /// The newest write of a writer that a map holds; all before it are there, and none after it.
@@ -135,7 +139,8 @@ class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_
         }
     }
     /// Copies while `others` runs in another process, until that has been told to stop.
-    void copy_times(unsigned times, const std::function<void()>& others) {
+    void copy_beside(const std::function<void()>& others) {
+        const unsigned times = effort(8U, 3U);
         must(open().close());
         const pid_t child = ::fork();
         if (child == 0) {
@@ -150,7 +155,7 @@ class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_
             int status = 0;
             while (shared->sent[0] < before + 1000) {
                 ASSERT_EQ(::waitpid(child, &status, WNOHANG), 0) << "the writers have ended";
-                std::this_thread::yield();
+                wait_a_little();
             }
             copy_once();
         }
@@ -164,17 +169,17 @@ class copy_while : public on_tmpfs, public ::testing::WithParamInterface<medium_
 };
 
 TEST_P(copy_while, threads_write_and_the_region_grows) {
-    copy_times(copies, [this] { run_session(~u64{0}); });
+    copy_beside([this] { run_session(~u64{0}); });
 }
 
 TEST_P(copy_while, the_region_is_closed_and_opened) {
-    copy_times(copies, [this] {
+    copy_beside([this] {
         while (!shared->stop) run_session(700);
     });
 }
 
 TEST_P(copy_while, its_processes_are_killed) {
-    copy_times(copies, [this] {
+    copy_beside([this] {
         constexpr unsigned seed = 5;
         std::mt19937 random(seed);
         while (!shared->stop) {
@@ -186,7 +191,7 @@ TEST_P(copy_while, its_processes_are_killed) {
             }
             // After so many writes more; the instant follows from how fast they are.
             const u64 at = shared->sent[0] + 100 + random() % 3000;
-            while (shared->sent[0] < at && !shared->stop) std::this_thread::yield();
+            while (shared->sent[0] < at && !shared->stop) wait_a_little();
             ::kill(session, SIGKILL);
             ::waitpid(session, nullptr, 0);
         }

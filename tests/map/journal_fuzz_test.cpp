@@ -19,7 +19,7 @@ TEST(journal_fuzz, finds_nothing_in_changed_journals) {
     std::mt19937 random(seed);
     const auto none = std::uint8_t{0};
     LLVMFuzzerTestOneInput(&none, 1);  // as it was made: it must be sound
-    for (int round = 0; round < hf::test::effort(1500); ++round) {
+    for (int round = 0; round < hf::test::effort(1500, 300); ++round) {
         std::vector<std::uint8_t> input{static_cast<std::uint8_t>(random() % 16 == 0 ? 1 : 0)};
         for (unsigned edits = 1 + random() % 4; edits != 0; --edits) {
             const auto page = static_cast<std::uint8_t>(random() % 20);

@@ -5,6 +5,7 @@
 #include "base/random.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
+#include "support/effort.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,15 +21,6 @@ namespace {
 using test::must;
 
 constexpr u64 mib = u64{1} << 20;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool memory_is_of_a_sanitizer = true;
-#elif defined(__has_feature)
-constexpr bool memory_is_of_a_sanitizer =
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool memory_is_of_a_sanitizer = false;
-#endif
 
 /// Of this process: memory that no file backs.
 u64 anonymous_bytes() {
@@ -105,7 +97,7 @@ TEST_F(map_memory, a_large_value_that_is_being_written_is_not_given_back) {
         for (unsigned n = 0; !is_done.load(); ++n) must(m.put(key(n % 5000), value(n, 0)));
     });
     std::string got;
-    for (unsigned round = 0; round < 12; ++round) {
+    for (unsigned round = 0, most = test::effort(12U, 4U); round < most; ++round) {
         const std::string large(30 * mib, static_cast<char>('a' + round));
         must(m.put("large", large));
         ASSERT_TRUE(must(m.get("large", got)));
@@ -140,7 +132,7 @@ TEST_F(map_memory, what_was_given_back_survives_a_crash) {
 // that as memory, of which half may be private pages.
 TEST_F(map_memory, a_region_larger_than_its_memory_is_filled_and_changed) {
     const char* const asked = std::getenv("HF_TEST_MEMORY_REGION");
-    const u64 by_default = memory_is_of_a_sanitizer ? 64 : 192;  // which is slow, and measures less
+    const u64 by_default = test::is_sanitized ? 32 : 192;  // which is slow, and measures less
     const u64 data = (asked != nullptr ? std::strtoull(asked, nullptr, 10) : by_default) * mib;
     const u64 memory = data / 4;
     constexpr u64 size = 4000;
@@ -165,7 +157,7 @@ TEST_F(map_memory, a_region_larger_than_its_memory_is_filled_and_changed) {
             if (n % 256 == 0) most = std::max(most, std::max(anonymous_bytes(), before) - before);
         }
         EXPECT_GT(m.stats().journal.given_back_bytes, 0U);
-        if (!memory_is_of_a_sanitizer) {
+        if (!test::is_sanitized) {
             EXPECT_LT(most, memory) << "anonymous memory of a region of " << m.stats().region_bytes;
         }
         must(m.close());

@@ -20,7 +20,7 @@ TEST(region_operations, are_right_or_an_error_on_damaged_regions) {
     for (std::uint8_t which = 0; which < 30; ++which) {
         LLVMFuzzerTestOneInput(&which, 1);  // as it was made
     }
-    for (int round = 0; round < hf::test::effort(100); ++round) {
+    for (int round = 0; round < hf::test::effort(100, 20); ++round) {
         std::vector<std::uint8_t> input{static_cast<std::uint8_t>(random())};
         const auto edits = random() % 2 == 0 ? 1 : 1 + random() % 6;
         for (auto left = 8 * edits; left != 0; --left) {

@@ -7,6 +7,7 @@
 #include "paging/private_pages.hpp"
 #include "region/layout.hpp"
 #include "scratch.hpp"
+#include "support/effort.hpp"
 
 #include <gtest/gtest.h>
 
@@ -364,6 +365,7 @@ TEST_P(tracked_pages, records_and_base_are_memory_whatever_is_stored_applied_and
         std::map<u64, std::array<std::byte, line_size>> lines;
     };
     constexpr u64 span = 24;  // pages
+    const u64 epochs = test::effort<u64>(300, 60);
     for (u64 seed = 1; seed <= 3; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         xoshiro256ss random(seed);
@@ -373,7 +375,7 @@ TEST_P(tracked_pages, records_and_base_are_memory_whatever_is_stored_applied_and
         ASSERT_EQ(::pread(fd, file.data(), file.size(), at), static_cast<ssize_t>(file.size()));
         u64 applied = seed * 1000;
         std::map<u64, u64> last;  // page: epoch
-        for (u64 epoch = applied + 1; epoch < applied + 1 + 300 && !HasFailure(); ++epoch) {
+        for (u64 epoch = applied + 1; epoch < applied + 1 + epochs && !HasFailure(); ++epoch) {
             for (u64 n = random.below(12); n != 0; --n) {
                 store(line(one + random.below(span), random.below(4)),
                       static_cast<int>(random.below(3)));
@@ -428,7 +430,7 @@ TEST_P(tracked_pages, lines_beside_those_being_applied_are_told_exactly) {
                       static_cast<ssize_t>(page.size()));
         }
     });
-    for (int n = 0; n < 1000; ++n) {
+    for (int n = 0, most = test::effort(1000, 200); n < most; ++n) {
         store(beside, n % 2);
         const lines expected = n % 2 == 0 ? lines{applying} : lines{applying, beside};
         EXPECT_EQ(tracker->collect(bytes, 4), expected);

@@ -5,6 +5,7 @@
 #include "base/random.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
+#include "support/effort.hpp"
 
 #include <gtest/gtest.h>
 
@@ -153,7 +154,7 @@ TEST_P(store_churn, leaves_room_for_most_of_what_a_fresh_store_takes) {
     u64 number = 0;
     double least = 1;
     double sum = 0;
-    constexpr unsigned turns = 160;
+    const unsigned turns = effort(160U, 60U);
     for (unsigned turn = 0; turn < turns; ++turn) {
         if (turn % 20 == 19) usual_ = 60 + r_.below(1500);
         for (;; ++number) {

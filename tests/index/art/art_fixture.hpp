@@ -6,10 +6,6 @@
 
 namespace hf::test {
 
-/// Roots of long ways keep nodes until something grows there.
-template <class D, class Keys>
-inline constexpr u64 most_interiors_when_empty<art<D, Keys>> = 40;
-
 using art_family = family<art>;
 
 }  // namespace hf::test

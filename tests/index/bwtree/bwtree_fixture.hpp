@@ -8,8 +8,4 @@ namespace hf::test {
 
 using bwtree_family = family<bwtree>;
 
-/// Inner nodes stay where their leaves have gone.
-template <class D, class Keys>
-inline constexpr u64 most_interiors_when_empty<bwtree<D, Keys>> = 16;
-
 }  // namespace hf::test

@@ -3,8 +3,10 @@
 // what is tested of it alone.
 #pragma once
 
-#include "alloc/swept/audit_view.hpp"
+#include "index/common/audited.hpp"
+#include "index/common/batch.hpp"
 #include "index/common/index.hpp"
+#include "index/common/threads.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
 
@@ -13,26 +15,15 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <thread>
 
 namespace hf::test {
-
-/// Nodes that an index may keep when its last key has gone.
-template <class Index>
-inline constexpr u64 most_interiors_when_empty = 0;
-
-template <class Work>
-void run_threads(unsigned n, const Work& work) {
-    std::vector<std::thread> all;
-    for (unsigned t = 0; t < n; ++t) all.emplace_back([&work, t] { work(t); });
-    for (std::thread& t : all) t.join();
-}
 
 /// A space and its index, however they came about.
 template <class Index>
 struct index_parts {
     using tree = Index;
     static constexpr bool is_ordered = ordered_eager_index<Index>;
+    static constexpr u64 keeps_when_empty = 0;  ///< nodes, when the last key has gone
     using operation = typename Index::operation;
     using key = typename Index::key;
     using kept = std::conditional_t<std::is_same_v<key, u64>, u64, std::string>;
@@ -60,6 +51,10 @@ struct index_parts {
         return found;
     }
     using entries = std::vector<std::pair<kept, kept>>;
+    u64 insert_many(const entries& all) {
+        const std::vector<batch_entry<Index>> views(all.begin(), all.end());
+        return must(hf::insert_many(*index, *space, std::span(views)));
+    }
     [[nodiscard]] entries scan(const kept& from, u64 most) const {
         entries found;
         const u64 n = index->scan(*space, from, most, [&](const auto& k, const auto& v) {
@@ -83,20 +78,7 @@ struct index_parts {
         if constexpr (!is_ordered) std::sort(found.begin(), found.end());
         return found;
     }
-    [[nodiscard]] audit_report audit() const {
-        audit_report report;
-        const auto caches = space->grace().caches();
-        swept::view books(space->heap(), caches);
-        heap_audit a(space->file(), books, report);
-        a.read_runs();
-        a.read_free();
-        index->audit(a);
-        space->grace().each_retired([&](u64 offset) {
-            if (const auto place = a.locate(offset, 0)) a.claim(*place, "what is retired", 0);
-        });
-        a.finish();
-        return report;
-    }
+    [[nodiscard]] audit_report audit() const { return audited(*space, *index); }
     void expect_sound() const {
         const auto report = audit();
         EXPECT_TRUE(report.ok()) << report.to_string();

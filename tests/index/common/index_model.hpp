@@ -3,12 +3,16 @@
 
 #include "base/random.hpp"
 #include "index/common/batch.hpp"
-#include "index/common/index_fixture.hpp"
 #include "support/effort.hpp"
 
+#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <rapidcheck.h>
+
+#include <map>
+#include <string>
+#include <vector>
 
 namespace hf::test {
 
@@ -141,8 +145,7 @@ void run_against_model(u64 seed, unsigned operations) {
     ASSERT_TRUE(t.all().empty());
     report = t.audit();
     ASSERT_TRUE(report.ok()) << report.to_string();
-    ASSERT_LE(report.tree.interiors, most_interiors_when_empty<typename Tree::tree>)
-        << "what was emptied is not merged";
+    ASSERT_LE(report.tree.interiors, Tree::keeps_when_empty) << "what was emptied is not merged";
 }
 
 TYPED_TEST_P(index_model, does_what_a_map_does) {
@@ -157,7 +160,6 @@ TYPED_TEST_P(index_model, does_what_a_map_does) {
 template <class Tree>
 void run_batches_against_model(u64 seed, unsigned batches) {
     using kept = typename Tree::kept;
-    using index = typename Tree::tree;
     Tree t;
     std::map<kept, kept> model;
     key_maker keys{seed, xoshiro256ss(seed)};
@@ -191,10 +193,9 @@ void run_batches_against_model(u64 seed, unsigned batches) {
             const std::multimap<kept, kept> in_order(all.begin(), all.end());
             all.assign(in_order.begin(), in_order.end());
         }
-        const std::vector<batch_entry<index>> entries(all.begin(), all.end());
         const u64 before = model.size();
         model.insert(all.begin(), all.end());
-        ASSERT_EQ(must(insert_many(*t.index, *t.space, std::span(entries))), model.size() - before);
+        ASSERT_EQ(t.insert_many(all), model.size() - before);
         ASSERT_NO_FATAL_FAILURE(change_some());
     }
     ASSERT_EQ(t.all(), typename Tree::entries(model.begin(), model.end()));
@@ -224,8 +225,7 @@ void run_a_batch_down_long_ways() {
     for (std::size_t i = 0; i < batch_entries; ++i) {
         all.emplace_back(longest.substr(0, deepest - i) + "b", "w");
     }
-    const std::vector<batch_entry<typename Tree::tree>> entries(all.begin(), all.end());
-    ASSERT_EQ(must(insert_many(*t.index, *t.space, std::span(entries))), batch_entries);
+    ASSERT_EQ(t.insert_many(all), batch_entries);
     for (const auto& [k, v] : all) ASSERT_EQ(t.get(k), v);
 }
 

@@ -3,10 +3,18 @@
 
 #include "base/random.hpp"
 #include "index/common/batch.hpp"
-#include "index/common/index_fixture.hpp"
+#include "index/common/threads.hpp"
 #include "support/effort.hpp"
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <atomic>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace hf::test {
 
@@ -143,7 +151,6 @@ TYPED_TEST_P(index_threads, readers_never_find_the_value_of_another_key) {
 // Batches keep several locks, and none waits for another for ever. Every third key comes from all.
 TYPED_TEST_P(index_threads, take_batches_beside_each_other) {
     using kept = typename TypeParam::kept;
-    using index = typename TypeParam::tree;
     TypeParam t;
     const u64 batches = scaled(600);
     std::atomic<u64> inserted{0};
@@ -155,8 +162,7 @@ TYPED_TEST_P(index_threads, take_batches_beside_each_other) {
                 const u64 own = n + (n % 9 == 0 ? 0 : me);
                 all.emplace_back(crowded_key<kept>(own), value_for<kept>(own, me));
             }
-            const std::vector<batch_entry<index>> entries(all.begin(), all.end());
-            inserted += must(insert_many(*t.index, *t.space, std::span(entries)));
+            inserted += t.insert_many(all);
             if (me == 2) static_cast<void>(t.get(crowded_key<kept>(b)));
         }
     });
@@ -168,7 +174,6 @@ TYPED_TEST_P(index_threads, take_batches_beside_each_other) {
 // stays, also if somebody had the lock when its turn came, and had given it back at the second's.
 TYPED_TEST_P(index_threads, of_a_batchs_equal_keys_the_first_stays) {
     using kept = typename TypeParam::kept;
-    using index = typename TypeParam::tree;
     TypeParam t;
     std::atomic<bool> over{false};
     std::thread other([&] {
@@ -189,8 +194,7 @@ TYPED_TEST_P(index_threads, of_a_batchs_equal_keys_the_first_stays) {
             const u64 n = i % keys * 2;
             all.emplace_back(crowded_key<kept>(n), value_for<kept>(n, i / keys));
         }
-        const std::vector<batch_entry<index>> entries(all.begin(), all.end());
-        EXPECT_EQ(must(insert_many(*t.index, *t.space, std::span(entries))), keys);
+        EXPECT_EQ(t.insert_many(all), keys);
         for (u64 i = 0; i < keys; ++i) {
             EXPECT_EQ(t.get(all[i].first), all[i].second) << "round " << round;
             EXPECT_TRUE(t.remove(all[i].first));

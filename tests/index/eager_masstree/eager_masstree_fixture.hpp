@@ -8,8 +8,4 @@ namespace hf::test {
 
 using eager_masstree_family = family<eager_masstree>;
 
-/// Nodes are never taken away.
-template <class D, class Keys>
-inline constexpr u64 most_interiors_when_empty<eager_masstree<D, Keys>> = ~u64{0};
-
 }  // namespace hf::test

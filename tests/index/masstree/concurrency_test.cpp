@@ -14,11 +14,7 @@
 namespace hf::test {
 namespace {
 
-#if defined(HF_TSAN)
-constexpr unsigned rounds = 4000;
-#else
-constexpr unsigned rounds = 40000;
-#endif
+constexpr unsigned rounds = is_sanitized ? 4000 : 40000;
 
 template <class Variant>
 class tree_threads : public ::testing::Test {};
@@ -247,17 +243,17 @@ void recover_under_load(bool updates_only, u64 hint_memory = 0) {
 }
 
 TEST(tree_threads_recovery, leaves_are_recovered_under_readers_and_writers) {
-    for (int round = 0; round < hf::test::effort(5); ++round) recover_under_load(false);
+    for (int round = 0; round < effort(5, 2); ++round) recover_under_load(false);
 }
 
 TEST(tree_threads_recovery, leaves_that_hints_lead_to_are_recovered_under_readers_and_writers) {
-    for (int round = 0; round < hf::test::effort(5); ++round) {
+    for (int round = 0; round < effort(5, 2); ++round) {
         recover_under_load(round % 2 == 0, with_hints<incll_discipline>::hint_memory);
     }
 }
 
 TEST(tree_threads_recovery, leaves_with_value_logs_alone_are_recovered_under_readers_and_writers) {
-    for (int round = 0; round < hf::test::effort(5); ++round) recover_under_load(true);
+    for (int round = 0; round < effort(5, 2); ++round) recover_under_load(true);
 }
 
 }  // namespace

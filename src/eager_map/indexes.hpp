@@ -1,0 +1,118 @@
+// eager_map/indexes.hpp: all eager indexes, behind one interface.
+//
+// The root "<index>.<keys>" ("clht.bytes", "art.integers") says what the region has. A new index is
+// a line in for_index(), and its name in index_names.
+#pragma once
+
+#include "eager_map/engine.hpp"
+#include "index/art/art.hpp"
+#include "index/bwtree/bwtree.hpp"
+#include "index/clht/clht.hpp"
+#include "index/common/batch.hpp"
+#include "index/eager_masstree/eager_masstree.hpp"
+#include "index/hot/hot.hpp"
+
+#include <array>
+#include <string>
+#include <type_traits>
+
+namespace hf::detail {
+
+inline constexpr std::array index_names = {std::string_view("clht"), std::string_view("art"),
+                                           std::string_view("hot"), std::string_view("bwtree"),
+                                           std::string_view("masstree")};
+
+template <class Key>
+struct keys_for;
+template <>
+struct keys_for<std::string_view> {
+    using type = byte_keys;
+    static constexpr std::string_view name = "bytes";
+};
+template <>
+struct keys_for<u64> {
+    using type = integer_keys;
+    static constexpr std::string_view name = "integers";
+};
+
+[[nodiscard]] inline std::string root_name(std::string_view index, std::string_view keys) {
+    return std::string(index) + "." + std::string(keys);
+}
+
+/// work.template operator()<Index>() of the index that has this name.
+template <class D, class Keys, class Work>
+auto for_index(std::string_view name, Work&& work) {
+    if (name == "bwtree") return work.template operator()<bwtree<D, Keys>>();
+    if (name == "hot") return work.template operator()<hot<D, Keys>>();
+    if (name == "masstree") return work.template operator()<eager_masstree<D, Keys>>();
+    if (name == "art") return work.template operator()<art<D, Keys>>();
+    return work.template operator()<clht<D, Keys>>();
+}
+
+template <class Index>
+class engine_of final
+    : public eager_engine<
+          typename Index::key,
+          std::conditional_t<std::is_same_v<typename Index::key, u64>, u64, std::string>> {
+   public:
+    using key = typename Index::key;
+    using owned = std::conditional_t<std::is_same_v<key, u64>, u64, std::string>;
+    using operation = typename Index::operation;
+
+    ~engine_of() override { this->opened.reset(); }
+
+    result<bool> insert(key k, key v) override {
+        operation op(*this->opened);
+        return index->insert(op, k, v);
+    }
+    result<u64> insert_many(std::span<const std::pair<key, key>> all) override {
+        return hf::insert_many(*index, *this->opened, all);
+    }
+    result<bool> put(key k, key v) override {
+        operation op(*this->opened);
+        return index->upsert(op, k, v, ignore);
+    }
+    result<bool> update(key k, key v) override {
+        operation op(*this->opened);
+        return index->update(op, k, v, ignore);
+    }
+    bool remove(key k) override {
+        operation op(*this->opened);
+        return index->remove(op, k, ignore);
+    }
+    bool get(key k, owned& into) const override {
+        operation op(*this->opened);
+        return index->get(op, k, [&](const auto& v) { into = v; });
+    }
+    void for_each(const std::function<void(key, key)>& visit) const override {
+        index->for_each(*this->opened, visit);
+    }
+    [[nodiscard]] bool is_ordered() const noexcept override { return ordered_eager_index<Index>; }
+    [[nodiscard]] u64 parts() const noexcept override {
+        if constexpr (ordered_eager_index<Index>) {
+            return 0;
+        } else {
+            return Index::parts;
+        }
+    }
+    void for_each_in(u64 part, const std::function<void(key, key)>& visit) const override {
+        if constexpr (!ordered_eager_index<Index>) {
+            index->for_each_in(*this->opened, part, visit);
+        }
+    }
+    [[nodiscard]] u64 scan(key from, u64 most, bool backwards,
+                           const std::function<void(key, key)>& visit) const override {
+        if constexpr (ordered_eager_index<Index>) {
+            return backwards ? index->scan_back(*this->opened, from, most, visit)
+                             : index->scan(*this->opened, from, most, visit);
+        } else {
+            return 0;
+        }
+    }
+    [[nodiscard]] std::string_view name() const noexcept override { return Index::name; }
+    void audit(heap_audit& a) const override { index->audit(a); }
+
+    std::unique_ptr<Index> index;
+};
+
+}  // namespace hf::detail
