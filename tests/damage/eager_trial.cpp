@@ -2,7 +2,7 @@
 
 #include "base/damage.hpp"
 #include "eager/discipline.hpp"
-#include "eager_map/engine.hpp"
+#include "eager_map/indexes.hpp"
 #include "map/inspect.hpp"
 
 #include <algorithm>
