@@ -34,9 +34,7 @@ result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(const std::filesystem
     o.sweep = options.sweep_in_background ? sweeping::in_background : sweeping::at_opening;
     o.sweep_threads = std::max(1U, options.sweep_threads);
     std::unique_ptr<eager_engine<Key, Owned>> made;
-    // Rooms of all indexes: which one it is the region says.
-    const layout::room_format rooms[] = {clht<D, keys>::format, art<D, keys>::format,
-                                         hot<D, keys>::format, bwtree<D, keys>::format};
+    const auto rooms = formats_of_all<D, keys>();
     auto space = eager_space::open(path, o, rooms, [&](eager_space& s) -> result<void> {
         auto there = index_in(s.file(), keys_for<Key>::name);
         if (!there) return tl::unexpected(there.error());

@@ -49,6 +49,16 @@ auto for_index(std::string_view name, Work&& work) {
     return work.template operator()<clht<D, Keys>>();
 }
 
+/// What a new region is told that it may hold: which index it will be comes with its root.
+template <class D, class Keys>
+[[nodiscard]] inline std::array<layout::room_format, index_names.size()> formats_of_all() {
+    std::array<layout::room_format, index_names.size()> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i] = for_index<D, Keys>(index_names[i], []<class Index>() { return Index::format; });
+    }
+    return all;
+}
+
 template <class Index>
 class engine_of final
     : public eager_engine<

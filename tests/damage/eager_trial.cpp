@@ -31,8 +31,7 @@ class session {
         o.region.initial_size = u64{2} << 20;
         o.region.max_size = most_region_bytes;
         o.sweep = sweeping::by_hand;
-        const layout::room_format rooms[] = {art_detail::art_format, bwtree_detail::bwtree_format,
-                                             clht_detail::clht_format, hot_detail::hot_format};
+        const auto rooms = detail::formats_of_all<eager_discipline, byte_keys>();
         auto made = eager_space::open(file, o, rooms, [this](eager_space& s) -> result<void> {
             const auto name = detail::root_name(Index::name, has_numbers ? "integers" : "bytes");
             auto opened = Index::open(s, name);

@@ -1,6 +1,7 @@
 #include <holdfast/eager.hpp>
 
 #include "must.hpp"
+#include "region/region.hpp"
 #include "scratch.hpp"
 
 #include <map>
@@ -108,6 +109,16 @@ TEST_P(eager_maps, run_as_the_yardstick_in_a_new_region_only) {
         EXPECT_EQ(m.get("k"), "v");
     }
     EXPECT_FALSE(eager_map::open(file, o));
+}
+
+/// So a program that knows another version of it, or none, refuses it.
+TEST_P(eager_maps, say_in_the_region_which_version_their_bytes_have) {
+    must(must(eager_map::open(file, options())).close());
+    region_options o;
+    o.kind = discipline::eager;
+    const auto r = must(region::open(file, o));
+    const std::string room = GetParam() == "masstree" ? "emasstree" : GetParam();
+    EXPECT_EQ(layout::version_of(r->super(), room), 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(of, eager_maps, ::testing::ValuesIn(eager_index_names()));
