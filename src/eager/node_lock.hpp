@@ -37,6 +37,7 @@
 #include <holdfast/pointer.hpp>
 
 #include "base/bits.hpp"
+#include "base/damage.hpp"
 #include "persist/trace.hpp"
 #include "region/layout.hpp"
 #include "sync/patience.hpp"
@@ -136,20 +137,16 @@ class node_lock {
 };
 static_assert(sizeof(node_lock) == 8);
 
-/// A lock that is held while something else may meet damage: given back then.
-class doubtful_lock {
-   public:
-    explicit doubtful_lock(node_lock& l) noexcept : lock_(&l) {}
-    ~doubtful_lock() {
-        if (lock_ != nullptr) lock_->unlock();
+/// f(), which may meet damage while the lock is held: it is given back then. Not by a destructor: a
+/// crash that the lab plays leaves by an exception, too, and a dead process gives nothing back.
+template <class F>
+decltype(auto) or_give_back(node_lock& l, F&& f) {
+    try {
+        return f();
+    } catch (const damage&) {
+        l.unlock();
+        throw;
     }
-    doubtful_lock(const doubtful_lock&) = delete;
-    doubtful_lock& operator=(const doubtful_lock&) = delete;
-    /// There was none: it is the caller's again.
-    void keep() noexcept { lock_ = nullptr; }
-
-   private:
-    node_lock* lock_;
-};
+}
 
 }  // namespace hf

@@ -273,6 +273,7 @@ class art final : public traced {
     [[nodiscard]] result<step> grow(operation& op, const place& p, u64 more);
     void repair(operation& op, const place& p);
     void merge(operation& op, const place& p);
+    void take_place_of(operation& op, const place& p, node* child, what child_kind, u64 word);
     void shrink(operation& op, const place& p);
     void replace_node(operation& op, const place& p, u64 word);
     void let_go(operation& op, const place& p);

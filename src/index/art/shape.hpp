@@ -176,8 +176,17 @@ void art<D, Keys>::merge(operation& op, const place& p) {
     const u32 level = prefix_of(child).level;
     if (level <= p.seen.level) op.fail(child, "a node lies too deep for its level");
     if (!lock(op, child, child_kind)) return;
-    doubtful_lock child_lock(child->lock);  // given back in any case
+    or_give_back(child->lock, [&] { take_place_of(op, p, child, child_kind, word); });
+    child->lock.unlock();
+}
+
+/// The child, which is locked and stays so, comes where its parent is.
+template <class D, class Keys>
+void art<D, Keys>::take_place_of(operation& op, const place& p, node* child, what child_kind,
+                                 u64 word) {
+    using namespace art_detail;
     if (!lock(op, p.at, p.kind)) return;
+    const u32 level = prefix_of(child).level;
     u64 now = 0;
     each_word(p.at, p.kind, [&](u64 w, published*) { now = w; });
     const bool is_lone = entries_of(p.at, p.kind) == 1 && now == word;

@@ -74,10 +74,7 @@ bool art<D, Keys>::is_usable(operation& op, node* n, what kind) noexcept {
 /// lower lock has been given back.
 template <class D, class Keys>
 bool art<D, Keys>::lock_parent(operation& op, const place& p) {
-    doubtful_lock below(p.at->lock);
-    const bool is_locked = lock(op, p.parent, p.parent_kind);
-    below.keep();
-    if (!is_locked) return false;
+    if (!or_give_back(p.at->lock, [&] { return lock(op, p.parent, p.parent_kind); })) return false;
     if (p.link->load() == p.self) [[likely]] {
         return true;
     }

@@ -211,7 +211,6 @@ class eager_masstree final : public traced {
                                        Old&& old);
     template <class Old>
     void take_out(operation& op, node& n, unsigned rank, Old&& old);
-    [[nodiscard]] result<void> split_held(operation& op, root_block& root, node& n);
     void put(operation& op, node& n, unsigned rank, u64 slice, u64 word);
     [[nodiscard]] result<void> make_layer(operation& op, node& n, unsigned slot, const cursor& c,
                                           fresh_record& r);

@@ -13,9 +13,7 @@ auto eager_masstree<D, Keys>::lock_for(operation& op, root_block& root, node* n,
         op.took_step();
         if (n->level() != level) op.fail(n, "a node lies on a level that is not its own");
         if (op.take(n->lock, n, sizeof *n)) {
-            doubtful_lock held(n->lock);
-            repair(op, root, *n);
-            held.keep();
+            or_give_back(n->lock, [&] { repair(op, root, *n); });
         }
         if (slice <= n->last.load()) return *n;
         const u64 next = n->next.load();
@@ -90,12 +88,15 @@ void eager_masstree<D, Keys>::post(operation& op, root_block& root, unsigned lev
             continue;
         }
         node& n = lock_for(op, root, found, separator, level);
-        const doubtful_lock held(n.lock);  // given back in any case
-        const order_word o = n.used();
-        const auto place = n.template find<false>(o, separator, 0);
-        const bool splits = !place.is_there && o.full();
-        if (!place.is_there && !splits) put(op, n, place.rank, separator, child);
-        if (!splits || !split(op, root, n)) return;
+        const bool is_over = or_give_back(n.lock, [&] {
+            const order_word o = n.used();
+            const auto place = n.template find<false>(o, separator, 0);
+            const bool splits = !place.is_there && o.full();
+            if (!place.is_there && !splits) put(op, n, place.rank, separator, child);
+            return !splits || !split(op, root, n);
+        });
+        n.lock.unlock();
+        if (is_over) return;
     }
 }
 

@@ -76,7 +76,7 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
             return false;
         }
         const bool splits = !place.is_there && o.full();
-        result<void> done = splits     ? split_held(op, *root, n)
+        result<void> done = splits     ? or_give_back(n.lock, [&] { return split(op, *root, n); })
                             : clashes  ? make_layer(op, n, slot, c, r)
                             : is_there ? replace(op, n, slot, r, old)
                                        : add(op, n, place.rank, c, r);
@@ -84,15 +84,6 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
         if (!done) return tl::unexpected(done.error());
         if (!splits) return is_there ? want == wanted::present : true;
     }
-}
-
-/// split(), which may meet damage above: the lock is given back then.
-template <class D, class Keys>
-result<void> eager_masstree<D, Keys>::split_held(operation& op, root_block& root, node& n) {
-    doubtful_lock held(n.lock);
-    auto done = split(op, root, n);
-    held.keep();
-    return done;
 }
 
 /// A pair that is there from now on. Above a leaf it is a child.
@@ -116,9 +107,7 @@ template <class D, class Keys>
 result<void> eager_masstree<D, Keys>::add(operation& op, node& n, unsigned rank, const cursor& c,
                                           fresh_record& r) {
     if (auto ok = r.make(); !ok) return ok;
-    doubtful_lock held(n.lock);
-    put(op, n, rank, c.slice(), r.word(c.length_class()));
-    held.keep();
+    or_give_back(n.lock, [&] { put(op, n, rank, c.slice(), r.word(c.length_class())); });
     r.is_published();
     n.lock.unlock();
     return {};
