@@ -85,7 +85,7 @@ class node_lock {
         if (!is_held(seen, generation) && take(seen, generation)) [[likely]] {
             return (seen & locked) != 0;
         }
-        vigil waiting(stuck_, self);
+        vigil waiting(stuck, self);
         for (;;) {
             waiting.wait();
             seen = load();
@@ -131,7 +131,7 @@ class node_lock {
     }
 
     /// Of the process: the lock that nobody has given back in time.
-    static inline std::atomic<u64> stuck_{0};
+    static inline std::atomic<u64> stuck{0};
 
     std::atomic<u64> word_;
 };
