@@ -85,7 +85,7 @@ class node_lock {
         if (!is_held(seen, generation) && take(seen, generation)) [[likely]] {
             return (seen & locked) != 0;
         }
-        vigil waiting(stuck, self);
+        vigil waiting(stuck, reinterpret_cast<u64>(this), self);
         for (;;) {
             waiting.wait();
             seen = load();
@@ -130,7 +130,7 @@ class node_lock {
         return word_.compare_exchange_strong(seen, mine, std::memory_order_acquire);
     }
 
-    /// Of the process: the lock that nobody has given back in time.
+    /// Of the process, and an address in it: the lock that nobody has given back in time.
     static inline std::atomic<u64> stuck{0};
 
     std::atomic<u64> word_;

@@ -84,7 +84,10 @@ class patience {
 /// vain: then it was a holder that was slow.
 class vigil {
    public:
-    vigil(std::atomic<u64>& stuck, u64 node) noexcept : stuck_(stuck), node_(node) {}
+    vigil(std::atomic<u64>& stuck, u64 node) noexcept : vigil(stuck, node, node) {}
+    /// Where `stuck` is that of more than one tree: what tells nodes apart, and the node's offset.
+    vigil(std::atomic<u64>& stuck, u64 node, u64 offset) noexcept
+        : stuck_(stuck), node_(node), offset_(offset) {}
     vigil(const vigil&) = delete;
     vigil& operator=(const vigil&) = delete;
     ~vigil() {
@@ -100,7 +103,7 @@ class vigil {
         if (waited_.look() > most_ns()) {
             in_vain_ = true;
             stuck_.store(node_, std::memory_order_relaxed);
-            throw damage(node_, "a node is locked, and nobody gives it back");
+            throw damage(offset_, "a node is locked, and nobody gives it back");
         }
         sleep_a_little();
     }
@@ -118,6 +121,7 @@ class vigil {
     static constexpr u64 longest_if_known_ns = 10'000'000;
     std::atomic<u64>& stuck_;  ///< orders nothing
     u64 node_;
+    u64 offset_;
     bool in_vain_ = false;
     unsigned tries_ = 0;
     time_waited waited_;

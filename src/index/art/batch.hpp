@@ -77,9 +77,14 @@ result<u64> art<D, Keys>::insert_piece(operation& op, std::span<const piece_entr
         if (auto ok = records.template make<Keys>(piece); !ok) return tl::unexpected(ok.error());
         op.settle();  // P1 of all
         piece_locks locks(op);
-        inserted = rest.place_each(op, [&](std::size_t i) {
-            return place_in_piece(op, locks, piece[i].first, records[i]);
-        });
+        try {
+            inserted = rest.place_each(op, [&](std::size_t i) {
+                return place_in_piece(op, locks, piece[i].first, records[i]);
+            });
+        } catch (const damage&) {
+            op.commit();  // what is published by now
+            throw;
+        }
         op.commit();  // P2 of all, before the locks are given back
     }
     return rest.insert(*this, op, inserted);

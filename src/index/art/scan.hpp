@@ -336,6 +336,7 @@ u64 art<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visi
                 visit(k, v);
             });
             s.wanted = end - visited;
+            op.arrived();
         }
         if (visited != begin) check_came_on<Up>(op, root_, key(here), last, s.exclusive);
         from = kept_key(last);

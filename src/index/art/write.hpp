@@ -105,6 +105,7 @@ result<bool> art<D, Keys>::write(operation& op, key k, value v, wanted w, Old&& 
     u32 guided = 0;
     patience left(damage_is_known_);
     for (bool is_first = true;; is_first = false) {
+        op.arrived();
         if (!is_first && (stop == no_stop || ++guided > most_guided)) left.again(root_offset_);
         place p;
         walk(op, k, std::exchange(stop, no_stop), false, p);
@@ -271,6 +272,7 @@ template <class D, class Keys>
 template <class Old>
 bool art<D, Keys>::remove(operation& op, key k, Old&& old) {
     for (patience left(damage_is_known_);; left.again(root_offset_)) {
+        op.arrived();
         place p;
         walk(op, k, no_stop, true, p);
         switch (p.how) {

@@ -210,8 +210,10 @@ class hot final : public traced {
     bool collect_next(operation& op, scan_state& s) const;
     template <bool Up, class Run>
     void saw_run(operation& op, const scan_state& s, u32 begin, const Run& r) const noexcept;
+    template <bool Up>
+    [[nodiscard]] u32 first_in_bounds(scan_state& s, key bound) const;
     template <bool Up, class Visit>
-    u64 visit_collected(operation& op, scan_state& s, Visit&& visit) const;
+    u64 visit_collected(operation& op, scan_state& s, key bound, Visit&& visit) const;
 
     // --- audits (audit.hpp) ---
     struct audit_state;

@@ -26,7 +26,8 @@ struct hot<D, Keys>::scan_state {
         u32 end;
     };
     way nodes;
-    bool exclusive = false;  ///< the bound itself is left out
+    bool exclusive = false;     ///< the bound itself is left out
+    bool is_in_bounds = false;  ///< what comes now; what comes first may be on the other side
     u64 wanted = 0;
     u32 count = 0;
     u32 runs_count = 0;
@@ -147,10 +148,25 @@ void hot<D, Keys>::saw_run(operation& op, const scan_state& s, u32 begin,
     }
 }
 
-/// Reads and visits what has been collected.
+/// The first of what has been collected that is in bounds. seek() went by the record that a word
+/// led to; when the word was loaded again, it may have led to a new node, which has keys on the
+/// bound's other side, too.
+template <class D, class Keys>
+template <bool Up>
+u32 hot<D, Keys>::first_in_bounds(scan_state& s, key bound) const {
+    u32 first = 0;
+    for (; !s.is_in_bounds && first < s.count; ++first) {
+        const int order = path::compare(key_in(s.words[first]), bound);
+        s.is_in_bounds = order == 0 ? !s.exclusive : (order > 0) == Up;
+        if (s.is_in_bounds) break;
+    }
+    return first;
+}
+
+/// Reads and visits what has been collected; how many there were in bounds.
 template <class D, class Keys>
 template <bool Up, class Visit>
-u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, Visit&& visit) const {
+u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, key bound, Visit&& visit) const {
     std::array<value, scan_state::most_collected> values;  // NOLINT(*-member-init): by count
     for (u32 i = 0; i < s.count; ++i) {
         values[i] = Keys::value_if_sound(*record_of(s.words[i]));
@@ -162,8 +178,9 @@ u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, Visit&& visit) c
         }
     }
     op.observed();
-    for (u32 i = 0; i < s.count; ++i) visit(key_in(s.words[i]), values[i]);
-    const u32 visited = s.count;
+    const u32 first = first_in_bounds<Up>(s, bound);
+    for (u32 i = first; i < s.count; ++i) visit(key_in(s.words[i]), values[i]);
+    const u32 visited = s.count - first;
     s.clear();
     return visited;
 }
@@ -183,16 +200,19 @@ u64 hot<D, Keys>::scan_from(eager_space& space, const key* bound, u64 most, Visi
         const u64 end = visited + std::min(most - visited, an_operation);
         s.nodes.clear();
         s.wanted = end - visited;
+        s.is_in_bounds = false;
         key last{};
         seek<Up>(op, from, s);
         while (visited < end && (more || s.count != 0)) {
             while (more && s.room() != 0) more = collect_next<Up>(op, s);
-            visited += visit_collected<Up>(op, s, [&](const key& k, const value& v) {
-                last = k;
-                visit(k, v);
-            });
+            const u64 more_of_them =
+                visit_collected<Up>(op, s, from, [&](const key& k, const value& v) {
+                    last = k;
+                    visit(k, v);
+                });
+            if (more_of_them != 0) op.arrived();
+            visited += more_of_them;
             s.wanted = end - visited;
-            op.arrived();
         }
         if (visited != begin) check_came_on<Up>(op, root_, key(from), last, s.exclusive);
         from = kept_key(last);

@@ -41,6 +41,7 @@ result<bool> hot<D, Keys>::write(operation& op, key k, value v, wanted want, Old
     fresh_record r(op, k, v);
     way w;
     for (patience left(damage_is_known_);; w.clear(), left.again(root_offset_)) {
+        op.arrived();
         const u64 found = descend(op, k, w);
         begin_copying(w);
         const bool is_key = found != 0 && key_in(found) == k;
@@ -148,6 +149,7 @@ template <class Old>
 bool hot<D, Keys>::remove(operation& op, key k, Old&& old) {
     way w;
     for (patience left(damage_is_known_);; w.clear(), left.again(root_offset_)) {
+        op.arrived();
         const u64 found = descend(op, k, w);
         if (hot_detail::slot_word::what_of(found) != what::record || key_in(found) != k) {
             op.observed();

@@ -269,6 +269,44 @@ TYPED_TEST_P(index_scans, meet_what_stays) {
     t.expect_sound();
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_scans, meet_what_stays);
+/// Behind all crowded keys: i < 128.
+template <class Kept>
+Kept far_key(u64 i) {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        return (128 + i) << 56;
+    } else {
+        return std::string(1, static_cast<char>(128 + i));
+    }
+}
+
+// A record stands alone in a large part of the keys. What comes there, on the bound's other side,
+// gets a node together with it: between two looks of the scan, in some rounds.
+TYPED_TEST_P(index_scans, stay_in_their_bounds) {
+    using kept = typename TypeParam::kept;
+    for (const bool up : {true, false}) {
+        TypeParam t;
+        for (u64 n = 0; n < 200; ++n) t.insert(crowded_key<kept>(n), value_for<kept>(n, 0));
+        const u64 alone = up ? 8 : 1;
+        t.insert(far_key<kept>(alone), value_for<kept>(alone, 0));
+        std::atomic<bool> over{false};
+        std::thread writer([&] {
+            const kept other = far_key<kept>(up ? 1 : 8);
+            while (!over) {
+                t.upsert(other, value_for<kept>(0, 1));
+                t.remove(other);
+            }
+        });
+        for (unsigned round = 0; round < scaled(50'000); ++round) {
+            const auto found = up ? t.scan(far_key<kept>(5), 1) : t.scan_back(far_key<kept>(5), 1);
+            ASSERT_EQ(found.size(), 1U);
+            ASSERT_EQ(found.front().first, far_key<kept>(alone));
+        }
+        over = true;
+        writer.join();
+        t.expect_sound();
+    }
+}
+
+REGISTER_TYPED_TEST_SUITE_P(index_scans, meet_what_stays, stay_in_their_bounds);
 
 }  // namespace hf::test
