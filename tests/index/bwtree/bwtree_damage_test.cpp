@@ -41,6 +41,14 @@ class damaged_bwtree : public ::testing::Test {
         }
         return {0, 0};
     }
+    /// As a merge leaves it that died: who comes to it adopts it, under its parent's lock. A key of
+    /// that leaf.
+    [[nodiscard]] u64 freeze(u64 leaf) {
+        auto& c = at<cell>(leaf);
+        EXPECT_TRUE(c.freeze(c.load()));
+        c.set_sure(c.load());
+        return node_of(leaf).low_head + 1;
+    }
     [[nodiscard]] u64 held_locks() {
         u64 n = 0;
         for (const u64 c : cells_) n += at<cell>(c).lock.is_held(t_.space->generation()) ? 1 : 0;
@@ -54,12 +62,9 @@ class damaged_bwtree : public ::testing::Test {
 TEST_F(damaged_bwtree, no_lock_stays_where_a_leaf_leads_to_itself) {
     const auto [left, right] = neighbours();
     ASSERT_NE(right, 0U);
-    const u64 in_right = node_of(right).low_head + 1;
-    // A frozen leaf is adopted by who comes to it: under its parent's lock he goes to its left
-    // neighbour, whose keys seem to end too early, and which seems to be its own neighbour.
-    auto& frozen = at<cell>(right);
-    ASSERT_TRUE(frozen.freeze(frozen.load()));
-    frozen.set_sure(frozen.load());
+    // He goes to the neighbour on its left, whose keys seem to end too early, and which seems to be
+    // its own neighbour.
+    const u64 in_right = freeze(right);
     node& n = node_of(left);
     n.high_head = n.low_head + 1;
     n.next = left;
@@ -73,10 +78,7 @@ TEST_F(damaged_bwtree, no_lock_stays_where_a_leaf_leads_to_itself) {
 TEST_F(damaged_bwtree, who_cannot_thaw_a_leaf_gives_up) {
     const auto [left, right] = neighbours();
     ASSERT_NE(right, 0U);
-    const u64 in_right = node_of(right).low_head + 1;
-    auto& frozen = at<cell>(right);
-    ASSERT_TRUE(frozen.freeze(frozen.load()));
-    frozen.set_sure(frozen.load());
+    const u64 in_right = freeze(right);
     node_of(left).next = 0;  // so it is not thawed, however often somebody comes
     EXPECT_THROW(t_.upsert(in_right, 1), damage);
     EXPECT_EQ(held_locks(), 0U);
