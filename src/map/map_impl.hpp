@@ -110,27 +110,31 @@ struct map::impl {
     result<write_outcome> change(std::string_view key, const modification& change) const;
 
     /// What finds no room in the log has it in the next epoch, unless others fill a log that is
-    /// shared. What finds none elsewhere may have it there, too, where what was freed can be used:
+    /// shared. (What was done although the log ran full, a removal, has left an empty leaf behind,
+    /// which goes then.) What finds none elsewhere may have it there, too, where what was freed can be used:
     /// so it is tried once more; then slabs that have run empty are given back, for the epoch after
     /// that; then larger blocks may do. If all of it is in vain, nobody tries again in that epoch
     /// unless something has been freed in it: most who write to a full store would end an epoch for
     /// nothing.
     template <class Attempt>
-    result<write_outcome> with_room(Attempt attempt) const {
+    result<write_outcome> with_room(std::string_view key, Attempt attempt) const {
         const auto checked = [&] { return meeting_damage("write to the map", attempt); };
         u64 epoch = epochs().current_epoch();
         auto done = checked();
-        const auto attempt_in_next = [&] {
-            epochs().end_epoch(epoch);
+        const auto attempt_behind = [&](u64 ended) {
+            epochs().end_epoch(ended);
             epoch = epochs().current_epoch();
             done = checked();
             return done || done.error().code != errc::no_space;
         };
         constexpr unsigned most_logs = 100;
-        for (unsigned i = 0; i < most_logs && log_ran_full(epoch); ++i) {
-            if (attempt_in_next()) break;
+        for (unsigned i = 0; i < most_logs && !done && log_ran_full(epoch); ++i) {
+            if (attempt_behind(epoch)) break;
         }
         if (done) {
+            if (log_ran_full(epoch)) [[unlikely]] {
+                tidy(key);
+            }
             if (full_in.load(std::memory_order_relaxed) != 0 && done->changed && done->existed) {
                 full_in.store(0, std::memory_order_relaxed);
             }
@@ -138,6 +142,9 @@ struct map::impl {
         }
         if (done.error().code != errc::no_space) return done;
         if (full_in == epoch) return explained(std::move(done.error()));
+        // The epoch of `epoch` may have ended before the attempt, or before slabs were given back:
+        // these can be used behind the one that is current now.
+        const auto attempt_in_next = [&] { return attempt_behind(epochs().current_epoch()); };
         if (attempt_in_next()) return done;
         if (memory().give_back_slabs() != 0 && attempt_in_next()) return done;
         memory().let_larger_stand_in();
@@ -147,6 +154,8 @@ struct map::impl {
         full_in = epoch;
         return explained(std::move(done.error()));
     }
+    /// In the next epoch removes the empty leaf that a removal of the key has left.
+    void tidy(std::string_view key) const;
     /// What there is no room for in spite of many free blocks needs other advice.
     tl::unexpected<error> explained(error why) const;
 

@@ -44,6 +44,14 @@ tl::unexpected<error> map::impl::explained(error why) const {
     return failure(std::move(why));
 }
 
+void map::impl::tidy(std::string_view key) const {
+    epochs().end_epoch(epochs().current_epoch());
+    std::ignore = meeting_damage("write to the map", [&] {
+        operation op(checkpoint());
+        return tree().update(op, key, [](const record*) { return decision{}; }, false);
+    });
+}
+
 result<write_outcome> map::impl::store_small(std::string_view key, std::string_view value,
                                              const condition* allowed) const {
     tree().prefetch_hint(key);
@@ -71,7 +79,7 @@ result<write_outcome> map::impl::store(std::string_view key, std::string_view va
                                     [&] { return eager->store(key, value, allowed); });
     }
     if (auto ok = check_writable(machine.get()); !ok) return tl::unexpected(ok.error());
-    return with_room([&] {
+    return with_room(key, [&] {
         return is_large(masstree_detail::record_payload(key, value.size()))
                    ? store_large_value(*machine, key, value, allowed)
                    : store_small(key, value, allowed);
@@ -98,7 +106,7 @@ result<write_outcome> map::remove_if(std::string_view key,
                                            [&] { return impl_->eager->erase(key, condition); });
     }
     if (auto ok = check_writable(impl_->machine.get()); !ok) return tl::unexpected(ok.error());
-    return impl_->with_room([&] { return impl_->erase(key, condition); });
+    return impl_->with_room(key, [&] { return impl_->erase(key, condition); });
 }
 
 result<write_outcome> map::impl::erase(std::string_view key,
@@ -123,7 +131,7 @@ result<write_outcome> map::modify(
                                            [&] { return impl_->eager->change(key, change); });
     }
     if (auto ok = check_writable(impl_->machine.get()); !ok) return tl::unexpected(ok.error());
-    return impl_->with_room([&] { return impl_->change(key, change); });
+    return impl_->with_room(key, [&] { return impl_->change(key, change); });
 }
 
 result<write_outcome> map::impl::change(std::string_view key, const modification& change) const {

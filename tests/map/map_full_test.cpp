@@ -1,6 +1,7 @@
 // A region at its bound: how much it takes, in how few pieces, and that it can be changed still.
 #include <holdfast/map.hpp>
 
+#include "base/random.hpp"
 #include "map/engine.hpp"
 #include "map/inspect.hpp"
 #include "must.hpp"
@@ -193,6 +194,40 @@ TEST_P(full_region, refuses_what_the_log_has_no_room_for_and_loses_nothing) {
     must(m.close());
     m = open();
     expect_all(m, 0, stored, 0);
+}
+
+/// A log of a page: there are few removals of leaves that it has room for in an epoch.
+TEST_P(full_region, removals_tell_what_they_removed_though_the_log_runs_full) {
+    map m = open();
+    splitmix64 r(1);
+    std::vector<std::string> keys(8000);
+    for (auto& key : keys) {
+        key = std::to_string(r());
+        must(m.put(key, "v"));
+    }
+    must(m.sync());  // what was made in an epoch needs no log in it
+    const u64 before = map_inspection::machine_of(m).epochs().current_epoch();
+    const auto once = [&](const std::string& key) {
+        const auto done = must(m.remove(key));
+        ASSERT_TRUE(done.existed && done.changed) << key;
+        ASSERT_FALSE(must(m.remove(key)).existed) << key;
+    };
+    const auto counted = [&](const std::string& key) {
+        unsigned asked = 0;
+        must(m.modify(key, [&](auto, std::string&) {
+            ++asked;
+            return map::edit::remove;
+        }));
+        ASSERT_EQ(asked, 1U) << key;
+    };
+    for (std::size_t i = 0; i < keys.size(); ++i) i % 2 == 0 ? once(keys[i]) : counted(keys[i]);
+    if (std::get<0>(GetParam()) == 16 * mib) {
+        EXPECT_GT(map_inspection::machine_of(m).epochs().current_epoch(), before) << "not full";
+    }
+    must(m.close());
+    const auto report = inspect_map(file).audit();
+    EXPECT_TRUE(report.ok()) << report.violations().front().text;
+    EXPECT_EQ(report.tree.empty_leaves, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(bounds, full_region,

@@ -231,6 +231,7 @@ class bwtree final : public traced {
     template <class Old>
     [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted w, Old&& old);
     struct fresh_word;
+    void await_hold(operation& op, const place& p);
     [[nodiscard]] bool prepare_place(operation& op, place& p, const bound& k, bool& helped);
     [[nodiscard]] result<step> put(operation& op, const place& p, const entry& e, change_of how);
     [[nodiscard]] result<step> put_delta(operation& op, const place& p, const entry& e, bool gone,

@@ -292,6 +292,7 @@ bool bwtree<D, Keys>::absorb(operation& op, cell* left, cell& right, u64 right_w
             continue;
         }
         if ((p.word & cell::frozen) != 0) thaw(op, *left);
+        if ((p.word & cell::hold) != 0) await_hold(op, p);
         if ((p.word & (cell::frozen | cell::hold)) != 0) continue;
         gathered g;
         gather(op, p.head, p.base, g);

@@ -35,6 +35,14 @@ struct bwtree<D, Keys>::fresh_word {
     void is_published() noexcept { word = 0; }
 };
 
+/// Behind it the hold that was seen has ended.
+template <class D, class Keys>
+void bwtree<D, Keys>::await_hold(operation& op, const place& p) {
+    p.at->lock.lock(op.generation());
+    if (p.at->load() == p.word) p.at->end_hold(p.word);  // its holder is dead
+    p.at->lock.unlock();
+}
+
 /// Where a delta may be put; false: look again.
 template <class D, class Keys>
 bool bwtree<D, Keys>::prepare_place(operation& op, place& p, const bound& k, bool& helped) {
@@ -43,9 +51,7 @@ bool bwtree<D, Keys>::prepare_place(operation& op, place& p, const bound& k, boo
         if ((p.word & cell::frozen) != 0) {
             adopt(op, p.at, low_behind(op, p.base), 0);
         } else {
-            p.at->lock.lock(op.generation());
-            if (p.at->load() == p.word) p.at->end_hold(p.word);  // its holder is dead
-            p.at->lock.unlock();
+            await_hold(op, p);
         }
         return false;
     }

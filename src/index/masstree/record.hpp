@@ -10,9 +10,8 @@
 //
 // The word: | checksum 16 | checksum 4 | tail size 12 | checksum 5 | value size 27 |. The checksum
 // is over the whole key, the value, and the record's place: so it tells, too, when a record is
-// found
-// under a key that is not its own, or where another was. 25 bits let one of 33 million damaged
-// records pass. 0 is never one: a record of a root of format 1 may have none (formats.hpp).
+// found under a key that is not its own, or where another was. 25 bits let one of 33 million
+// damaged records pass. 0 is never one: a record of a root of format 1 may have none (formats.hpp).
 //
 // A leaf's value word: | seal 16 | offset of the record or of a layer's root, 44 bits | kind 4 |
 #pragma once

@@ -9,7 +9,8 @@
 // empty leaf (M1), which drop_layer() then takes out of the layer above.
 //
 // Locks: n and its ancestors from below, as splits do; neighbours only by try_lock. If that fails
-// again and again, n stays where it is, empty: harmless, and found again by the next removal in it.
+// again and again, or the log has no room, n stays where it is, empty: harmless, and found again by
+// the next operation that looks for a key in it to change it, and finds none.
 #pragma once
 
 #include "index/masstree/asserted.hpp"

@@ -229,7 +229,13 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
                 broken(offset_of(n), "a leaf lies where another belongs");
             }
             const decision d = decide(static_cast<const record*>(nullptr));
-            if (d.what != decision::action::store) return outcome{false, false};
+            if (d.what != decision::action::store) {
+                if (p.size() == 0) [[unlikely]] {  // a removal had to leave it
+                    mine.let_go();
+                    adapter::shape::remove_empty(*this, op, key, n, root, path);
+                }
+                return outcome{false, false};
+            }
             check_before_insert(*n, key.slice(), root, path);
             auto done = insert(op, *n, root, path,
                                {key.slice(), key.length_class(),

@@ -84,5 +84,24 @@ TEST_F(damaged_bwtree, who_cannot_thaw_a_leaf_gives_up) {
     EXPECT_EQ(held_locks(), 0U);
 }
 
+// Who held the left one is dead: it set the bit, and its lock is of another generation.
+TEST_F(damaged_bwtree, a_leaf_is_taken_though_its_neighbour_is_held_by_a_dead_thread) {
+    const auto [left, right] = neighbours();
+    ASSERT_NE(right, 0U);
+    const u64 from = node_of(left).low_head;
+    const u64 middle = node_of(right).low_head;
+    const u64 to = node_of(right).high_head;
+    const u64 next_one = node_of(right).next;
+    // The left one keeps more than what would have it merged, and less than they may have in common.
+    for (u64 k = from; k + most_entries / 4 < middle; ++k) ASSERT_TRUE(t_.remove(k)) << k;
+    auto& held = at<cell>(left);
+    for (u64 k = middle; k < to; ++k) {
+        if ((held.load() & cell::hold) == 0) ASSERT_TRUE(held.take_hold(held.load()));
+        ASSERT_TRUE(t_.remove(k)) << k;
+    }
+    EXPECT_EQ(node_of(left).next, next_one) << "the right one was not taken";
+    EXPECT_EQ(held_locks(), 0U);
+}
+
 }  // namespace
 }  // namespace hf::test
