@@ -107,20 +107,6 @@ TEST_F(store_space, has_room_for_what_is_smaller_than_what_was_removed) {
     EXPECT_GT(fill(s, 4 * stored, 500), stored * 9 / 10) << "those blocks are what they were";
 }
 
-// Larger blocks stand in where a full store has no others. They do no longer when most of what was
-// there has gone: then slabs are given back first, and nothing is wasted.
-TEST_F(store_space, takes_no_larger_blocks_for_small_values_once_much_was_removed) {
-    store s = open(16 * mib, 16 * mib);
-    const u64 fresh = fill(s, 0, 500);
-    for (u64 i = 0; i <= fresh; ++i) must(s.remove(key_of(i)));
-    const u64 larger = fill(s, 2 * fresh, 1000);
-    for (u64 i = 0; i <= larger; i += 2) must(s.remove(key_of(2 * fresh + i)));
-    ASSERT_GT(fill(s, 4 * fresh, 500), larger / 4) << "they stand in";
-    for (u64 i = 0; i <= larger; ++i) must(s.remove(key_of(2 * fresh + i)));
-    for (u64 i = 0; i <= fresh; ++i) must(s.remove(key_of(4 * fresh + i)));
-    EXPECT_GT(fill(s, 6 * fresh, 500), fresh * 97 / 100);
-}
-
 /// Values come and go at random, and so do their sizes, by ages in which some are usual: the worst
 /// that can be done to slabs that nobody packs.
 class store_churn : public store_space, public ::testing::WithParamInterface<u64> {

@@ -97,8 +97,8 @@ class list_heap {
     /// one finds.
     [[nodiscard]] u64 give_back_slabs();
 
-    /// For some epochs from now on, or until many blocks have been freed, larger blocks may be
-    /// handed out where the region is full. Outside of operations: it stops the world.
+    /// For some epochs from now on larger blocks may be handed out where the region is full.
+    /// Outside of operations: it stops the world.
     void let_larger_stand_in();
 
     /// Blocks handed out, by class, in bytes with headers; the last entry counts extents.
@@ -158,11 +158,11 @@ class list_heap {
         u64 pending_tail = 0;  ///< 0: unknown
         u64 free_count = 0;
         u64 pending_count = 0;
+        u64 freed = 0;  ///< in this session
     };
     struct list_set {
         class_lists* lists = nullptr;  ///< by class
         spin_lock lock;                ///< where it is shared
-        std::atomic<u64> freed{0};     ///< blocks, in this session; orders nothing
         std::array<remembered, block_classes> of_class{};
     };
 
@@ -214,8 +214,6 @@ class list_heap {
     [[nodiscard]] u64 adopt_idle(operation& op, u32 size_class, class_lists& g);
     [[nodiscard]] u64 adopt(operation& op, u32 set, u32 size_class, class_lists& g);
     void count_extent(operation& op, std::int64_t pages);
-    [[nodiscard]] u64 freed();
-    [[nodiscard]] u64 handed_out(u32 size_class);
     void refresh_slabs(u64 older_than, const std::function<bool()>& cancelled);
 
     checkpoint_state& checkpoint_;
@@ -227,7 +225,6 @@ class list_heap {
     std::array<spin_lock, block_classes> shared_locks_;
     std::atomic<bool> some_stand_in_{false};      ///< blocks may be larger than their payload's
     std::atomic<u64> larger_stand_in_before_{0};  ///< this epoch
-    std::atomic<u64> larger_stand_in_until_{0};   ///< so many blocks have been freed
     // These change while the world is stopped, and are read then.
     bool refreshing_ = false;
     u64 freed_at_sweep_ = 0;  ///< blocks that the session had freed before the last sweep
@@ -369,7 +366,7 @@ inline void list_heap<Logs>::deallocate(operation& op, u64 offset, u64 payload) 
     g.lists.set(class_lists::pending, block);
     if (head == 0) m.pending_tail = block;
     ++m.pending_count;
-    set.freed.store(set.freed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    ++m.freed;
     count(g, -1);
 }
 

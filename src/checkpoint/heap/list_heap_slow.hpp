@@ -52,7 +52,6 @@ u64 list_heap<Logs>::take_made(operation& op, u32 size_class, list_set& set) {
 template <class Logs>
 u64 list_heap<Logs>::take_larger(operation& op, u32 wanted, list_set& set) {
     if (op.epoch() >= larger_stand_in_before_.load(std::memory_order_relaxed)) return 0;
-    if (freed() > larger_stand_in_until_.load(std::memory_order_relaxed)) return 0;
     for (const u32 c : classes_by_size()) {
         if (c >= classes_in(classes()) || !may_stand_in(c, wanted)) continue;
         class_lists& g = set.lists[c];
@@ -73,10 +72,7 @@ u64 list_heap<Logs>::take_larger(operation& op, u32 wanted, list_set& set) {
 
 template <class Logs>
 void list_heap<Logs>::let_larger_stand_in() {
-    // Then it is worth a look for slabs that have run empty, and so it is when many blocks have
-    // been freed: what stands in keeps such a slab, and wastes a part of it.
-    constexpr u64 epochs = 16;
-    constexpr u64 blocks_for_a_freed_one = 16;
+    constexpr u64 epochs = 16;  // then it is worth a look for slabs that have run empty
     checkpoint_.epochs().with_world_stopped([&](lane& l) {
         heap_root& root = pages_.root();
         if (!root.has_stand_ins()) {  // A5
@@ -86,9 +82,6 @@ void list_heap<Logs>::let_larger_stand_in() {
             l.mark_written();
         }
         some_stand_in_ = true;
-        u64 blocks = 0;
-        for (u32 c = 0; c < classes_in(classes()); ++c) blocks += handed_out(c);
-        larger_stand_in_until_ = freed() + blocks / blocks_for_a_freed_one;
         larger_stand_in_before_ = l.epoch + epochs;
     });
 }
@@ -219,7 +212,7 @@ u64 list_heap<Logs>::adopt(operation& op, u32 set, u32 size_class, class_lists& 
     }
     if (sets_[set] != nullptr) {
         remembered& m = sets_[set]->of_class[size_class];
-        m = {};
+        m = {.freed = m.freed};
     }
     const u64 block = pop(op, g, size_class);
     return block != 0 ? block : take_bump(g, size_class);
@@ -257,31 +250,15 @@ std::array<u64, accounted_classes> list_heap<Logs>::usage() {
     std::array<u64, accounted_classes> bytes{};
     for (u32 c = 0; c < accounted_classes; ++c) {
         if (c >= classes_in(classes()) && c != extent_class) continue;
-        bytes[c] = handed_out(c) * (c == extent_class ? page_size : block_size(c));
+        std::int64_t blocks = 0;
+        for (u32 set = 0; set < set_count(); ++set) {
+            const u64 word = lists(set, c).live.load(std::memory_order_relaxed);
+            blocks += static_cast<std::int32_t>(word & 0xffffffff);
+        }
+        const u64 size = c == extent_class ? page_size : block_size(c);
+        bytes[c] = static_cast<u64>(std::max<std::int64_t>(blocks, 0)) * size;
     }
     return bytes;
-}
-
-/// Blocks of a class; of the last, pages.
-template <class Logs>
-u64 list_heap<Logs>::handed_out(u32 size_class) {
-    std::int64_t blocks = 0;
-    for (u32 set = 0; set < set_count(); ++set) {
-        const u64 word = lists(set, size_class).live.load(std::memory_order_relaxed);
-        blocks += static_cast<std::int32_t>(word & 0xffffffff);
-    }
-    return static_cast<u64>(std::max<std::int64_t>(blocks, 0));
-}
-
-/// Blocks, in this session; others may be freeing more.
-template <class Logs>
-u64 list_heap<Logs>::freed() {
-    const std::lock_guard guard(making_);
-    u64 sum = 0;
-    for (const auto& set : sets_) {
-        if (set != nullptr) sum += set->freed.load(std::memory_order_relaxed);
-    }
-    return sum;
 }
 
 template <class Logs>

@@ -225,13 +225,17 @@ u64 list_heap<Logs>::give_back_slabs() {
     constexpr u64 blocks_for_nothing = 8192;
     u64 pages = 0;
     checkpoint_.epochs().with_world_stopped([&](lane& l) {
-        const u64 so_far = freed();
-        const u64 earned = (so_far - freed_at_sweep_) * blocks_for_a_release + blocks_for_nothing;
+        u64 freed = 0;
+        for (const auto& set : sets_) {
+            if (set == nullptr) continue;
+            for (const remembered& m : set->of_class) freed += m.freed;
+        }
+        const u64 earned = (freed - freed_at_sweep_) * blocks_for_a_release + blocks_for_nothing;
         if (!refreshing_ && earned >= swept_) {
             slab_sweep<Logs> sweep(*this, stopped_world(checkpoint_, l));
             sweep.run();
             l.mark_written();
-            freed_at_sweep_ = so_far;
+            freed_at_sweep_ = freed;
             swept_ = sweep.looked_at();
         }
         pages = pages_.pending_pages(l.epoch);
