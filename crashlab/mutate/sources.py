@@ -234,7 +234,9 @@ class File:
             t = self.tokens[i].text
             if t == ";":
                 self.look_inside(first, i)
-                return i + 1, self.expression_statement(first, i)
+                unit = self.expression_statement(first, i)
+                self.leave_out(first, i, unit)
+                return i + 1, unit
             if t == "}":
                 return i, None
             if t == "{":
@@ -395,6 +397,19 @@ class File:
         if weak is None:
             return None
         return self.store(first, last, [("drop store", ""), ("weaken store", weak)])
+
+    def leave_out(self, first, semicolon, unit):
+        """What is no matter of persistence."""
+        if not self.functions or self.functions[0] in logic.CHECKS or isinstance(unit, Store) or \
+                (isinstance(unit, Call) and unit.branches):
+            return
+        kind = logic.left_out(self, first, semicolon)
+        if kind is None:
+            return
+        branches = self.branches(first, self.text(first, semicolon - 1), [(kind, "")])
+        self.wrap(first, semicolon, branches)
+        if isinstance(unit, Call):
+            unit.branches = branches
 
     def branches(self, first, text, ways):
         return [(self.add(kind, first, text), code) for kind, code in ways]
