@@ -319,6 +319,24 @@ TEST_P(commit_of, a_full_disk_where_the_log_must_grow_aborts_the_transaction_and
     EXPECT_EQ(*(reinterpret_cast<u64*>(p) + bytes / 8 - 1), bytes / 8);
 }
 
+TEST_P(commit_of, one_whose_record_finds_no_room_leaves_the_log_to_the_next) {
+    auto r = open();
+    constexpr u64 bytes = 100'000;
+    std::byte* p = nullptr;
+    must(r->all().atomic([&](transaction& t) { p = t.allocate(bytes); }));
+    r->up->epochs().end_epoch();  // no log has a record that another end would make room of
+    const u64 before = r->up->epochs().current_epoch();
+    const full_disk full;
+    const auto done = r->all().atomic([&](transaction& t) {
+        for (u64 i = 0; i < bytes / 8; ++i) t.store(reinterpret_cast<u64*>(p) + i, i + 1);
+    });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, errc::no_space);
+    must(r->all().atomic([&](transaction& t) { t.store(r->word(0), 1); }));
+    EXPECT_EQ(r->now(0), 1U);
+    EXPECT_EQ(r->up->epochs().current_epoch(), before);
+}
+
 TEST_P(commit_of, a_full_log_ends_the_epoch) {
     auto r = open();
     const u64 before = r->up->epochs().current_epoch();
