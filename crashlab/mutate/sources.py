@@ -444,11 +444,13 @@ class File:
                     out += f"if (::hf::is_mutant({m.number})) {{ {code} }} else "
             return out + "{ "
 
-        self.edit(self.tokens[first].start, self.tokens[last].end, None, prefix, lambda: " } }")
+        self.edit(self.tokens[first].start, self.tokens[last].end, lambda: [m for m, _ in branches],
+                  prefix, lambda: " } }")
 
     def edit(self, start, end, mutants, prefix, suffix):
-        """`mutants`: without all of these it is not made; None: it is always."""
-        self.edits.append((start, end, mutants, prefix, suffix))
+        """`mutants`: without all of these it is not made. A list, or what gives one at the end."""
+        self.edits.append((start, end, mutants if callable(mutants) else lambda: mutants, prefix,
+                           suffix))
 
     def swap_neighbours(self, units):
         units = [u for u in units if u != "transparent"]
@@ -480,7 +482,7 @@ class File:
         # Inner ones first: an edit that begins later, or at the same place and ends earlier.
         places = []
         for order, (start, end, mutants, prefix, suffix) in enumerate(self.edits):
-            if mutants is not None and all(m.number in left_out for m in mutants):
+            if all(m.number in left_out for m in mutants()):
                 continue
             places.append((start, 0, -end, order, prefix()))
             places.append((end, -1, -start, -order, suffix()))

@@ -33,6 +33,10 @@ TEST_P(commit_of, words_of_all_sizes_keep_their_neighbours) {
     auto r = open();
     auto* const bytes = reinterpret_cast<u8*>(r->word(8));
     must(r->all().atomic([&](transaction& t) { t.store(r->word(8), 0x1122334455667788); }));
+    // Of other lines: what copies had in them before is in no word.
+    must(r->all().atomic([&](transaction& t) {
+        for (u64 i = 512; i < 640; ++i) t.store(r->word(i), ~u64{0});
+    }));
     must(r->all().atomic([&](transaction& t) {
         t.store(bytes + 1, u8{0xaa});
         t.store(reinterpret_cast<u16*>(bytes + 2), u16{0xbbbb});
@@ -139,6 +143,8 @@ TEST_P(commit_of, where_an_exception_leaves_a_nested_one_the_outer_cannot_commit
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, errc::aborted);
     EXPECT_EQ(r->now(1), 0U);
+    must(r->all().atomic([&](transaction& t) { t.store(r->word(1), 2); }));
+    EXPECT_EQ(r->now(1), 2U) << "the next one can";
 }
 
 TEST_P(commit_of, one_that_reads_may_not_store_nor_allocate) {
@@ -150,6 +156,12 @@ TEST_P(commit_of, one_that_reads_may_not_store_nor_allocate) {
         r->all().read([&](transaction& t) { static_cast<void>(t.allocate(64)); });
     ASSERT_FALSE(allocates);
     EXPECT_EQ(allocates.error().code, errc::usage);
+    std::byte* p = nullptr;
+    must(r->all().atomic([&](transaction& t) { p = t.allocate(64); }));
+    const auto releases = r->all().read([&](transaction& t) { t.release(p, 64); });
+    ASSERT_FALSE(releases);
+    EXPECT_EQ(releases.error().code, errc::usage);
+    must(r->all().atomic([&](transaction& t) { t.release(p, 64); }));
 }
 
 TEST_P(commit_of, memory_of_another_heap_is_refused) {
@@ -344,6 +356,9 @@ TEST_P(commit_of, a_full_log_ends_the_epoch) {
         must(r->all().atomic([&](transaction& t) { t.store(r->word(i % 8), i); }));
     }
     EXPECT_GT(r->up->epochs().current_epoch(), before);
+    u64 logs = 0;
+    for (const segment& s : r->up->file().segments()) logs += s.kind == segment_kind::log ? 1 : 0;
+    EXPECT_EQ(logs, 1U) << "before it takes more of the region";
 }
 
 TEST_P(commit_of, a_log_that_cannot_grow_gets_room_with_the_end_of_the_epoch) {
