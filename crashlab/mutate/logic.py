@@ -54,6 +54,8 @@ def left_out(file, first, semicolon):
     if file.is_at(first, "++") or file.is_at(first, "--"):
         return "drop assignment"
     start = first + 1 if file.is_at(first, "*") else first
+    if file.tokens[start].kind != "name":
+        return None
     for i in range(first + 1, semicolon):
         text = file.tokens[i].text
         if text in ASSIGNMENTS or (text in ("++", "--") and i == semicolon - 1):

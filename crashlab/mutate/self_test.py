@@ -40,7 +40,7 @@ inline int read(version& v) {
     v.mark_read();
     v.seen[0] = seen;
     ++v.reads;
-    u64 none = 0;
+    const u64 bit = u64{1} << (seen % 64);
     return seen;
 }
 inline constexpr int two = 1 + 1;
