@@ -75,6 +75,20 @@ TEST_P(commit_of, the_result_comes_out) {
     EXPECT_EQ(must(text), "as it is");
 }
 
+TEST_P(commit_of, each_of_many_lines_has_one_copy_that_is_found_again) {
+    auto r = open();
+    constexpr u64 lines = region_of_words::words / 8;  // the table of copies is widened twice
+    must(r->all().atomic([&](transaction& t) {
+        for (u64 i = 0; i < lines; ++i) t.store(r->word(8 * i), i + 1);
+        for (u64 i = 0; i < lines; ++i) t.store(r->word(8 * i + 1), i + 2);
+        for (u64 i = 0; i < lines; ++i) EXPECT_EQ(t.load(r->word(8 * i)), i + 1);
+    }));
+    for (u64 i = 0; i < lines; ++i) {
+        EXPECT_EQ(r->now(8 * i), i + 1);
+        EXPECT_EQ(r->now(8 * i + 1), i + 2);
+    }
+}
+
 TEST_P(commit_of, an_abort_leaves_nothing_and_says_so) {
     auto r = open();
     const auto done = r->all().atomic([&](transaction& t) {
