@@ -8,6 +8,10 @@
     drop validation    what says "it has changed" says that it has not
     drop mark          nobody is told of a change
     swap calls         two calls that stand one behind the other change places
+    drop call          a call whose answer nobody takes is not made
+    drop assignment    a variable keeps what it had
+    wrong answer       return true for return false, and the other way round
+    wrong error        errc::usage for any other code; for that, errc::corrupt
 
 Only what lies in a function's body, and only operators that stand between spaces: so the formatter
 tells `a && b` from `T&& b` and `a < b` from `f<b>`.
@@ -16,7 +20,8 @@ tells `a && b` from `T&& b` and `a < b` from `f<b>`.
 import re
 
 KINDS = ["drop conjunct", "negate comparison", "off by one", "drop one", "drop guard",
-         "drop validation", "drop mark", "swap calls"]
+         "drop validation", "drop mark", "swap calls", "drop call", "drop assignment",
+         "wrong answer", "wrong error"]
 
 # Programmers' errors and what the compiler decides.
 CHECKS = {"HF_CHECK", "HF_ASSERT", "assert", "static_assert", "decltype", "sizeof", "noexcept",
@@ -37,7 +42,41 @@ LOOSER = {  # what ends an operand, besides brackets, commas and semicolons
     "==": {"&&", "||", "?", ":", "==", "!=", "&", "|", "^"} | ASSIGNMENTS,
     "<": {"&&", "||", "?", ":", "==", "!=", "<", ">", "<=", ">=", "&", "|", "^"} | ASSIGNMENTS,
 }
+# Without them nothing is different but warnings and time.
+NOTHING = {"static_cast", "static_assert", "reserve", "shrink_to_fit", "__builtin_prefetch",
+           "cpu_relax", "yield", "sleep_for"}
 TOGGLED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+
+
+def left_out(file, first, semicolon):
+    """The kind of a statement that can be left out without being missed by the compiler; None: it
+    is no call and no assignment."""
+    if file.is_at(first, "++") or file.is_at(first, "--"):
+        return "drop assignment"
+    start = first + 1 if file.is_at(first, "*") else first
+    if file.tokens[start].kind != "name":
+        return None
+    for i in range(first + 1, semicolon):
+        text = file.tokens[i].text
+        if text in ASSIGNMENTS or (text in ("++", "--") and i == semicolon - 1):
+            return "drop assignment" if is_one_place(file, start, i - 1) else None
+        if text in ("(", "{"):
+            break
+    last = semicolon - 1
+    if last <= first or file.tokens[last].text != ")":
+        return None
+    name = file.pair[last] - 1
+    is_call = name >= first and file.begin_of_callee(name) == first
+    text = file.tokens[name].text
+    is_one = is_call and text not in NOTHING | CHECKS and not text.startswith(("HF_", "assert_"))
+    return "drop call" if is_one else None
+
+
+def is_one_place(file, first, last):
+    """a.b[c] and the like, not a declaration."""
+    while last > first and file.tokens[last].text == "]":
+        last = file.pair[last] - 1
+    return last >= first and file.begin_of_callee(last) == first
 
 
 class Logic:
@@ -67,9 +106,22 @@ class Logic:
             self.guard(i + 1)
         if t.kind == "name" and t.text in self.room.validations and self.f.is_at(i + 1, "("):
             self.validation(i)
+        if t.text == "return" and self.tokens[i + 1].text in ("true", "false") and \
+                self.f.is_at(i + 2, ";"):
+            m = self.add("wrong answer", i, i + 1)
+            self.wrap(i + 1, i + 1, m, "(::hf::is_mutant(@) != ", ")")
+        if t.text == "errc" and self.f.is_at(i + 1, "::"):
+            self.error(i)
         if t.kind == "sign" and self.is_binary(i):
             self.operator(i)
         return i + 1
+
+    def error(self, i):
+        if self.tokens[i - 1].text not in ("{", "(", "=", "?", ":"):
+            return  # what a code is compared with, or a case
+        other = "corrupt" if self.f.is_at(i + 2, "usage") else "usage"
+        m = self.add("wrong error", i, i + 2, self.f.text(i, i + 4))
+        self.wrap(i, i + 2, m, f"(::hf::is_mutant(@) ? errc::{other} : ", ")")
 
     def end_of_statement(self, i):
         while i < len(self.tokens) and self.tokens[i].text not in (";", "{"):

@@ -38,11 +38,14 @@ inline int read(version& v) {
     if (v.changed(seen)) return -1;
     log.begin(); log.end();
     v.mark_read();
+    v.seen[0] = seen;
+    ++v.reads;
+    const u64 bit = u64{1} << (seen % 64);
     return seen;
 }
 inline constexpr int two = 1 + 1;
 inline result check(int a) {
-    if (a == 7) return failure("seven");
+    if (a == 7) return failure({errc::usage, "seven"});
     HF_CHECK(a == 8 && two > 1, "eight");
     return {};
 }
@@ -62,6 +65,10 @@ WANTED = {
     ("drop guard", "v.changed(seen)) return -1"), ("drop validation", "v.changed(seen)"),
     ("swap calls", "log.begin(); log.end()"), ("swap calls", "log.end(); v.mark_read()"),
     ("drop mark", "v.mark_read()"), ("negate comparison", "a == 7"),
+    ("drop call", "out.line(1)"), ("drop call", "out.line(2)"), ("drop call", "log.begin()"),
+    ("drop call", "log.end()"), ("drop assignment", "found = found + 1"),
+    ("drop assignment", "v.seen[0] = seen"), ("drop assignment", "++v.reads"),
+    ("wrong answer", "return false"), ("wrong error", "errc::usage, \"seven\""),
 }
 
 TOY = """#pragma once

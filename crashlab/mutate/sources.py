@@ -234,7 +234,9 @@ class File:
             t = self.tokens[i].text
             if t == ";":
                 self.look_inside(first, i)
-                return i + 1, self.expression_statement(first, i)
+                unit = self.expression_statement(first, i)
+                self.leave_out(first, i, unit)
+                return i + 1, unit
             if t == "}":
                 return i, None
             if t == "{":
@@ -396,6 +398,19 @@ class File:
             return None
         return self.store(first, last, [("drop store", ""), ("weaken store", weak)])
 
+    def leave_out(self, first, semicolon, unit):
+        """What is no matter of persistence."""
+        if not self.functions or self.functions[0] in logic.CHECKS or isinstance(unit, Store) or \
+                (isinstance(unit, Call) and unit.branches):
+            return
+        kind = logic.left_out(self, first, semicolon)
+        if kind is None:
+            return
+        branches = self.branches(first, self.text(first, semicolon - 1), [(kind, "")])
+        self.wrap(first, semicolon, branches)
+        if isinstance(unit, Call):
+            unit.branches = branches
+
     def branches(self, first, text, ways):
         return [(self.add(kind, first, text), code) for kind, code in ways]
 
@@ -429,11 +444,13 @@ class File:
                     out += f"if (::hf::is_mutant({m.number})) {{ {code} }} else "
             return out + "{ "
 
-        self.edit(self.tokens[first].start, self.tokens[last].end, None, prefix, lambda: " } }")
+        self.edit(self.tokens[first].start, self.tokens[last].end, lambda: [m for m, _ in branches],
+                  prefix, lambda: " } }")
 
     def edit(self, start, end, mutants, prefix, suffix):
-        """`mutants`: without all of these it is not made; None: it is always."""
-        self.edits.append((start, end, mutants, prefix, suffix))
+        """`mutants`: without all of these it is not made. A list, or what gives one at the end."""
+        self.edits.append((start, end, mutants if callable(mutants) else lambda: mutants, prefix,
+                           suffix))
 
     def swap_neighbours(self, units):
         units = [u for u in units if u != "transparent"]
@@ -465,7 +482,7 @@ class File:
         # Inner ones first: an edit that begins later, or at the same place and ends earlier.
         places = []
         for order, (start, end, mutants, prefix, suffix) in enumerate(self.edits):
-            if mutants is not None and all(m.number in left_out for m in mutants):
+            if all(m.number in left_out for m in mutants()):
                 continue
             places.append((start, 0, -end, order, prefix()))
             places.append((end, -1, -start, -order, suffix()))

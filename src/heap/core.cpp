@@ -89,8 +89,10 @@ result<void> core::find_control(std::string_view brand) {
             made = offset;
         }
     });
+    const u64 existing = made;
     auto done = all().atomic([&](transaction& t) {
-        std::byte* const p = made == 0 ? t.allocate(sizeof(control_block)) : t.base() + made;
+        std::byte* const p =
+            existing == 0 ? t.allocate(sizeof(control_block)) : t.base() + existing;
         control_block first{};
         first.header = {state_word{0, system_type, 0}.pack(), sizeof(control_block)};
         first.magic = control_block::magic_value;
@@ -124,44 +126,51 @@ result<void> core::read_lists() {
     });
 }
 
-template <class F>
-result<void> core::in_pieces(F&& f) {
+template <class Place, class F>
+result<void> core::in_pieces(const Place& at, F&& f) {
+    Place begin = at;
+    Place end = at;
     bool more = true;
     while (more) {
         auto done = run_later([&](attempt& a) {
+            end = begin;  // an attempt before this one has done nothing
             more = true;
-            while (more && !a.is_full()) more = f(a);
+            while (more && !a.is_full()) more = f(a, end);
         });
         if (!done) return done;
+        begin = end;
     }
     return {};
 }
 
 result<void> core::reclaim_orphans() {
-    u64 block = 0;
-    u32 i = 0;
-    bool begun = false;
-    u64 left = file().size() / sizeof(orphan_block);  // for lists that run in a circle
-    return in_pieces([&](attempt& a) {
-        if (!std::exchange(begun, true)) block = a.running().load(&control().orphans);
-        for (; block != 0 && left != 0; --left) {
-            auto* const b = a.listed<orphan_block>(block);
-            for (; i < orphan_block::slots; ++i) {
-                const u64 offset = a.running().load(&b->slot[i]);
+    struct place {
+        u64 left;  ///< for lists that run in a circle
+        bool begun = false;
+        u64 block = 0;
+        u32 i = 0;
+    };
+    return in_pieces(place{file().size() / sizeof(orphan_block)}, [&](attempt& a, place& p) {
+        if (!std::exchange(p.begun, true)) p.block = a.running().load(&control().orphans);
+        for (; p.block != 0 && p.left != 0; --p.left) {
+            auto* const b = a.listed<orphan_block>(p.block);
+            for (; p.i < orphan_block::slots; ++p.i) {
+                const u64 offset = a.running().load(&b->slot[p.i]);
                 if (offset == 0) continue;
-                (void)a.reclaim(offset, block + offsetof(orphan_block, slot) + 8 * u64{i});
-                ++i;
+                (void)a.reclaim(offset, p.block + offsetof(orphan_block, slot) + 8 * u64{p.i});
+                ++p.i;
                 return true;
             }
-            block = a.running().load(&b->next);
-            i = 0;
+            p.block = a.running().load(&b->next);
+            p.i = 0;
         }
         return false;
     });
 }
 
 result<void> core::destroy_doomed() {
-    return in_pieces([](attempt& a) { return a.destroy_doomed(); });
+    struct nowhere {};  // the list itself becomes shorter
+    return in_pieces(nowhere{}, [](attempt& a, nowhere&) { return a.destroy_doomed(); });
 }
 
 result<void> core::recover() {

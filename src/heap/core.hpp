@@ -120,9 +120,10 @@ class core final : public transaction_listener {
     [[nodiscard]] result<void> find_control(std::string_view brand);
     [[nodiscard]] result<void> read_lists();
     [[nodiscard]] result<void> recover();
-    /// By small transactions, until f(attempt&) says false.
-    template <class F>
-    [[nodiscard]] result<void> in_pieces(F&& f);
+    /// By small transactions, until f(attempt&, place&) says false. `at`: where the first begins;
+    /// the place that f has come to is where the next does, or the same once more.
+    template <class Place, class F>
+    [[nodiscard]] result<void> in_pieces(const Place& at, F&& f);
     [[nodiscard]] result<void> reclaim_orphans();
     [[nodiscard]] result<void> destroy_doomed();
     [[nodiscard]] result<void> reclaim_queue();

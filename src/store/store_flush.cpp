@@ -95,12 +95,14 @@ result<u64> store::impl::draw_unique() {
     }
 }
 
-result<store::reply> store::impl::flush_now() {
+result<store::reply> store::impl::flush_now(u64 due) {
     const auto mark = draw_unique();  // before the lock, which it may need itself
     if (!mark) {
         return failure(mark.error());
     }
     const std::lock_guard lock(master_mutex);
+    // Or what was stored behind the other one's mark would be flushed, too.
+    if (due != 0 && master.flush_at != due) return reply{outcome::stored, 0, 0};
     auto next = master;
     next.flush_mark = std::max(next.flush_mark, *mark);
     next.flush_at = 0;
@@ -132,7 +134,7 @@ result<void> store::impl::settle_flush() {
     if (due == 0 || now() < due) [[likely]] {
         return {};
     }
-    const auto flushed = flush_now();
+    const auto flushed = flush_now(due);
     return flushed ? result<void>{} : failure(flushed.error());
 }
 

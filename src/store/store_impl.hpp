@@ -76,7 +76,9 @@ struct store::impl {
     /// Before every operation: the key's bounds, and a flush whose time has come.
     result<void> begin(std::string_view key, const char* what);
     result<void> settle_flush();
-    result<reply> flush_now();
+    /// `due`: what was put off until then, if nobody has done so meanwhile, or put it off anew. 0:
+    /// in any case.
+    result<reply> flush_now(u64 due = 0);
     result<reply> flush_later(u64 when);
     /// Writes `next` as the store's own record; needs master_mutex.
     result<ticket> write_master(const detail::master_record& next);

@@ -38,9 +38,11 @@ void commit_log::begin_epoch(u64 epoch) noexcept {
 
 result<void> commit_log::make_room(u64 bytes, u64 epoch) {
     begin_epoch(epoch);
-    while (place_.segment < segments_.size()) {
-        if (place_.at + bytes <= segments_[place_.segment].bytes()) return {};
-        place_ = {place_.segment + 1, 0};
+    // Where none is found, a shorter one may still go to where the last one ends.
+    for (place next = place_; next.segment < segments_.size(); next = {next.segment + 1, 0}) {
+        if (next.at + bytes > segments_[next.segment].bytes()) continue;
+        place_ = next;
+        return {};
     }
     return add_segment(bytes);
 }

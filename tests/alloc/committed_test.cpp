@@ -92,6 +92,17 @@ u64 any_size(xoshiro256ss& r) {
     return dice < 15 ? 1 + r.below(largest_block) : 1 + r.below(300);
 }
 
+TEST_F(committed_test, an_opened_heap_fills_the_slabs_that_it_finds) {
+    open();
+    const u64 page = allocate(64) / page_size;
+    free(allocate(64), 64);
+    open();
+    for (u32 i = 1; i < slab_blocks(class_of_block(64)); ++i) {
+        ASSERT_EQ(allocate(64) / page_size, page) << i;
+    }
+    EXPECT_NE(allocate(64) / page_size, page);
+}
+
 /// A heap beside a model of it: batches run beside each other, some are committed, some cancelled,
 /// some not ended when the process is; a log keeps what is committed and not settled.
 class committed_model_test : public committed_test {

@@ -193,6 +193,30 @@ TEST(first_size, leaves_pages_to_logs_and_passes_on_what_is_to_be_refused) {
     EXPECT_EQ(first_size(bound, 0), bound) << "no bound";
 }
 
+TEST(pages_left_for_log, are_half_of_them_for_who_has_one_and_the_last_for_lane_0) {
+    region_options o;
+    o.kind = discipline::transaction;
+    o.max_size = u64{64} << 20;
+    const auto r = test::must(region::create_volatile(u64{1} << 20, o));
+    const u64 kept = kept_from_heap(r->max_pages());
+    ASSERT_EQ(kept, 4U);
+    const auto add = [&](u16 owner) { test::must(r->grow(segment_kind::log, 1, owner)); };
+    EXPECT_EQ(pages_left_for_log(*r, 0), kept);
+    EXPECT_EQ(pages_left_for_log(*r, 1), kept - 1) << "lane 0 has none";
+    add(1);
+    EXPECT_EQ(pages_left_for_log(*r, 0), kept - 1);
+    EXPECT_EQ(pages_left_for_log(*r, 1), kept - 1 - kept / 2);
+    EXPECT_EQ(pages_left_for_log(*r, 2), kept - 1 - 1);
+    add(0);
+    EXPECT_EQ(pages_left_for_log(*r, 0), kept - 2 - kept / 2);
+    EXPECT_EQ(pages_left_for_log(*r, 2), kept - 2);
+    test::must(r->grow(segment_kind::heap, 1, 0));
+    EXPECT_EQ(pages_left_for_log(*r, 2), kept - 2) << "what a heap has is none of theirs";
+    add(2);
+    add(3);
+    for (u16 lane = 0; lane < 5; ++lane) EXPECT_EQ(pages_left_for_log(*r, lane), 0U);
+}
+
 TEST(first_size, leaves_two_logs_and_a_256th_of_a_large_region) {
     EXPECT_EQ(kept_from_heap(2), 1U);
     EXPECT_EQ(kept_from_heap(4), 2U);

@@ -21,6 +21,11 @@ void end_at_a_commit(const char* name) {
     if (std::strncmp(name, "transaction T1", 14) == 0 && commits_before_end-- == 0) _exit(0);
 }
 
+struct line_of_its_own {
+    static constexpr std::string_view nv_name = "line of its own";
+    nv::p<u64> a, b, c, d, e, f;
+};
+
 class destruction : public on_tmpfs {
    protected:
     void build(int nodes) {
@@ -118,6 +123,38 @@ TEST_F(destruction, runs_each_destructor_once_though_crashes_cut_it_short) {
     auto t = must(heap.root<toll>("toll"));
     EXPECT_EQ(must(heap.read([&](nv::tx<>&) { return int{t->deaths}; })), nodes);
     EXPECT_EQ(sound(heap).objects, 1U);
+}
+
+// Then an attempt in the middle of it ends, and begins anew behind the epoch's end: of what is
+// reclaimed in one transaction two records take less than three quarters of a log's page, three
+// more than all of it.
+TEST_F(destruction, reclaims_each_orphan_where_logs_run_full) {
+    nv::heap_options o = small_heap();
+    o.region.max_size = u64{8} << 20;  // with logs of a page
+    for (const bool is_killed : {true, false}) {
+        ASSERT_EQ(in_child([&] {
+                      auto heap = open_heap(file, o);
+                      std::vector<nv::ref<node>> kept(6'000);
+                      std::vector<nv::ref<line_of_its_own>> others(kept.size());
+                      for (std::size_t i = 0; i < kept.size(); i += 100) {
+                          must(heap.atomic([&](nv::tx<>& tx) {
+                              for (std::size_t k = i; k < i + 100; ++k) {
+                                  kept[k] = tx.make<node>(1, nullptr);
+                                  others[k] = tx.make<line_of_its_own>();
+                              }
+                          }));
+                      }
+                      EXPECT_EQ(must(heap.check()).orphans, 2 * kept.size());
+                      if (is_killed) _exit(0);
+                      must(heap.close());
+                      _exit(0);
+                      return 0;
+                  }),
+                  0);
+        auto heap = open_heap(file, o);
+        EXPECT_EQ(sound(heap).orphans, 0U);
+        EXPECT_EQ(sound(heap).objects, 0U);
+    }
 }
 
 TEST_F(destruction, a_kill_at_any_moment_leaves_a_sound_heap) {

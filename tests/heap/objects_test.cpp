@@ -202,6 +202,46 @@ TEST_F(objects, a_weak_reference_becomes_null_with_its_object) {
     EXPECT_FALSE(alive());
 }
 
+TEST_F(objects, a_weak_reference_to_what_its_transaction_has_made_is_good_at_once) {
+    nv::weak_ref<node> w;
+    nv::weak_ref<node> lost;
+    must(heap.atomic([&](nv::tx<>& tx) {
+        const auto made = tx.make<node>(7, nullptr);
+        w = made;
+        ASSERT_TRUE(w.get());
+        EXPECT_EQ(int{w.get()->value}, 7);
+        head.set(tx, made);
+    }));
+    must(heap.read([&](nv::tx<>&) { EXPECT_TRUE(w.get()); }));
+    EXPECT_FALSE(heap.atomic([&](nv::tx<>& tx) {
+        lost = tx.make<node>(8, nullptr);
+        tx.abort();
+    }));
+    must(heap.read([&](nv::tx<>&) { EXPECT_FALSE(lost.get()); }));
+}
+
+TEST_F(objects, copies_of_a_weak_reference_outlive_it) {
+    push(1);
+    std::vector<nv::weak_ref<node>> copies;
+    {
+        nv::weak_ref<node> w;
+        must(heap.read([&](nv::tx<>&) { w = head.get(); }));
+        copies.assign(3, w);
+    }
+    std::vector<nv::ref<node>> others;  // where it lay, were it gone
+    for (int i = 2; i < 20; ++i) {
+        push(i);
+        must(heap.read([&](nv::tx<>&) { others.emplace_back(head.get()); }));
+    }
+    while (!copies.empty()) {
+        must(heap.read([&](nv::tx<>&) {
+            ASSERT_TRUE(copies.back().get());
+            EXPECT_EQ(int{copies.back().get()->value}, 1);
+        }));
+        copies.pop_back();
+    }
+}
+
 struct person {
     static constexpr std::string_view nv_name = "person";
     nv::p<int> age;

@@ -3,6 +3,7 @@
 
 #include "crashlab/disk/model_disk.hpp"
 #include "journal/apply.hpp"
+#include "journal/header.hpp"
 #include "journal/scan.hpp"
 
 #include <gtest/gtest.h>
@@ -137,6 +138,27 @@ TEST_F(journal_core, one_slot_of_the_header_is_enough) {
     broken.now()[40] ^= std::byte{4};
     broken.now()[journal::page + 40] ^= std::byte{4};
     EXPECT_FALSE(journal::scan(broken));
+}
+
+TEST_F(journal_core, a_header_is_written_beside_the_one_before_it) {
+    const auto slot = [&](u64 i) {
+        const auto begin = disk.now().begin() + static_cast<std::ptrdiff_t>(i * journal::page);
+        return bytes(begin, begin + journal::page);
+    };
+    u64 last = 2;
+    for (u8 i = 1; i <= 6; ++i) {
+        const bytes before[2] = {slot(0), slot(1)};
+        ASSERT_TRUE(commit({i}, i));
+        ASSERT_TRUE(core->apply_some(8, true));
+        const bool changed[2] = {slot(0) != before[0], slot(1) != before[1]};
+        ASSERT_NE(changed[0], changed[1]) << "one of them";
+        EXPECT_NE(changed[1] ? 1U : 0U, last) << "and the older one";
+        last = changed[1] ? 1 : 0;
+        const auto facts = journal::read_header(disk);
+        ASSERT_TRUE(facts);
+        EXPECT_EQ(facts->base_epoch, epoch);
+        EXPECT_EQ(facts->serial % 2, last);
+    }
 }
 
 TEST_F(journal_core, what_was_applied_is_in_the_base_and_its_space_free) {

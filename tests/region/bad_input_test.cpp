@@ -248,6 +248,36 @@ TEST_F(bad_input, a_superblock_with_a_flipped_bit_is_replaced_by_the_other) {
     EXPECT_EQ(read_file(file), good);
 }
 
+TEST_F(bad_input, the_discipline_of_a_file_is_that_of_its_newest_whole_superblock) {
+    EXPECT_EQ(detail::discipline_in(file), std::nullopt) << "no file";
+    make_region(file);
+    const auto good = read_file(file);
+    superblock s{};
+    std::memcpy(&s, good.data(), sizeof s);
+    const discipline made_for = s.kind;
+    ASSERT_NE(made_for, discipline::eager);
+    EXPECT_EQ(detail::discipline_in(file), made_for);
+    for (const u64 copy : {0U, 1U}) {
+        for (const int newer : {-1, 1}) {
+            superblock other = s;
+            other.kind = discipline::eager;
+            other.sequence += static_cast<u64>(newer);
+            other.checksum = layout::superblock_checksum(other);
+            patch(file, copy * sizeof other, &other, sizeof other);
+            EXPECT_EQ(detail::discipline_in(file), newer > 0 ? discipline::eager : made_for);
+            flip_bit(file, copy * 4096 * 8 + 700);
+            EXPECT_EQ(detail::discipline_in(file), made_for) << "that one is damaged";
+            flip_bit(file, copy * 4096 * 8 + 700);
+            flip_bit(file, (1 - copy) * 4096 * 8 + 700);
+            EXPECT_EQ(detail::discipline_in(file), discipline::eager) << "the other one is";
+            flip_bit(file, (1 - copy) * 4096 * 8 + 700);
+        }
+        patch(file, copy * sizeof s, good.data() + copy * sizeof s, sizeof s);
+    }
+    std::filesystem::resize_file(file, 2 * sizeof s - 1);
+    EXPECT_EQ(detail::discipline_in(file), std::nullopt) << "shorter than two of them";
+}
+
 TEST_F(bad_input, the_next_update_mends_a_damaged_superblock) {
     make_region(file);
     flip_bit(file, 4096 * 8 + 700);

@@ -82,6 +82,27 @@ TEST_F(crash, during_creation_leaves_nothing_or_a_whole_region) {
     }
 }
 
+// A crash in the middle of the first write must find the other one whole.
+TEST_F(crash, an_update_of_the_superblock_writes_over_the_damaged_one_first) {
+    for (const u64 damaged : {0U, 1U}) {
+        std::filesystem::remove(file);
+        make_region(file);
+        flip_bit(file, damaged * 4096 * 8 + 700);
+        const auto before = read_file(file);
+        crash_at("region S1:", [this] {
+            auto r = region::open(file, small_options());
+            if (r) (void)(*r)->update_super([](layout::superblock& s) { s.generation = 3; });
+        });
+        const auto now = read_file(file);
+        const u64 whole = 4096 * (1 - damaged);
+        EXPECT_EQ(std::memcmp(now.data() + whole, before.data() + whole, 4096), 0);
+        const auto r = must_open(file);
+        ASSERT_NE(r, nullptr);
+        EXPECT_TRUE(r->damage().empty());
+        EXPECT_EQ(r->super().generation, 3U);
+    }
+}
+
 TEST_F(crash, in_the_growth_after_one_that_could_not_be_taken_back_leaves_a_region) {
     make_region(file);
     crash_at("region G1:", [this] {

@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace hf::test {
@@ -19,6 +21,53 @@ namespace {
 
 using outcome = store::outcome;
 using numbers = detail::unique_numbers;
+
+/// A store whose clock, asked for the first time from now on, does something else before: as
+/// another thread would that comes between a look at the clock and what follows from it.
+class interrupted_clock {
+   public:
+    interrupted_clock()
+        : records_(temporary_.as_map()), store_(must(store::over(std::move(records_), [this] {
+              if (const auto work = std::exchange(meanwhile, {})) work();
+              return time;
+          }))) {}
+
+    store* operator->() noexcept { return &store_; }
+    [[nodiscard]] bool has(const std::string& key) {
+        store::record found;
+        return must(store_.get(key, found));
+    }
+
+    std::function<void()> meanwhile;
+    std::uint64_t time = 1'000'000;
+
+   private:
+    temporary_store temporary_;
+    map records_;
+    store store_;
+};
+
+TEST(store_race, a_flush_whose_time_has_come_is_done_once) {
+    interrupted_clock s;
+    must(s->set("old", "v"));
+    must(s->flush_all(s.time + 10));
+    s.time += 10;
+    s.meanwhile = [&] { must(s->set("new", "v")); };  // flushes first
+    EXPECT_FALSE(s.has("old"));
+    EXPECT_TRUE(s.has("new"));
+}
+
+TEST(store_race, a_flush_that_is_put_off_anew_when_its_time_has_come_waits) {
+    interrupted_clock s;
+    must(s->flush_all(s.time + 10));
+    s.time += 10;
+    s.meanwhile = [&] { must(s->flush_all(s.time + 10)); };
+    must(s->set("k", "v"));
+    s.time += 9;
+    EXPECT_TRUE(s.has("k"));
+    s.time += 1;
+    EXPECT_FALSE(s.has("k"));
+}
 
 #ifdef HF_PERSIST_POINTS
 /// Blocks of so few numbers while it lives.

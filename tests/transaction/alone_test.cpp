@@ -27,6 +27,9 @@ TEST_F(of_one_thread, alone_a_transaction_reads_its_own_copies_and_what_lies_bes
         t.store(r->word(0), 1);
         t.store(r->word(1), 2);
     }));
+    must(r->all().atomic([&](transaction& t) {  // other words in what will be the copies
+        for (u64 i = 512; i < 640; ++i) t.store(r->word(i), ~u64{0});
+    }));
     must(r->all().atomic([&](transaction& t) {
         EXPECT_EQ(t.load_alone(r->word(0)), 1U);
         t.store(reinterpret_cast<u8*>(r->word(0)) + 1, u8{3});
@@ -111,6 +114,21 @@ TEST_F(of_one_thread, in_place_each_line_is_written_back_with_the_epoch) {
         for (u64 i = 0; i < lines; ++i) t.store(r->word(8 * i), i);
     }));
     EXPECT_GE(flushed_by_epoch(), nothing + lines);
+}
+
+TEST_F(of_one_thread, in_place_a_clock_ends_an_epoch_that_has_nothing_but_stores) {
+    region_of_words::how h;
+    h.kept = in_place;
+    h.medium = medium_kind::file;
+    h.flush = flush_policy::automatic;
+    h.epoch = std::chrono::milliseconds(2);
+    auto r = std::make_unique<region_of_words>(file, h);
+    must(r->up->epochs().wait_durable(r->up->epochs().current_epoch()));
+    ticket when = 0;
+    must(r->all().later([&](transaction& t) { t.store(r->word(3), 7); }, when));
+    while (!r->all().durable(when)) std::this_thread::yield();
+    crash(r);
+    EXPECT_EQ(region_of_words(file, h).now(3), 7U);
 }
 
 // What is in place could not be undone: the function is not begun anew.

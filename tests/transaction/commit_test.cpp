@@ -33,6 +33,10 @@ TEST_P(commit_of, words_of_all_sizes_keep_their_neighbours) {
     auto r = open();
     auto* const bytes = reinterpret_cast<u8*>(r->word(8));
     must(r->all().atomic([&](transaction& t) { t.store(r->word(8), 0x1122334455667788); }));
+    // Of other lines: what copies had in them before is in no word.
+    must(r->all().atomic([&](transaction& t) {
+        for (u64 i = 512; i < 640; ++i) t.store(r->word(i), ~u64{0});
+    }));
     must(r->all().atomic([&](transaction& t) {
         t.store(bytes + 1, u8{0xaa});
         t.store(reinterpret_cast<u16*>(bytes + 2), u16{0xbbbb});
@@ -69,6 +73,20 @@ TEST_P(commit_of, the_result_comes_out) {
     EXPECT_EQ(must(r->all().atomic([&](transaction& t) { return t.load(r->word(0)) + 5; })), 5U);
     const auto text = r->all().read([](transaction&) { return std::string("as it is"); });
     EXPECT_EQ(must(text), "as it is");
+}
+
+TEST_P(commit_of, each_of_many_lines_has_one_copy_that_is_found_again) {
+    auto r = open();
+    constexpr u64 lines = region_of_words::words / 8;  // the table of copies is widened twice
+    must(r->all().atomic([&](transaction& t) {
+        for (u64 i = 0; i < lines; ++i) t.store(r->word(8 * i), i + 1);
+        for (u64 i = 0; i < lines; ++i) t.store(r->word(8 * i + 1), i + 2);
+        for (u64 i = 0; i < lines; ++i) EXPECT_EQ(t.load(r->word(8 * i)), i + 1);
+    }));
+    for (u64 i = 0; i < lines; ++i) {
+        EXPECT_EQ(r->now(8 * i), i + 1);
+        EXPECT_EQ(r->now(8 * i + 1), i + 2);
+    }
 }
 
 TEST_P(commit_of, an_abort_leaves_nothing_and_says_so) {
@@ -139,6 +157,8 @@ TEST_P(commit_of, where_an_exception_leaves_a_nested_one_the_outer_cannot_commit
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, errc::aborted);
     EXPECT_EQ(r->now(1), 0U);
+    must(r->all().atomic([&](transaction& t) { t.store(r->word(1), 2); }));
+    EXPECT_EQ(r->now(1), 2U) << "the next one can";
 }
 
 TEST_P(commit_of, one_that_reads_may_not_store_nor_allocate) {
@@ -150,6 +170,12 @@ TEST_P(commit_of, one_that_reads_may_not_store_nor_allocate) {
         r->all().read([&](transaction& t) { static_cast<void>(t.allocate(64)); });
     ASSERT_FALSE(allocates);
     EXPECT_EQ(allocates.error().code, errc::usage);
+    std::byte* p = nullptr;
+    must(r->all().atomic([&](transaction& t) { p = t.allocate(64); }));
+    const auto releases = r->all().read([&](transaction& t) { t.release(p, 64); });
+    ASSERT_FALSE(releases);
+    EXPECT_EQ(releases.error().code, errc::usage);
+    must(r->all().atomic([&](transaction& t) { t.release(p, 64); }));
 }
 
 TEST_P(commit_of, memory_of_another_heap_is_refused) {
@@ -319,6 +345,24 @@ TEST_P(commit_of, a_full_disk_where_the_log_must_grow_aborts_the_transaction_and
     EXPECT_EQ(*(reinterpret_cast<u64*>(p) + bytes / 8 - 1), bytes / 8);
 }
 
+TEST_P(commit_of, one_whose_record_finds_no_room_leaves_the_log_to_the_next) {
+    auto r = open();
+    constexpr u64 bytes = 100'000;
+    std::byte* p = nullptr;
+    must(r->all().atomic([&](transaction& t) { p = t.allocate(bytes); }));
+    r->up->epochs().end_epoch();  // no log has a record that another end would make room of
+    const u64 before = r->up->epochs().current_epoch();
+    const full_disk full;
+    const auto done = r->all().atomic([&](transaction& t) {
+        for (u64 i = 0; i < bytes / 8; ++i) t.store(reinterpret_cast<u64*>(p) + i, i + 1);
+    });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, errc::no_space);
+    must(r->all().atomic([&](transaction& t) { t.store(r->word(0), 1); }));
+    EXPECT_EQ(r->now(0), 1U);
+    EXPECT_EQ(r->up->epochs().current_epoch(), before);
+}
+
 TEST_P(commit_of, a_full_log_ends_the_epoch) {
     auto r = open();
     const u64 before = r->up->epochs().current_epoch();
@@ -326,6 +370,9 @@ TEST_P(commit_of, a_full_log_ends_the_epoch) {
         must(r->all().atomic([&](transaction& t) { t.store(r->word(i % 8), i); }));
     }
     EXPECT_GT(r->up->epochs().current_epoch(), before);
+    u64 logs = 0;
+    for (const segment& s : r->up->file().segments()) logs += s.kind == segment_kind::log ? 1 : 0;
+    EXPECT_EQ(logs, 1U) << "before it takes more of the region";
 }
 
 TEST_P(commit_of, a_log_that_cannot_grow_gets_room_with_the_end_of_the_epoch) {

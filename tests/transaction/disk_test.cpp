@@ -33,6 +33,40 @@ TEST_F(on_disk, a_transaction_that_returned_is_there_after_a_kill) {
     }
 }
 
+TEST_F(on_disk, memory_that_was_allocated_has_what_was_stored_there_after_a_kill) {
+    constexpr u64 words = 20'000;
+    auto r = open(no_clock);
+    must(r->all().atomic([&](transaction& t) {
+        auto* const p = reinterpret_cast<u64*>(t.allocate(8 * words));
+        for (u64 i = 0; i < words; ++i) t.store(p + i, i + 1);
+        t.store(r->word(3), r->up->file().offset_of(p));
+    }));
+    crash(r);
+    r = open(no_clock);
+    const u64* const found = r->up->file().at<u64>(r->now(3));
+    for (u64 i = 0; i < words; ++i) ASSERT_EQ(found[i], i + 1);
+}
+
+TEST_F(on_disk, what_is_freed_waits_for_its_own_epoch) {
+    auto r = open(no_clock);
+    std::byte* blocks[2];
+    for (std::byte*& b : blocks) {
+        must(r->all().atomic([&](transaction& t) { b = t.allocate(5'000); }));
+    }
+    ticket first = 0;
+    ticket second = 0;
+    must(r->all().later([&](transaction& t) { t.release(blocks[0], 5'000); }, first));
+    r->up->epochs().end_epoch();
+    must(r->all().later([&](transaction& t) { t.release(blocks[1], 5'000); }, second));
+    ASSERT_LT(first, second);
+    must(r->all().wait_durable(first));
+    ticket when = 0;
+    for (int i = 0; i < 3 && !r->all().durable(second); ++i) {
+        must(
+            r->all().later([&](transaction& t) { EXPECT_NE(t.allocate(5'000), blocks[1]); }, when));
+    }
+}
+
 TEST_F(on_disk, it_waits_without_a_clock_too) {
     auto r = open(no_clock);
     must(r->all().atomic([&](transaction& t) { t.store(r->word(3), 7); }));

@@ -3,7 +3,9 @@
 #include "sync_points.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <thread>
+#include <vector>
 
 namespace hf::test {
 namespace {
@@ -34,6 +36,18 @@ TEST_F(isolation, a_transaction_moves_on_to_what_was_committed_behind_its_begin)
     EXPECT_EQ(attempts, 1);
 }
 
+TEST_F(isolation, a_reader_takes_what_was_committed_before_it_began_at_its_first_attempt) {
+    put(0, 3);
+    put_elsewhere(64, 4);
+    int attempts = 0;
+    must(r.all().read([&](transaction& t) {
+        ++attempts;
+        EXPECT_EQ(t.load(r.word(0)), 3U);
+        EXPECT_EQ(t.load(r.word(64)), 4U);
+    }));
+    EXPECT_EQ(attempts, 1);
+}
+
 TEST_F(isolation, a_reader_by_the_clock_goes_on_where_nothing_has_changed) {
     int attempts = 0;
     must(r.all().read([&](transaction& t) {
@@ -42,6 +56,18 @@ TEST_F(isolation, a_reader_by_the_clock_goes_on_where_nothing_has_changed) {
         put_elsewhere(64, 5);
         EXPECT_EQ(t.load(r.word(0)), 0U);
         EXPECT_EQ(t.load(r.word(128)), 0U);
+    }));
+    EXPECT_EQ(attempts, 1);
+}
+
+TEST_F(isolation, a_reader_by_the_clock_goes_on_to_what_the_last_commit_before_it_changed) {
+    put(128, 3);
+    int attempts = 0;
+    must(r.all().read([&](transaction& t) {
+        ++attempts;
+        EXPECT_EQ(t.load(r.word(0)), 0U);
+        put_elsewhere(64, 5);
+        EXPECT_EQ(t.load(r.word(128)), 3U);
     }));
     EXPECT_EQ(attempts, 1);
 }
@@ -99,6 +125,18 @@ TEST_F(isolation, what_was_not_read_may_change) {
     EXPECT_EQ(attempts, 1);
 }
 
+TEST_F(isolation, what_was_read_and_then_stored_to_is_no_conflict) {
+    int attempts = 0;
+    must(r.all().atomic([&](transaction& t) {
+        ++attempts;
+        t.store(r.word(0), t.load(r.word(0)) + 1);
+        put_elsewhere(128, static_cast<u64>(attempts));  // so that the commit asks for what it read
+        EXPECT_EQ(t.load(r.word(128)), static_cast<u64>(attempts));
+    }));
+    EXPECT_EQ(attempts, 1);
+    EXPECT_EQ(r.now(0), 1U);
+}
+
 TEST_F(isolation, a_line_has_one_writer) {
     int attempts = 0;
     std::atomic<int> others{0};
@@ -121,31 +159,90 @@ TEST_F(isolation, a_line_has_one_writer) {
     EXPECT_EQ(r.now(0), 2U);
 }
 
+/// So many threads with a lane each, until it is gone.
+class parked_threads {
+   public:
+    template <class F>
+    parked_threads(unsigned n, F&& begin) {
+        for (unsigned i = 0; i < n; ++i) {
+            threads_.emplace_back([this, begin] {
+                begin();
+                ++ready_;
+                leave_.wait(false);
+            });
+        }
+        while (ready_.load() < n) std::this_thread::yield();
+    }
+    parked_threads(const parked_threads&) = delete;
+    parked_threads& operator=(const parked_threads&) = delete;
+    ~parked_threads() {
+        leave_ = true;
+        leave_.notify_all();
+        for (std::thread& t : threads_) t.join();
+    }
+
+   private:
+    std::vector<std::thread> threads_;
+    std::atomic<unsigned> ready_{0};
+    std::atomic<bool> leave_{false};
+};
+
+// With few threads and with more than a reader by the clock looks at.
 TEST_F(isolation, nobody_reads_what_is_not_in_place_yet) {
     if (!sync_points::exist) GTEST_SKIP() << "without persist points";
-    sync_points points;
-    points.hold(committing);
-    std::thread writer([&] {
-        must(r.all().atomic([&](transaction& t) {
-            t.store(r.word(0), 1);
-            t.store(r.word(64), 1);
-        }));
-    });
-    points.await(committing);
-    EXPECT_EQ(r.now(0), 0U);
-    std::atomic<int> attempts{0};
-    std::thread reader([&] {
-        must(r.all().read([&](transaction& t) {
-            ++attempts;
-            const u64 a = t.load(r.word(0));
-            EXPECT_EQ(a, t.load(r.word(64)));
-            EXPECT_EQ(a, 1U);  // it waits: the version has been taken
-        }));
-    });
-    while (attempts.load() < 3) std::this_thread::yield();
-    points.release(committing);
-    writer.join();
-    reader.join();
+    for (const unsigned others : {0U, 20U}) {
+        const parked_threads parked(others, [&] { put(512, 1); });
+        const u64 value = r.now(0) + 1;
+        sync_points points;
+        points.hold(committing);
+        std::thread writer([&] {
+            must(r.all().atomic([&](transaction& t) {
+                t.store(r.word(0), value);
+                t.store(r.word(64), value);
+            }));
+        });
+        points.await(committing);
+        EXPECT_EQ(r.now(0), value - 1);
+        std::atomic<int> attempts{0};
+        std::thread reader([&] {
+            must(r.all().read([&](transaction& t) {
+                ++attempts;
+                const u64 a = t.load(r.word(0));
+                EXPECT_EQ(a, t.load(r.word(64)));
+                EXPECT_EQ(a, value);  // it waits: the version has been taken
+            }));
+        });
+        while (attempts.load() < 3 && r.now(0) != value) std::this_thread::yield();
+        points.release(committing);
+        writer.join();
+        reader.join();
+    }
+}
+
+TEST_F(isolation, who_has_the_turn_keeps_others_waiting_and_gives_it_back_however_it_ends) {
+    using end = void (*)();
+    for (const end at_last : {+[] {}, +[] { transaction::abort(); }, +[] { throw 5; },
+                              +[] { transaction::fail({errc::usage, "", "", "", ""}); }}) {
+        std::atomic<bool> through{false};
+        std::thread other;
+        int attempts = 0;
+        try {
+            static_cast<void>(r.all().atomic([&](transaction& t) {
+                t.store(r.word(0), 1);
+                if (++attempts < 12) transaction::retry();
+                other = std::thread([&] {
+                    put(64, 1);
+                    through = true;
+                });
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                EXPECT_FALSE(through.load());
+                at_last();
+            }));
+        } catch (int) {
+        }
+        other.join();
+        EXPECT_TRUE(through.load());
+    }
 }
 
 TEST_F(isolation, an_aborted_writer_gives_its_lines_back_as_they_were) {
@@ -198,6 +295,28 @@ TEST_F(long_reader, that_has_forgotten_what_it_read_begins_anew) {
     EXPECT_EQ(attempts, 2);
 }
 
+// It reads by the clock no more than the former, for a commit is under way.
+TEST_F(long_reader, that_has_forgotten_what_it_read_by_line_begins_anew) {
+    if (!sync_points::exist) GTEST_SKIP() << "without persist points";
+    sync_points points;
+    points.hold(committing);
+    std::thread writer(
+        [&] { must(r.all().atomic([&](transaction& t) { t.store(words + 8 * 1'499, u64{1}); })); });
+    points.await(committing);
+    int attempts = 0;
+    must(r.all().read([&](transaction& t) {
+        if (++attempts == 1) {
+            points.release(committing);
+            writer.join();
+        }
+        const u64 first = load(t, 0);
+        for (u64 i = 1; i < 1'400; ++i) static_cast<void>(load(t, i));
+        if (attempts == 1) put_elsewhere({0, 1'450}, 1);
+        EXPECT_EQ(load(t, 1'450), first);
+    }));
+    EXPECT_EQ(attempts, 2);
+}
+
 TEST_F(long_reader, remembers_at_its_second_attempt_and_moves_on) {
     int attempts = 0;
     must(r.all().read([&](transaction& t) {
@@ -207,6 +326,38 @@ TEST_F(long_reader, remembers_at_its_second_attempt_and_moves_on) {
         EXPECT_EQ(load(t, 1'450), static_cast<u64>(attempts));
     }));
     EXPECT_EQ(attempts, 2);
+}
+
+TEST_F(long_reader, however_long_remembers_no_more_than_it_has_room_for) {
+    for (const bool writes : {false, true}) {
+        int attempts = 0;
+        u64 sum = 0;
+        const auto go_round = [&](transaction& t) {
+            ++attempts;
+            for (int round = 0; round < 200; ++round) {
+                for (u64 i = 0; i < lines; ++i) sum += load(t, i);
+            }
+            if (writes) t.store(words, u64{0});
+        };
+        must(writes ? r.all().atomic(go_round) : r.all().read(go_round));
+        EXPECT_EQ(attempts, 1);
+        EXPECT_EQ(sum, 0U);
+    }
+}
+
+TEST_F(long_reader, that_writes_knows_all_that_it_has_read) {
+    for (const u64 changed : {u64{0}, u64{1'023}, u64{1'024}, lines - 1}) {
+        int attempts = 0;
+        must(r.all().atomic([&](transaction& t) {
+            ++attempts;
+            u64 sum = 0;
+            for (u64 i = 0; i < lines; ++i) sum += load(t, i);
+            if (attempts == 1) put_elsewhere({changed}, changed + 1);
+            t.store(words + 1, sum);
+        }));
+        EXPECT_EQ(attempts, 2) << changed;
+    }
+    EXPECT_EQ(words[1], 1U + 1'024 + 1'025 + lines);
 }
 
 TEST_F(isolation, a_long_reader_gets_through_among_writers) {

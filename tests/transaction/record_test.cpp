@@ -15,7 +15,7 @@ class records : public ::testing::Test {
     void SetUp() override {
         region_options o;
         o.kind = discipline::transaction;
-        o.max_size = u64{64} << 20;
+        o.max_size = u64{256} << 20;
         file = must(region::create_volatile(u64{1} << 20, o));
         log.attach(*file, 1);
         place = file->at<u64>(layout::page_size * 4);
@@ -53,7 +53,9 @@ class records : public ::testing::Test {
 
 TEST_F(records, the_words_of_its_mask_are_applied_and_no_others) {
     lay(line_at(0, 0b10000001, 9));
-    EXPECT_EQ(must(apply_records(*file, epoch)).records, 1U);
+    const applied_records found = must(apply_records(*file, epoch));
+    EXPECT_EQ(found.records, 1U);
+    EXPECT_EQ(found.bytes, 64U);
     for (u64 i = 0; i < 8; ++i) EXPECT_EQ(place[i], i == 0 || i == 7 ? 9U : 0U) << i;
 }
 
@@ -77,8 +79,62 @@ TEST_F(records, later_versions_win_whatever_log_they_are_in) {
     EXPECT_EQ(place[8], 10U);
 }
 
+// In the shared log two may have changed places.
+TEST_F(records, later_versions_win_in_whatever_order_they_are_in_one_log) {
+    lay(line_at(0, 1, 30), 3);
+    lay(line_at(0, 1, 20), 2);
+    EXPECT_EQ(must(apply_records(*file, epoch)).records, 2U);
+    EXPECT_EQ(place[0], 30U);
+}
+
+TEST_F(records, a_lane_whose_log_goes_on_behind_another_ones_is_read_as_one) {
+    commit_log other;
+    other.attach(*file, 2);
+    const written_line l = line_at(1, 1, 10);
+    const record_body body{record_kind::redo, {&l, 1}, {}, {}};
+    lay(line_at(0, 1, 1), 1);
+    must(other.make_room(record_bytes(body), epoch));
+    other.lay(epoch, 2, body);
+    u64 version = 2;
+    for (u64 used = 64; used <= file->segments().back().bytes(); used += 64) {
+        lay(line_at(0, 1, version), version + 1);
+        ++version;
+    }
+    ASSERT_EQ(file->segments().back().owner, 1U);
+    EXPECT_EQ(must(apply_records(*file, epoch)).records, version);
+    EXPECT_EQ(place[0], version - 1);
+    EXPECT_EQ(place[8], 10U);
+}
+
+TEST_F(records, a_log_is_used_up_where_its_last_segment_is_and_in_that_epoch_alone) {
+    EXPECT_FALSE(log.is_used_up(0)) << "it has no segment, and no epoch";
+    EXPECT_FALSE(log.has_records(epoch));
+    lay(line_at(0));
+    EXPECT_FALSE(log.is_used_up(epoch));
+    EXPECT_TRUE(log.has_records(epoch));
+    EXPECT_FALSE(log.has_records(epoch + 1));
+    const u64 bytes = file->segments().back().bytes();
+    u64 used = 64;
+    for (; used <= bytes * 3 / 4; used += 64) {
+        EXPECT_FALSE(log.is_used_up(epoch));
+        lay(line_at(0));
+    }
+    EXPECT_TRUE(log.is_used_up(epoch));
+    EXPECT_FALSE(log.is_used_up(epoch + 1));
+    for (; used <= bytes; used += 64) lay(line_at(0));
+    must(log.make_room(64, epoch + 1));
+    for (used = 0; used < bytes; used += 64) {
+        EXPECT_FALSE(log.is_used_up(epoch + 1)) << "there is another segment";
+        const written_line l = line_at(0);
+        const record_body body{record_kind::redo, {&l, 1}, {}, {}};
+        must(log.make_room(record_bytes(body), epoch + 1));
+        log.lay(epoch + 1, 1, body);
+    }
+}
+
 TEST_F(records, one_without_words_in_a_line_is_refused) {
-    const u64 at = lay(line_at(0));
+    // The word behind it would pass for another such line.
+    const u64 at = lay(line_at(0, 1, file->offset_of(place) / 64 << 8));
     lay(line_at(1), 2);
     body_of(at)[0] &= ~u64{0xff};
     expect_refused(at);
@@ -125,6 +181,44 @@ TEST_F(records, changes_of_what_is_no_word_of_a_heap_are_refused_before_any_word
     const record_body body{record_kind::redo, {&l, 1}, {}, {&wrong, 1}};
     must(log.make_room(record_bytes(body), epoch));
     expect_refused(log.lay(epoch, 1, body));
+}
+
+TEST_F(records, one_of_an_unknown_kind_is_none) {
+    const u64 at = lay(line_at(0));
+    for (u32 kind : {0U, 3U, ~0U}) {
+        file->at<record_header>(at)->kind = record_kind{kind};
+        mend(at);
+        EXPECT_EQ(must(apply_records(*file, epoch)).records, 0U);
+        EXPECT_EQ(*place, 0U);
+    }
+}
+
+TEST_F(records, fresh_blocks_are_applied_as_they_lay_in_their_places) {
+    for (u64 bytes : {u64{1}, u64{8}, u64{40}, u64{64}, u64{65}, u64{200}}) {
+        u64* const begin = place + 2;  // within a line
+        for (u64 i = 0; i < 40; ++i) begin[i] = 100 * bytes + i;
+        const fresh_block fresh{reinterpret_cast<u64>(begin), bytes};
+        const record_body body{record_kind::redo, {}, {&fresh, 1}, {}};
+        must(log.make_room(record_bytes(body), epoch + bytes));
+        log.lay(epoch + bytes, 1, body);
+        for (u64 i = 0; i < 40; ++i) begin[i] = 1;
+        EXPECT_EQ(must(apply_records(*file, epoch + bytes)).records, 1U);
+        for (u64 i = 0; i < 40; ++i) {
+            EXPECT_EQ(begin[i], i < (bytes + 7) / 8 ? 100 * bytes + i : 1U) << bytes << " " << i;
+        }
+        EXPECT_EQ(begin[-1], 0U);
+    }
+}
+
+TEST_F(records, a_segment_is_added_that_has_room_for_the_record) {
+    for (u64 bytes : {layout::page_size + 64, layout::page_size, 2 * layout::page_size - 64}) {
+        commit_log other;
+        other.attach(*file, 3);
+        must(other.make_room(bytes, epoch));
+        EXPECT_GE(file->segments().back().bytes(), bytes);
+        must(log.make_room(bytes, epoch));  // there is one, and room in it
+        EXPECT_GE(file->segments().back().bytes(), bytes);
+    }
 }
 
 TEST_F(records, one_whose_number_does_not_follow_is_told) {

@@ -69,6 +69,8 @@ TEST_P(recovery_of, the_last_transaction_is_there_or_not) {
         run_to_the_end(whole);
         auto r = open();
         expect(*r, whole + (GetParam().commits ? 1 : 0));
+        EXPECT_GE(r->up->recovered().records, whole);
+        EXPECT_GE(r->up->recovered().bytes, 64 * r->up->recovered().records);
         must(r->all().atomic([&](transaction& t) {
             if (r->now(1) != 0) t.release(t.base() + r->now(1), 48);  // dies if it is not owned
         }));
@@ -130,6 +132,34 @@ TEST_F(transaction_recovery, what_committed_is_there_after_an_orderly_end_and_af
             EXPECT_EQ(again.up->engine(), engine) << "it is chosen when the region is made";
             EXPECT_EQ(again.up->file().was_clean(), orderly);
         }
+    }
+}
+
+TEST_F(transaction_recovery, what_is_closed_can_be_opened_while_its_object_lives) {
+    region_of_words r(file);
+    must(r.all().atomic([&](transaction& t) { t.store(r.word(9), 99); }));
+    must(r.up->close());
+    EXPECT_EQ(region_of_words(file).now(9), 99U);
+}
+
+TEST_F(transaction_recovery, an_engine_that_is_unknown_is_refused) {
+    must(std::make_unique<region_of_words>(file)->up->close());
+    for (u32 engine : {0U, 3U}) {
+        {
+            region_options o;
+            o.kind = discipline::transaction;
+            const auto f = must_open(file, o);
+            must(f->update_super([&](layout::superblock& s) {
+                layout::write_area(s.discipline_area, transaction_area{engine_kind{engine}, 0});
+            }));
+        }
+        opening_options o;
+        o.file.kind = discipline::transaction;
+        transactional_region up(must(open_region(file, o)));
+        transaction_opening steps(up, {});
+        const auto done = steps.run();
+        ASSERT_FALSE(done);
+        EXPECT_EQ(done.error().code, errc::incompatible);
     }
 }
 
