@@ -198,7 +198,7 @@ class eager_masstree final : public traced {
                                unsigned level) const;
     /// The same from a node of a higher level on, or of that level.
     [[nodiscard]] spot descend(operation& op, spot s, u64 slice, unsigned level) const;
-    void go_right(operation& op, spot& s, u64 last) const;
+    void go_right(operation& op, spot& s, u64 before, u64 last) const;
     [[nodiscard]] entry find(operation& op, spot s, const cursor& c) const;
 
     // --- writing (write.hpp) ---
@@ -221,12 +221,21 @@ class eager_masstree final : public traced {
     // --- splits and their repair (split.hpp) ---
     [[nodiscard]] node& lock_for(operation& op, root_block& root, node* n, u64 slice,
                                  unsigned level);
-    [[nodiscard]] result<void> split(operation& op, root_block& root, node& n);
+    [[nodiscard]] static unsigned kept_in_split(const node& n, order_word o, u64 slice) noexcept;
+    [[nodiscard]] result<void> split(operation& op, root_block& root, node& n, u64 slice);
     void post(operation& op, root_block& root, unsigned level, u64 separator, u64 child);
     [[nodiscard]] bool grow(operation& op, root_block& root, unsigned level, u64 separator,
                             u64 child);
     void repair(operation& op, root_block& root, node& n);
     void shade_pair(operation& op, const node& n, unsigned slot);
+
+    // --- empty nodes go (unlink.hpp) ---
+    void unlink_empty(operation& op, root_block& root, u64 slice);
+    [[nodiscard]] bool unlink(operation& op, root_block& root, unsigned level, u64 low, u64 child,
+                              u64& lonely);
+    [[nodiscard]] bool detach(operation& op, root_block& root, node& left, node& n, u64& lonely);
+    [[nodiscard]] bool unpost(operation& op, root_block& root, unsigned level, u64 separator,
+                              u64 child, u64& lonely);
 
     // --- scans (scan.hpp) ---
     struct copied;
@@ -265,4 +274,5 @@ class eager_masstree final : public traced {
 #include "index/eager_masstree/find.hpp"
 #include "index/eager_masstree/scan.hpp"
 #include "index/eager_masstree/split.hpp"
+#include "index/eager_masstree/unlink.hpp"
 #include "index/eager_masstree/write.hpp"
