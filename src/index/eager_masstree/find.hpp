@@ -14,9 +14,9 @@ template <class D, class Keys>
     op.saw_word(lock_word, &n, sizeof(node));
 }
 
-/// The keys wanted are above `last`, which was loaded behind the lock's word `before`. The link goes
-/// with that `last`, or nobody moves: the node may have taken its neighbour's range meanwhile, and
-/// lead past it (I5).
+/// The keys wanted are above `last`, which was loaded behind the lock's word `before`. The link
+/// goes with that `last`, or nobody moves: the node may have taken its neighbour's range meanwhile,
+/// and lead past it (I5).
 template <class D, class Keys>
 void eager_masstree<D, Keys>::go_right(operation& op, spot& s, u64 before, u64 last) const {
     op.took_step();
