@@ -139,6 +139,14 @@ void mt_unlink(S& s, splitmix64& r) {
     s.remove(mt_part(r() % 14));
     s.upsert(mt_part(20));
 }
+/// The second leaf goes, and its memory is the right half of the third one.
+template <class S>
+void mt_unlink_and_use_again(S& s, splitmix64& r) {
+    s.remove(mt_part(20));
+    s.space().grace().reclaim_all();
+    for (u64 i = 28; i < 37; ++i) s.insert(mt_part(i));
+    s.get(mt_part(r() % 36));
+}
 /// The third leaf goes, and then the second.
 template <class S>
 void mt_unlink_last(S& s, splitmix64& r) {
@@ -339,6 +347,11 @@ std::vector<eager_case<S>> make_mt_cases(const char* kind) {
          mt_three_leaves<S>,
          mt_unlink<S>,
          {mt_m5, mt_m6}},
+        {n("unlink_reuse"),
+         "a leaf runs empty and goes, and its memory is used again",
+         mt_three_leaves<S>,
+         mt_unlink_and_use_again<S>,
+         {mt_m5, mt_m6, mt_m1}},
         {n("unlink_last"),
          "the last leaves run empty and go",
          mt_three_leaves_of_few<S>,
