@@ -40,20 +40,51 @@ void mt_insert_some(S& s, splitmix64& r) {
     s.get(2);
     s.insert(9);
 }
-/// 14 keys fill a leaf, 8 of its halves a level above.
+/// 14 keys fill a leaf.
+template <class S>
+void mt_full_but_for_seven(S& s) {
+    come<S, 0, 7>(s);
+    come<S, 8, 15>(s);
+}
 template <class S>
 void mt_split(S& s, splitmix64& r) {
+    s.insert(7);
+    s.insert(15);
+    s.get(r() % 16);
+    s.remove(r() % 14);
+    s.upsert(15);
+}
+template <class S>
+void mt_split_last(S& s, splitmix64& r) {
     come<S, 14, 16>(s);
     s.get(r() % 16);
     s.remove(r() % 14);
     s.upsert(15);
 }
+/// Each has a slice of its own, in order.
+constexpr u64 mt_part(u64 i) { return i / 3 * 4 + i % 3; }
+/// Such keys come from above: a leaf keeps 7 of them.
+template <class S, u64 From, u64 To>
+void mt_come_down(S& s) {
+    for (u64 i = To; i > From; --i) s.insert(mt_part(i - 1));
+}
+template <class S, u64 From, u64 To>
+void mt_go_down(S& s) {
+    for (u64 i = To; i > From; --i) s.remove(mt_part(i - 1));
+}
 /// A parent of 14 splits, and gets a root above.
 template <class S>
 void mt_grow(S& s, splitmix64& r) {
-    come<S, 105, 114>(s);
-    s.get(r() % 100);
-    s.remove(112);
+    mt_come_down<S, 1, 10>(s);
+    s.get(mt_part(r() % 100));
+    s.remove(mt_part(8));
+}
+/// The same at its end, where the last leaf has 7 keys.
+template <class S>
+void mt_grow_last(S& s, splitmix64& r) {
+    for (u64 i = 105; i < 115; ++i) s.insert(mt_part(i));
+    s.get(mt_part(r() % 100));
+    s.remove(mt_part(112));
 }
 template <class S>
 void mt_leave_garbage(S& s) {
@@ -77,36 +108,138 @@ void mt_layers(S& s, splitmix64& r) {
     s.insert(200);
 }
 /// Both want room in one full leaf.
-template <class S>
+template <class S, bool Last>
 void mt_split_together(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 3; ++i) {
-        s.upsert(13 + 2 * i + thread);
+        s.upsert((Last || i != 0 ? 13 + 2 * i : 7) + thread);
         s.get(r() % 14);
         s.remove(r() % 14);
+    }
+}
+template <class S>
+void mt_almost_full(S& s) {
+    come<S, 0, 7>(s);
+    come<S, 9, 15>(s);
+}
+
+// ------------------------------------------------------------------------------ what has run empty
+
+/// Leaves of parts 0 to 13, 14 to 20 and 21 to 27; of the second one only 20 is left.
+template <class S>
+void mt_three_leaves(S& s) {
+    mt_come_down<S, 0, 28>(s);
+    mt_go_down<S, 14, 20>(s);
+}
+/// The second leaf goes; what comes to its range, the first one has no room for.
+template <class S>
+void mt_unlink(S& s, splitmix64& r) {
+    s.remove(mt_part(20));
+    s.get(mt_part(13 + r() % 9));
+    s.upsert(mt_part(14 + r() % 7));
+    s.remove(mt_part(r() % 14));
+    s.upsert(mt_part(20));
+}
+/// The second leaf goes, and its memory is the right half of the third one.
+template <class S>
+void mt_unlink_and_use_again(S& s, splitmix64& r) {
+    s.remove(mt_part(20));
+    s.space().grace().reclaim_all();
+    for (u64 i = 28; i < 37; ++i) s.insert(mt_part(i));
+    s.get(mt_part(r() % 36));
+}
+/// The third leaf goes, and then the second.
+template <class S>
+void mt_unlink_last(S& s, splitmix64& r) {
+    s.remove(mt_part(27));
+    s.upsert(mt_part(22 + r() % 9));
+    s.remove(mt_part(20));
+    s.get(mt_part(20 + r() % 9));
+}
+template <class S>
+void mt_three_leaves_of_few(S& s) {
+    mt_three_leaves(s);
+    mt_go_down<S, 21, 27>(s);
+}
+/// The second of two parents has leaves from part 66 on, of 7 each.
+template <class S>
+void mt_only_child(S& s) {
+    mt_come_down<S, 0, 115>(s);
+    mt_go_down<S, 71, 115>(s);
+    mt_go_down<S, 66, 70>(s);
+}
+template <class S>
+void mt_unlink_parent(S& s, splitmix64& r) {
+    s.remove(mt_part(70));
+    s.get(mt_part(60 + r() % 20));
+    s.upsert(mt_part(66 + r() % 20));
+}
+/// Its first leaf is empty already, and so are all others but one.
+template <class S>
+void mt_two_children(S& s) {
+    mt_come_down<S, 0, 115>(s);
+    mt_go_down<S, 66, 73>(s);
+    mt_go_down<S, 81, 115>(s);
+    mt_go_down<S, 73, 80>(s);
+}
+template <class S>
+void mt_unlink_lonely(S& s, splitmix64& r) {
+    s.remove(mt_part(80));
+    s.get(mt_part(60 + r() % 25));
+    s.upsert(mt_part(66 + r() % 20));
+}
+/// Keys 13 to 25 have a leaf.
+template <class S>
+void mt_unlink_without_memory(S& s, splitmix64& r) {
+    for (u64 k = 13; k < 26; ++k) s.remove(k);
+    s.get(10 + r() % 20);
+    s.remove(39);
+}
+/// One takes the last key of a leaf away, and both bring others there.
+template <class S>
+void mt_unlink_together(S& s, unsigned thread, splitmix64& r) {
+    for (unsigned i = 0; i < 3; ++i) {
+        const u64 k = mt_part(i == 0 ? 20 : 18 + r() % 4);
+        if (i == thread) {
+            s.remove(mt_part(20));
+        } else if (r() % 2 == 0) {
+            s.upsert(k);
+        } else {
+            get_with_all(s, k, r);
+        }
+        r() % 3 == 0 ? s.upsert(mt_part(14 + thread)) : s.remove(mt_part(14 + r() % 8));
     }
 }
 
 // ---------------------------------------------------------------------------------- behind a crash
 
+using node_of_mt = eager_masstree_detail::node;
+
 /// What of a split's three words the crash has left: they lie in one line, so there is no point
 /// between them to die at.
 enum class mt_left : u8 { link_alone, link_and_bound, all };
 
+/// The first node of the highest level.
+template <class S>
+node_of_mt& mt_top(S& s) {
+    const region& file = s.space().file();
+    const auto* root = file.at<eager_masstree_detail::root_block>(
+        eager_must(file.find_root("index"))->value.load());
+    return *file.at<node_of_mt>(root->word.load());
+}
 /// A leaf of 14 keys, 2 not among them, was being split by a process that died before it posted the
-/// separator.
-template <class S, mt_left Left>
+/// separator: for key 2 in the middle, or for 15 at its end.
+template <class S, mt_left Left, u64 Key = 2>
 void mt_died_splitting(S& s) {
     using namespace eager_masstree_detail;
     come<S, 0, 2>(s);
     come<S, 3, 15>(s);
     die_at(s, "masstree M2", [&] {
         typename S::operation op(s.space());
-        static_cast<void>(s.index().insert(op, S::names::key(15), S::names::value(1)));
+        static_cast<void>(s.index().insert(op, S::names::key(Key), S::names::value(1)));
     });
     s.open();
     const region& file = s.space().file();
-    const auto* root = file.at<root_block>(eager_must(file.find_root("index"))->value.load());
-    node& n = *file.at<node>(root->word.load());
+    node& n = mt_top(s);
     if (Left != mt_left::all) n.order.fill((n.order.load() & ~u64{15}) | 14);
     if (Left == mt_left::link_alone) n.last.fill(file.at<node>(n.next.load())->last.load());
 }
@@ -120,7 +253,7 @@ void mt_change_first_leaf(S& s, splitmix64& r) {
 /// for the sweep; and what that has freed is used again.
 template <class S>
 void mt_work_in_second_leaf(S& s) {
-    for (u64 i = 0; i < 16; ++i) s.upsert(12 + i % 4);
+    for (u64 i = 0; i < 16; ++i) s.upsert(13 + i % 3);
 }
 
 template <class S>
@@ -133,12 +266,46 @@ void mt_after_half_split(S& s, splitmix64& r) {
     s.remove(12);
 }
 
+/// The right half becomes empty, and the left one, with its pairs of keys that the right half had,
+/// takes its range.
+template <class S>
+void mt_empty_right_half(S& s, splitmix64& r) {
+    for (u64 k = 8; k < 15; ++k) s.remove(k);
+    s.get(8 + r() % 7);
+}
+
+enum class mt_unlinked : u8 { unposted, bound_alone, all };
+/// The second leaf was being unlinked by a process that died.
+template <class S, mt_unlinked Left>
+void mt_died_unlinking(S& s) {
+    mt_three_leaves(s);
+    const auto first = [&]() -> node_of_mt& {
+        const node_of_mt& top = mt_top(s);
+        return *s.space().file().template at<node_of_mt>(top.pair_at(top.used(), 0).word.load());
+    };
+    const u64 second = first().next.load();
+    die_at(s, Left == mt_unlinked::unposted ? "masstree M5" : "masstree M6",
+           [&] { s.remove(mt_part(20)); });
+    s.open();
+    if (Left == mt_unlinked::bound_alone) first().next.fill(second);
+}
+template <class S>
+void mt_after_half_unlink(S& s, splitmix64& r) {
+    s.get(mt_part(14 + r() % 8));
+    if (r() % 2 == 0) s.remove(mt_part(r() % 14));
+    s.upsert(mt_part(14 + r() % 7));
+    s.remove(mt_part(21 + r() % 3));
+    s.upsert(mt_part(14 + r() % 9));
+}
+
 using view = std::string_view;
 using namespace eager_points;
 constexpr view mt_m1 = "masstree M1: a right half is durable before its left half leads to it";
 constexpr view mt_m2 = "masstree M2: a split is durable before its separator";
 constexpr view mt_m3 = "masstree M3: a separator is durable before the left half is unlocked";
 constexpr view mt_m4 = "masstree M4: a layer is durable before the word that leads to it";
+constexpr view mt_m5 = "masstree M5: a separator is durably gone before its child's range is";
+constexpr view mt_m6 = "masstree M6: a node is durably unlinked before it is gone";
 
 template <class S>
 std::vector<eager_case<S>> make_mt_cases(const char* kind) {
@@ -157,14 +324,49 @@ std::vector<eager_case<S>> make_mt_cases(const char* kind) {
         {n("empty"), "the last keys go", come<S, 0, 3>, go<S, 0, 3>, {p2}},
         {n("split"),
          "a full leaf is split, and a root comes above it",
-         come<S, 0, 14>,
+         mt_full_but_for_seven<S>,
          mt_split<S>,
+         {mt_m1, mt_m2, mt_m3}},
+        {n("split_last"),
+         "the last leaf is full, and keys come behind it",
+         come<S, 0, 14>,
+         mt_split_last<S>,
          {mt_m1, mt_m2, mt_m3}},
         {n("grow"),
          "a full interior node is split, and a root comes above it",
-         come<S, 0, 105>,
+         mt_come_down<S, 10, 115>,
          mt_grow<S>,
          {mt_m1, mt_m2, mt_m3}},
+        {n("grow_last"),
+         "the last of a level's nodes is full, and leaves come behind it",
+         mt_come_down<S, 0, 105>,
+         mt_grow_last<S>,
+         {mt_m1, mt_m2, mt_m3}},
+        {n("unlink"),
+         "a leaf runs empty and goes",
+         mt_three_leaves<S>,
+         mt_unlink<S>,
+         {mt_m5, mt_m6}},
+        {n("unlink_reuse"),
+         "a leaf runs empty and goes, and its memory is used again",
+         mt_three_leaves<S>,
+         mt_unlink_and_use_again<S>,
+         {mt_m5, mt_m6, mt_m1}},
+        {n("unlink_last"),
+         "the last leaves run empty and go",
+         mt_three_leaves_of_few<S>,
+         mt_unlink_last<S>,
+         {mt_m5, mt_m6}},
+        {n("unlink_parent"),
+         "an only child goes, and its parent",
+         mt_only_child<S>,
+         mt_unlink_parent<S>,
+         {mt_m5, mt_m6}},
+        {n("unlink_lonely"),
+         "a first child goes, and its parent, behind the others",
+         mt_two_children<S>,
+         mt_unlink_lonely<S>,
+         {mt_m5, mt_m6}},
         {n("open"),
          "an opening with its sweep, and work behind it",
          mt_leave_garbage<S>,
@@ -189,6 +391,42 @@ std::vector<eager_case<S>> make_mt_cases(const char* kind) {
          mt_after_half_split<S>,
          {o1, p2},
          true},
+        {n("doubled_last"),
+         "a key that both halves have",
+         mt_died_splitting<S, mt_left::link_and_bound, 15>,
+         mt_after_half_split<S>,
+         {o1, p2},
+         true},
+        {n("doubled_and_unlinked"),
+         "keys that both halves have, of which the right one runs empty",
+         mt_died_splitting<S, mt_left::link_and_bound>,
+         mt_empty_right_half<S>,
+         {o1, mt_m5, mt_m6},
+         true},
+        {n("unposted"),
+         "an empty leaf that its parent does not name",
+         mt_died_unlinking<S, mt_unlinked::unposted>,
+         mt_after_half_unlink<S>,
+         {o1, p2},
+         true},
+        {n("absorbed"),
+         "an empty leaf whose range its neighbour has",
+         mt_died_unlinking<S, mt_unlinked::bound_alone>,
+         mt_after_half_unlink<S>,
+         {o1, p2},
+         true},
+        {n("gone"),
+         "locks of one who has unlinked a leaf",
+         mt_died_unlinking<S, mt_unlinked::all>,
+         mt_after_half_unlink<S>,
+         {o1, p2},
+         true},
+        {.name = n("unlink_no_memory"),
+         .what = "a leaf goes where there is no memory",
+         .prepare = many_and_no_memory<S>,
+         .run = mt_unlink_without_memory<S>,
+         .points = {mt_m5, mt_m6},
+         .most_bytes = u64{2} << 20},
         two_threads<S>(n("threads"), "two threads change the same keys", come<S, 0, 6>, {p2},
                        work_beside_another<S>),
         without_memory<S>(n("no_memory")),
@@ -196,8 +434,12 @@ std::vector<eager_case<S>> make_mt_cases(const char* kind) {
         peeking<S>(n("peek"), come<S, 0, 6>),
         two_threads<S>(n("read"), "one thread reads what another changes", come<S, 0, 6>, {p2, p3},
                        read_or_change<S>),
-        two_threads<S>(n("split_threads"), "two threads split a leaf", come<S, 0, 13>,
-                       {mt_m1, mt_m2, mt_m3}, mt_split_together<S>),
+        two_threads<S>(n("split_threads"), "two threads split a leaf", mt_almost_full<S>,
+                       {mt_m1, mt_m2, mt_m3}, mt_split_together<S, false>),
+        two_threads<S>(n("split_last_threads"), "two threads bring keys behind a full leaf",
+                       come<S, 0, 13>, {mt_m1, mt_m2, mt_m3}, mt_split_together<S, true>),
+        two_threads<S>(n("unlink_threads"), "two threads at a leaf that goes", mt_three_leaves<S>,
+                       {mt_m5, mt_m6}, mt_unlink_together<S>),
     };
 }
 

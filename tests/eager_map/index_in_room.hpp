@@ -94,7 +94,7 @@ struct bwtree_in_room {
 };
 struct masstree_in_room {
     static constexpr const char* name = "masstree";
-    static constexpr u64 keeps = ~u64{0};  // nodes are never taken away
+    static constexpr u64 keeps = 40;  // the first ones of all levels, of each layer
 };
 
 template <class Index, class Kept, bool transient>

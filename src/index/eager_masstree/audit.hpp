@@ -155,7 +155,7 @@ u64 eager_masstree<D, Keys>::audit_level(audit_state& s, u64 leftmost, unsigned 
         const auto bad = [&](const char* text) { s.a.report().add(offset, text); };
         ++(level == 0 ? s.a.report().tree.leaves : s.a.report().tree.interiors);
         const order_word o = n.used();
-        if (n.level() != level || !o.is_valid()) {
+        if (n.level() != level || n.is_gone() || !o.is_valid()) {
             bad("a node is damaged");
             s.a.report().mark_incomplete();
             break;

@@ -73,7 +73,7 @@ auto eager_masstree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves
     for (;;) {
         node& n = *descend(op, *root, c.slice(), 0).n;
         const auto held = leaves.take(n);
-        if (held == nullptr || c.slice() > n.last.load()) return placing::left;
+        if (held == nullptr || n.is_gone() || c.slice() > n.last.load()) return placing::left;
         const order_word o(held->order);
         const auto place = n.template find<has_layers>(o, c.slice(), c.length_class());
         if (place.is_there) {

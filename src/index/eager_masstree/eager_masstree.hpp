@@ -21,9 +21,16 @@
 //      the one before it. Nothing else says where a key is: pairs above `last` are no pairs, and a
 //      missing separator costs a step to the right.
 //  I2  A pair that `order` doesn't name may be written by the holder of the lock.
-//  I3  Nodes and layers are never taken away: an empty leaf serves the keys that come back.
+//  I3  With which key a node's range begins never changes, and a separator says just that. So who
+//      has come to a node by a key at or above it is right there, or further to the right, as long
+//      as the node is not gone. What is gone is a leaf that had run empty, or an interior node
+//      whose only child went (unlink.hpp); it leads on as it did. A level's first node, and
+//      layers, stay.
 //  I4  Equal slices of a layer are never separated: there are ten at most.
-//  I5  The version in the lock has changed before a pair that was named is written again.
+//  I5  The version in the lock changes behind the order word that takes a pair's name away, and
+//      before the pair is written again: so who has seen both the old order and the new pair sees
+//      another version. And it changes between a larger `last` and the link that goes with it:
+//      other pairs of both are none of a moment's. (A smaller `last` comes behind its link.)
 //
 // Persist order (P1, P2: eager/operation.hpp).
 //  M1  a right half < its left half's `next`
@@ -33,20 +40,25 @@
 //      are none.
 //  M3  a separator < the left half's unlock. So a split without one shows a dead lock.
 //  M4  a layer < the word that leads to it, in place of the record that had been there alone
+//  M5  a separator is gone < the left neighbour's `last` takes the range, and its `next` leads past
+//  M6  these two words, in this order in one line < the node is called gone, unlocked, retired
 // A pair in the line of the order word needs no fence before it: it is stored first (PCSO).
 //
 // Recovery. None at an opening. Who locks a node whose holder is dead (node_lock) trims it, unlinks
 // a right half that never got its keys, and posts the separator; under this lock, and each of them
-// is found done when it is.
+// is found done when it is. An unlinking that was cut short is one of these: an empty leaf gets its
+// separator again, or is a right half without keys.
 //
 // Concurrency. A writer locks a leaf, and for a split the parent behind it: from below upwards, and
-// on a level one node at a time, or from the left. Readers take no lock. They read a node again
+// on a level one node at a time, or from the left. Who gets the lock of a node that is gone goes
+// down again. Readers take no lock. They read a node again
 // when its version has changed meanwhile: a pair has been taken away then, so somebody has got on.
 // Behind their last load of a node they look at its lock: held, the node's lines are noted (path
 // guard).
 //
 // Full region. An error of the record's allocation or of the right half's, before anything is
-// visible. A separator that gets no memory is left out (I1). Removes need none.
+// visible. A separator that gets no memory is left out (I1). Removes need none, and what they take
+// away neither.
 //
 // Bad input. Keys and values over their limits: errc::too_large. Another index's root:
 // errc::incompatible. audit() finds damage; it follows no offset that is not a block's. Operations
@@ -198,7 +210,7 @@ class eager_masstree final : public traced {
                                unsigned level) const;
     /// The same from a node of a higher level on, or of that level.
     [[nodiscard]] spot descend(operation& op, spot s, u64 slice, unsigned level) const;
-    void go_right(operation& op, spot& s, u64 last) const;
+    void go_right(operation& op, spot& s, u64 before, u64 last) const;
     [[nodiscard]] entry find(operation& op, spot s, const cursor& c) const;
 
     // --- writing (write.hpp) ---
@@ -221,12 +233,21 @@ class eager_masstree final : public traced {
     // --- splits and their repair (split.hpp) ---
     [[nodiscard]] node& lock_for(operation& op, root_block& root, node* n, u64 slice,
                                  unsigned level);
-    [[nodiscard]] result<void> split(operation& op, root_block& root, node& n);
+    [[nodiscard]] static unsigned kept_in_split(const node& n, order_word o, u64 slice) noexcept;
+    [[nodiscard]] result<void> split(operation& op, root_block& root, node& n, u64 slice);
     void post(operation& op, root_block& root, unsigned level, u64 separator, u64 child);
     [[nodiscard]] bool grow(operation& op, root_block& root, unsigned level, u64 separator,
                             u64 child);
     void repair(operation& op, root_block& root, node& n);
     void shade_pair(operation& op, const node& n, unsigned slot);
+
+    // --- empty nodes go (unlink.hpp) ---
+    void unlink_empty(operation& op, root_block& root, u64 slice);
+    [[nodiscard]] bool unlink(operation& op, root_block& root, unsigned level, u64 low, u64 child,
+                              u64& lonely);
+    [[nodiscard]] bool detach(operation& op, root_block& root, node& left, node& n, u64& lonely);
+    [[nodiscard]] bool unpost(operation& op, root_block& root, unsigned level, u64 separator,
+                              u64 child, u64& lonely);
 
     // --- scans (scan.hpp) ---
     struct copied;
@@ -265,4 +286,5 @@ class eager_masstree final : public traced {
 #include "index/eager_masstree/find.hpp"
 #include "index/eager_masstree/scan.hpp"
 #include "index/eager_masstree/split.hpp"
+#include "index/eager_masstree/unlink.hpp"
 #include "index/eager_masstree/write.hpp"

@@ -14,12 +14,16 @@ template <class D, class Keys>
     op.saw_word(lock_word, &n, sizeof(node));
 }
 
-/// The keys wanted are above `last`. Who has seen that sees the link, which was stored before.
+/// The keys wanted are above `last`, which was loaded behind the lock's word `before`. The link
+/// goes with that `last`, or nobody moves: the node may have taken its neighbour's range meanwhile,
+/// and lead past it (I5).
 template <class D, class Keys>
-void eager_masstree<D, Keys>::go_right(operation& op, spot& s, u64 last) const {
+void eager_masstree<D, Keys>::go_right(operation& op, spot& s, u64 before, u64 last) const {
     op.took_step();
     const u64 next = s.n->next.load();
-    saw_node(op, *s.n, s.n->lock.load());
+    const u64 after = s.n->lock.load();
+    if (is_changed(before, after)) return;
+    saw_node(op, *s.n, after);
     s = {at<node>(next), last + 1};
 }
 
@@ -40,7 +44,7 @@ auto eager_masstree<D, Keys>::descend(operation& op, spot s, u64 slice, unsigned
         s.n->prefetch();
         const u64 before = s.n->lock.load();
         if (const u64 last = s.n->last.load(); slice > last) {
-            go_right(op, s, last);
+            go_right(op, s, before, last);
             continue;
         }
         if (node::level_in(before) == level) return s;
@@ -63,7 +67,7 @@ auto eager_masstree<D, Keys>::find(operation& op, spot s, const cursor& c) const
     for (;;) {
         const u64 before = s.n->lock.load();
         if (const u64 last = s.n->last.load(); c.slice() > last) {
-            go_right(op, s, last);
+            go_right(op, s, before, last);
             continue;
         }
         const order_word o = s.n->used();

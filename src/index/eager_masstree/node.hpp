@@ -4,8 +4,9 @@
 //   node        | lock | order | next | last | 14 x (key 8, word 8) |  256 bytes, four lines
 //   entry word of byte keys  | class 8 | layer 8 | offset 48 |
 //
-// Leaves and interior nodes are alike; the lock's flags have the level, 0 for leaves. `order` names
-// the used pairs in the order of their keys (masstree/permutation.hpp). `last` is the last key that
+// Leaves and interior nodes are alike; the lock's flags have the level, 0 for leaves, and whether
+// the node is gone: nothing leads to it, but operations that had come by. `order` names the used
+// pairs in the order of their keys (masstree/permutation.hpp). `last` is the last key that
 // belongs here; what is above lies behind `next`. An interior pair has the first key of its child.
 // A pair of a leaf of integers has a key and its value; of bytes a slice, and an entry word that
 // leads to a record, or to the root block of the next layer.
@@ -24,7 +25,7 @@
 namespace hf::eager_masstree_detail {
 
 inline constexpr unsigned width = 14;
-inline constexpr unsigned highest_level = 127;  ///< the lock's flags have no room for more
+inline constexpr unsigned highest_level = 63;  ///< the lock's flags have no room for more
 inline constexpr u64 highest = std::numeric_limits<u64>::max();
 using order_word = masstree_detail::permutation<width>;
 using masstree_detail::key_cursor;
@@ -69,9 +70,11 @@ struct node {
     [[nodiscard]] static constexpr u64 fresh_lock(unsigned level, u32 generation) noexcept {
         return node_lock::fresh(u64{level} << 1, false, generation);
     }
+    static constexpr u64 gone = 0x80;  ///< of the lock's flags
     [[nodiscard]] static constexpr unsigned level_in(u64 lock_word) noexcept {
-        return static_cast<unsigned>((lock_word & node_lock::flags) >> 1);
+        return static_cast<unsigned>((lock_word & node_lock::flags & ~gone) >> 1);
     }
+    [[nodiscard]] bool is_gone() const noexcept { return (lock.load() & gone) != 0; }
     [[nodiscard]] unsigned level() const noexcept { return level_in(lock.load()); }
     [[nodiscard]] order_word used() const noexcept { return order_word(order.load()); }
     /// The pair of a rank; some pair, where the order is damaged.

@@ -83,7 +83,7 @@ void eager_masstree<D, Keys>::copy_leaf(operation& op, spot s, u64 slice, leaf_c
         const u64 before = s.n->lock.load();
         l.last = s.n->last.load();
         if (slice > l.last) {
-            go_right(op, s, l.last);
+            go_right(op, s, before, l.last);
             continue;
         }
         const order_word o = s.n->used();
@@ -171,7 +171,12 @@ void eager_masstree<D, Keys>::collect(operation& op, const root_block& root, con
         copy_leaf(op, where, from, l);
         if (l.low > from) op.fail(&root, "the keys of nodes do not ascend");
         op.arrived();
-        if constexpr (Up) ahead.load_next();
+        if constexpr (Up) {
+            ahead.load_next();
+        } else {
+            // The leaf may have taken the range of one that the scan has left behind.
+            while (l.count != 0 && l.pairs[l.count - 1].slice > from) --l.count;
+        }
         collect_leaf<Up>(op, l, bound, s);
         if (s.is_full() || (Up ? l.last == highest : l.low == 0)) {
             --s.depth;

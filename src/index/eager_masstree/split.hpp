@@ -15,6 +15,14 @@ auto eager_masstree<D, Keys>::lock_for(operation& op, root_block& root, node* n,
         if (op.take(n->lock, n, sizeof *n)) {
             or_give_back(n->lock, [&] { repair(op, root, *n); });
         }
+        if (n->is_gone()) [[unlikely]] {
+            // Its keys are its left neighbour's. Whoever said so had unlinked it, so it is not met
+            // again.
+            n->lock.unlock();
+            n = descend(op, root, slice, level).n;
+            if (n == nullptr) op.fail(&root, "a level has gone");
+            continue;
+        }
         if (slice <= n->last.load()) return *n;
         const u64 next = n->next.load();
         n->lock.unlock();
@@ -35,21 +43,38 @@ void eager_masstree<D, Keys>::shade_pair(operation& op, const node& n, unsigned 
     }
 }
 
-/// Halves a full node, which is locked and stays so; the right half is not.
+/// How many pairs of a full node, which is to have room for `slice`, stay when it is split; 0: it
+/// cannot be (I4). Half of them; but where keys come in ascending order, nobody fills up what was
+/// left.
 template <class D, class Keys>
-result<void> eager_masstree<D, Keys>::split(operation& op, root_block& root, node& n) {
+unsigned eager_masstree<D, Keys>::kept_in_split(const node& n, order_word o, u64 slice) noexcept {
+    using eager_masstree_detail::width;
+    const auto parts = [&](unsigned rank) { return n.key_at(o, rank - 1) != n.key_at(o, rank); };
+    if (n.next.load() == 0 && slice > n.key_at(o, width - 1)) {
+        unsigned keeps = width - 1;
+        while (keeps != 0 && !parts(keeps)) --keeps;
+        return keeps;
+    }
+    unsigned keeps = width / 2;
+    for (unsigned d = 1; !parts(keeps); ++d) {
+        if (d == width - 1) return 0;
+        keeps = d % 2 != 0 ? keeps + d : keeps - d;
+    }
+    return keeps;
+}
+
+/// Parts a full node, which is locked and stays so; the right half is not. There is room for
+/// `slice` in one of both, or will be after another split.
+template <class D, class Keys>
+result<void> eager_masstree<D, Keys>::split(operation& op, root_block& root, node& n, u64 slice) {
     using namespace eager_masstree_detail;
     const order_word o = n.used();
     const auto refuse = [&](const char* why) {
         return failure(damaged("split a node", offset_from(base_, &n), why));
     };
     if (!o.is_valid() || n.level() == highest_level) return refuse("a node's order is impossible");
-    const auto parts = [&](unsigned rank) { return n.key_at(o, rank - 1) != n.key_at(o, rank); };
-    unsigned keeps = width / 2;
-    for (unsigned d = 1; !parts(keeps); ++d) {
-        if (d == width - 1) return refuse("all keys of a node are the same");  // I4
-        keeps = d % 2 != 0 ? keeps + d : keeps - d;
-    }
+    const unsigned keeps = kept_in_split(n, o, slice);
+    if (keeps == 0) return refuse("all keys of a node are the same");  // I4
     auto made = op.allocate(sizeof(node));
     if (!made) return tl::unexpected(made.error());
     node& right = *at<node>(*made);
@@ -67,8 +92,8 @@ result<void> eager_masstree<D, Keys>::split(operation& op, root_block& root, nod
     HF_PERSIST_POINT("masstree M1: a right half is durable before its left half leads to it");
     n.next.store(*made);
     n.last.store(separator - 1);
-    n.lock.count_version();  // I5
     op.publish(n.order, (o.word() & ~u64{15}) | keeps);
+    n.lock.count_version();  // I5
     op.commit();
     HF_PERSIST_POINT("masstree M2: a split is durable before its separator");
     post(op, root, level + 1, separator, *made);
@@ -93,7 +118,7 @@ void eager_masstree<D, Keys>::post(operation& op, root_block& root, unsigned lev
             const auto place = n.template find<false>(o, separator, 0);
             const bool splits = !place.is_there && o.full();
             if (!place.is_there && !splits) put(op, n, place.rank, separator, child);
-            return !splits || !split(op, root, n);
+            return !splits || !split(op, root, n, separator);
         });
         n.lock.unlock();
         if (is_over) return;
@@ -149,8 +174,8 @@ void eager_masstree<D, Keys>::repair(operation& op, root_block& root, node& n) {
     while (keeps != 0 && n.key_at(o, keeps - 1) > last) --keeps;
     if (keeps != o.size()) {
         op.settle();
-        n.lock.count_version();  // I5
         op.publish(n.order, (o.word() & ~u64{15}) | keeps);
+        n.lock.count_version();  // I5
         op.commit();
     }
     if (next != 0) post(op, root, n.level() + 1, last + 1, next);

@@ -76,10 +76,11 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
             return false;
         }
         const bool splits = !place.is_there && o.full();
-        result<void> done = splits     ? or_give_back(n.lock, [&] { return split(op, *root, n); })
-                            : clashes  ? make_layer(op, n, slot, c, r)
-                            : is_there ? replace(op, n, slot, r, old)
-                                       : add(op, n, place.rank, c, r);
+        result<void> done =
+            splits     ? or_give_back(n.lock, [&] { return split(op, *root, n, c.slice()); })
+            : clashes  ? make_layer(op, n, slot, c, r)
+            : is_there ? replace(op, n, slot, r, old)
+                       : add(op, n, place.rank, c, r);
         if (!done || splits) n.lock.unlock();
         if (!done) return tl::unexpected(done.error());
         if (!splits) return is_there ? want == wanted::present : true;
@@ -157,7 +158,11 @@ bool eager_masstree<D, Keys>::remove(operation& op, key k, Old&& old) {
             op.observed();
             return false;
         }
+        const bool empties = o.size() == 1;
         take_out(op, n, place.rank, old);
+        if (empties) [[unlikely]] {
+            unlink_empty(op, *root, c.slice());
+        }
         return true;
     }
 }
@@ -170,8 +175,8 @@ void eager_masstree<D, Keys>::take_out(operation& op, node& n, unsigned rank, Ol
     const order_word o = n.used();
     const u64 word = n.pair_at(o, rank).word.load();
     op.settle();
-    n.lock.count_version();  // I5
     op.publish(n.order, o.removed(rank).word());
+    n.lock.count_version();  // I5
     op.commit();
     n.lock.unlock();
     old(value_of(word));

@@ -1,0 +1,139 @@
+// How many nodes a tree has: behind loads, and when its keys have gone.
+#include "base/random.hpp"
+#include "eager_masstree_fixture.hpp"
+#include "support/effort.hpp"
+
+#include <numeric>
+
+namespace hf::test {
+namespace {
+
+template <class Tree>
+class eager_masstree_shape : public ::testing::Test {};
+using trees =
+    ::testing::Types<eager_masstree_family::eager_numbers, eager_masstree_family::eager_bytes>;
+TYPED_TEST_SUITE(eager_masstree_shape, trees);
+
+/// A slice each, in order.
+template <class Kept>
+Kept key_in_order(u64 n) {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        return n;
+    } else {
+        return std::to_string(10'000'000 + n);
+    }
+}
+std::vector<u64> in_order(u64 many) {
+    std::vector<u64> all(many);
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+}
+std::vector<u64> shuffled(u64 many, u64 seed) {
+    std::vector<u64> all = in_order(many);
+    splitmix64 random(seed);
+    for (u64 i = many; i > 1; --i) std::swap(all[i - 1], all[random() % i]);
+    return all;
+}
+template <class Tree>
+void load(Tree& t, const std::vector<u64>& numbers) {
+    for (const u64 n : numbers) {
+        const auto k = key_in_order<typename Tree::kept>(n);
+        ASSERT_TRUE(t.insert(k, k));
+    }
+}
+template <class Tree>
+void empty(Tree& t, const std::vector<u64>& numbers) {
+    for (const u64 n : numbers) ASSERT_TRUE(t.remove(key_in_order<typename Tree::kept>(n)));
+}
+/// Behind an audit that finds nothing.
+template <class Tree>
+auto nodes_of(const Tree& t) {
+    const auto report = t.audit();
+    EXPECT_TRUE(report.ok()) << report.to_string();
+    return std::pair(report.tree.leaves, report.tree.interiors);
+}
+
+constexpr u64 many = 20'000;
+
+TYPED_TEST(eager_masstree_shape, an_ascending_load_fills_nodes) {
+    TypeParam t;
+    ASSERT_NO_FATAL_FAILURE(load(t, in_order(many)));
+    const auto [leaves, interiors] = nodes_of(t);
+    EXPECT_LE(leaves, many / 13 + 1);
+    EXPECT_LE(interiors, leaves / 11);
+}
+
+TYPED_TEST(eager_masstree_shape, an_ascending_load_in_batches_fills_nodes) {
+    TypeParam t;
+    typename TypeParam::entries all;
+    for (const u64 n : in_order(many)) {
+        const auto k = key_in_order<typename TypeParam::kept>(n);
+        all.emplace_back(k, k);
+    }
+    ASSERT_EQ(t.insert_many(all), many);
+    EXPECT_LE(nodes_of(t).first, many / 13 + 1);
+}
+
+// Between half of 14, and full: 9 or 10 keys a leaf.
+TYPED_TEST(eager_masstree_shape, a_random_load_leaves_room) {
+    TypeParam t;
+    ASSERT_NO_FATAL_FAILURE(load(t, shuffled(many, 1)));
+    const u64 leaves = nodes_of(t).first;
+    EXPECT_GT(leaves, many / 11);
+    EXPECT_LT(leaves, many / 8);
+}
+
+// A leaf, and one node of each level above.
+TYPED_TEST(eager_masstree_shape, an_emptied_tree_gives_its_nodes_back) {
+    const auto forwards = in_order(many);
+    const auto backwards = std::vector(forwards.rbegin(), forwards.rend());
+    for (const auto& load_order : {forwards, backwards, shuffled(many, 2)}) {
+        for (const auto& order : {forwards, backwards, shuffled(many, 3), shuffled(many, 4)}) {
+            TypeParam t;
+            ASSERT_NO_FATAL_FAILURE(load(t, load_order));
+            ASSERT_NO_FATAL_FAILURE(empty(t, order));
+            const auto [leaves, interiors] = nodes_of(t);
+            EXPECT_EQ(leaves, 1U);
+            EXPECT_LE(interiors, 4U);
+            ASSERT_NO_FATAL_FAILURE(load(t, load_order));
+            EXPECT_EQ(t.all().size(), many);
+            t.expect_sound();
+        }
+    }
+}
+
+// Some keys stay, and what is left are their nodes, with the first ones of their parents.
+TYPED_TEST(eager_masstree_shape, few_keys_have_few_nodes) {
+    TypeParam t;
+    ASSERT_NO_FATAL_FAILURE(load(t, shuffled(many, 5)));
+    std::vector<u64> go = shuffled(many, 6);
+    std::erase_if(go, [](u64 n) { return n % 1000 == 500; });
+    ASSERT_NO_FATAL_FAILURE(empty(t, go));
+    const auto [leaves, interiors] = nodes_of(t);
+    const u64 stay = many - go.size();
+    EXPECT_LE(leaves, 4 * stay);
+    EXPECT_LE(interiors, leaves + 4);
+    EXPECT_EQ(t.all().size(), stay);
+}
+
+// Keys come at one end and go at the other.
+TYPED_TEST(eager_masstree_shape, a_queue_keeps_its_size) {
+    using kept = typename TypeParam::kept;
+    TypeParam t;
+    constexpr u64 waiting = 1000;
+    u64 size = 0;
+    for (u64 n = 0; n < scaled(100'000); ++n) {
+        const kept k = key_in_order<kept>(n);
+        ASSERT_TRUE(t.insert(k, k));
+        if (n < waiting) continue;
+        ASSERT_TRUE(t.remove(key_in_order<kept>(n - waiting)));
+        if (n == 5 * waiting) size = t.space->file().size();
+    }
+    const auto [leaves, interiors] = nodes_of(t);
+    EXPECT_LE(leaves, waiting / 13 + 20);
+    EXPECT_LE(interiors, leaves / 5);
+    EXPECT_EQ(t.space->file().size(), size);
+}
+
+}  // namespace
+}  // namespace hf::test

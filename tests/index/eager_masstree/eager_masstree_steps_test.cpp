@@ -1,0 +1,204 @@
+// Others change the tree at each place in turn at which an operation has loaded something and not
+// acted upon it yet.
+#include "eager_masstree_fixture.hpp"
+
+#include <functional>
+#include <thread>
+
+namespace hf::test {
+namespace {
+
+/// Where the operation of the thread that has one is; the others' operations have none.
+thread_local std::function<void()>* at_step = nullptr;
+
+/// Stops at its steps.
+class stopping_operation : public eager_operation<persist_batch> {
+   public:
+    using eager_operation::eager_operation;
+    void took_step() {
+        eager_operation::took_step();
+        stop();
+    }
+    void arrived() {
+        eager_operation::arrived();
+        stop();
+    }
+    void saw_word(u64 lock_word, const void* p, std::size_t n) {
+        eager_operation::saw_word(lock_word, p, n);
+        stop();
+    }
+
+   private:
+    static void stop() {
+        if (at_step != nullptr) (*at_step)();
+    }
+};
+struct stopping_discipline : eager_discipline {
+    using operation = stopping_operation;
+};
+using stopping_tree =
+    index_in_memory<eager_masstree<stopping_discipline, integer_keys>, discipline::eager>;
+
+/// Leaves of 0 to 12, 13 to 25, and 26 on, of which few keys are left.
+void fill(stopping_tree& t) {
+    for (u64 k = 0; k < 28; ++k) t.insert(k, k);
+    for (u64 k = 6; k < 26; ++k) {
+        if (k != 20) t.remove(k);
+    }
+}
+const std::vector<u64> filled{0, 1, 2, 3, 4, 5, 20, 26, 27};
+
+using work = std::function<void(stopping_tree&)>;
+/// `mine`, and in its steps of these numbers, or behind it, what others do. It holds no lock there.
+template <class Mine>
+void run_beside(stopping_tree& t, unsigned first, unsigned second, const work& one,
+                const work& other, unsigned& steps, Mine&& mine) {
+    std::function<void()> stop = [&] {
+        const unsigned now = steps++;
+        if (now == first) std::thread([&] { one(t); }).join();
+        if (now == second) std::thread([&] { other(t); }).join();
+    };
+    at_step = &stop;
+    mine();
+    at_step = nullptr;
+    if (steps <= first) one(t);
+    if (steps <= second) other(t);
+}
+/// For each pair of steps: prepare(tree), then mine(tree) with both works, then judge(tree).
+template <class Prepare, class Mine, class Judge>
+void at_all_steps(const Prepare& prepare, const work& one, const work& other, const Mine& mine,
+                  const Judge& judge) {
+    for (unsigned first = 0, most = 1; first < most; ++first) {
+        for (unsigned second = first; second < most; ++second) {
+            SCOPED_TRACE("steps " + std::to_string(first) + " and " + std::to_string(second));
+            stopping_tree t(u64{4} << 20);
+            prepare(t);
+            unsigned steps = 0;
+            run_beside(t, first, second, one, other, steps, [&] { mine(t); });
+            judge(t);
+            ASSERT_FALSE(testing::Test::HasFailure());
+            most = std::max(most, std::min(steps, 40U));
+        }
+    }
+}
+
+void nothing(stopping_tree&) {}
+std::vector<u64> keys_of(const stopping_tree& t) {
+    std::vector<u64> all;
+    for (const auto& [k, v] : t.all()) all.push_back(k);
+    return all;
+}
+std::vector<u64> with(std::vector<u64> keys, u64 come, u64 gone) {
+    std::erase(keys, gone);
+    keys.push_back(come);
+    std::sort(keys.begin(), keys.end());
+    return keys;
+}
+void expect_keys(const stopping_tree& t, const std::vector<u64>& wanted) {
+    EXPECT_EQ(keys_of(t), wanted);
+    std::vector<u64> back;
+    for (const auto& [k, v] : t.scan_back(~u64{0}, 100)) back.insert(back.begin(), k);
+    EXPECT_EQ(back, wanted);
+    for (const u64 k : wanted) EXPECT_TRUE(t.get(k).has_value()) << k;
+    t.expect_sound();
+}
+void empty_second_leaf(stopping_tree& t) { EXPECT_TRUE(t.remove(20)); }
+
+TEST(eager_masstree_steps, an_insert_finds_the_leaf_that_has_taken_the_range) {
+    for (const u64 k : {15, 22, 25}) {
+        at_all_steps(
+            fill, empty_second_leaf, nothing, [&](auto& t) { EXPECT_TRUE(t.insert(k, k)); },
+            [&](auto& t) { expect_keys(t, with(filled, k, 20)); });
+    }
+}
+
+// A batch of one, for it keeps its locks.
+TEST(eager_masstree_steps, a_batch_finds_the_leaf_that_has_taken_the_range) {
+    at_all_steps(
+        fill, empty_second_leaf, nothing,
+        [&](auto& t) { EXPECT_EQ(t.insert_many({{15, 15}}), 1U); },
+        [&](auto& t) { expect_keys(t, with(filled, 15, 20)); });
+}
+
+// The leaf is split while a writer is above it, and the new leaf goes while it is on its way there.
+TEST(eager_masstree_steps, the_link_goes_with_the_bound) {
+    const auto prepare = [](auto& t) {
+        for (u64 k = 0; k < 28; ++k) t.insert(k, k);
+        for (u64 k = 12; k < 26; ++k) t.remove(k);
+        t.insert(13, 13);  // the first leaf has 13 keys, and a range up to 25
+    };
+    const auto split = [](auto& t) {
+        EXPECT_TRUE(t.insert(12, 12));
+        EXPECT_TRUE(t.insert(14, 14));
+    };
+    const auto unlink = [](auto& t) {
+        for (u64 k = 7; k < 15; ++k) t.remove(k);
+    };
+    at_all_steps(
+        prepare, split, unlink, [&](auto& t) { EXPECT_TRUE(t.insert(20, 20)); },
+        [&](auto& t) { expect_keys(t, {0, 1, 2, 3, 4, 5, 6, 20, 26, 27}); });
+}
+
+TEST(eager_masstree_steps, a_scan_back_meets_a_key_once_that_comes_again) {
+    const auto come_again = [](auto& t) {
+        EXPECT_TRUE(t.remove(20));
+        EXPECT_TRUE(t.insert(20, 20));
+    };
+    at_all_steps(
+        fill, come_again, come_again,
+        [&](auto& t) {
+            const auto found = t.scan_back(30, 100);
+            for (std::size_t i = 1; i < found.size(); ++i) {
+                EXPECT_LT(found[i].first, found[i - 1].first);
+            }
+            std::vector<u64> stay;
+            for (const auto& [k, v] : found) {
+                if (k != 20) stay.push_back(k);
+            }
+            EXPECT_EQ(stay, (std::vector<u64>{27, 26, 5, 4, 3, 2, 1, 0}));
+        },
+        [&](auto& t) { expect_keys(t, filled); });
+}
+
+TEST(eager_masstree_steps, a_scan_meets_a_key_once_that_comes_again) {
+    const auto come_again = [](auto& t) {
+        EXPECT_TRUE(t.remove(20));
+        EXPECT_TRUE(t.insert(20, 20));
+    };
+    at_all_steps(
+        fill, come_again, come_again,
+        [&](auto& t) {
+            const auto found = t.scan(0, 100);
+            std::vector<u64> stay;
+            for (std::size_t i = 0; i < found.size(); ++i) {
+                if (i != 0) {
+                    EXPECT_LT(found[i - 1].first, found[i].first);
+                }
+                if (found[i].first != 20) stay.push_back(found[i].first);
+            }
+            EXPECT_EQ(stay, (std::vector<u64>{0, 1, 2, 3, 4, 5, 26, 27}));
+        },
+        [&](auto& t) { expect_keys(t, filled); });
+}
+
+TEST(eager_masstree_steps, a_read_finds_what_has_come_again) {
+    const auto come_again = [](auto& t) {
+        EXPECT_TRUE(t.insert(15, 15));
+        EXPECT_TRUE(t.remove(20));
+        EXPECT_TRUE(t.remove(15));
+        EXPECT_TRUE(t.insert(20, 20));
+    };
+    at_all_steps(
+        fill, come_again, nothing,
+        [&](auto& t) {
+            EXPECT_EQ(t.get(5), 5U);
+            EXPECT_EQ(t.get(26), 26U);
+            const auto v = t.get(20);
+            EXPECT_TRUE(!v || *v == 20);
+            EXPECT_EQ(t.get(21), std::nullopt);
+        },
+        [&](auto& t) { expect_keys(t, filled); });
+}
+
+}  // namespace
+}  // namespace hf::test
