@@ -96,7 +96,9 @@ TEST_F(damaged_bwtree, a_leaf_is_taken_though_its_neighbour_is_held_by_a_dead_th
     for (u64 k = from; k + most_entries / 4 < middle; ++k) ASSERT_TRUE(t_.remove(k)) << k;
     auto& held = at<cell>(left);
     for (u64 k = middle; k < to; ++k) {
-        if ((held.load() & cell::hold) == 0) ASSERT_TRUE(held.take_hold(held.load()));
+        if (const u64 word = held.load(); (word & cell::hold) == 0) {
+            ASSERT_TRUE(held.take_hold(word));
+        }
         ASSERT_TRUE(t_.remove(k)) << k;
     }
     EXPECT_EQ(node_of(left).next, next_one) << "the right one was not taken";
