@@ -110,12 +110,12 @@ struct map::impl {
     result<write_outcome> change(std::string_view key, const modification& change) const;
 
     /// What finds no room in the log has it in the next epoch, unless others fill a log that is
-    /// shared. (What was done although the log ran full, a removal, has left an empty leaf behind,
-    /// which goes then.) What finds none elsewhere may have it there, too, where what was freed can be used:
-    /// so it is tried once more; then slabs that have run empty are given back, for the epoch after
-    /// that; then larger blocks may do. If all of it is in vain, nobody tries again in that epoch
-    /// unless something has been freed in it: most who write to a full store would end an epoch for
-    /// nothing.
+    /// shared. (A removal that was done although the log ran full has left an empty leaf behind,
+    /// which goes then.) What finds none elsewhere may have it there, too, where what was freed can
+    /// be used: so it is tried once more; then slabs that have run empty are given back, for the
+    /// epoch after that; then larger blocks may do. If all of it is in vain, nobody tries again in
+    /// that epoch unless something has been freed in it: most who write to a full store would end
+    /// an epoch for nothing.
     template <class Attempt>
     result<write_outcome> with_room(std::string_view key, Attempt attempt) const {
         const auto checked = [&] { return meeting_damage("write to the map", attempt); };

@@ -92,7 +92,7 @@ TEST_F(damaged_bwtree, a_leaf_is_taken_though_its_neighbour_is_held_by_a_dead_th
     const u64 middle = node_of(right).low_head;
     const u64 to = node_of(right).high_head;
     const u64 next_one = node_of(right).next;
-    // The left one keeps more than what would have it merged, and less than they may have in common.
+    // The left one keeps more than what would have it merged, and less than both may have.
     for (u64 k = from; k + most_entries / 4 < middle; ++k) ASSERT_TRUE(t_.remove(k)) << k;
     auto& held = at<cell>(left);
     for (u64 k = middle; k < to; ++k) {
