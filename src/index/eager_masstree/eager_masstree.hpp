@@ -47,7 +47,7 @@
 // Recovery. None at an opening. Who locks a node whose holder is dead (node_lock) trims it, unlinks
 // a right half that never got its keys, and posts the separator; under this lock, and each of them
 // is found done when it is. An unlinking that was cut short is one of these: an empty leaf gets its
-// separator again, or is a right half without keys.
+// separator again, unless nobody sees that it was taken away, or is a right half without keys.
 //
 // Concurrency. A writer locks a leaf, and for a split the parent behind it: from below upwards, and
 // on a level one node at a time, or from the left. Who gets the lock of a node that is gone goes

@@ -7,7 +7,9 @@
 //
 // Its left neighbour takes its range, so what a separator names is its child's first key for as
 // long as the child lives. Both words of 2. lie in one line, in this order: with `last` alone the
-// leaf is a right half without keys, as a split leaves it that was cut short (repair()).
+// leaf is a right half without keys, as a split leaves it that was cut short (repair()). Behind 1.
+// alone its separator is posted again by who finds the left one's lock dead; if that lock was not
+// written back, nobody does, and it costs a step to the right (I1).
 //
 // Who is on its way may come to the leaf all the same. Readers find it empty, as it was when its
 // range went over, and go on to the right. Writers wait for its lock, and go down again.
@@ -93,6 +95,10 @@ bool eager_masstree<D, Keys>::unpost(operation& op, root_block& root, unsigned l
     if (found == nullptr) return true;
     node& n = lock_for(op, root, found, separator, level);
     const order_word o = n.used();
+    if (!o.is_valid()) {
+        n.lock.unlock();
+        op.fail(&n, "a node's order is impossible");
+    }
     const auto place = n.template find<false>(o, separator, 0);
     const u64 word = place.is_there ? n.pair_at(o, place.rank).word.load() : child;
     if (place.is_there && word == child && place.rank != 0) {
