@@ -139,11 +139,12 @@ TEST(eager_masstree_steps, the_link_goes_with_the_bound) {
         [&](auto& t) { expect_keys(t, {0, 1, 2, 3, 4, 5, 6, 20, 26, 27}); });
 }
 
+constexpr auto come_again = [](auto& t) {
+    EXPECT_TRUE(t.remove(20));
+    EXPECT_TRUE(t.insert(20, 20));
+};
+
 TEST(eager_masstree_steps, a_scan_back_meets_a_key_once_that_comes_again) {
-    const auto come_again = [](auto& t) {
-        EXPECT_TRUE(t.remove(20));
-        EXPECT_TRUE(t.insert(20, 20));
-    };
     at_all_steps(
         fill, come_again, come_again,
         [&](auto& t) {
@@ -161,10 +162,6 @@ TEST(eager_masstree_steps, a_scan_back_meets_a_key_once_that_comes_again) {
 }
 
 TEST(eager_masstree_steps, a_scan_meets_a_key_once_that_comes_again) {
-    const auto come_again = [](auto& t) {
-        EXPECT_TRUE(t.remove(20));
-        EXPECT_TRUE(t.insert(20, 20));
-    };
     at_all_steps(
         fill, come_again, come_again,
         [&](auto& t) {
