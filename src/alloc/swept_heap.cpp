@@ -93,11 +93,25 @@ const heap_span* swept_heap::span_of(u64 offset) const noexcept {
 
 // ------------------------------------------------------------------------------------------- pages
 
+/// The object of an extent that was freed, for the next one like it; nullptr: there is none.
+run* swept_heap::gone_like(u64 offset, const page_run& what) {
+    if (what.use != page_use::extent) return nullptr;
+    const auto gone = gone_extents_.find({offset, what.pages});
+    if (gone == gone_extents_.end()) return nullptr;
+    run* const r = gone->second;
+    gone_extents_.erase(gone);
+    return r;
+}
+
 run& swept_heap::add_run(const heap_span& s, u64 page, const page_run& what, bool old) {
     const u32 size_class = what.use == page_use::slab ? what.size_class : extent_class;
-    runs_.push_back(std::make_unique<run>(s.offset_of(page), what.pages,
-                                          swept::descriptor_of(s, page), size_class, old));
-    run& added = *runs_.back();
+    run* made = old ? nullptr : gone_like(s.offset_of(page), what);
+    if (made == nullptr) {
+        runs_.push_back(std::make_unique<run>(s.offset_of(page), what.pages,
+                                              swept::descriptor_of(s, page), size_class, old));
+        made = runs_.back().get();
+    }
+    run& added = *made;
     for (u64 i = 0; i < what.pages; ++i) {
         by_page_[added.offset / page_size + i].store(&added, std::memory_order_release);
     }
@@ -158,6 +172,7 @@ void swept_heap::free_extent(run& r) {
     HF_PERSIST_POINT("swept S2: freed runs' words are durably 0 before their pages are used");
     const std::lock_guard guard(mutex_);
     remove_run(r);
+    if (!r.old.load(std::memory_order_relaxed)) gone_extents_[{r.offset, r.pages}] = &r;
     pages_.insert(r.offset, r.pages);
 }
 

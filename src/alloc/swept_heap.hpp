@@ -64,10 +64,12 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace hf {
@@ -143,6 +145,8 @@ class swept_heap {
     void each_free(std::span<const cache* const> caches,
                    const std::function<void(u64)>& visit) const;
     [[nodiscard]] const swept::run* run_of(u64 offset) const noexcept;
+    /// Slabs and extents of which the process knows, those included that are gone.
+    [[nodiscard]] std::size_t runs() const noexcept { return runs_.size(); }
 
    private:
     friend class trace_work;
@@ -174,6 +178,7 @@ class swept_heap {
     [[nodiscard]] result<void> index(const heap_span& s);
     void write_header(const segment& s);
     swept::run& add_run(const heap_span& s, u64 page, const page_run& what, bool old);
+    [[nodiscard]] swept::run* gone_like(u64 offset, const page_run& what);
     void remove_run(const swept::run& r);
     [[nodiscard]] const heap_span* span_of(u64 offset) const noexcept;
 
@@ -188,6 +193,9 @@ class swept_heap {
     /// By page of the region: what lies there, if the page is a part of a run.
     std::unique_ptr<std::atomic<swept::run*>[], void (*)(void*)> by_page_;
     std::vector<std::unique_ptr<swept::run>> runs_;
+    /// By place and pages: the next one like it is the same object, which somebody may be looking
+    /// at, so it does not change.
+    std::map<std::pair<u64, u64>, swept::run*> gone_extents_;
     std::unique_ptr<shared_list[]> lists_;
 
     std::unique_ptr<std::atomic<u64>[]> marks_;

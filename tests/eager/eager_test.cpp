@@ -155,6 +155,27 @@ TEST_F(eager_regions, give_extents_back_and_keep_them_apart_from_blocks) {
     EXPECT_TRUE(seen.contains(large)) << "pages that were freed are used again";
 }
 
+// Readers may be looking at what it knew of an extent that has gone: so that is kept, and is the
+// next one's that lies there.
+TEST_F(eager_regions, take_no_more_memory_for_extents_that_come_and_go) {
+    eager_file f(file);
+    auto& heap = f.space->heap();
+    auto& mine = f.space->my_lane().blocks;
+    const auto come_and_go = [&](unsigned times) {
+        for (unsigned i = 0; i < times; ++i) {
+            const u64 one = must(heap.allocate(mine, 100'000 + i % 3 * 100'000));
+            const u64 two = must(heap.allocate(mine, 100'000 + i % 2 * 200'000));
+            ASSERT_TRUE(heap.run_of(one)->begins_at(one));
+            heap.free(mine, one);
+            heap.free(mine, two);
+        }
+    };
+    come_and_go(20);
+    const std::size_t known = heap.runs();
+    come_and_go(200);
+    EXPECT_EQ(heap.runs(), known);
+}
+
 TEST_F(eager_regions, refuse_to_be_swept_without_all_their_structures) {
     {
         eager_file f(file);
