@@ -10,19 +10,8 @@ namespace {
 
 template <class Tree>
 class eager_masstree_shape : public ::testing::Test {};
-using trees =
-    ::testing::Types<eager_masstree_family::eager_numbers, eager_masstree_family::eager_bytes>;
-TYPED_TEST_SUITE(eager_masstree_shape, trees);
+TYPED_TEST_SUITE(eager_masstree_shape, eager_masstrees);
 
-/// A slice each, in order.
-template <class Kept>
-Kept key_in_order(u64 n) {
-    if constexpr (std::is_same_v<Kept, u64>) {
-        return n;
-    } else {
-        return std::to_string(10'000'000 + n);
-    }
-}
 std::vector<u64> in_order(u64 many) {
     std::vector<u64> all(many);
     std::iota(all.begin(), all.end(), 0);
@@ -37,13 +26,13 @@ std::vector<u64> shuffled(u64 many, u64 seed) {
 template <class Tree>
 void load(Tree& t, const std::vector<u64>& numbers) {
     for (const u64 n : numbers) {
-        const auto k = key_in_order<typename Tree::kept>(n);
+        const auto k = numbered<typename Tree::kept>(n);
         ASSERT_TRUE(t.insert(k, k));
     }
 }
 template <class Tree>
 void empty(Tree& t, const std::vector<u64>& numbers) {
-    for (const u64 n : numbers) ASSERT_TRUE(t.remove(key_in_order<typename Tree::kept>(n)));
+    for (const u64 n : numbers) ASSERT_TRUE(t.remove(numbered<typename Tree::kept>(n)));
 }
 /// Behind an audit that finds nothing.
 template <class Tree>
@@ -67,7 +56,7 @@ TYPED_TEST(eager_masstree_shape, an_ascending_load_in_batches_fills_nodes) {
     TypeParam t;
     typename TypeParam::entries all;
     for (const u64 n : in_order(many)) {
-        const auto k = key_in_order<typename TypeParam::kept>(n);
+        const auto k = numbered<typename TypeParam::kept>(n);
         all.emplace_back(k, k);
     }
     ASSERT_EQ(t.insert_many(all), many);
@@ -123,10 +112,10 @@ TYPED_TEST(eager_masstree_shape, a_queue_keeps_its_size) {
     constexpr u64 waiting = 1000;
     u64 size = 0;
     for (u64 n = 0; n < scaled(100'000); ++n) {
-        const kept k = key_in_order<kept>(n);
+        const kept k = numbered<kept>(n);
         ASSERT_TRUE(t.insert(k, k));
         if (n < waiting) continue;
-        ASSERT_TRUE(t.remove(key_in_order<kept>(n - waiting)));
+        ASSERT_TRUE(t.remove(numbered<kept>(n - waiting)));
         if (n == 5 * waiting) size = t.space->file().size();
     }
     const auto [leaves, interiors] = nodes_of(t);

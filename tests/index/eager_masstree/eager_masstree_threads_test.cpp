@@ -11,19 +11,8 @@ namespace {
 
 template <class Tree>
 class eager_masstree_threads : public ::testing::Test {};
-using trees =
-    ::testing::Types<eager_masstree_family::eager_numbers, eager_masstree_family::eager_bytes>;
-TYPED_TEST_SUITE(eager_masstree_threads, trees);
+TYPED_TEST_SUITE(eager_masstree_threads, eager_masstrees);
 
-/// A slice each, in order.
-template <class Kept>
-Kept numbered(u64 n) {
-    if constexpr (std::is_same_v<Kept, u64>) {
-        return n;
-    } else {
-        return std::to_string(10'000'000 + n);
-    }
-}
 template <class Kept>
 u64 number_of(const Kept& k) {
     if constexpr (std::is_same_v<Kept, u64>) {
