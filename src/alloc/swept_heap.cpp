@@ -166,10 +166,8 @@ void swept_heap::free_extent(run& r) {
         const std::lock_guard guard(old_mutex_);
         gone_.insert(r.offset / page_size);
     }
-    auto* w = region_.at<swept::word>(r.descriptor);
-    w->store(0, std::memory_order_release);
-    region_.med().persist(w, sizeof(*w));
-    HF_PERSIST_POINT("swept S2: freed runs' words are durably 0 before their pages are used");
+    run* const freed = &r;
+    clear_words({&freed, 1});
     const std::lock_guard guard(mutex_);
     remove_run(r);
     if (!r.old.load(std::memory_order_relaxed)) gone_extents_[{r.offset, r.pages}] = &r;

@@ -10,7 +10,7 @@
 //
 //   after an opening                        what earlier openings handed out is `old`:
 //     heap.shade(of, offset, kind)          said of each old block that is unlinked
-//     heap.collect(structures, grace)       traces; then what nothing reaches is free
+//     heap.collect(structures, others)      traces; then what nothing reaches is free
 //
 // On the medium: swept/layout.hpp. A word a page says where slabs and extents begin, and of which
 // class; 0 where nothing does.
@@ -31,7 +31,8 @@
 // Persist order.
 //  S1  a run's word is durable before its memory is handed out (1 flush, 1 fence a slab);
 //  S2  the words of runs that the sweep, or free(), gives back are durably 0 before their pages are
-//      handed out again.
+//      handed out again. On the medium `file` they become 0 within one epoch, as an operation's
+//      stores do: neither is a line captured meanwhile, nor its page given back.
 //  S3  behind a kill: the nodes that were traced are durable before anything is freed;
 //  S4  and so are page words, as they were found, before pages are taken by them. A process that
 //      was killed may have left either in the caches alone, and what was freed would come back with
@@ -134,11 +135,16 @@ class swept_heap {
         u64 trace_ns = 0;     ///< until all was reached
         u64 free_ns = 0;      ///< then, until all that is free was known
     };
-    /// Traces all structures of the region, then frees what was not reached. `grace` returns when
-    /// all operations that were running have ended. `threads` trace.
+    /// The operations that run beside a sweep.
+    struct operations {
+        /// Returns when all that were running have ended.
+        std::function<void()> wait_for_all;
+        /// Calls it as one of them: an epoch ends before it, or behind it.
+        std::function<void(const std::function<void()>&)> run_as_one;
+    };
+    /// Traces all structures of the region, then frees what was not reached. `threads` trace.
     [[nodiscard]] result<sweep_figures> collect(std::span<traced* const> structures,
-                                                const std::function<void()>& grace,
-                                                unsigned threads = 1);
+                                                const operations& others, unsigned threads = 1);
 
     // --- for audits: nobody else is at work ---
     /// visit(offset) for each block that may be handed out at once.
@@ -185,6 +191,7 @@ class swept_heap {
     void shade_old(const traced& of, u64 offset, u32 kind);
     void make_marks();
     [[nodiscard]] sweep_figures sweep();
+    void clear_words(std::span<swept::run* const> of);
 
     region& region_;
     mutable std::mutex mutex_;  // pages, runs and segments

@@ -147,6 +147,17 @@ lane& eager_space::enter_epoch() {
 
 void eager_space::leave_epoch(lane& mine) noexcept { epoch_manager::leave(mine); }
 
+void eager_space::run_in_epoch(const std::function<void()>& work) {
+    std::optional<epoch_guard> inside;
+    if (epochs_) inside.emplace(*epochs_);
+    work();
+}
+
+void eager_space::reclaim() {
+    grace_->wait();
+    run_in_epoch([this] { grace_->reclaim(grace_->my_lane()); });
+}
+
 u64 eager_space::roots() const noexcept {
     u64 found = 0;
     for (const layout::root& r : file().header().roots) {
@@ -166,7 +177,10 @@ result<void> eager_space::check_all_are_open() const {
 
 result<swept_heap::sweep_figures> eager_space::sweep(unsigned threads) {
     if (auto ok = check_all_are_open(); !ok) return tl::unexpected(ok.error());
-    auto done = heap_->collect(structures_, [this] { grace_->wait(); }, threads);
+    const swept_heap::operations others{
+        [this] { grace_->wait(); },
+        [this](const std::function<void()>& work) { run_in_epoch(work); }};
+    auto done = heap_->collect(structures_, others, threads);
     if (done) {
         swept_ = *done;
         is_after_a_kill_.store(false, std::memory_order_release);
@@ -182,7 +196,7 @@ result<void> eager_space::wait_for_sweep() {
 
 result<void> eager_space::close() {
     if (auto ok = wait_for_sweep(); !ok) return ok;
-    grace_->reclaim_all();
+    run_in_epoch([this] { grace_->reclaim_all(); });
     if (file().read_only() || file().kind() == discipline::transient) return {};
     if (epochs_) return epochs_->close();
     return file().update_super([](layout::superblock& s) { s.clean = 1; });

@@ -21,10 +21,10 @@
 // Persist order.
 //  O1  the superblock's generation is durable before the first lock of it is taken.
 //  On the medium `file` the order of an index holds in memory, and what is durable is an epoch,
-//  whole (journal J0 to J5). Two kinds of stores come from outside of operations: those of an
-//  opening, before the clock starts, and page words that become 0 (swept S2). The latter are noted
-//  before their pages are free, so no epoch has a new owner of a page and not the word's 0; and an
-//  epoch that has the 0 of a word early has the unlinking of what lay there, too.
+//  whole (journal J0 to J5). All stores lie within one, an operation's or run_in_epoch()'s (what
+//  gives memory back outside of operations: the sweep, reclaim(), close()), but those of an opening,
+//  before the clock starts. Otherwise a line could be captured while it is stored to, and a page be
+//  given back with a store that nobody has noted yet (private_pages.hpp, M2).
 //
 // Recovery. O(pages) of the header's words, then the sweep: it reads every node once, and no
 // record. `sweeping::in_background` lets operations in before it (they get fresh pages meanwhile).
@@ -111,6 +111,8 @@ class eager_space {
     /// will be durable with it.
     [[gnu::cold]] [[nodiscard]] lane& enter_epoch();
     [[gnu::cold]] static void leave_epoch(lane& mine) noexcept;
+    /// Not from inside of an operation.
+    void run_in_epoch(const std::function<void()>& work);
     /// Of this thread's last operation.
     [[nodiscard]] u64 last_epoch() const { return epochs_ ? epochs_->my_lane().epoch : 0; }
     [[nodiscard]] u64 current_epoch() const noexcept {
@@ -132,6 +134,10 @@ class eager_space {
         epochs_->slow_writer();
         return epochs_->accepts_writes();
     }
+
+    /// Frees what this thread has retired; waits for the operations that may still be looking at it.
+    /// Not from inside of one.
+    void reclaim();
 
     /// It outlives the space's operations, and is traced when the space is swept. One a root: a
     /// region with a root that nobody has added is not opened, as the sweep would free what it

@@ -54,9 +54,7 @@ std::size_t eager_side::get_many(std::span<const std::string_view> keys,
 result<write_outcome> eager_side::put(stripe& held, std::string_view key, std::string_view value) {
     auto fresh = engine_->put(key, value);
     if (!fresh && fresh.error().code == errc::no_space) {
-        grace_periods& grace = space().grace();
-        grace.wait();
-        grace.reclaim(grace.my_lane());
+        space().reclaim();
         fresh = engine_->put(key, value);
     }
     if (!fresh) return tl::unexpected(fresh.error());

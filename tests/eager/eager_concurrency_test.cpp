@@ -1,6 +1,9 @@
 #include "list_fixture.hpp"
+#include "sync_points.hpp"
 
 #include <atomic>
+#include <functional>
+#include <string>
 #include <thread>
 
 namespace hf::test {
@@ -53,6 +56,62 @@ TEST_F(eager_threads, sweep_beside_each_other_and_writers) {
     EXPECT_EQ(all.size(), 5000U);
     for (const u64 v : all) ASSERT_LT(v, 1000U);
 }
+
+// On the medium `file` an epoch's lines are captured, and pages given back, with nobody inside of
+// it. So whoever stores must be inside.
+struct way_to_free {
+    const char* name;
+    std::function<void(eager_file&)> prepare;
+    std::function<void(eager_file&)> free;
+};
+
+void PrintTo(const way_to_free& w, std::ostream* out) { *out << w.name; }
+
+class eager_frees : public on_tmpfs, public ::testing::WithParamInterface<way_to_free> {};
+
+TEST_P(eager_frees, pages_within_an_epoch) {
+    if (!sync_points::exist) GTEST_SKIP() << "without persist points";
+    eager_file f(file, medium_kind::file);
+    GetParam().prepare(f);
+    sync_points points;
+    points.hold("swept S2");
+    std::thread freeing([&] { GetParam().free(f); });
+    points.await("swept S2");
+    std::atomic<bool> ended{false};
+    std::thread ending([&] {
+        must(f.space->wait_durable(f.space->current_epoch()));
+        ended = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_FALSE(ended) << "an epoch ended while a page's word became 0";
+    points.release("swept S2");
+    freeing.join();
+    ending.join();
+}
+
+void push_and_pop_an_extent(eager_file& f) {
+    f.stack->push(1, 200'000);
+    f.stack->pop();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    of, eager_frees,
+    ::testing::Values(way_to_free{"sweep",
+                                  [](eager_file& f) {
+                                      push_and_pop_an_extent(f);
+                                      must(f.space->wait_durable(f.space->current_epoch()));
+                                      f.kill();
+                                      f.open(sweeping::by_hand);
+                                  },
+                                  [](eager_file& f) { static_cast<void>(must(f.space->sweep())); }},
+                      way_to_free{"reclaim", [](eager_file&) {},
+                                  [](eager_file& f) {
+                                      push_and_pop_an_extent(f);
+                                      f.space->reclaim();
+                                  }},
+                      way_to_free{"close", push_and_pop_an_extent,
+                                  [](eager_file& f) { must(f.space->close()); }}),
+    [](const auto& each) { return std::string(each.param.name); });
 
 }  // namespace
 }  // namespace hf::test

@@ -94,13 +94,17 @@ class eager_stack final : public traced {
 
 class eager_file {
    public:
-    explicit eager_file(std::filesystem::path file) : file_(std::move(file)) { open(); }
+    explicit eager_file(std::filesystem::path file, medium_kind medium = medium_kind::shm)
+        : file_(std::move(file)), medium_(medium) {
+        open();
+    }
 
     void open(sweeping how = sweeping::at_opening, unsigned threads = 1) {
         eager_options o;
         o.region.kind = discipline::eager;
         o.region.initial_size = u64{1} << 20;
-        o.region.flush = flush_policy::always;
+        o.region.medium = medium_;
+        if (medium_ != medium_kind::file) o.region.flush = flush_policy::always;
         o.sweep = how;
         o.sweep_threads = threads;
         space = must(eager_space::open(file_, o, {}, [this](eager_space& s) -> result<void> {
@@ -118,6 +122,7 @@ class eager_file {
 
    private:
     std::filesystem::path file_;
+    medium_kind medium_;
 };
 
 }  // namespace hf::test

@@ -151,8 +151,7 @@ void swept_heap::make_marks() {
 // --------------------------------------------------------------------------------------- sweeping
 
 result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> structures,
-                                                      const std::function<void()>& grace,
-                                                      unsigned threads) {
+                                                      const operations& others, unsigned threads) {
     if (!is_tracing()) return sweep_figures{};
     const u64 begun = now_ns();
     trace_work work(*this, std::max(1U, threads));
@@ -160,7 +159,7 @@ result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> s
     do {
         work.run_all();
         // Who unlinked something before we came by has shaded it when its operation is over.
-        grace();
+        others.wait_for_all();
     } while (work.add_shaded());
     if (work.wrong() != 0) {
         return failure(
@@ -168,7 +167,10 @@ result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> s
     }
     HF_PERSIST_POINT("swept S3: what was traced is durable before anything is freed");
     const u64 traced_at = now_ns();
-    sweep_figures found = sweep();
+    sweep_figures found;
+    // Its stores are an epoch's, like all others. Who is inside of one may wait for old_mutex_, so
+    // nobody who has it may wait for an epoch's end: the epoch comes first.
+    others.run_as_one([&] { found = sweep(); });
     found.reached = work.reached();
     found.trace_ns = traced_at - begun;
     found.free_ns = now_ns() - traced_at;
@@ -208,15 +210,7 @@ swept_heap::sweep_figures swept_heap::sweep() {
             }
         }
     }
-    for (run* r : empty) {
-        auto* w = region_.at<swept::word>(r->descriptor);
-        w->store(0, std::memory_order_release);
-        region_.med().flush_line(w);
-    }
-    if (!empty.empty()) {
-        region_.med().fence();
-        HF_PERSIST_POINT("swept S2: freed runs' words are durably 0 before their pages are used");
-    }
+    if (!empty.empty()) clear_words(empty);
     tracing_.store(false, std::memory_order_release);
     for (run* r : all) r->old.store(false, std::memory_order_release);
     for (u32 i = 0; i < block_classes; ++i) {
@@ -229,6 +223,16 @@ swept_heap::sweep_figures swept_heap::sweep() {
         found.freed_pages += r->pages;
     }
     return found;
+}
+
+void swept_heap::clear_words(std::span<run* const> of) {
+    for (const run* r : of) {
+        auto* w = region_.at<swept::word>(r->descriptor);
+        w->store(0, std::memory_order_release);
+        region_.med().flush_line(w);
+    }
+    region_.med().fence();
+    HF_PERSIST_POINT("swept S2: freed runs' words are durably 0 before their pages are used");
 }
 
 /// False: it is not old any more.
