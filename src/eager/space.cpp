@@ -1,6 +1,7 @@
 #include "eager/space.hpp"
 
 #include "base/check.hpp"
+#include "eager/eager_area.hpp"
 #include "epoch/epoch_area.hpp"
 #include "persist/persist_point.hpp"
 
@@ -20,7 +21,8 @@ error yardstick_on_a_disk(const std::string& where) {
 eager_space::eager_space(opened_region opened)
     : opened_(std::move(opened)),
       heap_(std::make_unique<swept_heap>(*opened_.file)),
-      grace_(std::make_unique<grace_periods>(*heap_)) {}
+      grace_(std::make_unique<grace_periods>(*heap_)),
+      records_at_opening_(file().created() ? u64{0} : counted_records(file().super())) {}
 
 eager_space::~eager_space() {
     if (sweeper_.joinable()) sweeper_.join();
@@ -194,12 +196,21 @@ result<void> eager_space::wait_for_sweep() {
     return {};
 }
 
-result<void> eager_space::close() {
+result<void> eager_space::close(std::optional<u64> records) {
     if (auto ok = wait_for_sweep(); !ok) return ok;
     run_in_epoch([this] { grace_->reclaim_all(); });
     if (file().read_only() || file().kind() == discipline::transient) return {};
-    if (epochs_) return epochs_->close();
-    return file().update_super([](layout::superblock& s) { s.clean = 1; });
+    const auto tell = [records](layout::superblock& s) {
+        if (records) set_counted_records(s, *records);
+    };
+    if (epochs_) {
+        if (auto ok = epochs_->update_super(tell); !ok) return ok;
+        return epochs_->close();
+    }
+    return file().update_super([&](layout::superblock& s) {
+        tell(s);
+        s.clean = 1;
+    });
 }
 
 }  // namespace hf

@@ -15,8 +15,9 @@
 // lines durable at the epoch's end, which waits for the operations that are inside. What comes back
 // behind a crash is memory as an epoch ended: no operation was half done, no lock was held.
 //
-// On the medium. Nothing of its own but the superblock's generation and its clean flag, which a
-// clean close sets. Structures lie behind roots of the region.
+// On the medium. Nothing of its own but the superblock's generation, its clean flag, which a clean
+// close sets, and how many records there were then (eager_area.hpp). Structures lie behind roots of
+// the region.
 //
 // Persist order.
 //  O1  the superblock's generation is durable before the first lock of it is taken.
@@ -153,8 +154,14 @@ class eager_space {
     /// Epochs that this opening took from a journal.
     [[nodiscard]] u64 recovered_records() const noexcept { return opened_.recovered_records; }
 
-    /// No operation is running or will come. Marks the region clean.
-    [[nodiscard]] result<void> close();
+    /// How many records the structures had at this opening; nullopt: nobody knows.
+    [[nodiscard]] std::optional<u64> records_at_opening() const noexcept {
+        return records_at_opening_;
+    }
+
+    /// No operation is running or will come. Marks the region clean. `records`: how many there are,
+    /// for the next opening, if the caller has counted.
+    [[nodiscard]] result<void> close(std::optional<u64> records = {});
 
    private:
     explicit eager_space(opened_region opened);
@@ -170,6 +177,7 @@ class eager_space {
     std::unique_ptr<swept_heap> heap_;
     std::unique_ptr<grace_periods> grace_;
     std::vector<traced*> structures_;
+    std::optional<u64> records_at_opening_;
     u32 generation_ = 1;
     std::atomic<bool> is_after_a_kill_{false};
     std::vector<step_time> report_;

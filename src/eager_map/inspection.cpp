@@ -1,6 +1,9 @@
 #include "eager_map/inspection.hpp"
 
+#include "eager/eager_area.hpp"
 #include "eager_map/engine.hpp"
+
+#include <string>
 
 namespace hf {
 
@@ -39,6 +42,10 @@ eager_inspection eager_inspection::open(const std::filesystem::path& path) {
     return looked;
 }
 
+std::optional<u64> eager_inspection::counted_records() const {
+    return hf::counted_records(file_->super());
+}
+
 audit_report eager_inspection::audit(const heap_audit::claim_visitor& told) const {
     audit_report report;
     swept::view books(*file_);
@@ -48,6 +55,11 @@ audit_report eager_inspection::audit(const heap_audit::claim_visitor& told) cons
     all.tell_claims(told);
     index_audit_(all);
     all.finish();
+    const auto counted = counted_records();
+    if (counted && *counted != report.tree.records) {
+        report.add(0, std::to_string(*counted) + " records were counted when it was closed, and " +
+                          std::to_string(report.tree.records) + " are found");
+    }
     return report;
 }
 

@@ -21,7 +21,6 @@ result<std::unique_ptr<eager_side>> eager_side::open(const std::filesystem::path
     auto engine = detail::open_engine<std::string_view, std::string>(path, o);
     if (!engine) return tl::unexpected(engine.error());
     std::unique_ptr<eager_side> made(new eager_side(std::move(*engine)));
-    made->counts_ = made->space().file().super().generation == 1;
     made->opening_ns_ = now_ns() - start;
     return made;
 }
@@ -201,6 +200,45 @@ std::size_t eager_side::walk(std::string& cursor, std::size_t about,
 
 // ---------------------------------------------------------------------------------------- figures
 
+std::optional<u64> eager_side::records() const {
+    const std::optional<u64> before = space().records_at_opening();
+    if (!before) return std::nullopt;
+    auto n = static_cast<std::int64_t>(*before);
+    for (const stripe& one : *stripes_) n += one.records.load(std::memory_order_relaxed);
+    return static_cast<u64>(std::max<std::int64_t>(n, 0));
+}
+
+std::optional<u64> eager_side::count_within(std::chrono::nanoseconds patience) const {
+    const u64 end = now_ns() + static_cast<u64>(patience.count());
+    u64 n = 0;
+    bool in_time = true;
+    const auto count = [&](auto, auto) {
+        if (++n % 1024 == 0) in_time = now_ns() < end;
+        return in_time;
+    };
+    if (is_ordered()) {
+        static_cast<void>(scan("", false, false, count));
+    } else {
+        std::string cursor;
+        do {
+            static_cast<void>(walk(cursor, 1, count));
+        } while (!cursor.empty() && in_time);
+    }
+    return in_time ? std::optional<u64>(n) : std::nullopt;
+}
+
+result<void> eager_side::close() {
+    std::optional<u64> n = records();
+    if (!n && !space().file().read_only()) {
+        try {
+            n = count_within(std::chrono::seconds(2));
+        } catch (const damage&) {
+            n = std::nullopt;  // `check` will tell of it
+        }
+    }
+    return space().close(n);
+}
+
 statistics eager_side::stats() const {
     statistics s;
     const region& file = space().file();
@@ -222,11 +260,7 @@ statistics eager_side::stats() const {
     s.most_bytes = file.max_pages() * layout::page_size;
     s.free_bytes = std::min(s.region_bytes, space().heap().free_bytes());
     s.allocated_bytes = s.region_bytes - s.free_bytes;
-    if (counts_) {
-        std::int64_t n = 0;
-        for (const stripe& one : *stripes_) n += one.records.load(std::memory_order_relaxed);
-        s.records = static_cast<u64>(std::max<std::int64_t>(n, 0));
-    }
+    s.records = records();
     s.discipline = to_string(discipline::eager);
     s.index = index();
     s.medium = to_string(file.med().kind());

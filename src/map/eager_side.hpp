@@ -22,6 +22,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -37,7 +38,9 @@ class eager_side {
     [[nodiscard]] static result<std::unique_ptr<eager_side>> open(const std::filesystem::path& path,
                                                                   const map_options& options);
 
-    [[nodiscard]] result<void> close() { return space().close(); }
+    /// Leaves the number of records for the next opening. Where it isn't known they are counted,
+    /// as far as that takes no longer than two seconds.
+    [[nodiscard]] result<void> close();
 
     [[nodiscard]] bool get(std::string_view key, std::string& out) const {
         return engine_->get(key, out);
@@ -78,6 +81,10 @@ class eager_side {
     explicit eager_side(std::unique_ptr<engine> e) : engine_(std::move(e)) {}
     [[nodiscard]] stripe& stripe_of(std::string_view key) const noexcept;
     [[nodiscard]] result<void> check_writable() const;
+    /// nullopt: not known, because a crash came before this opening, or a program that doesn't count.
+    [[nodiscard]] std::optional<u64> records() const;
+    /// Nobody is writing. nullopt: it would take longer.
+    [[nodiscard]] std::optional<u64> count_within(std::chrono::nanoseconds patience) const;
     /// Of this thread's last operation.
     [[nodiscard]] write_outcome outcome(bool changed, bool existed) const {
         return {space().last_epoch(), changed, existed};
@@ -89,7 +96,6 @@ class eager_side {
     std::unique_ptr<engine> engine_;
     std::unique_ptr<std::array<stripe, stripes>> stripes_ =
         std::make_unique<std::array<stripe, stripes>>();
-    bool counts_ = false;  ///< nothing was there when it was opened
     u64 opening_ns_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include <holdfast/eager.hpp>
 #include <holdfast/map.hpp>
 
+#include "eager_map/inspection.hpp"
 #include "map/eager_side.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
@@ -28,6 +29,12 @@ class eager_sides : public test::on_tmpfs, public ::testing::WithParamInterface<
         o.region.flush = flush_policy::always;
         o.index = index;
         return map::open(file, o);
+    }
+    [[nodiscard]] static eager_map_options eager_options_of(const map_options& o) {
+        eager_map_options same;
+        same.region = o.region;
+        same.index = o.index;
+        return same;
     }
     [[nodiscard]] map open(u64 most = 0) { return must(try_open(GetParam(), most)); }
     [[nodiscard]] bool is_ordered() const { return GetParam() != "clht"; }
@@ -155,6 +162,60 @@ TEST_P(eager_sides, counts_each_of_many_threads) {
         must(m.walk(cursor, 16, [&](auto, auto) { return ++there != 0; }));
     } while (!cursor.empty());
     EXPECT_EQ(m.stats().records, there);
+}
+
+// Of records that a crash may have taken, or a program wrote that doesn't count, nobody knows.
+TEST_P(eager_sides, knows_after_an_orderly_close_how_many_there_were) {
+    for (const medium_kind medium : {medium_kind::shm, medium_kind::file}) {
+        SCOPED_TRACE(static_cast<int>(medium));
+        std::filesystem::remove(file);
+        map_options o;
+        o.region.medium = medium;
+        o.index = GetParam();
+        const auto counted = [&] { return eager_inspection::open(file).counted_records(); };
+        const auto is_sound = [&] { return eager_inspection::open(file).audit().ok(); };
+        for (u64 opening = 0; opening < 3; ++opening) {
+            map m = must(map::open(file, o));
+            ASSERT_EQ(m.stats().records, opening * 499);
+            for (u64 i = 0; i < 500; ++i) must(m.put(std::to_string(opening * 1000 + i), "v"));
+            must(m.remove(std::to_string(opening * 1000)));
+            must(m.close());
+            ASSERT_EQ(counted(), (opening + 1) * 499);
+            ASSERT_TRUE(is_sound());
+        }
+        must(must(eager_map::open(file, eager_options_of(o))).close());
+        EXPECT_EQ(counted(), std::nullopt);
+        const int ended = test::in_child([&] {
+            map m = must(map::open(file, o));
+            EXPECT_EQ(m.stats().records, std::nullopt);
+            must(m.put("one more", "v"));
+            must(m.sync());
+            ::raise(SIGKILL);
+            return 0;
+        });
+        ASSERT_EQ(ended, 1000 + SIGKILL);
+        EXPECT_EQ(counted(), std::nullopt);
+        map m = must(map::open(file, o));
+        EXPECT_EQ(m.stats().records, std::nullopt);
+        must(m.close());
+        EXPECT_EQ(counted(), 3 * 499 + 1) << "who closes counts";
+    }
+}
+
+// What damage has hidden is missing in the number.
+TEST_P(eager_sides, are_found_wanting_if_they_are_not_as_many_as_were_counted) {
+    {
+        map m = open();
+        must(m.put("k", "v"));
+        must(m.sync());
+        must(m.close());
+    }
+    {
+        auto engine = must(detail::open_engine<std::string_view, std::string>(file, {}));
+        static_cast<void>(engine->remove("k"));
+        must(engine->space().close(1));
+    }
+    EXPECT_FALSE(eager_inspection::open(file).audit().ok());
 }
 
 TEST_P(eager_sides, walks_over_each_once) {

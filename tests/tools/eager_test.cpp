@@ -50,8 +50,10 @@ TEST_P(eager_store, has_every_answered_write_after_a_kill) {
     const auto told = holdfast({"info", file, "--json"}).json();
     EXPECT_EQ(told["discipline"], "eager");
     EXPECT_EQ(told["heap"]["index"], GetParam());
+    EXPECT_TRUE(told["heap"]["records"].is_null());
     EXPECT_NE(holdfast({"info", file}).out.find(GetParam()), std::string::npos);
     expect_served(file);
+    EXPECT_EQ(holdfast({"info", file, "--json"}).json()["heap"]["records"], 3) << "one is its own";
 }
 
 TEST_P(eager_store, has_on_a_disk_every_answer_that_waited_for_its_epoch) {

@@ -55,6 +55,7 @@ result<heap_view> heap_view::read_eager(const std::filesystem::path& path) {
     v.index_ = looked.index();
     v.keys_ = looked.keys();
     v.report_.heap = looked.heap();
+    v.counted_ = looked.counted_records();
     return v;
 }
 
@@ -63,6 +64,7 @@ void heap_view::add_eager_to(sheet& s) const {
     s.title("map");
     s.line("index", index_);
     s.line("keys", keys_);
+    s.line("records", counted_ ? human_count(*counted_) : "not counted: `holdfast check` does");
     s.title("heap");
     s.line("in slabs", human_size(heap.slab_pages * page_size));
     s.line("large extents", fmt::format("{} of {} in all", human_count(heap.extents),
@@ -164,6 +166,7 @@ json heap_view::to_json() const {
         const heap_figures& heap = report_.heap;
         return {{"index", index_},
                 {"keys", keys_},
+                {"records", counted_ ? json(*counted_) : json(nullptr)},
                 {"slab_bytes", heap.slab_pages * page_size},
                 {"extents", heap.extents},
                 {"extent_bytes", heap.extent_pages * page_size},

@@ -38,7 +38,8 @@ class heap_view {
     bool holds_map_ = false;
     std::string index_;  ///< of discipline eager
     std::string keys_;
-    bool is_snapshot_ = false;  ///< its memory is its program's: there is no heap
+    std::optional<u64> counted_;  ///< its records, when it was last closed
+    bool is_snapshot_ = false;    ///< its memory is its program's: there is no heap
     audit_report report_;
 };
 

@@ -58,6 +58,18 @@ json versions_json(const layout::superblock& s) {
     return j;
 }
 
+/// nullopt: of a discipline that has no failed epochs, and something else in its area.
+std::optional<checkpoint_area> saved_epochs(const layout::superblock& s) {
+    if (s.kind != discipline::incll && s.kind != discipline::logged) return std::nullopt;
+    return checkpoint_area_of(s);
+}
+
+/// Where nothing is durable before a sync, operations of any discipline belong to an epoch.
+bool has_epochs(const layout::superblock& s) {
+    return s.medium == medium_kind::file ||
+           (s.kind != discipline::eager && s.kind != discipline::transaction);
+}
+
 void add_super(sheet& s, const header_view& v, bool busy) {
     const layout::superblock& super = *v.super;
     s.line("uuid", v.uuid());
@@ -65,10 +77,15 @@ void add_super(sheet& s, const header_view& v, bool busy) {
     s.line("last medium", std::string(to_string(super.medium)));
     s.line("format versions", versions_of(super));
     s.line("state", state_of(v, busy));
-    s.line("running epoch", v.epoch ? std::to_string(*v.epoch) : "unknown: its record is damaged");
     s.line("openings", human_count(super.generation));
-    s.line("failed epochs", failed_epochs_of(checkpoint_area_of(super)));
-    s.line("last full pass", "epoch " + std::to_string(checkpoint_area_of(super).last_pass_epoch));
+    if (!v.epoch || has_epochs(super)) {
+        s.line("running epoch",
+               v.epoch ? std::to_string(*v.epoch) : "unknown: its record is damaged");
+    }
+    if (const auto saved = saved_epochs(super)) {
+        s.line("failed epochs", failed_epochs_of(*saved));
+        s.line("last full pass", "epoch " + std::to_string(saved->last_pass_epoch));
+    }
 }
 
 void add_directories(sheet& s, const header_view& v) {
@@ -108,15 +125,15 @@ json json_of(const header_view& v, bool busy) {
     j["clean"] = s.clean != 0;
     j["epoch"] = v.epoch ? json(*v.epoch) : json(nullptr);
     const epoch_area clock = epoch_area_of(s);
-    const checkpoint_area saved = checkpoint_area_of(s);
+    const auto saved = saved_epochs(s);
     j["first_epoch_of_session"] = clock.first_epoch_of_session;
     j["clean_epoch"] = clock.clean_epoch;
-    j["last_pass_epoch"] = saved.last_pass_epoch;
+    j["last_pass_epoch"] = saved ? json(saved->last_pass_epoch) : json(nullptr);
     j["generation"] = s.generation;
     j["sequence"] = s.sequence;
     j["failed_epochs"] = json::array();
-    for (u32 i = 0; i < std::min<u32>(saved.failed_count, max_failed_ranges); ++i) {
-        j["failed_epochs"].push_back({saved.failed[i].first, saved.failed[i].last});
+    for (u32 i = 0; saved && i < std::min<u32>(saved->failed_count, max_failed_ranges); ++i) {
+        j["failed_epochs"].push_back({saved->failed[i].first, saved->failed[i].last});
     }
     j["segments"] = json::array();
     for (const segment& one : v.segments) {
