@@ -14,7 +14,7 @@ struct art_strings {};
 
 template <>
 struct lab_keys<art_numbers> : lab_keys<integer_keys> {
-    static u64 key(u64 number) {
+    static constexpr u64 key(u64 number) {
         constexpr u64 way = 0x0102030405060700;
         if (number < 60) return way + number;
         if (number < 70) return way ^ u64 { 0x80 } << (56 - 8 * (number % 7));
@@ -160,6 +160,17 @@ void work_on_torn(S& s, splitmix64& r) {
     s.remove(0);
     s.get(2);
     s.upsert(71);
+}
+/// A batch has published a key when it comes to a node that leads to itself: the key is there.
+void batch_meets_damage(numbers& s, splitmix64&) {
+    using namespace art_detail;
+    const region& file = s.space().file();
+    const u64 root = eager_must(file.find_root("index"))->value.load();
+    constexpr u8 first_byte = lab_keys<art_numbers>::key(63) >> 56;
+    meet_damage(file.at<node256>(root)->slots[first_byte],
+                slot_word::of(first_byte, what::n256, root), [&] { s.insert_many({6, 63}); });
+    s.get(6);
+    s.upsert(0);
 }
 /// Hints of the last opening: a reader looks at words, a writer makes them anew.
 template <class S>
@@ -310,7 +321,15 @@ std::vector<eager_case<S>> make_cases(const char* kind) {
 }
 
 const std::vector<eager_case<numbers>>& number_cases() {
-    static const auto all = make_cases<numbers>("");
+    static const auto all = [] {
+        auto cases = make_cases<numbers>("");
+        cases.push_back({"eager.art.damaged_batch",
+                         "a batch meets damage behind its first key",
+                         have<6>,
+                         batch_meets_damage,
+                         {p1, p2}});
+        return cases;
+    }();
     return all;
 }
 const std::vector<eager_case<strings>>& string_cases() {

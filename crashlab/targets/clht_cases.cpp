@@ -244,6 +244,17 @@ eager_case<pairs> level_swept() {
     c.steps = 200;
     return c;
 }
+/// A batch has published a key when it comes to a bucket that leads to itself: the key is there.
+void batch_meets_damage(integers& s, splitmix64&) {
+    using namespace clht_detail;
+    const region& file = s.space().file();
+    const auto* root = file.at<root_block>(eager_must(file.find_root("index"))->value.load());
+    const u64 chunk = root->directory[0].load();
+    meet_damage(file.at<bucket>(chunk)[2].next, chunk + 2 * sizeof(bucket),
+                [&] { s.insert_many({in_one_chain(1, 2, 1), in_one_chain(0, 2, 2)}); });
+    s.get(in_one_chain(1, 2, 1));
+    s.upsert(in_one_chain(0, 2, 1));
+}
 void found_anew(integers& s, splitmix64&) { s.insert(1); }
 
 const std::vector<eager_case<integers>>& integer_cases() {
@@ -259,6 +270,11 @@ const std::vector<eager_case<integers>>& integer_cases() {
          "keys come at once",
          some_keys_and_room<integers>,
          come_at_once<integers, 6, 12>,
+         {p2}},
+        {"eager.clht.damaged_batch",
+         "a batch meets damage behind its first key",
+         [](integers& s) { s.insert(in_one_chain(0, 2, 1)); },
+         batch_meets_damage,
          {p2}},
         {"eager.clht.update", "values change", some_keys<integers>, change_some<integers>, {p2}},
         {"eager.clht.remove",

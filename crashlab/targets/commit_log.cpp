@@ -51,8 +51,9 @@ void commit_log::drop() {
 
 result<bool> commit_log::recover() {
     const u64 n = log().length.load(std::memory_order_acquire);
+    // Whoever wrote it may have been killed before he did so: a length, or that there is none.
+    region_->med().persist(&log().length, 8);
     if (n == 0) return false;
-    region_->med().persist(&log().length, 8);  // who wrote it may have been killed before he did
     std::vector<word_change> of_heap;
     for (u64 i = 0; i < std::min(n, most_changes); ++i) {
         const auto read = [&](u64 k) {

@@ -57,6 +57,25 @@ void die_at(S& s, const char* point, Work&& work, unsigned passed = 0) {
     s.crash();
 }
 
+/// `work` ends at damage: it reads another word there than the medium has. The lab does not see
+/// these stores, so no crash leaves the damage.
+template <class Work>
+void meet_damage(published& there, u64 wrong, Work&& work) {
+    const auto put = [&](u64 word) {
+        asm volatile("movq %1, %0" : "=m"(there) : "r"(word) : "memory");
+    };
+    const u64 right = there.load();
+    put(wrong);
+    bool is_met = false;
+    try {
+        work();
+    } catch (const damage&) {
+        is_met = true;
+    }
+    put(right);
+    require(is_met, "a workload does not meet damage");
+}
+
 // ------------------------------------------------------------------- workloads of a single thread
 
 /// Keys From to To - 1 come.

@@ -217,12 +217,35 @@ void hot_bring_far_below(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
+/// A key stands alone in a high root, beside two nodes.
+template <class S>
+void hot_one_beside_nodes(S& s) {
+    come<S, 0, 34>(s);
+    s.insert(60);
+}
+/// One puts another root in the root's place, twice; the other brings a batch of one behind the key
+/// that stands alone there, and needs no lock but the new root's.
+template <class S>
+void hot_bring_below_new(S& s, unsigned thread, splitmix64&) {
+    if (thread == 1) return s.insert_many({160});
+    s.upsert(80);
+    s.remove(80);
+}
+
 using view = std::string_view;
 constexpr view hot_h1 = "hot H1: record and all new nodes are durable before the topmost word";
 constexpr view hot_h2 =
     "hot H2: the topmost word is durable before what it has replaced is retired";
 constexpr view hot_h3 =
     "hot H3: the entry that is left is in the parent before its node is retired";
+
+template <class S>
+eager_case<S> below_new(std::string_view name) {
+    auto c = two_threads<S>(name, "a batch below a root that is not durable yet",
+                            hot_one_beside_nodes<S>, {p1, p2}, hot_bring_below_new<S>);
+    c.steps = 160;
+    return c;
+}
 
 template <class S>
 std::vector<eager_case<S>> make_hot_cases(const char* kind) {
@@ -268,6 +291,7 @@ std::vector<eager_case<S>> make_hot_cases(const char* kind) {
         batch_threads<S>(n("batch_threads")),
         two_threads<S>(n("batch_below"), "a batch below what another changes", come<S, 0, 36>,
                        {p1, p2}, hot_bring_below<S>),
+        below_new<S>(n("batch_below_new")),
         {n("open"),
          "an opening with its sweep, and work behind it",
          hot_leave_garbage<S>,
@@ -314,7 +338,7 @@ const std::vector<eager_case<hot_string_session>>& hot_string_cases() {
                                              "a batch two levels below what another changes",
                                              hot_three_levels<session>, {p1, p2},
                                              hot_bring_far_below<session>));
-        cases.back().steps = 100;
+        cases.back().steps = 240;  // a copy of the node in the middle alone is a dozen flushes
         cases.push_back({eager_case_name("hot", "bytes.", "tower_batch"),
                          "a batch's splits go up through full nodes to the root",
                          hot_long_way<session>,
