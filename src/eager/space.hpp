@@ -23,9 +23,9 @@
 //  O1  the superblock's generation is durable before the first lock of it is taken.
 //  On the medium `file` the order of an index holds in memory, and what is durable is an epoch,
 //  whole (journal J0 to J5). All stores lie within one, an operation's or run_in_epoch()'s (what
-//  gives memory back outside of operations: the sweep, reclaim(), close()), but those of an opening,
-//  before the clock starts. Otherwise a line could be captured while it is stored to, and a page be
-//  given back with a store that nobody has noted yet (private_pages.hpp, M2).
+//  gives memory back outside of operations: the sweep, reclaim(), close()), but those of an
+//  opening, before the clock starts. Otherwise a line could be captured while it is stored to, and
+//  a page be given back with a store that nobody has noted yet (private_pages.hpp, M2).
 //
 // Recovery. O(pages) of the header's words, then the sweep: it reads every node once, and no
 // record. `sweeping::in_background` lets operations in before it (they get fresh pages meanwhile).
@@ -136,8 +136,8 @@ class eager_space {
         return epochs_->accepts_writes();
     }
 
-    /// Frees what this thread has retired; waits for the operations that may still be looking at it.
-    /// Not from inside of one.
+    /// Frees what this thread has retired; waits for the operations that may still be looking at
+    /// it. Not from inside of one.
     void reclaim();
 
     /// It outlives the space's operations, and is traced when the space is swept. One a root: a
