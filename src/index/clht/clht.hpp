@@ -239,6 +239,12 @@ class clht final : public traced {
         bucket* chunk = chunks_[number >> Shape::chunk_bits].load(std::memory_order_acquire);
         return {chunk + (number & mask(Shape::chunk_bits)), number, hash};
     }
+    /// C-I2, and the groups that are known to be split.
+    [[nodiscard]] bool must_be_made(u64 number) const noexcept {
+        const stage& s = now();
+        return number < s.size() ||
+               (number < 2 * s.size() && s.has_split((number - s.size()) >> Shape::group_bits));
+    }
     /// How many hash bits the entries of a bucket share. Stable while its lock is held.
     [[nodiscard]] unsigned bits_of(u64 number) const noexcept {
         const stage& s = now();

@@ -278,6 +278,9 @@ void clht<D, Keys, Shape>::audit_chain(heap_audit& a, const bucket* first, u64 n
             if (!is_alive(e.hash, number, bits)) continue;
             ++a.report().tree.records;
             if constexpr (Keys::inline_values) {
+                if (number == no_number && e.hash != 1) {
+                    a.report().add(here, "another key stands where that of the hash 0 is");
+                }
                 const bool twice = std::any_of(seen.begin(), seen.end(),
                                                [&](const entry& s) { return s.hash == e.hash; });
                 if (twice) a.report().add(here, "a key stands twice in a chain of buckets");
@@ -327,7 +330,11 @@ void clht<D, Keys, Shape>::audit(heap_audit& a) const {
         for (u64 i = 0; i <= mask(Shape::chunk_bits); ++i) {
             const u64 number = (c << Shape::chunk_bits) + i;
             const bucket* b = at<bucket>(offset) + i;
-            if (b->is_made()) audit_chain(a, b, number, bits_of(number));
+            if (b->is_made()) {
+                audit_chain(a, b, number, bits_of(number));
+            } else if (must_be_made(number)) {
+                a.report().add(offset_from(base_, b), "a bucket that has been made is not");
+            }
         }
     }
 }

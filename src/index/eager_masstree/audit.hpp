@@ -118,9 +118,15 @@ void eager_masstree<D, Keys>::audit_entry(audit_state& s, u64 slice, u64 word, u
     using namespace eager_masstree_detail;
     if constexpr (has_layers) {
         const u64 offset = entry_word::offset_of(word);
+        const unsigned length_class = entry_word::class_of(word);
+        const bool is_padded = length_class < 8 && slice << (8 * length_class) != 0;
+        const bool may_be =
+            entry_word::is_layer(word) ? length_class == longer : length_class <= longer;
+        if (!may_be || is_padded) {
+            s.a.report().add(from, "an entry is under a slice that no key has");
+        }
         std::string whole = prefix;
-        masstree_detail::append_slice(whole, slice,
-                                      std::min(entry_word::class_of(word), unsigned{8}));
+        masstree_detail::append_slice(whole, slice, std::min(length_class, unsigned{8}));
         if (entry_word::is_layer(word)) {
             s.layers.emplace_back(offset, whole);
             return;
@@ -131,7 +137,7 @@ void eager_masstree<D, Keys>::audit_entry(audit_state& s, u64 slice, u64 word, u
             return s.a.report().add(offset, "a record is damaged");
         }
         const auto k = Keys::key_of(r);
-        const bool goes_on = entry_word::class_of(word) == longer;
+        const bool goes_on = length_class == longer;
         if (!k.starts_with(whole) || goes_on != (k.size() > whole.size())) {
             s.a.report().add(from, "a record lies where its key does not lead");
         }

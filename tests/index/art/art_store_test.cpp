@@ -1,10 +1,12 @@
 #include "art_fixture.hpp"
+#include "index/common/index_audit.hpp"
 #include "index/common/index_store.hpp"
 
 namespace hf::test {
 namespace {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(art, index_store, ::testing::Types<art_family>);
+INSTANTIATE_TYPED_TEST_SUITE_P(art, index_audits, ::testing::Types<art_family>);
 
 class art_store : public on_tmpfs {};
 using numbers = art_family::numbers_in_file;

@@ -1,10 +1,12 @@
 #include "clht_fixture.hpp"
+#include "index/common/index_audit.hpp"
 #include "index/common/index_store.hpp"
 
 namespace hf::test {
 namespace {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_store, ::testing::Types<clht_family>);
+INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_audits, ::testing::Types<clht_family>);
 
 class clht_store : public on_tmpfs {};
 using numbers = clht_family::numbers_in_file;

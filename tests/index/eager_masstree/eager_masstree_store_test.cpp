@@ -1,10 +1,13 @@
 #include "eager_masstree_fixture.hpp"
+#include "index/common/index_audit.hpp"
 #include "index/common/index_store.hpp"
 
 namespace hf::test {
 namespace {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(eager_masstree, index_store,
+                               ::testing::Types<eager_masstree_family>);
+INSTANTIATE_TYPED_TEST_SUITE_P(eager_masstree, index_audits,
                                ::testing::Types<eager_masstree_family>);
 
 class eager_masstree_store : public on_tmpfs {};

@@ -1,0 +1,168 @@
+// An index's audit, of nodes and records that somebody else wrote in: what it lets pass, reads
+// answer as if nothing had happened.
+#pragma once
+
+#include "alloc/swept/audit_view.hpp"
+#include "base/damage.hpp"
+#include "base/random.hpp"
+#include "index/common/index_fixture.hpp"
+#include "support/effort.hpp"
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hf::test {
+
+template <class Family>
+class index_audits : public on_tmpfs {};
+TYPED_TEST_SUITE_P(index_audits);
+
+/// Keys that lie near each other, share long beginnings, and are the beginning of others.
+template <class Kept>
+Kept key_for_audit(u64 n) {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        constexpr u64 golden = 0x9e3779b97f4a7c15;
+        return n % 4 == 0 ? n : n % 4 == 1 ? n << 56 | n : n % 4 == 2 ? n * golden : n << 20;
+    } else {
+        const std::string number = std::to_string(n);
+        if (n % 4 == 0) return number;
+        if (n % 4 == 1) return std::string(n % 60, 'p');
+        if (n % 4 == 2) return "a beginning longer than a node has room for " + number;
+        return number.substr(0, 1) + std::string(n % 3 * 9, '\0') + number;
+    }
+}
+template <class Kept>
+Kept value_for_audit(u64 n) {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        return n * 5;
+    } else {
+        return std::string(n == 70 ? 5000 : n % 40, static_cast<char>('a' + n % 26));
+    }
+}
+
+/// A tree that has grown and shrunk, in a later opening: its nodes have no hints that count.
+template <class Tree>
+typename Tree::entries fill_for_audit(Tree& t) {
+    using kept = typename Tree::kept;
+    std::map<kept, kept> model;
+    for (u64 n = 0; n < 700; ++n) {
+        const kept k = key_for_audit<kept>(n);
+        const kept v = value_for_audit<kept>(n);
+        if (t.insert(k, v)) model.emplace(k, v);
+    }
+    for (u64 n = 0; n < 700; n += 1 + n % 5) {
+        if (t.remove(key_for_audit<kept>(n))) model.erase(key_for_audit<kept>(n));
+    }
+    t.open_again();
+    return {model.begin(), model.end()};
+}
+
+/// The blocks that the index claims, by what it takes them for.
+template <class Tree>
+std::map<std::string, std::vector<heap_audit::place>> blocks_of(Tree& t) {
+    std::map<std::string, std::vector<heap_audit::place>> found;
+    audit_report report;
+    const auto caches = t.space->grace().caches();
+    swept::view books(t.space->heap(), caches);
+    heap_audit a(t.space->file(), books, report);
+    a.read_runs();
+    a.tell_claims(
+        [&](const heap_audit::place& p, const char* what, u64) { found[what].push_back(p); });
+    t.index->audit(a);
+    return found;
+}
+
+/// What somebody does to a block: a bit, a word that is zero, a little more or another one of the
+/// same block, or all of it as another one is.
+inline void spoil(char* block, u64 bytes, const char* other, xoshiro256ss& random) {
+    const u64 words = bytes / 8;
+    char* const word = block + random.below(words) * 8;
+    u64 w = 0;
+    std::memcpy(&w, word, sizeof w);
+    switch (random.below(8)) {
+        case 0:
+            w = 0;
+            break;
+        case 1:
+            w += 1 + random.below(16);
+            break;
+        case 2:
+            std::memcpy(&w, block + random.below(words) * 8, sizeof w);
+            break;
+        case 3:
+            std::memcpy(block, other, bytes);
+            return;
+        default:
+            w ^= u64{1} << random.below(64);
+    }
+    std::memcpy(word, &w, sizeof w);
+}
+
+/// Whether all ways to read it give the same, and what was there; numbers lie in nodes, and nothing
+/// says that another one was meant.
+template <class Tree>
+void expect_reads(Tree& t, const typename Tree::entries& wanted, u64 records) {
+    const auto all = t.all();
+    if constexpr (std::is_same_v<typename Tree::kept, std::string>) {
+        ASSERT_TRUE(all == wanted);
+    }
+    ASSERT_EQ(all.size(), records);
+    for (const auto& [k, v] : all) ASSERT_EQ(t.get(k), v) << k;
+    if constexpr (Tree::is_ordered) {
+        auto back = t.scan_back(all.back().first, all.size() + 1);
+        std::reverse(back.begin(), back.end());
+        ASSERT_TRUE(back == all);
+    }
+}
+
+template <class Tree>
+void spoil_and_audit(Tree& t, u64 seed) {
+    const auto wanted = fill_for_audit(t);
+    const auto blocks = blocks_of(t);
+    ASSERT_NO_FATAL_FAILURE(expect_reads(t, wanted, wanted.size()));
+    xoshiro256ss random(seed);
+    u64 noticed = 0;
+    const u64 rounds = scaled(400);
+    for (u64 round = 0; round < rounds; ++round) {
+        const auto& some =
+            std::next(blocks.begin(), static_cast<long>(random.below(blocks.size())));
+        const auto& places = some->second;
+        const heap_audit::place& p = places[random.below(places.size())];
+        const heap_audit::place& other = places[random.below(places.size())];
+        const u64 bytes = std::min(p.room, other.room);
+        char* const block = t.space->file().template at<char>(p.payload);
+        const std::string before(block, bytes);
+        spoil(block, bytes, t.space->file().template at<char>(other.payload), random);
+        SCOPED_TRACE(some->first + " at " + std::to_string(p.payload) + ", round " +
+                     std::to_string(round));
+        const auto report = t.audit();
+        if (!report.ok()) {
+            ++noticed;
+        } else {
+            ASSERT_NO_FATAL_FAILURE(expect_reads(t, wanted, report.tree.records));
+        }
+        std::memcpy(block, before.data(), bytes);
+    }
+    EXPECT_GT(noticed, rounds / 8);
+    t.expect_sound();
+}
+
+TYPED_TEST_P(index_audits, say_what_is_wrong_before_reads_do) {
+    for (u64 seed = 0; seed < 2; ++seed) {
+        typename TypeParam::bytes_in_file t(this->dir / std::to_string(seed));
+        ASSERT_NO_FATAL_FAILURE(spoil_and_audit(t, seed));
+    }
+}
+
+TYPED_TEST_P(index_audits, of_numbers_say_what_is_wrong_before_reads_do) {
+    typename TypeParam::numbers_in_file t(this->file);
+    ASSERT_NO_FATAL_FAILURE(spoil_and_audit(t, 7));
+}
+
+REGISTER_TYPED_TEST_SUITE_P(index_audits, say_what_is_wrong_before_reads_do,
+                            of_numbers_say_what_is_wrong_before_reads_do);
+
+}  // namespace hf::test
