@@ -9,6 +9,9 @@
 //  G1  In each segment the records of the running epoch form a prefix.
 //  G2  A record is written only where make_room() has been; what fails, fails there.
 //
+// Cost. A record is written to ordinary memory, and copied past the caches: its lines are whole, so
+// nothing of them is read, and none is written back. What is too long for that is written in place.
+//
 // Full region. A log takes another segment, twice as long, while what the heap leaves to logs
 // lasts (pages_left_for_log()); then errc::no_space. Short logs end their epoch early: is_used_up()
 // before a transaction, has_records() where one has found no room. Lane 0's log is for all that
@@ -40,7 +43,7 @@ class commit_log {
     }
     /// For one record of so many bytes. errc::no_space: nothing has changed.
     [[nodiscard]] result<void> make_room(u64 bytes, u64 epoch);
-    /// Lays the record there and flushes it; no fence. Its offset.
+    /// Lays the record there; it is durable with the next fence. Its offset.
     u64 lay(u64 epoch, u64 version, const record_body& body) noexcept;
 
     [[nodiscard]] u64 records() const noexcept { return records_.load(std::memory_order_relaxed); }
@@ -61,6 +64,7 @@ class commit_log {
     u32 number_ = 0;  ///< of the newest record
     place place_;
     std::vector<segment> segments_;
+    std::vector<u64> draft_;
     std::atomic<u64> records_{0};
     std::atomic<u64> bytes_{0};
 };

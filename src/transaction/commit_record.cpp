@@ -84,10 +84,9 @@ u64 record_seed(const region& r) noexcept {
     return checksum64(r.super().uuid, sizeof(r.super().uuid), 0x5458);
 }
 
-void write_record(const region& r, u64 at, const record_facts& facts, const record_body& body,
-                  u64 seed) noexcept {
-    auto* const header = r.at<record_header>(at);
-    u64* const begin = r.at<u64>(at + sizeof(record_header));
+void write_record(const region& r, record_header* header, const record_facts& facts,
+                  const record_body& body, u64 seed) noexcept {
+    u64* const begin = reinterpret_cast<u64*>(header + 1);
     u64* next = begin;
     const u64 first_line = reinterpret_cast<u64>(r.base()) / line_size;
     const auto put_line = [&](u64 address, u8 mask, auto&& word_at) {
