@@ -4,7 +4,8 @@
 // On the medium. The discipline's area of the superblock, which region/ keeps and does not read.
 //  Zero in a region that was made and had no session yet.
 // Invariants. The number holds for the generation that it names, and as long as the superblock says
-//  that this one was closed in order. So a crash, or a program that doesn't count, need not undo it.
+//  that this one was closed in order. So neither a crash nor a program that doesn't count need undo
+//  it.
 // Persist order. region S1, S2: it changes with the superblock pair, whole or not at all.
 #pragma once
 

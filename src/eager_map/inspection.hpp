@@ -6,8 +6,8 @@
 //
 // The audit walks the index without trusting it, and says what has two owners, or none that is
 // possible, and whether as many records are found as the last close counted. What nobody owns is
-// free by definition (alloc/swept/audit_view.hpp), so a file has no leaks; whether an opening's lists
-// have some audit_live() says.
+// free by definition (alloc/swept/audit_view.hpp), so a file has no leaks; whether an opening's
+// lists have some audit_live() says.
 #pragma once
 
 #include "alloc/audit.hpp"
@@ -37,7 +37,8 @@ class eager_inspection {
     /// When the region was last closed; nullopt: a crash came behind it, or nobody has counted.
     [[nodiscard]] std::optional<u64> counted_records() const;
 
-    /// Everything: heap and index, and whether there are as many records as were counted. What the index refers to is told to `told`.
+    /// Everything: heap and index, and whether there are as many records as were counted. What the
+    /// index refers to is told to `told`.
     [[nodiscard]] audit_report audit(const heap_audit::claim_visitor& told = {}) const;
     /// The heap alone: pages and runs.
     [[nodiscard]] heap_figures heap() const;

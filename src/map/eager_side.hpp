@@ -81,7 +81,7 @@ class eager_side {
     explicit eager_side(std::unique_ptr<engine> e) : engine_(std::move(e)) {}
     [[nodiscard]] stripe& stripe_of(std::string_view key) const noexcept;
     [[nodiscard]] result<void> check_writable() const;
-    /// nullopt: not known, because a crash came before this opening, or a program that doesn't count.
+    /// nullopt: not known, for before this opening was a crash, or a program that doesn't count.
     [[nodiscard]] std::optional<u64> records() const;
     /// Nobody is writing. nullopt: it would take longer.
     [[nodiscard]] std::optional<u64> count_within(std::chrono::nanoseconds patience) const;
