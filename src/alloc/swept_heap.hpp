@@ -190,7 +190,8 @@ class swept_heap {
 
     void shade_old(const traced& of, u64 offset, u32 kind);
     void make_marks();
-    [[nodiscard]] sweep_figures sweep();
+    [[nodiscard]] sweep_figures sweep(const operations& others);
+    [[nodiscard]] std::vector<swept::run*> sort_out_old(sweep_figures& found);
     void clear_words(std::span<swept::run* const> of);
 
     region& region_;

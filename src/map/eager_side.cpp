@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <new>
 #include <vector>
 
 namespace hf {
@@ -213,7 +214,7 @@ std::optional<u64> eager_side::count_within(std::chrono::nanoseconds patience) c
     u64 n = 0;
     bool in_time = true;
     const auto count = [&](auto, auto) {
-        if (++n % 1024 == 0) in_time = now_ns() < end;
+        if (++n % 16 == 0) in_time = now_ns() < end;
         return in_time;
     };
     if (is_ordered()) {
@@ -234,6 +235,8 @@ result<void> eager_side::close() {
             n = count_within(std::chrono::seconds(2));
         } catch (const damage&) {
             n = std::nullopt;  // `check` will tell of it
+        } catch (const std::bad_alloc&) {
+            n = std::nullopt;
         }
     }
     return space().close(n);

@@ -167,10 +167,7 @@ result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> s
     }
     HF_PERSIST_POINT("swept S3: what was traced is durable before anything is freed");
     const u64 traced_at = now_ns();
-    sweep_figures found;
-    // Its stores are an epoch's, like all others. Who is inside of one may wait for old_mutex_, so
-    // nobody who has it may wait for an epoch's end: the epoch comes first.
-    others.run_as_one([&] { found = sweep(); });
+    sweep_figures found = sweep(others);
     found.reached = work.reached();
     found.trace_ns = traced_at - begun;
     found.free_ns = now_ns() - traced_at;
@@ -178,15 +175,37 @@ result<swept_heap::sweep_figures> swept_heap::collect(std::span<traced* const> s
 }
 
 /// W3 ends here.
-swept_heap::sweep_figures swept_heap::sweep() {
+swept_heap::sweep_figures swept_heap::sweep(const operations& others) {
     sweep_figures found;
-    const std::lock_guard guard(old_mutex_);
-    for (u64 offset : waiting_) {
-        run* r = by_page_[offset / page_size].load(std::memory_order_relaxed);
-        r->unmark(r->number_of(offset));
+    std::vector<run*> empty;
+    {
+        const std::lock_guard guard(old_mutex_);
+        for (u64 offset : waiting_) {
+            run* r = by_page_[offset / page_size].load(std::memory_order_relaxed);
+            r->unmark(r->number_of(offset));
+        }
+        waiting_.clear();
+        gone_.clear();
+        empty = sort_out_old(found);
     }
-    waiting_.clear();
-    gone_.clear();
+    if (empty.empty()) return found;
+    // Their stores are an epoch's, like all others. Who is inside of one may wait for old_mutex_, so
+    // nobody who has it may wait for an epoch's end; and what takes long is done before.
+    others.run_as_one([&] {
+        clear_words(empty);
+        const std::lock_guard pages_guard(mutex_);
+        for (run* r : empty) {
+            remove_run(*r);
+            pages_.insert(r->offset, r->pages);
+            found.freed_pages += r->pages;
+        }
+    });
+    return found;
+}
+
+/// What is free of runs that keep something can be had from now on. Returns the others, of which
+/// nobody has anything.
+std::vector<run*> swept_heap::sort_out_old(sweep_figures& found) {
     std::vector<run*> all;
     {
         const std::lock_guard pages_guard(mutex_);
@@ -210,19 +229,12 @@ swept_heap::sweep_figures swept_heap::sweep() {
             }
         }
     }
-    if (!empty.empty()) clear_words(empty);
     tracing_.store(false, std::memory_order_release);
     for (run* r : all) r->old.store(false, std::memory_order_release);
     for (u32 i = 0; i < block_classes; ++i) {
         if (!free[i].empty()) put_into_lists(i, free[i]);
     }
-    const std::lock_guard pages_guard(mutex_);
-    for (run* r : empty) {
-        remove_run(*r);
-        pages_.insert(r->offset, r->pages);
-        found.freed_pages += r->pages;
-    }
-    return found;
+    return empty;
 }
 
 void swept_heap::clear_words(std::span<run* const> of) {
