@@ -189,8 +189,8 @@ swept_heap::sweep_figures swept_heap::sweep(const operations& others) {
         empty = sort_out_old(found);
     }
     if (empty.empty()) return found;
-    // Their stores are an epoch's, like all others. Who is inside of one may wait for old_mutex_, so
-    // nobody who has it may wait for an epoch's end; and what takes long is done before.
+    // Their stores are an epoch's, like all others. Who is inside of one may wait for old_mutex_:
+    // so nobody who has it may wait for an epoch's end; and what takes long is done before.
     others.run_as_one([&] {
         clear_words(empty);
         const std::lock_guard pages_guard(mutex_);
