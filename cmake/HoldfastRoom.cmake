@@ -158,6 +158,7 @@ function(hf_fuzz name)
     set(arg_RUNS 20000)
   endif()
   add_executable(${name} ${arg_SOURCES})
+  hf_compiled_as(${name} hot)
   target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
   # Where a room is compiled as one, its library holds what the fuzzer compiles itself: that counts.
   target_link_options(${name} PRIVATE -fsanitize=fuzzer -Wl,--allow-multiple-definition)

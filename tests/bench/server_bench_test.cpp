@@ -19,7 +19,7 @@
 namespace hf::bench {
 namespace {
 
-server_bench_options small() {
+server_bench_options few_records() {
     server_bench_options o;
     o.records = 1'000;
     return o;
@@ -32,7 +32,7 @@ unsigned count(std::string_view text, std::string_view part) {
 }
 
 TEST(server_script, is_made_of_batches_of_its_depth) {
-    const script s = script::make(small(), errand::set, 16, 0);
+    const script s = script::make(few_records(), errand::set, 16, 0);
     for (std::size_t i = 0; i < s.size(); ++i) {
         EXPECT_EQ(s.at(i).count, 16U);
         EXPECT_EQ(count(s.at(i).requests, "set "), 16U);
@@ -41,7 +41,7 @@ TEST(server_script, is_made_of_batches_of_its_depth) {
 }
 
 TEST(server_script, expects_of_a_get_what_the_load_has_set) {
-    const server_bench_options o = small();
+    const server_bench_options o = few_records();
     std::set<std::string> loaded;  // "key size\r\nvalue"
     const auto sizes_of = [&](std::string_view text, const std::string& verb, auto found) {
         for (auto at = text.find(verb); at != std::string_view::npos; at = text.find(verb, at)) {
@@ -70,7 +70,7 @@ TEST(server_script, deletes_all_that_it_has_inserted_and_no_other_connection_doe
     std::set<std::string> inserted;
     for (unsigned which = 0; which < 2; ++which) {
         std::set<std::string> mine;
-        const script s = script::make(small(), errand::change, 1, which);
+        const script s = script::make(few_records(), errand::change, 1, which);
         for (std::size_t i = 0; i < s.size(); ++i) {
             const std::string_view line = s.at(i).requests;
             if (line.starts_with("set ")) {
