@@ -80,11 +80,16 @@ class memcached {
                 child_ = -1;
                 return false;
             }
-            if (client(port_).connected()) {
+            if (client c(port_); c.connected() && is_mine(c)) {
                 return true;
             }
             ::usleep(10'000);
         }
+    }
+    /// Another program may have taken the port first: then ours is about to end.
+    [[nodiscard]] bool is_mine(client& c) const {
+        const auto pid = "STAT pid " + std::to_string(child_) + "\r\n";
+        return c.get("stats\r\n").find(pid) != std::string::npos;
     }
 
     std::uint16_t port_;
