@@ -205,7 +205,7 @@ TEST_F(disk_session, the_clock_ends_an_epoch_early_that_holds_much) {
     const u64 e = now();
     dirty().note(bytes(0), 3 * line_size);
     EXPECT_TRUE(comes_true([&] { return epochs_->durable_epoch() >= e; }));
-    EXPECT_LT(now_ns() - start, longest_epoch / std::chrono::nanoseconds(1))
+    EXPECT_LT(now_ns() - start, static_cast<u64>(longest_epoch / std::chrono::nanoseconds(1)))
         << "at the end of its time";
     EXPECT_EQ(now(), e + 1);
 }
