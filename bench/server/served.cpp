@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
@@ -33,6 +34,11 @@ constexpr std::chrono::milliseconds between_looks{10};
 error no_talk(const char* doing, std::string why) {
     return {errc::io, doing, "a server of the measurement", std::move(why),
             "look whether it runs, and run the measurement again"};
+}
+
+error no_answer(ssize_t got) {
+    return no_talk("receive", got == 0 ? "it has closed the connection"
+                                       : std::system_category().message(errno));
 }
 
 sockaddr_in local(std::uint16_t port) {
@@ -98,15 +104,23 @@ result<void> connected::send(std::string_view requests) const {
     return {};
 }
 
+result<std::string> connected::receive_until(std::string_view end) const {
+    std::string all;
+    std::array<char, 4096> piece{};
+    while (!all.ends_with(end)) {
+        const auto got = ::recv(socket_, piece.data(), piece.size(), 0);
+        if (got <= 0) return failure(no_answer(got));
+        all.append(piece.data(), static_cast<std::size_t>(got));
+    }
+    return all;
+}
+
 result<void> connected::receive(const script::batch& b) {
     if (answers_.size() < b.answers.size()) answers_.resize(b.answers.size());
     std::size_t there = 0;
     while (there < b.answers.size()) {
         const auto got = ::recv(socket_, answers_.data() + there, b.answers.size() - there, 0);
-        if (got <= 0) {
-            return failure(no_talk("receive", got == 0 ? "it has closed the connection"
-                                                       : std::system_category().message(errno)));
-        }
+        if (got <= 0) return failure(no_answer(got));
         there += static_cast<std::size_t>(got);
     }
     const std::string_view all = std::string_view(answers_).substr(0, there);
@@ -161,13 +175,24 @@ result<void> served::launch(const std::string& program, const server_bench_optio
     ::_exit(127);
 }
 
+namespace {
+
+/// Another program may have taken the port first: then the child is about to end.
+bool is_of(const connected& line, pid_t child) {
+    if (!line.send("stats\r\n")) return false;
+    const auto said = line.receive_until("END\r\n");
+    return said && said->find(fmt::format("STAT pid {}\r\n", child)) != std::string::npos;
+}
+
+}  // namespace
+
 bool served::comes_up() {
     for (;;) {
         if (::waitpid(child_, nullptr, WNOHANG) != 0) {
             child_ = -1;
             return false;
         }
-        if (connected::to(port_)) return true;
+        if (auto line = connected::to(port_); line && is_of(*line, child_)) return true;
         std::this_thread::sleep_for(between_looks);
     }
 }

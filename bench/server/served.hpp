@@ -22,6 +22,8 @@ class connected {
     ~connected();
 
     [[nodiscard]] result<void> send(std::string_view requests) const;
+    /// All that comes until it ends so.
+    [[nodiscard]] result<std::string> receive_until(std::string_view end) const;
     /// Waits for the batch's answers, and compares them.
     [[nodiscard]] result<void> receive(const script::batch& b);
 

@@ -216,8 +216,10 @@ TEST_P(eager_files, rely_on_nothing_that_goes_with_pages_given_back) {
     o.region.initial_size = 64 * mib;
     o.region.memory = 8 * mib;
     const engine_ptr e = open(file, o);
-    work_with(*e, 1, effort(u64{2000}), 30'000, 5);
-    EXPECT_GT(e->space().epochs()->journal_numbers().given_back_bytes, 0U);
+    u64 thread = 0;
+    do {
+        work_with(*e, ++thread, effort(u64{2000}), 30'000, 5);
+    } while (!HasFailure() && e->space().epochs()->journal_numbers().given_back_bytes == 0);
 }
 
 TEST_P(eager_files, serve_threads_beside_the_clock) {

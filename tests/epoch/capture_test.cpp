@@ -256,6 +256,7 @@ TEST_F(written_captures, an_epoch_of_many_pages_ends_early_once_somebody_looked)
 
 TEST_F(written_captures, there_is_a_pause_between_two_looks) {
     for (int value = 1; value < 100; ++value) {
+        tracker().set_limit(2);  // each boundary sets another
         write(3, value);
         u64 looked = 0;
         ASSERT_TRUE(comes_true([&] {
@@ -264,6 +265,7 @@ TEST_F(written_captures, there_is_a_pause_between_two_looks) {
             return end->wants_early_end(longest_epoch);
         }));
         boundary();
+        tracker().set_limit(2);
         write(3, value + 100);
         end->look();
         const bool at_once = now_ns() - looked < 5'000'000;
@@ -334,7 +336,7 @@ TEST_F(capture_test, a_full_disk_refuses_and_holds_nobody_up) {
         note(20);
         boundary();
         ASSERT_TRUE(comes_true([this] { return end->is_refusing(); }));
-        EXPECT_TRUE(was_told(std::nullopt));
+        EXPECT_TRUE(comes_true([this] { return was_told(std::nullopt); }));
         const auto refused = end->accepts_writes();
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().code, errc::no_space);

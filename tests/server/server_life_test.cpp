@@ -120,16 +120,17 @@ TEST(server_life, stops_in_the_midst_of_a_purge) {
 
 TEST(server_life, stops_without_waiting_for_anything) {
     using clock = std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds rest{50};  // when accepting fails: the shortest of all
     auto shortest = clock::duration::max();
-    for (int i = 0; i < 20; ++i) {
+    // A machine may be as slow as that many times, and not each time.
+    for (int i = 0; i < 20 || (shortest >= rest && i < 500); ++i) {
         running_server s;
         const auto begin = clock::now();
         s.server->stop();
         s.server->wait();
         shortest = std::min(shortest, clock::now() - begin);
     }
-    // As long as it rests when accepting fails: a machine is not as slow as that twenty times.
-    EXPECT_LT(shortest, std::chrono::milliseconds(50));
+    EXPECT_LT(shortest, rest);
 }
 
 }  // namespace

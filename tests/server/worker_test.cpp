@@ -30,9 +30,8 @@ TEST_F(worker_end, shut_down_it_closes_each_idle_connection_and_counts_it_once) 
 
 TEST_F(worker_end, shut_down_without_connections_it_ends_at_once) {
     worker.shut_down();
-    const auto begin = std::chrono::steady_clock::now();
-    ASSERT_TRUE(ends());
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+    worker.loop().poll();  // waits for no time to pass
+    EXPECT_TRUE(worker.loop().stopped());
 }
 
 TEST_F(worker_end, shut_down_it_ends_though_a_client_never_takes_its_answers) {

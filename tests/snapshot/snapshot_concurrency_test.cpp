@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <thread>
@@ -55,10 +56,16 @@ TEST_F(guarded_snapshots, a_checkpoint_has_all_of_a_guards_stores_or_none) {
     for (int round = 0; round < hf::test::effort(4); ++round) {
         const int ended = test::in_child([this] {
             snapshot s = open();
+            std::atomic<unsigned> at_work{0};
             std::vector<std::thread> all;
             for (unsigned t = 0; t < threads; ++t) {
-                all.emplace_back([&s, t] { count_up(s, t, ~u64{0}); });
+                all.emplace_back([&, t] {
+                    count_up(s, t, 1);
+                    ++at_work;
+                    count_up(s, t, ~u64{0});
+                });
             }
+            while (at_work < threads) std::this_thread::yield();
             const ticket begun = s.durable();
             while (s.durable() < begun + 20) std::this_thread::yield();
             ::raise(SIGKILL);

@@ -238,7 +238,7 @@ static void step_noreply(void) {
 }
 
 static void step_expiry(void) {
-    set_for("short", "x", 1);
+    set_for("short", "x", 2);
     set_for("long", "x", 100);
     EXPECT(reads("short", "x"));
     usleep(2200000);

@@ -178,7 +178,7 @@ func stepGetMany() {
 }
 
 func stepExpiry() {
-	expect(setFor("short", "x", 1) == nil, "set")
+	expect(setFor("short", "x", 2) == nil, "set")
 	expect(setFor("long", "x", 100) == nil, "set")
 	expectValue("short", "x")
 	time.Sleep(2200 * time.Millisecond)

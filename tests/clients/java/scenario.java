@@ -238,7 +238,7 @@ final class Scenario {
     }
 
     private void expiry() throws Exception {
-        same(client.set("short", "x", 1), true, "set");
+        same(client.set("short", "x", 2), true, "set");
         same(client.set("long", "x", 100), true, "set");
         reads("short", "x");
         Thread.sleep(2200);

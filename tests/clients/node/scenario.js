@@ -128,7 +128,7 @@ const steps = {
         for (let i = 45; i < 50; ++i) await reads(c, `quiet${i % 5}`, `${i}`);
     },
     async expiry(c) {
-        await c.set('short', bytes('x'), 1);
+        await c.set('short', bytes('x'), 2);
         await c.set('long', bytes('x'), 100);
         await reads(c, 'short', 'x');
         await sleep(2200);

@@ -122,7 +122,7 @@ my %steps = (
         reads('quiet' . $_ % 5, $_) for 45 .. 49;
     },
     expiry => sub {
-        $client->set('short', 'x', 1);
+        $client->set('short', 'x', 2);
         $client->set('long', 'x', 100);
         reads('short', 'x');
         select undef, undef, undef, 2.2;

@@ -121,7 +121,7 @@ $steps = [
         }
     },
     'expiry' => function ($c) {
-        $c->set('short', 'x', 1);
+        $c->set('short', 'x', 2);
         $c->set('long', 'x', 100);
         same($c->get('short'), 'x', 'before the time');
         usleep(2200000);

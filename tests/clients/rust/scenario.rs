@@ -166,7 +166,7 @@ fn get_many(c: &mut dyn Client) -> Answer<()> {
 }
 
 fn expiry(c: &mut dyn Client) -> Answer<()> {
-    c.set("short", b"x", 1)?;
+    c.set("short", b"x", 2)?;
     c.set("long", b"x", 100)?;
     reads(c, "short", b"x")?;
     std::thread::sleep(std::time::Duration::from_millis(2200));
