@@ -150,7 +150,9 @@ std::vector<u32> in_order(N& n, u32 from, std::size_t most) {
         each_in_order<Up>(n, from, meet, [&](u64 w, const published& slot, u32 position) {
             EXPECT_EQ(w, slot.load());
             EXPECT_EQ(&slot == &n.end, position == 0);
-            if (position != 0) EXPECT_EQ(slot_word::byte_of(w), position - 1);
+            if (position != 0) {
+                EXPECT_EQ(slot_word::byte_of(w), position - 1);
+            }
             if constexpr (N::kind == what::n16 || N::kind == what::n48) {
                 EXPECT_EQ(met.contains(w), slot_word::is_node(w));
             }
