@@ -72,8 +72,6 @@ namespace hf {
 
 namespace art_detail {
 
-struct gathered;
-
 inline constexpr layout::room_format art_format{"art", 1};
 inline constexpr u64 root_type = 0x4846454152540001;  // "HFEART", version 1
 
@@ -284,7 +282,11 @@ class art final : public traced {
     u64 scan_from(eager_space& space, const key* bound, u64 most, Visit&& visit) const;
     template <bool Up>
     void seek(operation& op, key bound, scan_state& s) const;
-    void collect(scan_state& s, node* n, what kind, const art_detail::gathered& g) const noexcept;
+    void collect(scan_state& s, u64 word, const published& slot) const noexcept;
+    template <bool Up>
+    struct collector;
+    template <bool Up>
+    [[nodiscard]] bool collect_four(operation& op, scan_state& s, u64 word) const;
     template <bool Up>
     bool collect_next(operation& op, scan_state& s) const;
     template <class Run>

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "index/art/art.hpp"
+#include "index/art/in_order.hpp"
 #include "index/common/scan.hpp"
 
 #include <limits>
@@ -19,90 +20,11 @@ namespace hf {
 
 namespace art_detail {
 
-/// Where the words of one node go, in order: up to `most` records, and the first node behind them.
-struct gathered {
-    u64* words;
-    const published** slots;
-    u32 most;
-    u32 count = 0;
-    u64 child = 0;
-    u32 last = 0;  ///< the position of the last one
-
-    /// Whether there is no need for more.
-    bool put(u64 word, const published& slot, u32 position) noexcept {
-        last = position;
-        if (slot_word::is_node(word)) {
-            child = word;
-            return true;
-        }
-        words[count] = word;
-        slots[count] = &slot;
-        return ++count == most;
-    }
-};
-
 /// Begins to load all of a node.
 [[gnu::always_inline]] inline void load_node(const node* n, what kind) noexcept {
     const auto* line = reinterpret_cast<const char*>(n);
     const u64 bytes = std::min<u64>(size_of(kind), sizeof(node48));
     for (u64 i = 0; i < bytes; i += line_size) __builtin_prefetch(line + i);
-}
-
-/// The entries of a node from a position on; false: those are all.
-template <bool Up>
-inline bool gather(node256& n, u32 from, gathered& out) noexcept {
-    for (u32 i = from; Up ? i <= 256 : i <= from; Up ? ++i : --i) {
-        const published& slot = i == 0 ? n.end : n.slots[i - 1];
-        const u64 w = slot.load();
-        if (w != 0 && out.put(w, slot, i)) return true;
-        if (!Up && i == 0) break;
-    }
-    return false;
-}
-template <bool Up, class N>
-inline bool gather(N& n, u32 from, gathered& out) noexcept {
-    constexpr std::size_t width = std::tuple_size_v<decltype(n.slots)>;
-    std::array<u64, width> words;  // NOLINT(cppcoreguidelines-pro-type-member-init): all of it
-    std::array<u8, 256> slot_of;   // NOLINT(*-member-init): by the bits
-    std::array<u64, 4> bits{};
-    for (u32 i = 0; i < width; ++i) {
-        const u64 w = words[i] = n.slots[i].load();
-        if (w == 0) continue;
-        const u8 byte = slot_word::byte_of(w);
-        slot_of[byte] = static_cast<u8>(i);
-        bits[byte / 64] |= u64{1} << (byte % 64);
-    }
-    const auto put = [&](u32 byte) {
-        const u32 i = slot_of[byte];
-        return out.put(words[i], n.slots[i], byte + 1);
-    };
-    const auto put_end = [&] {
-        const u64 w = n.end.load();
-        return w != 0 && out.put(w, n.end, 0);
-    };
-    if constexpr (Up) {
-        if (from == 0 && put_end()) return true;
-        const u32 first = from == 0 ? 0 : from - 1;
-        for (u32 i = first / 64; i < 4; ++i) {
-            u64 left = bits[i];
-            if (i == first / 64) left &= ~u64{0} << (first % 64);
-            for (; left != 0; left &= left - 1) {
-                if (put(i * 64 + static_cast<u32>(std::countr_zero(left)))) return true;
-            }
-        }
-        return false;
-    } else {
-        for (u32 i = from == 0 ? 0 : (from - 1) / 64 + 1; i-- > 0;) {
-            u64 left = bits[i];
-            if (i == (from - 1) / 64) left &= ~u64{0} >> (63 - (from - 1) % 64);
-            while (left != 0) {
-                const u32 bit = 63 - static_cast<u32>(std::countl_zero(left));
-                left &= ~(u64{1} << bit);
-                if (put(i * 64 + bit)) return true;
-            }
-        }
-        return put_end();
-    }
 }
 
 }  // namespace art_detail
@@ -136,14 +58,15 @@ struct art<D, Keys>::scan_state {
     [[nodiscard]] u64 room() const noexcept {
         return std::min<u64>(most_collected, wanted) - count;
     }
-    /// The next records of a node: what is put there counts when collect() is told.
-    [[nodiscard]] art_detail::gathered next() noexcept {
-        return {words.data() + count, slots.data() + count, static_cast<u32>(room())};
+    void add(u64 word, const published& slot) noexcept {
+        words[count] = word;
+        slots[count++] = &slot;
     }
-    void collect(node* n, what kind, const art_detail::gathered& g) noexcept {
-        if (g.count == 0) return;
-        count += g.count;
+    /// What was added since the last run is this node's; whether it was anything.
+    bool end_run(node* n, what kind) noexcept {
+        if (count == (runs_count == 0 ? 0 : runs[runs_count - 1].end)) return false;
         runs[runs_count++] = {n, kind, count};
+        return true;
     }
     void clear() noexcept { count = runs_count = 0; }
     /// Begins to load the next few nodes below one that has many.
@@ -217,9 +140,8 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
         if (!slot_word::is_node(slot.word)) {
             // Nobody waits for its key here.
             s.may_be_beyond = true;
-            gathered g = s.next();
-            g.put(slot.word, *slot.at, byte + 1U);
-            collect(s, n, kind, g);
+            collect(s, slot.word, *slot.at);
+            s.end_run(n, kind);
             return;
         }
         n = node_of(slot.word);
@@ -231,11 +153,66 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
 }
 
 template <class D, class Keys>
-void art<D, Keys>::collect(scan_state& s, node* n, what kind,
-                           const art_detail::gathered& g) const noexcept {
-    for (u32 i = 0; i < g.count; ++i) __builtin_prefetch(record_of(g.words[i]));
-    s.collect(n, kind, g);
+void art<D, Keys>::collect(scan_state& s, u64 word, const published& slot) const noexcept {
+    __builtin_prefetch(record_of(word));
+    s.add(word, slot);
 }
+
+/// All records of an N4 that has nothing but records, if there is room: most nodes below a node are
+/// such, and need not be entered.
+template <class D, class Keys>
+template <bool Up>
+bool art<D, Keys>::collect_four(operation& op, scan_state& s, u64 word) const {
+    using namespace art_detail;
+    if (slot_word::what_of(word) != what::n4) return false;
+    auto& n = *static_cast<node4*>(node_of(word));
+    const four_in_order<Up> sorted(n);
+    const u64 end = n.end.load();
+    bool has_node = slot_word::is_node(end);
+    for (const u64 w : sorted.words()) has_node |= slot_word::is_node(w);
+    if (has_node || s.room() <= n.slots.size()) return false;
+    if (Up && end != 0) collect(s, end, n.end);
+    sorted.each(Up ? 0 : 256, [&](u64 w, u32 slot, u32 /*position*/) {
+        collect(s, w, n.slots[slot]);
+        return false;
+    });
+    if (!Up && end != 0) collect(s, end, n.end);
+    if (!s.end_run(&n, what::n4)) saw_slot(op, &n, what::n4, nullptr);
+    return true;
+}
+
+/// What becomes of a node's entries, one after the other; true: that will do.
+template <class D, class Keys>
+template <bool Up>
+struct art<D, Keys>::collector {
+    const art& tree;
+    operation& op;
+    scan_state& s;
+    node* n;
+    what kind;
+    u32 had = s.count;
+    u32 full = s.count + static_cast<u32>(s.room());
+    u32 last = 0;   ///< the position of the last one
+    u64 child = 0;  ///< a node that is to be entered
+    bool met_node = false;
+
+    [[gnu::always_inline]] bool operator()(u64 word, const published& slot, u32 position) {
+        last = position;
+        if (!art_detail::slot_word::is_node(word)) [[likely]] {
+            tree.collect(s, word, slot);
+            return s.count == full;
+        }
+        met_node = true;
+        s.end_run(n, kind);
+        if (!tree.template collect_four<Up>(op, s, word)) child = word;
+        return child != 0 || s.count == full;
+    }
+    /// Where records were found, visit_collected() looks at the lock.
+    void end() {
+        s.end_run(n, kind);
+        if (met_node || s.count == had) saw_slot(op, n, kind, nullptr);
+    }
+};
 
 /// Collects the next records of one node; false: there are none left.
 template <class D, class Keys>
@@ -245,22 +222,21 @@ bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
     if (s.way.empty()) return false;
     if (s.way.size() > most_key_bytes + 1) op.fail(s.way.back().n, "nodes lead round in a circle");
     auto& top = s.way.back();
-    gathered found = s.next();
+    collector<Up> put{*this, op, s, top.n, top.kind};
+    const auto meet = [&](u64 word) { load_node(node_of(word), slot_word::what_of(word)); };
     const bool has_more = top.next <= 256 && visit_node(top.n, top.kind, [&](auto& n) {
-                              return gather<Up>(n, top.next, found);
+                              return each_in_order<Up>(n, top.next, meet, put);
                           });
-    collect(s, top.n, top.kind, found);
-    // Where records were found, visit_collected() looks at the lock.
-    if (found.child != 0 || found.count == 0) saw_slot(op, top.n, top.kind, nullptr);
+    put.end();
     if (!has_more) {
         s.way.pop_back();
         return true;
     }
-    top.next = !Up && found.last == 0 ? scan_state::none : Up ? found.last + 1 : found.last - 1;
-    if (found.child != 0) {
+    top.next = Up ? put.last + 1 : put.last == 0 ? scan_state::none : put.last - 1;
+    if (put.child != 0) {
         op.took_step();
-        node* child = node_of(found.child);
-        const auto kind = slot_word::what_of(found.child);
+        node* child = node_of(put.child);
+        const auto kind = slot_word::what_of(put.child);
         load_node(child, kind);
         s.template look_ahead<Up>(top, base_);
         s.way.push_back({child, kind, Up ? 0U : 256U});

@@ -1,8 +1,14 @@
 // Nodes and the words in them, without a tree.
 #include "base/random.hpp"
+#include "index/art/in_order.hpp"
 #include "index/art/node.hpp"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <vector>
 
 namespace hf::art_test {
 namespace {
@@ -129,6 +135,68 @@ TYPED_TEST(art_nodes, find_without_hints_and_make_them_anew) {
     n->make_hints();
     expect_all(true);
     EXPECT_EQ(n->count(), there.size());
+}
+
+/// Positions from one on, until `most` were put, with what each has.
+template <bool Up, class N>
+std::vector<u32> in_order(N& n, u32 from, std::size_t most) {
+    std::vector<u32> seen;
+    std::set<u64> met;
+    const auto meet = [&](u64 w) {
+        EXPECT_TRUE(slot_word::is_node(w));
+        met.insert(w);
+    };
+    const bool stopped =
+        each_in_order<Up>(n, from, meet, [&](u64 w, const published& slot, u32 position) {
+            EXPECT_EQ(w, slot.load());
+            EXPECT_EQ(&slot == &n.end, position == 0);
+            if (position != 0) {
+                EXPECT_EQ(slot_word::byte_of(w), position - 1);
+            }
+            if constexpr (N::kind == what::n16 || N::kind == what::n48) {
+                EXPECT_EQ(met.contains(w), slot_word::is_node(w));
+            }
+            seen.push_back(position);
+            return seen.size() == most;
+        });
+    EXPECT_EQ(stopped, seen.size() == most);
+    return seen;
+}
+
+TYPED_TEST(art_nodes, are_in_order_from_each_position_on_both_ways) {
+    splitmix64 random(4);
+    for (const bool has_end : {false, true}) {
+        for (const u64 span : {256, 40, 3}) {
+            auto n = empty_node<TypeParam>();
+            std::vector<u32> all;
+            if (has_end) {
+                n->end.store(slot_word::of(0, what::record, 64));
+                all.push_back(0);
+            }
+            for (int i = 0; i < 60; ++i) {
+                const auto byte = static_cast<u8>(random() % span);
+                if (n->find(byte, true).word == 0 && add(*n, byte)) all.push_back(byte + 1U);
+            }
+            // A gap where there was an entry, and nodes among the records.
+            if (all.size() > 2) {
+                n->find(static_cast<u8>(all.back() - 1), true).at->store(0);
+                n->note_removed();
+                all.pop_back();
+                published& some = *n->find(static_cast<u8>(all.back() - 1), true).at;
+                some.store(slot_word::of(static_cast<u8>(all.back() - 1), what::n4, 6400));
+            }
+            std::ranges::sort(all);
+            for (u32 from = 0; from <= 256; ++from) {
+                const auto split = std::ranges::lower_bound(all, from);
+                const std::vector<u32> up(split, all.end());
+                std::vector<u32> down(all.begin(), std::ranges::upper_bound(all, from));
+                std::ranges::reverse(down);
+                EXPECT_EQ(in_order<true>(*n, from, 1000), up) << from;
+                EXPECT_EQ(in_order<false>(*n, from, 1000), down) << from;
+                EXPECT_EQ(in_order<true>(*n, from, 2).size(), std::min<std::size_t>(up.size(), 2));
+            }
+        }
+    }
 }
 
 TEST(art_nodes_of_48, an_entry_lies_in_the_line_of_its_byte_while_there_is_room) {

@@ -1,0 +1,146 @@
+// art/in_order.hpp: the words of a node in the order of their bytes, upwards and downwards.
+//
+// Entries have positions: 0 is the key that ends at the node, 1 + byte that of a slot. An N256 is
+// in order as it is. Of a smaller node all slots are loaded once, whatever is taken of them, and
+// are sorted without a branch for each: which slots are in use nobody could predict. Those that
+// lead to nodes are told beforehand, so that these can be loaded meanwhile.
+#pragma once
+
+#include "index/art/node.hpp"
+
+#include <immintrin.h>
+
+namespace hf::art_detail {
+
+/// put(word, slot, position) for each entry from a position on, until that returns true; whether it
+/// did. meet(word) beforehand for each node's word, whether or not it will be put.
+template <bool Up, class Meet, class Put>
+inline bool each_in_order(node256& n, u32 from, Meet&& /*meet*/, Put&& put) {
+    for (u32 i = from; Up ? i <= 256 : i <= from; Up ? ++i : --i) {
+        const published& slot = i == 0 ? n.end : n.slots[i - 1];
+        const u64 w = slot.load();
+        if (w != 0 && put(w, slot, i)) return true;
+        if (!Up && i == 0) break;
+    }
+    return false;
+}
+
+/// Four slots by their bytes: five comparisons.
+template <bool Up>
+class four_in_order {
+   public:
+    explicit four_in_order(node4& n) noexcept {
+        for (u32 i = 0; i < 4; ++i) {
+            const u64 w = words_[i] = n.slots[i].load();
+            order_[i] = w == 0 ? nothing : u32{slot_word::byte_of(w)} << 2 | i;
+        }
+        sort(0, 1);
+        sort(2, 3);
+        sort(0, 2);
+        sort(1, 3);
+        sort(1, 2);
+    }
+    /// f(word, slot, byte)
+    template <class F>
+    bool each(u32 from, F&& f) const {
+        for (u32 i = 0; i < 4; ++i) {
+            const u32 at = order_[Up ? i : 3 - i];
+            if (at == nothing) continue;
+            const u32 position = 1 + (at >> 2);
+            if (Up ? position < from : position > from) continue;
+            if (f(words_[at & 3], at & 3, position)) return true;
+        }
+        return false;
+    }
+    [[nodiscard]] const std::array<u64, 4>& words() const noexcept { return words_; }
+
+   private:
+    static constexpr u32 nothing = ~u32{0};
+
+    void sort(u32 a, u32 b) noexcept {
+        const u32 x = order_[a];
+        const u32 y = order_[b];
+        order_[a] = std::min(x, y);
+        order_[b] = std::max(x, y);
+    }
+    std::array<u64, 4> words_;  // NOLINT(*-member-init): all of it
+    std::array<u32, 4> order_;  // NOLINT(*-member-init): all of it
+};
+
+/// The same of more: each byte's slot is stored where the byte says, and what was stored there is
+/// found sixteen at a time.
+template <bool Up, std::size_t Width>
+class many_in_order {
+   public:
+    template <class Meet>
+    many_in_order(const std::array<published, Width>& slots, Meet&& meet) {
+        for (std::size_t i = 0; i < slot_of_.size(); i += 16) {
+            _mm_store_si128(reinterpret_cast<__m128i*>(&slot_of_[i]), _mm_setzero_si128());
+        }
+        u64 nodes = 0;
+        for (u32 i = 0; i < Width; ++i) {
+            const u64 w = words_[i] = slots[i].load();
+            slot_of_[slot_word::byte_of(w) | u64{w == 0} * no_byte] = static_cast<u8>(i + 1);
+            nodes |= u64{slot_word::is_node(w)} << i;
+        }
+        for (; nodes != 0; nodes &= nodes - 1) meet(words_[std::countr_zero(nodes)]);
+    }
+    template <class F>
+    bool each(u32 from, F&& f) const {
+        if (!Up && from == 0) return false;
+        const u32 first = from == 0 ? 0 : from - 1;
+        for (u32 i = first / 64; i < 4; Up ? ++i : --i) {
+            u64 left = bytes_of(i);
+            if (i == first / 64) {
+                left &= Up ? ~u64{0} << (first % 64) : ~u64{0} >> (63 - first % 64);
+            }
+            while (left != 0) {
+                const u32 bit =
+                    static_cast<u32>(Up ? std::countr_zero(left) : 63 - std::countl_zero(left));
+                left = Up ? left & (left - 1) : left & ~(u64{1} << bit);
+                const u32 slot = slot_of_[i * 64 + bit] - 1U;
+                if (f(words_[slot], slot, 1 + i * 64 + bit)) return true;
+            }
+        }
+        return false;
+    }
+
+   private:
+    static constexpr u32 no_byte = 256;  ///< where the slots are noted that are not in use
+
+    /// Which of 64 bytes have a slot.
+    [[nodiscard]] u64 bytes_of(u32 i) const noexcept {
+        u64 free = 0;
+        for (u32 j = 0; j < 4; ++j) {
+            const __m128i some =
+                _mm_load_si128(reinterpret_cast<const __m128i*>(&slot_of_[i * 64 + j * 16]));
+            const auto bits = _mm_movemask_epi8(_mm_cmpeq_epi8(some, _mm_setzero_si128()));
+            free |= u64{static_cast<u32>(bits)} << (16 * j);
+        }
+        return ~free;
+    }
+    std::array<u64, Width> words_;             // NOLINT(*-member-init): all of it
+    alignas(16) std::array<u8, 272> slot_of_;  // NOLINT(*-member-init): all of it
+};
+
+template <bool Up, class N, class Meet, class Put>
+inline bool each_in_order(N& n, u32 from, Meet&& meet, Put&& put) {
+    const auto put_end = [&] {
+        const u64 w = n.end.load();
+        return w != 0 && put(w, n.end, 0U);
+    };
+    const auto put_slot = [&](u64 w, u32 slot, u32 position) {
+        return put(w, n.slots[slot], position);
+    };
+    if (Up && from == 0 && put_end()) return true;
+    if constexpr (N::kind == what::n4) {
+        const four_in_order<Up> sorted(n);
+        if (sorted.each(from, put_slot)) return true;
+    } else {
+        const many_in_order<Up, std::tuple_size_v<decltype(n.slots)>> sorted(n.slots, meet);
+        if (sorted.each(from, put_slot)) return true;
+    }
+    return !Up && put_end();
+}
+
+}  // namespace hf::art_detail
