@@ -1,5 +1,6 @@
 #include "bwtree_fixture.hpp"
 #include "index/common/index_audit.hpp"
+#include "index/common/index_states.hpp"
 #include "index/common/index_store.hpp"
 
 namespace hf::test {
@@ -12,6 +13,7 @@ namespace {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(bwtree, index_store, ::testing::Types<bwtree_family>);
 INSTANTIATE_TYPED_TEST_SUITE_P(bwtree, index_audits, ::testing::Types<bwtree_family>);
+INSTANTIATE_TYPED_TEST_SUITE_P(bwtree, index_states, ::testing::Types<bwtree_family>);
 
 class bwtree_store : public on_tmpfs {};
 using numbers = bwtree_family::numbers_in_file;
