@@ -60,6 +60,21 @@ struct beside_a_map {
         change(k, is_there, is_there, v,
                [&](operation& op, const auto& keep) { return t.index->update(op, k, v, keep); });
     }
+    /// What of a refused batch came before the refusal is there.
+    void insert_many(const typename Tree::entries& all) {
+        std::map<kept, kept> fresh(all.begin(), all.end());  // the first one of a key
+        std::erase_if(fresh, [&](const auto& e) { return model.contains(e.first); });
+        const std::vector<batch_entry<typename Tree::tree>> views(all.begin(), all.end());
+        const result<u64> done = hf::insert_many(*t.index, *t.space, std::span(views));
+        if (!done) {
+            ASSERT_EQ(done.error().code, errc::no_space) << done.error().to_string();
+            ++refused;
+            std::erase_if(fresh, [&](const auto& e) { return !t.get(e.first); });
+        } else {
+            ASSERT_EQ(*done, fresh.size());
+        }
+        model.merge(fresh);
+    }
     /// Needs no memory.
     void remove(const kept& k) {
         olds told;
@@ -217,15 +232,49 @@ TYPED_TEST_P(index_states, answer_like_a_map_at_all_sizes) {
     }
 }
 
+// ------------------------------------------------------------------------------------ long scans
+
+/// More than a scan takes in one operation: it goes on behind the last key, wherever that lies.
+template <class Tree>
+void scan_long_ways() {
+    using kept = typename Tree::kept;
+    constexpr u64 many = 4500;
+    Tree t;
+    beside_a_map<Tree> both{t};
+    const auto key = [](u64 n) { return key_of_shape<kept>(2, n); };
+    for (u64 i = 0; i < many; ++i) {
+        if constexpr (std::is_same_v<kept, u64>) {
+            both.insert(key(i * 7 % many), i);
+        } else {
+            both.insert(std::to_string(i * 7 % many) + key(i % 200), "v");
+        }
+    }
+    for (u64 n = 0; n < scaled(20); ++n) {
+        const auto low = std::next(both.model.begin(), static_cast<std::ptrdiff_t>(n));
+        const auto high = std::next(both.model.rbegin(), static_cast<std::ptrdiff_t>(n));
+        ASSERT_NO_FATAL_FAILURE(compare_scans(t, both.model, low->first, many));
+        ASSERT_NO_FATAL_FAILURE(compare_scans(t, both.model, high->first, many));
+    }
+    ASSERT_NO_FATAL_FAILURE(both.expect_all());
+}
+
+TYPED_TEST_P(index_states, scan_on_behind_what_an_operation_takes) {
+    if constexpr (TypeParam::eager_numbers::is_ordered) {
+        ASSERT_NO_FATAL_FAILURE(scan_long_ways<typename TypeParam::eager_numbers>());
+        ASSERT_NO_FATAL_FAILURE(scan_long_ways<typename TypeParam::eager_bytes>());
+    }
+}
+
 // --------------------------------------------------------------------------------- without memory
 
-/// All that is left of a space, until give_back().
+/// All blocks of `least` bytes and more that are left of a space, until give_back(): with smaller
+/// ones there are records, and no nodes for them.
 template <class Tree>
 class no_memory {
    public:
-    explicit no_memory(Tree& t) : t_(t) {
+    no_memory(Tree& t, u64 least) : t_(t) {
         u64 bytes = u64{1} << 16;
-        while (bytes >= 16) {
+        while (bytes >= least) {
             typename Tree::operation op(*t_.space);
             if (const auto block = op.allocate(bytes)) {
                 taken_.push_back(*block);
@@ -252,6 +301,14 @@ void change_at_random(beside_a_map<Tree>& both, u64 shape, xoshiro256ss& random,
     using kept = typename Tree::kept;
     const kept k = key_of_shape<kept>(shape, random.below(state_sizes));
     const kept v = state_value<kept>(random.below(10'000));
+    if (random.below(12) == 0) {
+        typename Tree::entries all;
+        for (u64 n = 1 + random.below(batch_entries); n > 0; --n) {
+            all.emplace_back(key_of_shape<kept>(shape, random.below(state_sizes)),
+                             state_value<kept>(random.below(10'000)));
+        }
+        return both.insert_many(all);
+    }
     const u64 dice = random.below(10);
     if (dice < inserts) return both.insert(k, v);
     if (dice == 8) return both.upsert(k, v);
@@ -276,9 +333,9 @@ void change_without_memory(Tree& t, u64 seed) {
         ASSERT_EQ(t.all(), typename Tree::entries(both.model.begin(), both.model.end()));
         for (const auto& [k, v] : both.model) ASSERT_EQ(t.get(k), v);
     };
-    for (int round = 0; round < 3; ++round) {
+    for (const u64 least : {16, 48, 128}) {
         ASSERT_NO_FATAL_FAILURE(change(400, 7));
-        no_memory<Tree> none(t);
+        no_memory<Tree> none(t, least);
         for (u64 part = 0; part < 8; ++part) {
             ASSERT_NO_FATAL_FAILURE(change(25, part % 2 == 0 ? 3 : 8));
         }
@@ -305,6 +362,7 @@ TYPED_TEST_P(index_states, answer_like_a_map_without_memory) {
 }
 
 REGISTER_TYPED_TEST_SUITE_P(index_states, answer_like_a_map_with_all_sets_of_odd_keys,
-                            answer_like_a_map_at_all_sizes, answer_like_a_map_without_memory);
+                            answer_like_a_map_at_all_sizes, scan_on_behind_what_an_operation_takes,
+                            answer_like_a_map_without_memory);
 
 }  // namespace hf::test
