@@ -333,7 +333,7 @@ void change_without_memory(Tree& t, u64 seed) {
         ASSERT_EQ(t.all(), typename Tree::entries(both.model.begin(), both.model.end()));
         for (const auto& [k, v] : both.model) ASSERT_EQ(t.get(k), v);
     };
-    for (const u64 least : {16, 48, 128}) {
+    for (const u64 least : std::initializer_list<u64>{16, 48, 128}) {
         ASSERT_NO_FATAL_FAILURE(change(400, 7));
         no_memory<Tree> none(t, least);
         for (u64 part = 0; part < 8; ++part) {
