@@ -89,6 +89,7 @@ struct bwtree<D, Keys>::audit_state {
     heap_audit& a;
     operation op;
     bool records_are_whole = true;  ///< of the chain that is looked at
+    u32 dead = 0;                   ///< entries of its deltas
     std::map<u32, u64> links;       ///< of each level's last node so far, to the right
 
     audit_state(heap_audit& all, eager_space& space) : a(all), op(space) {}
@@ -113,16 +114,30 @@ bool bwtree<D, Keys>::audit_record(audit_state& s, const entry& e, u64 from) con
         return true;
     } else {
         if (!claim(s.a, e.word, sizeof(record), "a record", from)) return false;
+        return audit_name(s, e, from);
+    }
+}
+
+/// What an entry names is a record, and of its head. Also of a key that has gone: under another
+/// head what was removed would be there again.
+template <class D, class Keys>
+bool bwtree<D, Keys>::audit_name(audit_state& s, const entry& e, u64 from) const {
+    if constexpr (!order::exact) {
+        const auto where = s.a.locate(e.word, 0);
+        if (!where || where->room < sizeof(record)) {
+            s.bad(from, "what has gone was no record");
+            return false;
+        }
         const auto& r = *at<record>(e.word);
-        if (!Keys::is_whole(r, s.a.locate(e.word, 0)->room)) {
+        if (!Keys::is_whole(r, where->room)) {
             s.bad(e.word, "a record is damaged");
             return false;
         }
         if (order::head(Keys::key_of(r)) != e.head) {
             s.bad(from, "a head is not that of the record's key");
         }
-        return true;
     }
+    return true;
 }
 
 /// Claims a node, and finds whether it may be read.
@@ -153,6 +168,8 @@ template <class D, class Keys>
 auto bwtree<D, Keys>::audit_chain(audit_state& s, u64 word, u64 from) const -> node* {
     u64 offset = cell::offset_of(word);
     u64 base = 0;
+    u32 depth = 0;
+    s.dead = 0;
     for (u32 length = 0;; ++length) {
         const auto where = s.a.locate(offset, 0);
         if (!where || where->room < sizeof(node)) {
@@ -171,14 +188,22 @@ auto bwtree<D, Keys>::audit_chain(audit_state& s, u64 word, u64 from) const -> n
         const auto* d = static_cast<const delta*>(b);
         if (base != 0 && d->base() != base) s.bad(offset, "deltas of a chain have several nodes");
         base = d->base();
+        if (length > 0 && d->count() != bwtree_detail::delta_entries) {
+            s.bad(offset, "a delta has room, and another one before it");
+        }
+        if (length > 0 && d->depth() + 1 != depth) s.bad(offset, "a chain's deltas are miscounted");
+        depth = d->depth();
         for (u32 i = 0; i < d->count(); ++i) {
-            if (!d->is_gone(i) && !audit_record(s, d->entries[i], offset)) {
-                s.records_are_whole = false;
-            }
+            const entry& e = d->entries[i];
+            s.dead += d->is_dead(i) ? 1 : 0;
+            const bool is_whole =
+                d->is_gone(i) ? audit_name(s, e, offset) : audit_record(s, e, offset);
+            if (!is_whole) s.records_are_whole = false;
         }
         from = offset;
         offset = d->next();
     }
+    if (depth > 1) s.bad(offset, "a chain's deltas are miscounted");
     if (base != 0 && base != offset) {
         s.bad(offset, "a delta's node is not the chain's");
         return nullptr;
@@ -195,9 +220,23 @@ void bwtree<D, Keys>::audit_leaf(audit_state& s, block* head, node* n) const {
         if (!audit_record(s, {n->heads()[i], n->words()[i]}, here)) s.records_are_whole = false;
     }
     if (!s.records_are_whole) return;
+    // Those that are dead, too: who searches may meet one of them first.
+    for (u32 i = 1; i < n->count(); ++i) {
+        const bound before = key_of({n->heads()[i - 1], n->words()[i - 1]});
+        if (compare(before, key_of({n->heads()[i], n->words()[i]})) >= 0) {
+            s.bad(here, "a leaf's keys are in no order");
+        }
+    }
     gathered g;
     gather(s.op, head, n, g);
     s.a.report().tree.records += g.count;
+    if (head->kind() == bwtree_detail::what::delta) {
+        u32 dead = s.dead;
+        for (u32 i = 0; i < n->count(); ++i) dead += n->is_dead(i) ? 1 : 0;
+        if (static_cast<const delta*>(head)->live() != g.count + dead) {
+            s.bad(here, "a delta counts other keys than its chain has");
+        }
+    }
     const limit low = low_of(n);
     const limit high = high_of(n);
     for (u32 i = 0; i < g.count; ++i) {

@@ -292,6 +292,7 @@ class bwtree final : public traced {
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
     [[nodiscard]] node* audit_chain(audit_state& s, u64 word, u64 from) const;
     [[nodiscard]] bool audit_record(audit_state& s, const entry& e, u64 from) const;
+    [[nodiscard]] bool audit_name(audit_state& s, const entry& e, u64 from) const;
     [[nodiscard]] bool audit_node(audit_state& s, u64 offset, u64 from) const;
     void audit_leaf(audit_state& s, block* head, node* n) const;
     void audit_range(audit_state& s, u64 first, const limit& low, const limit& high, u32 level,

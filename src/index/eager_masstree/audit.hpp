@@ -171,6 +171,8 @@ u64 eager_masstree<D, Keys>::audit_level(audit_state& s, u64 leftmost, unsigned 
             if (known->second != (end ? *end + 1 : 0)) bad("a separator is not its child's first");
             s.children.erase(known);
         }
+        const u64 last = n.last.load();
+        const bool has_range = !end || last > *end;  // not so behind a split that was cut short
         std::optional<std::pair<u64, unsigned>> before;
         for (unsigned r = 0; r < o.size(); ++r) {
             const u64 k = n.key_at(o, r);
@@ -178,7 +180,8 @@ u64 eager_masstree<D, Keys>::audit_level(audit_state& s, u64 leftmost, unsigned 
             const unsigned c = level == 0 && has_layers ? entry_word::class_of(word) : 0;
             if (before && std::pair(k, c) <= *before) bad("a node's keys are not in order");
             before = std::pair(k, c);
-            if (k > n.last.load() || (end && k <= *end)) continue;
+            if (k > last || !has_range) continue;
+            if (end && k <= *end) bad("a key lies in a node of other keys");
             if (level == 0) {
                 audit_entry(s, k, word, offset, prefix);
             } else {
@@ -186,8 +189,8 @@ u64 eager_masstree<D, Keys>::audit_level(audit_state& s, u64 leftmost, unsigned 
                 below.emplace(word, k);
             }
         }
-        if (end && n.last.load() < *end) bad("a node's last key is below the one before");
-        end = n.last.load();
+        if (end && last < *end) bad("a node's last key is below the one before");
+        end = last;
     }
     if (end != highest) s.a.report().add(from, "the last node of a level is not the last");
     if (!s.children.empty()) s.a.report().add(from, "a separator leads to no node of its level");

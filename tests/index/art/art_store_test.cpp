@@ -1,5 +1,6 @@
 #include "art_fixture.hpp"
 #include "index/common/index_audit.hpp"
+#include "index/common/index_states.hpp"
 #include "index/common/index_store.hpp"
 
 namespace hf::test {
@@ -7,6 +8,7 @@ namespace {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(art, index_store, ::testing::Types<art_family>);
 INSTANTIATE_TYPED_TEST_SUITE_P(art, index_audits, ::testing::Types<art_family>);
+INSTANTIATE_TYPED_TEST_SUITE_P(art, index_states, ::testing::Types<art_family>);
 
 class art_store : public on_tmpfs {};
 using numbers = art_family::numbers_in_file;

@@ -1,10 +1,19 @@
 #include "bwtree_fixture.hpp"
+#include "index/common/index_audit.hpp"
+#include "index/common/index_states.hpp"
 #include "index/common/index_store.hpp"
 
 namespace hf::test {
+
+/// An older delta in a newer one's place, a dead bit: so was the tree, or it might have been.
+template <class D, class Keys>
+inline constexpr bool has_other_states<bwtree<D, Keys>> = true;
+
 namespace {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(bwtree, index_store, ::testing::Types<bwtree_family>);
+INSTANTIATE_TYPED_TEST_SUITE_P(bwtree, index_audits, ::testing::Types<bwtree_family>);
+INSTANTIATE_TYPED_TEST_SUITE_P(bwtree, index_states, ::testing::Types<bwtree_family>);
 
 class bwtree_store : public on_tmpfs {};
 using numbers = bwtree_family::numbers_in_file;

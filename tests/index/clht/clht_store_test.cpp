@@ -1,5 +1,6 @@
 #include "clht_fixture.hpp"
 #include "index/common/index_audit.hpp"
+#include "index/common/index_states.hpp"
 #include "index/common/index_store.hpp"
 
 namespace hf::test {
@@ -7,6 +8,7 @@ namespace {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_store, ::testing::Types<clht_family>);
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_audits, ::testing::Types<clht_family>);
+INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_states, ::testing::Types<clht_family>);
 
 class clht_store : public on_tmpfs {};
 using numbers = clht_family::numbers_in_file;

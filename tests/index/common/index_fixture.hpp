@@ -65,9 +65,10 @@ struct index_parts {
     }
     [[nodiscard]] entries scan_back(const kept& from, u64 most) const {
         entries found;
-        index->scan_back(*space, from, most, [&](const auto& k, const auto& v) {
+        const u64 n = index->scan_back(*space, from, most, [&](const auto& k, const auto& v) {
             found.emplace_back(kept(k), kept(v));
         });
+        EXPECT_EQ(n, found.size());
         return found;
     }
     /// In order: that of the keys, where the index has none.

@@ -3,6 +3,7 @@
 
 #include "base/random.hpp"
 #include "index/common/batch.hpp"
+#include "index/common/scans.hpp"
 #include "support/effort.hpp"
 
 #include <gtest/gtest.h>
@@ -78,23 +79,6 @@ Kept value_of(u64 number) {
         return number;
     } else {
         return std::to_string(number) + std::string(number % 70, 'v');
-    }
-}
-
-template <class Tree>
-void compare_scans(const Tree& t, const std::map<typename Tree::kept, typename Tree::kept>& model,
-                   const typename Tree::kept& bound, u64 most) {
-    if constexpr (Tree::is_ordered) {
-        typename Tree::entries up;
-        for (auto i = model.lower_bound(bound); i != model.end() && up.size() < most; ++i) {
-            up.emplace_back(*i);
-        }
-        ASSERT_EQ(t.scan(bound, most), up);
-        typename Tree::entries down;
-        for (auto i = model.upper_bound(bound); i != model.begin() && down.size() < most;) {
-            down.emplace_back(*--i);
-        }
-        ASSERT_EQ(t.scan_back(bound, most), down);
     }
 }
 

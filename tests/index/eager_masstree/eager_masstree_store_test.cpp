@@ -1,5 +1,6 @@
 #include "eager_masstree_fixture.hpp"
 #include "index/common/index_audit.hpp"
+#include "index/common/index_states.hpp"
 #include "index/common/index_store.hpp"
 
 namespace hf::test {
@@ -8,6 +9,8 @@ namespace {
 INSTANTIATE_TYPED_TEST_SUITE_P(eager_masstree, index_store,
                                ::testing::Types<eager_masstree_family>);
 INSTANTIATE_TYPED_TEST_SUITE_P(eager_masstree, index_audits,
+                               ::testing::Types<eager_masstree_family>);
+INSTANTIATE_TYPED_TEST_SUITE_P(eager_masstree, index_states,
                                ::testing::Types<eager_masstree_family>);
 
 class eager_masstree_store : public on_tmpfs {};

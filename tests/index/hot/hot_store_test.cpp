@@ -1,5 +1,6 @@
 #include "hot_fixture.hpp"
 #include "index/common/index_audit.hpp"
+#include "index/common/index_states.hpp"
 #include "index/common/index_store.hpp"
 
 namespace hf::test {
@@ -7,6 +8,7 @@ namespace {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(hot, index_store, ::testing::Types<hot_family>);
 INSTANTIATE_TYPED_TEST_SUITE_P(hot, index_audits, ::testing::Types<hot_family>);
+INSTANTIATE_TYPED_TEST_SUITE_P(hot, index_states, ::testing::Types<hot_family>);
 
 class hot_store : public on_tmpfs {};
 using numbers = hot_family::numbers_in_file;

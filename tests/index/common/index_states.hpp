@@ -1,0 +1,368 @@
+// An index in each of its states: all sets of a few odd keys, all sizes on the way up and down, and
+// without memory. What each operation answers and tells, and what reads see then, is a std::map's.
+#pragma once
+
+#include "base/random.hpp"
+#include "index/common/index_fixture.hpp"
+#include "index/common/scans.hpp"
+#include "support/effort.hpp"
+
+#include <bit>
+
+namespace hf::test {
+
+template <class Family>
+class index_states : public on_tmpfs {};
+TYPED_TEST_SUITE_P(index_states);
+
+/// An index and what it should hold. Where there may be no memory, a change may be refused.
+template <class Tree>
+struct beside_a_map {
+    using kept = typename Tree::kept;
+    using operation = typename Tree::operation;
+    using olds = std::vector<kept>;
+
+    Tree& t;
+    std::map<kept, kept> model = {};
+    u64 refused = 0;
+
+    [[nodiscard]] olds value_of(const kept& k) const {
+        const auto at = model.find(k);
+        return at == model.end() ? olds{} : olds{at->second};
+    }
+    /// Whether it was made; `Work` is handed what keeps old values.
+    template <class Work>
+    void change(const kept& k, bool made, bool replaces, const kept& v, Work&& work) {
+        olds told;
+        const auto keep = [&](const auto& old) { told.emplace_back(old); };
+        operation op(*t.space);
+        const result<bool> done = work(op, keep);
+        if (!done) {
+            ASSERT_EQ(done.error().code, errc::no_space) << done.error().to_string();
+            ASSERT_TRUE(told.empty());
+            ++refused;
+            return;
+        }
+        ASSERT_EQ(*done, made);
+        ASSERT_EQ(told, replaces ? value_of(k) : olds{});
+        if (made || replaces) model.insert_or_assign(k, v);
+    }
+    void insert(const kept& k, const kept& v) {
+        change(k, !model.contains(k), false, v,
+               [&](operation& op, const auto&) { return t.index->insert(op, k, v); });
+    }
+    void upsert(const kept& k, const kept& v) {
+        change(k, !model.contains(k), true, v,
+               [&](operation& op, const auto& keep) { return t.index->upsert(op, k, v, keep); });
+    }
+    void update(const kept& k, const kept& v) {
+        const bool is_there = model.contains(k);
+        change(k, is_there, is_there, v,
+               [&](operation& op, const auto& keep) { return t.index->update(op, k, v, keep); });
+    }
+    /// What of a refused batch came before the refusal is there.
+    void insert_many(const typename Tree::entries& all) {
+        std::map<kept, kept> fresh(all.begin(), all.end());  // the first one of a key
+        std::erase_if(fresh, [&](const auto& e) { return model.contains(e.first); });
+        const std::vector<batch_entry<typename Tree::tree>> views(all.begin(), all.end());
+        const result<u64> done = hf::insert_many(*t.index, *t.space, std::span(views));
+        if (!done) {
+            ASSERT_EQ(done.error().code, errc::no_space) << done.error().to_string();
+            ++refused;
+            std::erase_if(fresh, [&](const auto& e) { return !t.get(e.first); });
+        } else {
+            ASSERT_EQ(*done, fresh.size());
+        }
+        model.merge(fresh);
+    }
+    /// Needs no memory.
+    void remove(const kept& k) {
+        olds told;
+        const auto keep = [&](const auto& old) { told.emplace_back(old); };
+        operation op(*t.space);
+        ASSERT_EQ(t.index->remove(op, k, keep), model.contains(k));
+        ASSERT_EQ(told, value_of(k));
+        model.erase(k);
+    }
+    /// Of these keys, and of what lies between them.
+    void expect_reads(const std::vector<kept>& probes, std::initializer_list<u64> lengths) const {
+        for (const kept& k : probes) {
+            const auto found = t.get(k);
+            ASSERT_EQ(found ? olds{*found} : olds{}, value_of(k));
+            for (const u64 most : lengths) {
+                ASSERT_NO_FATAL_FAILURE(compare_scans(t, model, k, most));
+            }
+        }
+    }
+    void expect_all() const {
+        ASSERT_EQ(t.all(), typename Tree::entries(model.begin(), model.end()));
+        for (const auto& [k, v] : model) ASSERT_EQ(t.get(k), v);
+        t.expect_sound();
+    }
+};
+
+template <class Kept>
+Kept state_value(u64 n) {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        return n;
+    } else {
+        return std::string(n % 50, 'v') + std::to_string(n);
+    }
+}
+
+// ------------------------------------------------------------------------------ sets of a few keys
+
+/// Keys that begin with others, that end where a head, a slice or a byte ends, and the outermost.
+template <class Kept>
+std::vector<Kept> odd_keys() {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        return {0, 1, 255, 256, u64{1} << 56, u64{1} << 63, ~u64{0}};
+    } else {
+        return {"",
+                "a",
+                std::string("a\0", 2),
+                "abcdefgh",
+                "abcdefghi",
+                std::string("abcdefgh\0", 9),
+                std::string(20, '\xff')};
+    }
+}
+
+template <class Tree>
+void visit_all_sets_of_odd_keys() {
+    using kept = typename Tree::kept;
+    Tree t;
+    beside_a_map<Tree> both{t};
+    const auto keys = odd_keys<kept>();
+    for (u64 state = 1; state <= u64{1} << keys.size(); ++state) {
+        // Gray's code: each set once, each one key from the next, the empty one last.
+        const auto changed = std::min<std::size_t>(
+            static_cast<std::size_t>(std::countr_zero(state)), keys.size() - 1);
+        SCOPED_TRACE("state " + std::to_string(state));
+        const kept k = keys[changed];
+        if (both.model.contains(k)) {
+            both.remove(k);
+        } else if (state % 3 == 0) {
+            both.upsert(k, state_value<kept>(state));
+        } else {
+            both.insert(k, state_value<kept>(state));
+        }
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            const kept& other = keys[i];
+            const kept v = state_value<kept>(state + 1000);
+            if (!both.model.contains(other)) {
+                both.remove(other);
+                both.update(other, v);
+            } else {
+                both.insert(other, v);
+                (state + i) % 2 == 0 ? both.update(other, v) : both.upsert(other, v);
+            }
+        }
+        ASSERT_NO_FATAL_FAILURE(both.expect_reads(keys, {0, 1, 2, both.model.size(), 100}));
+        ASSERT_NO_FATAL_FAILURE(both.expect_all());
+        if (::testing::Test::HasFailure()) return;
+    }
+    ASSERT_TRUE(both.model.empty());
+    ASSERT_EQ(both.refused, 0U);
+}
+
+TYPED_TEST_P(index_states, answer_like_a_map_with_all_sets_of_odd_keys) {
+    ASSERT_NO_FATAL_FAILURE(visit_all_sets_of_odd_keys<typename TypeParam::eager_numbers>());
+    ASSERT_NO_FATAL_FAILURE(visit_all_sets_of_odd_keys<typename TypeParam::eager_bytes>());
+}
+
+// ------------------------------------------------------------------------------------- all sizes
+
+constexpr u64 state_sizes = 271;  ///< more than any node has room for; a prime
+
+/// Key number n of a shape: neighbours in the last byte or in the first, behind nothing or behind
+/// what all share.
+template <class Kept>
+Kept key_of_shape(u64 shape, u64 n) {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        return shape == 0 ? n : shape == 1 ? n << 55 : n << 24 | 7;
+    } else {
+        std::string k(shape * 11, 'p');
+        k += static_cast<char>(n >> 1);
+        return k + std::string(n % 2 * (shape + 1), '\0') + "end";
+    }
+}
+
+template <class Tree>
+void grow_and_shrink(u64 shape, u64 up, u64 down) {
+    using kept = typename Tree::kept;
+    Tree t;
+    beside_a_map<Tree> both{t};
+    const auto key = [&](u64 n) { return key_of_shape<kept>(shape, n % state_sizes); };
+    const auto look = [&](u64 n, u64 i) {
+        const std::vector<kept> near{key(n), key(n + 1), key(n + state_sizes - 1)};
+        ASSERT_NO_FATAL_FAILURE(both.expect_reads(near, {1, 15}));
+        if (i % (is_sanitized ? 90 : 9) != 0) return;
+        ASSERT_NO_FATAL_FAILURE(both.expect_reads(near, {state_sizes}));
+        ASSERT_NO_FATAL_FAILURE(both.expect_all());
+    };
+    for (u64 i = 0; i < state_sizes; ++i) {
+        const u64 n = i * up % state_sizes;
+        both.insert(key(n), state_value<kept>(n));
+        if (i % 4 == 0) both.upsert(key(n), state_value<kept>(n + 7));
+        ASSERT_NO_FATAL_FAILURE(look(n, i));
+        if (::testing::Test::HasFailure()) return;
+    }
+    for (u64 i = 0; i < state_sizes; ++i) {
+        const u64 n = i * down % state_sizes;
+        both.remove(key(n));
+        both.remove(key(n));
+        ASSERT_NO_FATAL_FAILURE(look(n, i));
+        if (::testing::Test::HasFailure()) return;
+    }
+    ASSERT_TRUE(both.model.empty());
+    ASSERT_EQ(both.refused, 0U);
+    ASSERT_NO_FATAL_FAILURE(both.expect_all());
+}
+
+// Forwards, backwards, and from all sides: the first entry of a node goes, the last, any.
+TYPED_TEST_P(index_states, answer_like_a_map_at_all_sizes) {
+    const u64 ways[][2] = {{1, state_sizes - 1}, {state_sizes - 1, 70}, {70, 1}};
+    for (u64 shape = 0; shape < 3; ++shape) {
+        const auto [up, down] = ways[shape];
+        SCOPED_TRACE("shape " + std::to_string(shape));
+        ASSERT_NO_FATAL_FAILURE(
+            grow_and_shrink<typename TypeParam::eager_numbers>(shape, up, down));
+        ASSERT_NO_FATAL_FAILURE(grow_and_shrink<typename TypeParam::eager_bytes>(shape, up, down));
+    }
+}
+
+// ------------------------------------------------------------------------------------ long scans
+
+/// More than a scan takes in one operation: it goes on behind the last key, wherever that lies.
+template <class Tree>
+void scan_long_ways() {
+    using kept = typename Tree::kept;
+    constexpr u64 many = 4500;
+    Tree t;
+    beside_a_map<Tree> both{t};
+    const auto key = [](u64 n) { return key_of_shape<kept>(2, n); };
+    for (u64 i = 0; i < many; ++i) {
+        if constexpr (std::is_same_v<kept, u64>) {
+            both.insert(key(i * 7 % many), i);
+        } else {
+            both.insert(std::to_string(i * 7 % many) + key(i % 200), "v");
+        }
+    }
+    for (u64 n = 0; n < scaled(20); ++n) {
+        const auto low = std::next(both.model.begin(), static_cast<std::ptrdiff_t>(n));
+        const auto high = std::next(both.model.rbegin(), static_cast<std::ptrdiff_t>(n));
+        ASSERT_NO_FATAL_FAILURE(compare_scans(t, both.model, low->first, many));
+        ASSERT_NO_FATAL_FAILURE(compare_scans(t, both.model, high->first, many));
+    }
+    ASSERT_NO_FATAL_FAILURE(both.expect_all());
+}
+
+TYPED_TEST_P(index_states, scan_on_behind_what_an_operation_takes) {
+    if constexpr (TypeParam::eager_numbers::is_ordered) {
+        ASSERT_NO_FATAL_FAILURE(scan_long_ways<typename TypeParam::eager_numbers>());
+        ASSERT_NO_FATAL_FAILURE(scan_long_ways<typename TypeParam::eager_bytes>());
+    }
+}
+
+// --------------------------------------------------------------------------------- without memory
+
+/// All blocks of `least` bytes and more that are left of a space, until give_back(): with smaller
+/// ones there are records, and no nodes for them.
+template <class Tree>
+class no_memory {
+   public:
+    no_memory(Tree& t, u64 least) : t_(t) {
+        u64 bytes = u64{1} << 16;
+        while (bytes >= least) {
+            typename Tree::operation op(*t_.space);
+            if (const auto block = op.allocate(bytes)) {
+                taken_.push_back(*block);
+            } else {
+                bytes = bytes > 1024 ? bytes / 2 : bytes - 16;
+            }
+        }
+    }
+    void give_back() {
+        for (const u64 block : taken_) {
+            typename Tree::operation op(*t_.space);
+            op.cancel(block);
+        }
+        taken_.clear();
+    }
+
+   private:
+    Tree& t_;
+    std::vector<u64> taken_;
+};
+
+template <class Tree>
+void change_at_random(beside_a_map<Tree>& both, u64 shape, xoshiro256ss& random, u64 inserts) {
+    using kept = typename Tree::kept;
+    const kept k = key_of_shape<kept>(shape, random.below(state_sizes));
+    const kept v = state_value<kept>(random.below(10'000));
+    if (random.below(12) == 0) {
+        typename Tree::entries all;
+        for (u64 n = 1 + random.below(batch_entries); n > 0; --n) {
+            all.emplace_back(key_of_shape<kept>(shape, random.below(state_sizes)),
+                             state_value<kept>(random.below(10'000)));
+        }
+        return both.insert_many(all);
+    }
+    const u64 dice = random.below(10);
+    if (dice < inserts) return both.insert(k, v);
+    if (dice == 8) return both.upsert(k, v);
+    if (dice == 9) return both.update(k, v);
+    both.remove(k);
+}
+
+template <class Tree>
+void change_without_memory(Tree& t, u64 seed) {
+    using kept = typename Tree::kept;
+    beside_a_map<Tree> both{t};
+    xoshiro256ss random(seed);
+    const u64 shape = seed % 3;
+    const auto change = [&](u64 times, u64 inserts) {
+        for (u64 i = 0; i < times; ++i) {
+            change_at_random(both, shape, random, inserts);
+            if (::testing::Test::HasFailure()) return;
+        }
+        const std::vector<kept> some{key_of_shape<kept>(shape, random.below(state_sizes)),
+                                     key_of_shape<kept>(shape, random.below(state_sizes))};
+        ASSERT_NO_FATAL_FAILURE(both.expect_reads(some, {1, 40, state_sizes}));
+        ASSERT_EQ(t.all(), typename Tree::entries(both.model.begin(), both.model.end()));
+        for (const auto& [k, v] : both.model) ASSERT_EQ(t.get(k), v);
+    };
+    for (const u64 least : std::initializer_list<u64>{16, 48, 128}) {
+        ASSERT_NO_FATAL_FAILURE(change(400, 7));
+        no_memory<Tree> none(t, least);
+        for (u64 part = 0; part < 8; ++part) {
+            ASSERT_NO_FATAL_FAILURE(change(25, part % 2 == 0 ? 3 : 8));
+        }
+        none.give_back();
+        ASSERT_NO_FATAL_FAILURE(change(40, 5));
+        ASSERT_NO_FATAL_FAILURE(both.expect_all());
+    }
+    // Numbers need none where a node has room.
+    ASSERT_TRUE(both.refused > 0 || (std::is_same_v<kept, u64>));
+    for (u64 n = 0; n < state_sizes; ++n) both.remove(key_of_shape<kept>(shape, n));
+    ASSERT_NO_FATAL_FAILURE(both.expect_all());
+}
+
+TYPED_TEST_P(index_states, answer_like_a_map_without_memory) {
+    constexpr u64 room = u64{3} << 20;
+    for (u64 seed = 0; seed < 3; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        const std::string name = std::to_string(seed);
+        typename TypeParam::numbers_in_file numbers(this->dir / (name + "n"), room);
+        ASSERT_NO_FATAL_FAILURE(change_without_memory(numbers, seed));
+        typename TypeParam::bytes_in_file bytes(this->dir / (name + "b"), room);
+        ASSERT_NO_FATAL_FAILURE(change_without_memory(bytes, seed));
+    }
+}
+
+REGISTER_TYPED_TEST_SUITE_P(index_states, answer_like_a_map_with_all_sets_of_odd_keys,
+                            answer_like_a_map_at_all_sizes, scan_on_behind_what_an_operation_takes,
+                            answer_like_a_map_without_memory);
+
+}  // namespace hf::test
