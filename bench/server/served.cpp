@@ -11,12 +11,14 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <ctime>
 #include <system_error>
@@ -105,9 +107,13 @@ result<void> connected::send(std::string_view requests) const {
 }
 
 result<std::string> connected::receive_until(std::string_view end) const {
+    constexpr std::size_t most = 1 << 16;
+    const timeval patience{1, 0};
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     std::string all;
     std::array<char, 4096> piece{};
     while (!all.ends_with(end)) {
+        if (all.size() > most) return failure(no_talk("receive", "what it says has no end"));
         const auto got = ::recv(socket_, piece.data(), piece.size(), 0);
         if (got <= 0) return failure(no_answer(got));
         all.append(piece.data(), static_cast<std::size_t>(got));
@@ -177,11 +183,18 @@ result<void> served::launch(const std::string& program, const server_bench_optio
 
 namespace {
 
-/// Another program may have taken the port first: then the child is about to end.
+/// Another program may have taken the port first: then the child is about to end. Whom the child
+/// has started to serve is of its group.
 bool is_of(const connected& line, pid_t child) {
+    constexpr std::string_view field = "STAT pid ";
     if (!line.send("stats\r\n")) return false;
     const auto said = line.receive_until("END\r\n");
-    return said && said->find(fmt::format("STAT pid {}\r\n", child)) != std::string::npos;
+    const auto at = said ? said->find(field) : std::string::npos;
+    pid_t server = 0;
+    if (at == std::string::npos) return false;
+    const std::string_view number = std::string_view(*said).substr(at + field.size());
+    std::from_chars(number.begin(), number.end(), server);
+    return server == child || (server > 0 && ::getpgid(server) == child);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ class connected {
     ~connected();
 
     [[nodiscard]] result<void> send(std::string_view requests) const;
-    /// All that comes until it ends so.
+    /// All that comes until it ends so: 64 KiB at most, with no second without any of it.
     [[nodiscard]] result<std::string> receive_until(std::string_view end) const;
     /// Waits for the batch's answers, and compares them.
     [[nodiscard]] result<void> receive(const script::batch& b);

@@ -1,5 +1,6 @@
 #include "eager_map/inspection.hpp"
 
+#include "base/damage.hpp"
 #include "eager/eager_area.hpp"
 #include "eager_map/engine.hpp"
 
@@ -14,6 +15,17 @@ auto open_to_look(const std::filesystem::path& path) {
     eager_map_options o;
     o.region.mode = open_mode::inspect;
     return detail::open_engine<Key, Owned>(path, o);
+}
+
+/// What its readers take for damage on the audit's way is found like everything else.
+void audit_index(const std::function<void(heap_audit&)>& index, heap_audit& all,
+                 audit_report& report) {
+    try {
+        index(all);
+    } catch (const damage& d) {
+        report.add(d.offset(), d.what());
+        report.mark_incomplete();
+    }
 }
 
 }  // namespace
@@ -53,10 +65,10 @@ audit_report eager_inspection::audit(const heap_audit::claim_visitor& told) cons
     all.read_runs();
     all.read_free();
     all.tell_claims(told);
-    index_audit_(all);
+    audit_index(index_audit_, all, report);
     all.finish();
     const auto counted = counted_records();
-    if (counted && *counted != report.tree.records) {
+    if (report.complete() && counted && *counted != report.tree.records) {
         report.add(0, std::to_string(*counted) + " records were counted when it was closed, and " +
                           std::to_string(report.tree.records) + " are found");
     }
@@ -79,7 +91,7 @@ audit_report audit_live(eager_space& space, const std::function<void(heap_audit&
     heap_audit all(space.file(), books, report);
     all.read_runs();
     all.read_free();
-    index(all);
+    audit_index(index, all, report);
     all.finish();
     return report;
 }

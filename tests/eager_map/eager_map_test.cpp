@@ -1,5 +1,8 @@
 #include <holdfast/eager.hpp>
 
+#include "base/damage.hpp"
+#include "eager_map/engine.hpp"
+#include "eager_map/inspection.hpp"
 #include "must.hpp"
 #include "region/region.hpp"
 #include "scratch.hpp"
@@ -137,6 +140,17 @@ TEST_F(eager_map_errors, are_told_for_wrong_names_and_keys) {
     EXPECT_EQ(eager_integer_map::open(file).error().code, errc::incompatible);
     auto m = must(eager_map::open(file));
     EXPECT_EQ(m.insert(std::string(4097, 'k'), "").error().code, errc::too_large);
+}
+
+// No damage is known that an audit's walk throws at: the walk here does nothing else.
+TEST_F(eager_map_errors, what_readers_take_for_damage_is_a_finding_of_the_audit) {
+    const auto engine =
+        must(detail::open_engine<std::string_view, std::string>(file, eager_map_options{}));
+    must(engine->space().wait_for_sweep());
+    const audit_report report = audit_live(
+        engine->space(), [](heap_audit& /*all*/) { throw damage(64, "a way leads nowhere"); });
+    EXPECT_FALSE(report.complete());
+    EXPECT_NE(report.to_string().find("a way leads nowhere"), std::string::npos);
 }
 
 }  // namespace

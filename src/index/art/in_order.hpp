@@ -4,6 +4,9 @@
 // in order as it is. Of a smaller node all slots are loaded once, whatever is taken of them, and
 // are sorted without a branch for each: which slots are in use nobody could predict. Those that
 // lead to nodes are told beforehand, so that these can be loaded meanwhile.
+//
+// A byte may be met in two slots: it was removed from the first behind our look, and inserted into
+// the second before it. It has one position all the same, and the word that was met last.
 #pragma once
 
 #include "index/art/node.hpp"
@@ -13,7 +16,8 @@
 namespace hf::art_detail {
 
 /// put(word, slot, position) for each entry from a position on, until that returns true; whether it
-/// did. meet(word) beforehand for each node's word, whether or not it will be put.
+/// did. meet(word) beforehand for each word of an N16 or N48 that leads to a node, whether or not
+/// it will be put.
 template <bool Up, class Meet, class Put>
 inline bool each_in_order(node256& n, u32 from, Meet&& /*meet*/, Put&& put) {
     for (u32 i = from; Up ? i <= 256 : i <= from; Up ? ++i : --i) {
@@ -39,6 +43,9 @@ class four_in_order {
         sort(0, 2);
         sort(1, 3);
         sort(1, 2);
+        for (u32 i = 1; i < 4; ++i) {
+            if (order_[i - 1] >> 2 == order_[i] >> 2) order_[i - 1] = nothing;
+        }
     }
     /// f(word, slot, byte)
     template <class F>

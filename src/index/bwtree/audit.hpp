@@ -228,6 +228,7 @@ void bwtree<D, Keys>::audit_leaf(audit_state& s, block* head, node* n) const {
         }
     }
     gathered g;
+    s.op.arrived();
     gather(s.op, head, n, g);
     s.a.report().tree.records += g.count;
     if (head->kind() == bwtree_detail::what::delta) {

@@ -199,6 +199,33 @@ TYPED_TEST(art_nodes, are_in_order_from_each_position_on_both_ways) {
     }
 }
 
+// As a reader meets them who is overtaken by a remove and an insert: what it met last counts.
+TYPED_TEST(art_nodes, have_a_byte_once_though_it_is_met_twice) {
+    constexpr u32 slots = std::tuple_size_v<decltype(TypeParam::slots)>;
+    if constexpr (slots < 256) {
+        for (u32 second = 1; second < 4; ++second) {
+            for (u32 first = 0; first < second; ++first) {
+                auto n = empty_node<TypeParam>();
+                for (u32 i = 0; i < 4; ++i) {
+                    const auto byte = static_cast<u8>(i == first || i == second ? 7 : 6 + 2 * i);
+                    n->slots[i].store(slot_word::of(byte, what::record, 64 * (i + 1U)));
+                }
+                const auto expect_once = [&](const auto& each) {
+                    std::vector<u64> met;
+                    each([&](u64 w, const published& /*slot*/, u32 position) {
+                        if (position == 8) met.push_back(w);
+                        return false;
+                    });
+                    EXPECT_EQ(met, std::vector<u64>{n->slots[second].load()});
+                };
+                const auto meet = [](u64) {};
+                expect_once([&](const auto& put) { each_in_order<true>(*n, 0, meet, put); });
+                expect_once([&](const auto& put) { each_in_order<false>(*n, 256, meet, put); });
+            }
+        }
+    }
+}
+
 TEST(art_nodes_of_48, an_entry_lies_in_the_line_of_its_byte_while_there_is_room) {
     auto n = empty_node<node48>();
     for (unsigned byte = 0; byte < 256; byte += 8) {
