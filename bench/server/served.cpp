@@ -190,11 +190,11 @@ bool is_of(const connected& line, pid_t child) {
     if (!line.send("stats\r\n")) return false;
     const auto said = line.receive_until("END\r\n");
     const auto at = said ? said->find(field) : std::string::npos;
-    pid_t server = 0;
     if (at == std::string::npos) return false;
     const std::string_view number = std::string_view(*said).substr(at + field.size());
+    pid_t server = 0;  // of no number: our own group, which is not the child's
     std::from_chars(number.begin(), number.end(), server);
-    return server == child || (server > 0 && ::getpgid(server) == child);
+    return ::getpgid(server) == child;
 }
 
 }  // namespace
