@@ -8,6 +8,7 @@
 #include "alloc/swept/audit_view.hpp"
 #include "eager/space.hpp"
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <span>
@@ -15,6 +16,10 @@
 #include <utility>
 
 namespace hf::detail {
+
+inline constexpr std::array index_names = {std::string_view("clht"), std::string_view("art"),
+                                           std::string_view("hot"), std::string_view("bwtree"),
+                                           std::string_view("masstree")};
 
 /// Behind basic_eager_map: one virtual call an operation.
 template <class Key, class Owned>
@@ -44,6 +49,11 @@ class eager_engine {
 
 template <class Key, class Owned>
 [[nodiscard]] result<std::unique_ptr<eager_engine<Key, Owned>>> open_engine(
+    const std::filesystem::path& path, const eager_map_options& options);
+
+/// open_engine() of one discipline: durable.cpp, transient.cpp.
+template <class D, class Key, class Owned>
+[[nodiscard]] result<std::unique_ptr<eager_engine<Key, Owned>>> open_for(
     const std::filesystem::path& path, const eager_map_options& options);
 
 }  // namespace hf::detail

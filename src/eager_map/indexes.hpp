@@ -1,7 +1,7 @@
 // eager_map/indexes.hpp: all eager indexes, behind one interface.
 //
 // The root "<index>.<keys>" ("clht.bytes", "art.integers") says what the region has. A new index is
-// a line in for_index(), and its name in index_names.
+// a line in for_index(), and its name in index_names (engine.hpp).
 #pragma once
 
 #include "eager_map/engine.hpp"
@@ -17,10 +17,6 @@
 #include <type_traits>
 
 namespace hf::detail {
-
-inline constexpr std::array index_names = {std::string_view("clht"), std::string_view("art"),
-                                           std::string_view("hot"), std::string_view("bwtree"),
-                                           std::string_view("masstree")};
 
 template <class Key>
 struct keys_for;

@@ -1,0 +1,12 @@
+// All indexes, of the discipline `eager`: every operation that has returned survives.
+#include "eager_map/opening.hpp"
+
+namespace hf::detail {
+
+template result<std::unique_ptr<eager_engine<std::string_view, std::string>>>
+open_for<eager_discipline, std::string_view, std::string>(const std::filesystem::path&,
+                                                          const eager_map_options&);
+template result<std::unique_ptr<eager_engine<u64, u64>>> open_for<eager_discipline, u64, u64>(
+    const std::filesystem::path&, const eager_map_options&);
+
+}  // namespace hf::detail
