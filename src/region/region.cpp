@@ -7,6 +7,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -373,6 +374,8 @@ result<void> region::map(u64 from, u64 to) {
 }
 
 void region::back_rest_of_window() noexcept {
+    constexpr u64 most = (window_size - reach_of_damage) / layout::page_size;
+    max_pages_ = std::max(size() / layout::page_size, std::min(max_pages_, most));
     const u64 end = align_up(size(), layout::page_size);
     constexpr int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     // Where memory is never promised twice (vm.overcommit_memory), so much can be read at most.

@@ -115,14 +115,22 @@ class region {
     /// What lies behind the region in its window can be read from now on, and is zero; what is
     /// stored there goes nowhere. For structures whose readers follow what they read, with no look
     /// at it but near_offset(): damage leads to somewhere, and to no fault. Where the kernel
-    /// refuses, nothing is different.
+    /// refuses, nothing is different. Before anybody else uses the region.
     void back_rest_of_window() noexcept;
-    /// An offset by which something of the window is reached, aligned as blocks are and as it is
-    /// asked for; itself, if it is one of a block.
+    /// An offset from which at least reach_of_damage bytes of the window are reached, aligned as
+    /// blocks are and as it is asked for; itself, if it is one of a block.
     [[nodiscard]] static constexpr u64 near_offset(u64 offset, u64 alignment = 1) noexcept {
         constexpr u64 least_block = 32;
-        return offset & (window_mask & ~(std::max(least_block, alignment) - 1));
+        const u64 near = offset & (window_mask & ~(std::max(least_block, alignment) - 1));
+        // A branch, for the load that comes next need not wait for it.
+        if (near > window_size - reach_of_damage) [[unlikely]] {
+            return window_size - reach_of_damage;
+        }
+        return near;
     }
+    /// More than anything has that is looked at before its sizes are: no region whose rest of the
+    /// window is backed grows into the last bytes of it.
+    static constexpr u64 reach_of_damage = u64{1} << 20;
     [[nodiscard]] layout::header& header() const noexcept {
         return *reinterpret_cast<layout::header*>(base());
     }

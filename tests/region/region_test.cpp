@@ -389,6 +389,7 @@ TEST_F(region_file, epochs_start_where_the_options_say) {
 TEST_F(region_file, whose_windows_rest_is_backed_reads_as_zeros_behind_its_end) {
     const auto r = must_open(file);
     r->back_rest_of_window();
+    EXPECT_EQ(r->max_pages(), (window_size - region::reach_of_damage) / page_size);
     const std::byte* const end = r->base() + window_size;
     EXPECT_EQ(r->base()[r->size()], std::byte{0});
     EXPECT_EQ(end[-1], std::byte{0});
@@ -402,6 +403,16 @@ TEST_F(region_file, whose_windows_rest_is_backed_reads_as_zeros_behind_its_end) 
     in.seekg(static_cast<std::streamoff>(last));
     EXPECT_EQ(in.get(), 7);
     EXPECT_EQ(r->base()[r->size()], std::byte{0});
+}
+
+TEST(near_offset, leaves_room_for_any_object_before_the_windows_end) {
+    constexpr u64 last = window_size - region::reach_of_damage;
+    for (const u64 alignment : {u64{1}, u64{64}, u64{4096}}) {
+        EXPECT_EQ(region::near_offset(last, alignment), last);
+        for (u64 back = 1; back <= region::reach_of_damage; back += 31) {
+            ASSERT_EQ(region::near_offset(window_size - back, alignment), last) << back;
+        }
+    }
 }
 
 TEST(near_offset, is_the_offset_of_a_block_and_never_leads_out_of_the_window) {
