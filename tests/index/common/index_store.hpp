@@ -150,6 +150,19 @@ TYPED_TEST_P(index_store, a_full_region_refuses_and_goes_on) {
         }
     }
     EXPECT_EQ(refused->code, errc::no_space) << refused->to_string();
+    // On to where no class of blocks has any: whichever block is missing, the others come back.
+    for (u64 i = 0, refusals = 0; refusals < 400; ++i) {
+        const std::string k = std::to_string(i) + std::string(i % 70, 'y');
+        const std::string v(i * 37 % 500 >> i % 8, 'v');
+        eager_discipline::operation op(*t.space);
+        auto done = t.index->insert(op, k, v);
+        if (!done) {
+            ++refusals;
+            ASSERT_EQ(done.error().code, errc::no_space) << done.error().to_string();
+        } else if (*done) {
+            model.emplace(k, v);
+        }
+    }
     EXPECT_EQ(t.all(), typename TypeParam::bytes_in_file::entries(model.begin(), model.end()));
     t.expect_sound();
     while (model.size() > 10) {
@@ -178,16 +191,29 @@ TYPED_TEST_P(index_store, a_full_region_refuses_batches_and_goes_on) {
         }
         const std::vector<batch_entry<typename TypeParam::bytes_in_file::tree>> entries(all.begin(),
                                                                                         all.end());
+        u64 fresh = 0;
         for (const auto& [k, v] : all) {
-            if (!t.get(k)) tried.emplace(k, v);
+            if (!t.get(k)) fresh += tried.emplace(k, v).second ? 1 : 0;
         }
-        if (auto done = insert_many(*t.index, *t.space, std::span(entries)); !done) {
+        auto done = insert_many(*t.index, *t.space, std::span(entries));
+        if (done) {
+            ASSERT_EQ(*done, fresh) << "after " << full << " refusals";
+        } else {
             refused = done.error();
             ++full;
         }
         for (const auto& [k, v] : all) {
             if (!t.get(k)) tried.erase(k);
         }
+        if (done) continue;
+        // Room for some: the next ones find small blocks, and no large ones.
+        for (u64 n = 0; n < full * 8 && !tried.empty(); ++n) {
+            const auto gone = tried.lower_bound(std::to_string(random() % 100'000));
+            if (gone == tried.end()) continue;
+            ASSERT_TRUE(t.remove(gone->first));
+            tried.erase(gone);
+        }
+        t.space->grace().reclaim_all();
     }
     EXPECT_EQ(refused->code, errc::no_space) << refused->to_string();
     EXPECT_EQ(t.all(), typename TypeParam::bytes_in_file::entries(tried.begin(), tried.end()));
