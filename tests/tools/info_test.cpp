@@ -87,14 +87,6 @@ TEST_F(info, shows_what_removals_have_left_in_pieces) {
     EXPECT_NE(o.err.find("serve blocks of one size alone"), std::string::npos) << o.err;
 }
 
-/// The value of a line of a sheet; "": there is no such line.
-std::string line_of(const std::string& text, const std::string& name) {
-    const std::size_t at = text.find("\n  " + name + "  ");
-    if (at == std::string::npos) return "";
-    const std::size_t begin = text.find_first_not_of(' ', at + 3 + name.size());
-    return text.substr(begin, text.find('\n', begin) - begin);
-}
-
 /// What people read is what programs read.
 TEST_F(info, tells_people_and_programs_the_same) {
     make_region(file, ending::closed);
