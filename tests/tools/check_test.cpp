@@ -15,6 +15,13 @@ namespace {
 
 constexpr std::uint64_t page = 64 << 10;
 
+/// 1,234
+std::string grouped(const nlohmann::json& number) {
+    std::string digits = number.dump();
+    for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+    return digits;
+}
+
 class check : public ::testing::Test {
    protected:
     scratch dir;
@@ -29,7 +36,21 @@ class check : public ::testing::Test {
         EXPECT_EQ(as_json.code, code) << as_json.err;
         EXPECT_EQ(as_json.json()["exit_code"], code);
         if (code > 1) expect_one_clear_error(text);
+        if (code <= 1) expect_the_same(text.out, as_json.json());
         return {code, as_json.out, text.out};
+    }
+    static void expect_the_same(const std::string& text, const nlohmann::json& j) {
+        const std::string n = grouped(j["violation_count"]);
+        const std::string many = "; " + n + (n == "1" ? " violation" : " violations");
+        const std::size_t at = text.find(many);
+        EXPECT_EQ(at != text.npos, n != "0") << text;
+        if (at != text.npos) {
+            const char behind = text[at + many.size()];
+            EXPECT_TRUE(behind == ';' || behind == ' ') << text;
+        }
+        EXPECT_EQ(text.find("; not everything could be walked") == text.npos, j["complete"]);
+        EXPECT_TRUE(("\n" + text).find("\ntree\n  records ") != text.npos) << text;
+        EXPECT_TRUE(text.find("\nblocks\n  in use ") != text.npos) << text;
     }
     /// The offset of the tree's root, as the directory of roots has it.
     std::uint64_t root() const {
@@ -59,13 +80,6 @@ TEST_F(check, calls_a_crashed_region_sound_and_leaves_it_crashed) {
     EXPECT_GT(j["recovered_log_entries"], 0);
     EXPECT_GT(j["tree"]["recovered_leaves"], 0);
     EXPECT_EQ(holdfast({"info", file, "--json"}).json()["clean"], false);
-}
-
-/// 1,234
-std::string grouped(const nlohmann::json& number) {
-    std::string digits = number.dump();
-    for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-    return digits;
 }
 
 /// What people read is what programs read.

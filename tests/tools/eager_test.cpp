@@ -167,6 +167,20 @@ TEST_P(eager_store, is_looked_at_though_it_is_damaged) {
 INSTANTIATE_TEST_SUITE_P(, eager_store, ::testing::ValuesIn(eager_index_names()),
                          [](const auto& one) { return one.param; });
 
+TEST_P(eager_store, of_a_server_that_runs_is_busy) {
+    const server_process s({file, "--size", "16m", "--index", GetParam()});
+    ASSERT_GT(s.port(), 0) << s.said();
+    for (const std::string verb : {"check", "info"}) {
+        const outcome o = holdfast({verb, file, "--json"});
+        EXPECT_EQ(o.code, 5) << verb;
+        expect_one_clear_error(o);
+        EXPECT_EQ(o.json()["error"]["exit_code"], 5) << verb;
+    }
+    const auto j = holdfast({"check", file, "--json"}).json();
+    EXPECT_EQ(j["exit_code"], 5);
+    EXPECT_EQ(j["verdict"], "busy");
+}
+
 TEST(eager_arguments, are_refused_where_they_make_no_sense) {
     const scratch dir;
     EXPECT_EQ(holdfast({"serve", dir / "s.hf", "--index", "b-tree"}).code, 2);

@@ -105,7 +105,11 @@ class objects : public ::testing::Test {
         const outcome o = holdfast({"check", file});
         EXPECT_EQ(o.code, 1) << o.out << o.err;
         EXPECT_NE(o.out.find(text), std::string::npos) << o.out;
-        EXPECT_GE(holdfast({"check", file, "--json"}).json()["violation_count"], 1);
+        EXPECT_NE(("\n" + o.out).find("\nobjects\n"), std::string::npos) << o.out;
+        const auto j = holdfast({"check", file, "--json"}).json();
+        EXPECT_GE(j["violation_count"], 1);
+        EXPECT_EQ(j["violations"].size(), j["violation_count"]);
+        EXPECT_NE(j["violations"].dump().find(text), std::string::npos);
         EXPECT_EQ(holdfast({"repair", file}).code, 1);
         EXPECT_TRUE(read_file(file) == before) << "the file has changed";
     }
@@ -252,6 +256,7 @@ TEST_F(objects, are_told_alike_in_text_and_json) {
                                   " of " + type["bytes"].dump() + " bytes" +
                                   (type["is_array"] ? " an element" : "");
         EXPECT_EQ(count(text, title), 1U) << title << '\n' << text;
+        EXPECT_TRUE(type["members"].is_array()) << type.dump();
         for (const auto& m : type["members"]) {
             const std::string where =
                 "at " + m["offset"].dump() + ", " + m["bytes"].dump() + " bytes";
