@@ -153,7 +153,7 @@ TEST_P(eager_sides, a_walk_ends_where_the_visitor_has_had_enough) {
     std::string cursor;
     std::size_t shown = 0;
     const std::size_t visited =
-        must(m.walk(cursor, 4000, [&](auto, auto) { return ++shown != 10; }));
+        must(m.walk(cursor, 4000, [&](auto, auto) { return ++shown != 1; }));
     EXPECT_EQ(visited, shown);
     EXPECT_LT(visited, 2000U);
     EXPECT_FALSE(cursor.empty());
