@@ -1,5 +1,5 @@
 // Sizes, durations and counts are read and written as people do, up to the last digit.
-#include "quantity.hpp"
+#include "tools/holdfast/quantity.hpp"
 
 #include "persist/medium.hpp"
 
