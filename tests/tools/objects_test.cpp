@@ -345,7 +345,12 @@ TEST_F(objects, whose_pointers_lead_to_nothing_are_cut_where_that_was_asked_for)
 
 TEST_F(objects, of_unknown_types_are_beyond_repair) {
     make(3);
+    char where[32];
+    std::snprintf(where, sizeof where, "at offset 0x%lx;", static_cast<unsigned long>(shelf()));
     write(shelf() - 16, read(shelf() - 16) | std::uint64_t{0xff00} << 32);
+    const outcome looked = holdfast({"inspect", file, "--object", "shelf"});
+    EXPECT_EQ(looked.code, 2);
+    EXPECT_NE(looked.err.find(where), std::string::npos) << looked.err;
     expect_violations("type is not described");
     const outcome o = repair({}, 1);
     EXPECT_NE(o.out.find("beyond repair"), std::string::npos) << o.out;
