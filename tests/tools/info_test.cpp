@@ -160,7 +160,8 @@ TEST_F(info, says_that_a_crashed_region_will_be_recovered) {
     EXPECT_EQ(line_of(recovered.err, "state"), "closed cleanly");
     // A pass in the background forgets it, if it has the time.
     std::string failed;
-    for (const auto& range : recovered.json()["failed_epochs"]) {
+    const auto told = recovered.json();
+    for (const auto& range : told["failed_epochs"]) {
         failed += (failed.empty() ? "" : ", ") + range[0].dump();
         if (range[1] != range[0]) failed += "-" + range[1].dump();
     }
