@@ -198,6 +198,26 @@ TEST_P(eager_sides, asks_before_it_writes) {
     EXPECT_EQ(m.stats().records, 0U);
 }
 
+TEST_P(eager_sides, takes_the_longest_value_and_not_one_byte_more) {
+    if (GetParam() != "clht") return;  // the limit is the map's
+    map m = open();
+    for (const std::size_t more : {0U, 1U}) {
+        const std::string longest(max_value_size + more, 'v');
+        const auto put = m.put("k", longest);
+        const auto modified = m.modify("n", [&](auto, std::string& fresh) {
+            fresh = longest;
+            return map::edit::replace;
+        });
+        for (const auto* done : {&put, &modified}) {
+            ASSERT_EQ(done->has_value(), more == 0);
+            if (more != 0) {
+                EXPECT_EQ(done->error().code, errc::too_large);
+            }
+        }
+    }
+    EXPECT_EQ(m.stats().records, 2U);
+}
+
 TEST_P(eager_sides, modifies_in_place) {
     map m = open();
     const auto count = [](std::optional<std::string_view> old, std::string& fresh) {

@@ -384,6 +384,9 @@ TEST_F(map_opening, statistics_tell_of_the_opening_and_of_what_was_done) {
         EXPECT_EQ(s.allocated_bytes + s.free_bytes, s.region_bytes);
         EXPECT_EQ(s.generation, generation);
         EXPECT_EQ(s.epoch, m.current_epoch());
+        EXPECT_EQ(s.index, "masstree");
+        EXPECT_EQ(s.discipline, "incll");
+        EXPECT_EQ(s.recovered_entries, 0U);
         EXPECT_GT(s.recovery_ns, 0U);
         EXPECT_FALSE(s.flush_instruction.empty());
         must(m.close());

@@ -230,6 +230,11 @@ TEST_F(serve, refuses_a_port_that_is_taken_and_leaves_no_region_behind) {
         holdfast({"serve", file, "--size", "16m", "--port", std::to_string(first.port())});
     EXPECT_EQ(o.code, 5);
     expect_one_clear_error(o);
+    EXPECT_NE(o.err.find("; choose another port"), std::string::npos) << o.err;
+    const outcome far = holdfast({"serve", file, "--port", "0", "--listen", "192.0.2.1"});
+    EXPECT_EQ(far.code, 2);
+    expect_one_clear_error(far);
+    EXPECT_NE(far.err.find("; choose an address of this machine"), std::string::npos) << far.err;
     EXPECT_EQ(dir.names(), (std::vector<std::string>{"first.hf"}));
 }
 
