@@ -78,7 +78,7 @@ def originals(commit):
     # The gate itself is this checkout's.
     shutil.copytree(ROOT / "crashlab" / "mutate", place / "crashlab" / "mutate",
                     dirs_exist_ok=True)
-    for rules in (ROOT / "src").rglob("mutation.txt"):
+    for rules in (p for top in rooms.TOPS for p in (ROOT / top).rglob("mutation.txt")):
         target = place / rules.relative_to(ROOT)
         if target.parent.is_dir():
             shutil.copyfile(rules, target)

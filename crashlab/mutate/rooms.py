@@ -20,6 +20,9 @@ A line that begins with # is a comment.
 import pathlib
 import re
 
+# Where rooms are.
+TOPS = ("src", "tools")
+
 
 class Room:
     def __init__(self, name, folder):
@@ -77,7 +80,8 @@ class Rooms(list):
 
 def tests_of(root, folder):
     """The test programs of a room's own directory, or of the one that it is a part of."""
-    place = pathlib.Path(root, "tests") / pathlib.Path(folder).relative_to("src")
+    below = [part for part in pathlib.Path(folder).parts if part != "src"]
+    place = pathlib.Path(root, "tests", *below)
     while not (place / "CMakeLists.txt").exists():
         if place == pathlib.Path(root, "tests"):
             return []
@@ -89,7 +93,8 @@ def tests_of(root, folder):
 def read(root):
     """All rooms of a source tree, in the order of their folders."""
     found = Rooms()
-    for path in sorted(pathlib.Path(root, "src").rglob("mutation.txt")):
+    files = [p for top in TOPS for p in sorted(pathlib.Path(root, top).rglob("mutation.txt"))]
+    for path in files:
         folder = str(path.parent.relative_to(root))
         room = Room(path.parent.name, folder).read(path)
         named = {name for name, _ in room.tests}

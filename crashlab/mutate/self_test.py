@@ -220,7 +220,16 @@ def read_by_rooms():
         (folder / "mutation.txt").write_text("# words\nroom x\ntests t u:-slow*\ntargets none\n"
                                              "skip f.cpp: why not\nnote enter\n"
                                              "tested ^note_.*: a disk\n")
+        tool = pathlib.Path(place, "tools", "t")
+        tool.mkdir(parents=True)
+        (tool / "mutation.txt").write_text("tests z\n")
+        declared = pathlib.Path(place, "tests", "tools")
+        declared.mkdir(parents=True)
+        (declared / "CMakeLists.txt").write_text("hf_test(tools_test SOURCES a.cpp)\n")
         found = rooms.read(place)
+        t = found.of("tools/t/a.cpp")
+        expect(t is not None and t.tests == [("tools_test", ""), ("z", "")],
+               "a tool is a room, too")
         r = found.called("x")
         expect(r is not None and r.folder == "src/a/b" and r.notes == {"enter"}
                and r.tests == [("t", ""), ("u", "-slow*")] and r.targets == "none"

@@ -182,6 +182,45 @@ TEST_F(a_checkpointed_file, takes_memory_back_that_a_crashed_epoch_had_allocated
     }
 }
 
+/// Of all sizes: what an epoch has that was completed is nobody else's, however the file was left.
+TEST_F(a_checkpointed_file, keeps_memory_that_a_completed_epoch_had_allocated) {
+    struct piece {
+        std::uint64_t offset;
+        std::size_t bytes;
+        char filled;
+    };
+    std::vector<piece> all;
+    const auto at = [&](const piece& p) {
+        return reinterpret_cast<char*>(window_base(&root()) + p.offset);
+    };
+    for (char round = 'a'; round < 'e'; ++round) {
+        {
+            checkpointed::operation op(file());
+            for (const std::size_t bytes : {16, 100, 5000, 70'000, 300'000}) {
+                auto p = op.allocate(bytes);
+                ASSERT_TRUE(p) << p.error().to_string();
+                std::memset(*p, round, bytes);
+                op.note(*p, bytes);
+                all.push_back({reinterpret_cast<std::uint64_t>(*p) & window_mask, bytes, round});
+            }
+            if (round == 'c') {  // those of the first round, of each size
+                for (std::size_t i = 0; i < 5; ++i) op.deallocate(at(all[i]), all[i].bytes);
+                all.erase(all.begin(), all.begin() + 5);
+            }
+        }
+        ASSERT_TRUE(file().sync());
+        if (round % 2 == 0) {
+            crash();
+        } else {
+            close();
+            open();
+        }
+        for (const piece& p : all) {
+            ASSERT_EQ(std::string(at(p), p.bytes), std::string(p.bytes, p.filled)) << p.bytes;
+        }
+    }
+}
+
 TEST_F(a_checkpointed_file, does_not_reuse_what_was_freed_before_the_epoch_has_ended) {
     void* p = nullptr;
     {

@@ -140,6 +140,25 @@ TEST_F(eager_regions, read_without_a_fence_and_fence_under_a_held_lock) {
     EXPECT_EQ(fences(), 0U);
 }
 
+// Readers follow what they read before they know that it is sound.
+TEST_F(eager_regions, can_be_read_and_stored_to_behind_their_end) {
+    eager_file f(file);
+    region& r = f.space->file();
+    const u64 end = r.size();
+    for (const u64 at : {end, end + layout::page_size + 24, window_size - 8}) {
+        auto* const word = r.at<std::atomic<u64>>(at);
+        EXPECT_EQ(word->load(), 0U) << at;
+        word->store(7);
+    }
+    EXPECT_EQ(r.size(), end);
+    EXPECT_EQ(std::filesystem::file_size(file), end);
+    // It still grows, and has nothing of that.
+    const u64 large = must(f.space->heap().allocate(f.space->my_lane().blocks, end));
+    EXPECT_GT(r.size(), end);
+    EXPECT_GE(large, end);
+    EXPECT_EQ(r.at<std::atomic<u64>>(end + layout::page_size + 24)->load(), 0U);
+}
+
 TEST_F(eager_regions, give_extents_back_and_keep_them_apart_from_blocks) {
     eager_file f(file);
     auto& heap = f.space->heap();

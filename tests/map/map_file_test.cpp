@@ -72,6 +72,48 @@ TEST_F(map_file, closed_in_order_it_is_one_file) {
     expect_all(open(), 1000);
 }
 
+/// Counts and durations of the epochs that were ended one by one, each with one record.
+TEST_F(map_file, figures_of_the_journal_and_of_pauses_are_those_of_the_epochs_that_ended) {
+    constexpr unsigned epochs = 20;
+    const auto begin = std::chrono::steady_clock::now();
+    map_options o = options();
+    o.epoch = std::chrono::seconds(10);
+    map m = must(map::open(file, o));
+    must(m.put("first", "v"));
+    must(m.sync());
+    const statistics before = m.stats();
+    for (unsigned i = 0; i < epochs; ++i) {
+        must(m.put(key(i), std::string(3000, 'v')));
+        must(m.sync());
+    }
+    const statistics after = m.stats();
+    const auto elapsed = static_cast<u64>((std::chrono::steady_clock::now() - begin).count());
+    EXPECT_EQ(after.epoch - before.epoch, epochs);
+    EXPECT_EQ(after.durable_epoch - before.durable_epoch, epochs);
+    const pause_statistics& p = after.pause;
+    EXPECT_EQ(p.count - before.pause.count, epochs);
+    EXPECT_GT(p.last_ns, 0U);
+    EXPECT_LE(p.last_ns, p.max_ns);
+    EXPECT_LE(p.p50_ns, p.p99_ns);
+    EXPECT_LE(p.max_ns, elapsed);
+    EXPECT_LE(p.p50_ns * (epochs / 2), elapsed * 2) << "half of them took as long, or nearly";
+    const journal_statistics& j = after.journal;
+    EXPECT_EQ(j.records - before.journal.records, epochs);
+    EXPECT_GE(j.record_bytes - before.journal.record_bytes, epochs * 3000);
+    EXPECT_LE(j.record_bytes - before.journal.record_bytes, epochs * 30'000);
+    EXPECT_GE(j.syncs - before.journal.syncs, epochs);
+    EXPECT_GT(j.last_commit_ns, 0U);
+    EXPECT_LE(j.last_commit_ns, elapsed);
+    EXPECT_LE(j.late_ns, elapsed);
+    EXPECT_LE(j.bytes, fs::file_size(journal));
+    EXPECT_GE(j.bytes, fs::file_size(journal) / 2);
+    EXPECT_LE(j.used_bytes, j.bytes);
+    EXPECT_EQ(j.refusal, "");
+    EXPECT_EQ(after.records, epochs + 1);
+    EXPECT_EQ(after.failed_epochs + after.recovered_records, 0U);
+    must(m.close());
+}
+
 TEST_F(map_file, what_was_synced_survives_the_process) {
     for (unsigned round = 0; round < 4; ++round) {
         fill_and_die(round * 3000, (round + 1) * 3000);

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <fstream>
 #include <thread>
+#include <variant>
 
 namespace hf {
 namespace {
@@ -302,6 +303,63 @@ TEST_F(map_opening, a_snapshot_is_no_map) {
     EXPECT_NE(m.error().why.find("snapshot"), std::string::npos);
 }
 
+/// Whatever is asked for and whatever is there: it is opened as what it is, or refused as it was.
+TEST_F(map_opening, is_of_the_discipline_and_index_that_were_asked_for_or_are_there) {
+    enum class there { nothing, tree, art };
+    const auto expected = [](there is, const std::optional<discipline>& kind,
+                             const std::string& index) -> std::variant<errc, std::string> {
+        const bool wants_eager = kind ? *kind == discipline::eager : !index.empty();
+        const bool wants_tree = kind == discipline::incll;
+        if (kind && !wants_eager && !wants_tree) return errc::usage;
+        if (wants_tree && !index.empty()) return errc::usage;
+        if (index == "none such") return is == there::tree ? errc::incompatible : errc::usage;
+        switch (is) {
+            case there::nothing:
+                if (!wants_eager) return std::string("masstree");
+                return index.empty() ? std::string("clht") : index;
+            case there::tree:
+                if (wants_eager) return errc::incompatible;
+                return std::string("masstree");
+            case there::art:
+                break;
+        }
+        if (wants_tree || (!index.empty() && index != "art")) return errc::incompatible;
+        return std::string("art");
+    };
+    const std::optional<discipline> kinds[] = {
+        std::nullopt,         discipline::incll,       discipline::logged,   discipline::eager,
+        discipline::snapshot, discipline::transaction, discipline::transient};
+    for (const there is : {there::nothing, there::tree, there::art}) {
+        for (const auto& kind : kinds) {
+            for (const std::string index : {"", "art", "hot", "none such"}) {
+                SCOPED_TRACE(std::to_string(static_cast<int>(is)) + ", " +
+                             (kind ? std::string(to_string(*kind)) : "any") + ", " + index);
+                fs::remove(file);
+                map_options o = options();
+                if (is == there::art) o.index = "art";
+                if (is != there::nothing) must(must(map::open(file, o)).put("k", "v"));
+                o = options();
+                o.kind = kind;
+                o.index = index;
+                const auto wanted = expected(is, kind, index);
+                const auto opened = map::open(file, o);
+                if (const errc* const refused = std::get_if<errc>(&wanted)) {
+                    ASSERT_FALSE(opened);
+                    EXPECT_EQ(opened.error().code, *refused) << opened.error().to_string();
+                    EXPECT_EQ(fs::exists(file), is != there::nothing);
+                    continue;
+                }
+                ASSERT_TRUE(opened) << opened.error().to_string();
+                EXPECT_EQ(opened->index(), std::get<std::string>(wanted));
+                EXPECT_EQ(opened->kind() == discipline::incll, opened->index() == "masstree");
+                EXPECT_EQ(opened->is_ordered(), opened->index() != "clht");
+                std::string value;
+                EXPECT_EQ(must(opened->get("k", value)), is != there::nothing);
+            }
+        }
+    }
+}
+
 TEST_F(map_opening, a_region_has_room_for_the_heap_however_little_is_asked_for) {
     for (const u64 asked : {u64{0}, u64{1}, u64{16} << 20, u64{17} << 20}) {
         fs::remove(file);
@@ -326,6 +384,9 @@ TEST_F(map_opening, statistics_tell_of_the_opening_and_of_what_was_done) {
         EXPECT_EQ(s.allocated_bytes + s.free_bytes, s.region_bytes);
         EXPECT_EQ(s.generation, generation);
         EXPECT_EQ(s.epoch, m.current_epoch());
+        EXPECT_EQ(s.index, "masstree");
+        EXPECT_EQ(s.discipline, "incll");
+        EXPECT_EQ(s.recovered_entries, 0U);
         EXPECT_GT(s.recovery_ns, 0U);
         EXPECT_FALSE(s.flush_instruction.empty());
         must(m.close());

@@ -188,6 +188,18 @@ TEST(session_count, a_turn_has_a_thousand_requests_or_keys) {
     }
 }
 
+TEST(session_count, who_has_nothing_left_at_the_end_of_a_turn_does_not_yield) {
+    temporary_store s;
+    detail::session_context context(*s);
+    detail::session one(context);
+    std::string input;
+    for (int i = 0; i < 1000; ++i) input += "mn\r\n";
+    EXPECT_EQ(one.consume(input), input.size());
+    detail::tallies counted{};
+    context.count.add_to(counted);
+    EXPECT_EQ(counted[static_cast<std::size_t>(tally::conn_yields)], 0U);
+}
+
 TEST(session_count, the_bound_on_output_stops_at_the_byte_that_reaches_it) {
     temporary_store s;
     for (std::size_t bound = 1; bound <= 13; ++bound) {

@@ -80,6 +80,39 @@ TEST_F(store_expiry, an_expired_record_is_absent_for_every_operation) {
     EXPECT_TRUE(has("k"));
 }
 
+/// What a read says of a record that it does not give: why it is not there, and nothing of before.
+TEST_F(store_expiry, reads_tell_how_a_record_has_ended) {
+    using end = store::record::end;
+    const auto read = [&](bool touching) {
+        found.ended = end::flushed;  // of an earlier read
+        if (touching) {
+            must(s->get_and_touch("k", 0, found));
+        } else {
+            has("k");
+        }
+        return found.ended;
+    };
+    for (const bool touching : {false, true}) {
+        EXPECT_EQ(read(touching), end::none) << "it never was";
+        set("k", "1", s.now() + 1);
+        EXPECT_EQ(read(false), end::none) << "it is there";
+        s.advance(1);
+        EXPECT_EQ(read(touching), end::expired);
+        EXPECT_EQ(read(touching), end::none) << "it has been given back";
+        set("k", "1");
+        EXPECT_EQ(read(touching), end::none) << "it is there";
+        must(s->flush_all());
+        EXPECT_EQ(read(touching), end::flushed);
+        set("k", "1", s.now() + 1);
+        must(s->flush_all());
+        s.advance(1);
+        EXPECT_EQ(read(touching), end::flushed) << "whichever came first";
+        set("k", "1");
+        must(s->remove("k"));
+        EXPECT_EQ(read(touching), end::none);
+    }
+}
+
 TEST_F(store_expiry, whoever_meets_an_expired_record_gives_its_space_back) {
     const auto meet = [&](const auto& operation) {
         set("k", "1", s.now() + 1);
@@ -94,7 +127,11 @@ TEST_F(store_expiry, whoever_meets_an_expired_record_gives_its_space_back) {
     meet([&] { must(s->incr("k", 1)); });
     meet([&] { must(s->touch("k", 0)); });
     meet([&] { must(s->remove("k")); });
-    meet([&] { EXPECT_EQ(must(s->purge(10)), 1U); });
+    meet([&] {
+        EXPECT_EQ(must(s->purge(0)), 0U);
+        EXPECT_EQ(records_in_the_map(), 1U) << "nothing was to be looked at";
+        EXPECT_EQ(must(s->purge(10)), 1U);
+    });
 }
 
 TEST_F(store_expiry, touch_moves_the_expiry_and_keeps_the_rest) {

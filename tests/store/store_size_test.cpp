@@ -36,6 +36,7 @@ TEST(store_size, the_longest_data_fits_and_one_byte_more_is_refused_and_changes_
     ASSERT_TRUE(must(s->get("k", found)));
     EXPECT_EQ(found.data().size(), store::max_data_size);
     EXPECT_EQ(must(s->append("k", "y")).what, outcome::not_stored);
+    EXPECT_EQ(must(s->append("k", "y", ~std::size_t{0})).what, outcome::not_stored);
     EXPECT_EQ(must(s->touch("k", 0)).what, outcome::touched);
     EXPECT_EQ(must(s->incr("k", 1)).what, outcome::not_a_number);
 }

@@ -261,7 +261,7 @@ TEST_F(store_operations, a_draft_collects_pieces) {
     EXPECT_EQ(d.data(), "hello");
     must(s->set("k", d));
     EXPECT_EQ(get("k"), "hello");
-    for (const std::size_t kept : {0U, 4U, 5U, 100U}) {
+    for (const std::size_t kept : {0U, 4U, 5U, 100U, 1000U, 1000U}) {
         d.clear(kept);
         EXPECT_EQ(d.size(), 0U);
         EXPECT_EQ(d.data(), "");

@@ -15,6 +15,13 @@ namespace {
 
 constexpr std::uint64_t page = 64 << 10;
 
+/// 1,234
+std::string grouped(const nlohmann::json& number) {
+    std::string digits = number.dump();
+    for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+    return digits;
+}
+
 class check : public ::testing::Test {
    protected:
     scratch dir;
@@ -29,7 +36,21 @@ class check : public ::testing::Test {
         EXPECT_EQ(as_json.code, code) << as_json.err;
         EXPECT_EQ(as_json.json()["exit_code"], code);
         if (code > 1) expect_one_clear_error(text);
+        if (code <= 1) expect_the_same(text.out, as_json.json());
         return {code, as_json.out, text.out};
+    }
+    static void expect_the_same(const std::string& text, const nlohmann::json& j) {
+        const std::string n = grouped(j["violation_count"]);
+        const std::string many = "; " + n + (n == "1" ? " violation" : " violations");
+        const std::size_t at = text.find(many);
+        EXPECT_EQ(at != text.npos, n != "0") << text;
+        if (at != text.npos) {
+            const char behind = text[at + many.size()];
+            EXPECT_TRUE(behind == ';' || behind == ' ') << text;
+        }
+        EXPECT_EQ(text.find("; not everything could be walked") == text.npos, j["complete"]);
+        EXPECT_TRUE(("\n" + text).find("\ntree\n  records ") != text.npos) << text;
+        EXPECT_TRUE(text.find("\nblocks\n  in use ") != text.npos) << text;
     }
     /// The offset of the tree's root, as the directory of roots has it.
     std::uint64_t root() const {
@@ -59,6 +80,71 @@ TEST_F(check, calls_a_crashed_region_sound_and_leaves_it_crashed) {
     EXPECT_GT(j["recovered_log_entries"], 0);
     EXPECT_GT(j["tree"]["recovered_leaves"], 0);
     EXPECT_EQ(holdfast({"info", file, "--json"}).json()["clean"], false);
+}
+
+/// What people read is what programs read.
+TEST_F(check, tells_people_and_programs_the_same) {
+    for (const ending how : {ending::closed, ending::crashed}) {
+        std::filesystem::remove(file);
+        make_region(file, how);
+        const outcome o = look(0);
+        const auto j = o.json();
+        const auto& tree = j["tree"];
+        const auto& blocks = j["blocks"];
+        const auto expect = [&o](const std::string& name, const std::string& value) {
+            EXPECT_EQ(line_of("\n" + o.err, name), value) << o.err;
+        };
+        EXPECT_TRUE(line_of("\n" + o.err, "records")
+                        .starts_with(grouped(tree["records"]) + " (" +
+                                     grouped(tree["large_records"]) + " large): "))
+            << o.err;
+        expect("layers", grouped(tree["layers"]) + ", " + tree["deepest_layer"].dump() + " deep, " +
+                             tree["tallest_layer"].dump() + " nodes from a root to a leaf at most");
+        expect("nodes", grouped(tree["leaves"]) + " leaves, " + grouped(tree["interior_nodes"]) +
+                            " interior nodes");
+        expect("empty", grouped(tree["empty_leaves"]) + " leaves, " +
+                            grouped(tree["empty_layers"]) + " layers (harmless)");
+        expect("in use", grouped(blocks["in_use"]));
+        expect("free", grouped(blocks["free"]) + ", and " + grouped(blocks["freed_lately"]) +
+                           " freed in the last epoch");
+        expect("never used", grouped(blocks["never_used"]));
+        expect("leaked", "0");
+        expect("extents", grouped(j["heap"]["extents"]));
+        expect("log entries", how == ending::closed ? "" : grouped(j["recovered_log_entries"]));
+        const bool has_leaves = o.err.find("\nrecovery (in memory") != std::string::npos;
+        EXPECT_EQ(has_leaves, how == ending::crashed);
+        EXPECT_NE(o.err.find(file + ": sound ("), std::string::npos) << o.err;
+        // As many bytes as make_region() has written.
+        EXPECT_GT(tree["key_bytes"], 3000 * 44);
+        EXPECT_GT(tree["value_bytes"], 300'000);
+        EXPECT_GT(blocks["in_use"], tree["records"]);
+        std::uint64_t handed_out = 0;
+        for (const auto& c : j["heap"]["size_classes"]) {
+            handed_out += c["handed_out"].get<std::uint64_t>();
+        }
+        EXPECT_EQ(blocks["in_use"], handed_out);
+        EXPECT_EQ(j["heap"]["extents"], 3);
+    }
+}
+
+/// As many lines as there are violations, up to fifty; then how many more.
+TEST_F(check, names_each_violation_and_says_where_it_stops) {
+    make_region(file, ending::closed);
+    for (std::uint64_t at = 20; at < 60; ++at) flip(file, page + 64 + at * 16 + 5, 3);
+    const outcome o = look(1);
+    const auto j = o.json();
+    const std::uint64_t count = j["violation_count"];
+    EXPECT_LE(j["violations"].size(), count);
+    std::size_t lines = 0;
+    for (std::size_t at = 0; o.err.compare(at, 9, "offset 0x") == 0; ++lines) {
+        EXPECT_NE(o.err.find(j["violations"][lines]["text"]), std::string::npos);
+        at = o.err.find('\n', at) + 1;
+    }
+    EXPECT_EQ(lines, std::min<std::uint64_t>(count, 50));
+    EXPECT_EQ(o.err.find("and " + grouped(count - lines) + " more") != std::string::npos,
+              count > lines);
+    EXPECT_NE(o.err.find(": violations; " + grouped(count) + " violation"), std::string::npos)
+        << o.err;
 }
 
 TEST_F(check, is_told_of_a_lost_superblock) {

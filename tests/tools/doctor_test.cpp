@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <tuple>
 
 namespace hf::test {
 namespace {
@@ -35,6 +36,56 @@ TEST(doctor, says_the_same_for_people) {
                              "verdict", "survives the death of its process"}) {
         EXPECT_NE(o.out.find(word), std::string::npos) << word;
     }
+}
+
+/// What people read is what programs read, and what the kernel says.
+TEST(doctor, tells_people_and_programs_the_same) {
+    const scratch dir;
+    const std::string text = holdfast({"doctor", dir.path()}).out;
+    const auto j = holdfast({"doctor", dir.path(), "--json"}).json();
+    const auto word = [](const nlohmann::json& value) { return value.get<std::string>(); };
+    const auto expect = [&text](const std::string& name, const std::string& value) {
+        EXPECT_EQ(line_of(text, name), value) << text;
+    };
+    const auto& place = j["file_system"];
+    const auto& cpu = j["processor"];
+    const auto& huge = j["huge_pages"];
+    EXPECT_TRUE(text.starts_with(dir.path() + "\n")) << text;
+    expect("file system", word(place["type"]) + " at " + word(place["mount_point"]));
+    EXPECT_NE(line_of(text, "free space"), "");
+    expect("medium", word(j["medium"]));
+    expect("name", word(cpu["name"]));
+    for (const char* name : {"clwb", "clflushopt", "clflush"}) {
+        expect(name, cpu[name].get<bool>() ? "yes" : "no");
+    }
+    EXPECT_EQ(cpu["used_here"], "none");
+    expect("used here", "none: this medium needs no write-back (--flush always: " +
+                            word(cpu["used_with_flush_always"]) + ")");
+    EXPECT_TRUE(line_of(text, "membarrier").starts_with(j["membarrier"] ? "yes: " : "no: "));
+    EXPECT_TRUE(line_of(text, "page tracking").starts_with(word(j["page_tracking"]) + ": "));
+    const bool granted = huge["granted"];
+    expect("granted here", granted ? "yes (tried)" : "no (tried)");
+    EXPECT_EQ(line_of(text, "on request") != "", huge["granted_on_request"].get<bool>());
+    const std::string settings = "/sys/kernel/mm/transparent_hugepage/";
+    for (const auto& [name, file, chosen] :
+         {std::tuple("transparent_hugepage", "enabled", word(huge["enabled"])),
+          std::tuple("shmem_enabled", "shmem_enabled", word(huge["shmem_enabled"]))}) {
+        expect(name, chosen.empty() ? "not offered" : chosen);
+        const std::string choices = bash("cat " + settings + file + " 2>/dev/null || true").out;
+        EXPECT_EQ(choices.find("[" + chosen + "]") == choices.npos, choices.empty()) << choices;
+    }
+    const std::string option = word(huge["mount_option"]);
+    expect("mount option", option.empty() ? "none" : "huge=" + option);
+    const std::string advice = word(huge["advice"]);
+    expect("how to get them", advice);
+    EXPECT_EQ(advice.empty(), granted);
+    EXPECT_EQ(advice.find("echo never") != advice.npos,
+              !granted && huge["shmem_enabled"] == "deny");
+    EXPECT_TRUE(text.ends_with("  " + word(j["survives"]) + "\n")) << text;
+    const auto kernel = [](const std::string& file) { return bash("cat " + file).out; };
+    EXPECT_NE(kernel("/proc/cpuinfo").find(": " + word(cpu["name"]) + "\n"), std::string::npos);
+    EXPECT_NE(kernel("/proc/self/mountinfo").find(" " + word(place["mount_point"]) + " "),
+              std::string::npos);
 }
 
 TEST(doctor, looks_at_what_there_is_of_a_path) {

@@ -161,7 +161,14 @@ TEST_F(dump_verb, load_adds_to_a_store_that_is_there) {
         EXPECT_EQ(server.ask("set mine 0 0 1\r\nx\r\n", "\r\n"), "STORED\r\n");
         EXPECT_EQ(server.end(SIGTERM), 0);
     }
-    EXPECT_EQ(holdfast({"load", dir / "none.hf", text, "--into-existing"}).code, 3);
+    const outcome none = holdfast({"load", dir / "none.hf", text, "--into-existing"});
+    EXPECT_EQ(none.code, 3);
+    EXPECT_NE(none.err.find("leave --into-existing out"), std::string::npos) << none.err;
+    const outcome taken = holdfast({"load", other, text});
+    EXPECT_EQ(taken.code, 2);
+    EXPECT_NE(taken.err.find("replace it (--force) or add to it (--into-existing)"),
+              std::string::npos)
+        << taken.err;
     EXPECT_EQ(holdfast({"load", other, text, "--into-existing"}).code, 0);
     const std::string whole = read_file(text);
     write_file(text, whole.substr(0, whole.size() - 1));

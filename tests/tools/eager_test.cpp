@@ -51,9 +51,30 @@ TEST_P(eager_store, has_every_answered_write_after_a_kill) {
     EXPECT_EQ(told["discipline"], "eager");
     EXPECT_EQ(told["heap"]["index"], GetParam());
     EXPECT_TRUE(told["heap"]["records"].is_null());
-    EXPECT_NE(holdfast({"info", file}).out.find(GetParam()), std::string::npos);
+    EXPECT_EQ(line_of(holdfast({"info", file}).out, "records"),
+              "not counted: `holdfast check` does");
     expect_served(file);
-    EXPECT_EQ(holdfast({"info", file, "--json"}).json()["heap"]["records"], 3) << "one is its own";
+    const auto counted = holdfast({"info", file, "--json"}).json();
+    EXPECT_EQ(counted["heap"]["records"], 3) << "one is its own";
+    EXPECT_EQ(counted["clean"], true);
+    const std::string text = holdfast({"info", file}).out;
+    EXPECT_EQ(line_of(text, "index"), GetParam());
+    EXPECT_EQ(line_of(text, "keys"), counted["heap"]["keys"].get<std::string>());
+    EXPECT_EQ(line_of(text, "records"), "3");
+    EXPECT_EQ(line_of(text, "openings"), "2");
+    EXPECT_EQ(line_of(text, "running epoch"), "") << "there is none on this medium";
+    EXPECT_TRUE(
+        line_of(text, "large extents").starts_with(counted["heap"]["extents"].dump() + " of "))
+        << text;
+    const auto sound = holdfast({"check", file, "--json"}).json();
+    EXPECT_EQ(sound["records"], 3);
+    EXPECT_EQ(sound["violation_count"], 0);
+    EXPECT_EQ(sound["keys"], counted["heap"]["keys"]);
+    EXPECT_EQ(sound["exit_code"], 0);
+    EXPECT_TRUE(holdfast({"check", file})
+                    .out.starts_with(file + ": sound: 3 records in index " + GetParam() +
+                                     ", keys are " + sound["keys"].get<std::string>() +
+                                     "; checked in "));
 }
 
 TEST_P(eager_store, has_on_a_disk_every_answer_that_waited_for_its_epoch) {
@@ -145,6 +166,20 @@ TEST_P(eager_store, is_looked_at_though_it_is_damaged) {
 
 INSTANTIATE_TEST_SUITE_P(, eager_store, ::testing::ValuesIn(eager_index_names()),
                          [](const auto& one) { return one.param; });
+
+TEST_P(eager_store, of_a_server_that_runs_is_busy) {
+    const server_process s({file, "--size", "16m", "--index", GetParam()});
+    ASSERT_GT(s.port(), 0) << s.said();
+    for (const std::string verb : {"check", "info"}) {
+        const outcome o = holdfast({verb, file, "--json"});
+        EXPECT_EQ(o.code, 5) << verb;
+        expect_one_clear_error(o);
+        EXPECT_EQ(o.json()["error"]["exit_code"], 5) << verb;
+    }
+    const auto j = holdfast({"check", file, "--json"}).json();
+    EXPECT_EQ(j["exit_code"], 5);
+    EXPECT_EQ(j["verdict"], "busy");
+}
 
 TEST(eager_arguments, are_refused_where_they_make_no_sense) {
     const scratch dir;

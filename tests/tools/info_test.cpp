@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 
 namespace hf::test {
@@ -86,11 +87,87 @@ TEST_F(info, shows_what_removals_have_left_in_pieces) {
     EXPECT_NE(o.err.find("serve blocks of one size alone"), std::string::npos) << o.err;
 }
 
+/// What people read is what programs read.
+TEST_F(info, tells_people_and_programs_the_same) {
+    make_region(file, ending::closed);
+    const outcome o = look(0);
+    const auto j = o.json();
+    const auto expect = [&o](const std::string& name, const std::string& value) {
+        EXPECT_EQ(line_of(o.err, name), value) << o.err;
+    };
+    expect("uuid", j["uuid"]);
+    expect("discipline", "incll");
+    expect("last medium", "shm");
+    expect("superblocks", "both valid");
+    expect("state", "closed cleanly");
+    expect("openings", "1");
+    expect("running epoch", j["epoch"].dump());
+    expect("failed epochs", "none");
+    expect("last full pass", "epoch " + j["last_pass_epoch"].dump());
+    expect("records", "5,303");
+    std::string size = j["bytes"].dump();
+    for (std::size_t at = size.size(); at > 3;) size.insert(at -= 3, ",");
+    EXPECT_TRUE(line_of(o.err, "size").ends_with(" MiB (" + size + " bytes)")) << o.err;
+    EXPECT_EQ(line_of(o.err, "allocated"), "");
+    EXPECT_EQ(line_of(o.err, "damaged entries"), "");
+    EXPECT_EQ(line_of(o.err, "growing to"), "");
+    EXPECT_EQ(line_of(o.err, "found on the way"), "");
+    for (const auto& root : j["roots"]) {
+        char value[64];
+        std::snprintf(value, sizeof value, "type 0x%lx, value 0x%lx",
+                      root["type"].get<unsigned long>(), root["value"].get<unsigned long>());
+        expect(root["name"], value);
+    }
+    std::uint64_t bytes = 4096 * 16;  // the header
+    for (const std::string kind : {"heap", "log"}) {
+        int n = 0;
+        for (const auto& s : j["segments"]) n += s["kind"] == kind;
+        EXPECT_TRUE(line_of(o.err, kind).starts_with(std::to_string(n) + " of ")) << o.err;
+    }
+    for (const auto& s : j["segments"]) {
+        EXPECT_EQ(s["offset"], bytes) << "segments follow each other";
+        bytes += s["bytes"].get<std::uint64_t>();
+    }
+    EXPECT_EQ(bytes, j["bytes"]);
+    EXPECT_EQ(j["bytes"], std::filesystem::file_size(file));
+    EXPECT_EQ(j["allocated_bytes"], j["bytes"]);
+    EXPECT_EQ(j["busy"], false);
+}
+
+/// A hole where nothing is read, at the end.
+TEST_F(info, tells_that_a_file_has_holes) {
+    make_region(file, ending::closed);
+    const std::string copy = dir / "sparse.hf";
+    EXPECT_EQ(bash("cp --sparse=always '" + file + "' '" + copy + "'").code, 0);
+    const outcome o = holdfast({"info", copy});
+    EXPECT_NE(line_of(o.out, "allocated").find(": the file has holes"), std::string::npos) << o.out;
+    const auto j = holdfast({"info", copy, "--json"}).json();
+    EXPECT_LT(j["allocated_bytes"], j["bytes"]);
+    EXPECT_GT(j["allocated_bytes"], 4096);
+}
+
 TEST_F(info, says_that_a_crashed_region_will_be_recovered) {
     make_region(file, ending::crashed);
     const outcome o = look(0);
     EXPECT_EQ(o.json()["clean"], false);
     EXPECT_NE(o.err.find("the next opening recovers it"), std::string::npos) << o.err;
+    {
+        auto m = map::open(file, {});
+        ASSERT_TRUE(m);
+        ASSERT_TRUE(m->close());
+    }
+    const outcome recovered = look(0);
+    EXPECT_EQ(line_of(recovered.err, "state"), "closed cleanly");
+    // A pass in the background forgets it, if it has the time.
+    std::string failed;
+    const auto told = recovered.json();
+    for (const auto& range : told["failed_epochs"]) {
+        failed += (failed.empty() ? "" : ", ") + range[0].dump();
+        if (range[1] != range[0]) failed += "-" + range[1].dump();
+    }
+    EXPECT_EQ(line_of(recovered.err, "failed epochs"), failed.empty() ? "none" : failed);
+    EXPECT_GT(recovered.json()["epoch"], o.json()["epoch"]);
+    EXPECT_EQ(line_of(recovered.err, "openings"), "2");
 }
 
 TEST_F(info, of_a_busy_region_prints_the_header) {
@@ -102,6 +179,7 @@ TEST_F(info, of_a_busy_region_prints_the_header) {
     expect_one_clear_error(o);
     EXPECT_EQ(o.json()["busy"], true);
     EXPECT_EQ(o.json()["discipline"], "incll");
+    EXPECT_EQ(line_of(holdfast({"info", file}).out, "state"), "open in another process");
 }
 
 TEST_F(info, survives_the_loss_of_one_superblock) {

@@ -29,6 +29,14 @@ struct book {
     nv::array<nv::p<short>, 3> marks;
 };
 
+using arguments = std::vector<std::string>;
+
+std::size_t count(const std::string& text, const std::string& what) {
+    std::size_t n = 0;
+    for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++n;
+    return n;
+}
+
 class objects : public ::testing::Test {
    protected:
     scratch dir;
@@ -97,7 +105,11 @@ class objects : public ::testing::Test {
         const outcome o = holdfast({"check", file});
         EXPECT_EQ(o.code, 1) << o.out << o.err;
         EXPECT_NE(o.out.find(text), std::string::npos) << o.out;
-        EXPECT_GE(holdfast({"check", file, "--json"}).json()["violation_count"], 1);
+        EXPECT_NE(("\n" + o.out).find("\nobjects\n"), std::string::npos) << o.out;
+        const auto j = holdfast({"check", file, "--json"}).json();
+        EXPECT_GE(j["violation_count"], 1);
+        EXPECT_EQ(j["violations"].size(), j["violation_count"]);
+        EXPECT_NE(j["violations"].dump().find(text), std::string::npos);
         EXPECT_EQ(holdfast({"repair", file}).code, 1);
         EXPECT_TRUE(read_file(file) == before) << "the file has changed";
     }
@@ -200,6 +212,70 @@ TEST_F(objects, are_drawn_where_they_are_few) {
     EXPECT_EQ(part.code, 0) << part.err;
 }
 
+/// Books and the first one's characters; the root, two to the next, the best, the characters.
+TEST_F(objects, are_drawn_up_to_the_limit_itself) {
+    make(3);
+    constexpr std::uint64_t all = 3 + 1;
+    for (const arguments& whole : {arguments{"inspect", file, "--dot", "--limit"},
+                                   {"inspect", file, "--object", "shelf", "--dot", "--limit"}}) {
+        for (std::uint64_t limit = 1; limit <= all + 1; ++limit) {
+            arguments asked = whole;
+            asked.push_back(std::to_string(limit));
+            const outcome o = holdfast(asked);
+            EXPECT_EQ(o.code, limit < all ? 2 : 0) << limit << o.err;
+            if (limit < all) continue;
+            EXPECT_EQ(count(o.out, " [label=\"0x"), all) << o.out;
+            EXPECT_EQ(count(o.out, " -> "), 5U) << o.out;
+            EXPECT_EQ(count(o.out, "shape=ellipse"), 1U) << o.out;
+        }
+    }
+}
+
+TEST_F(objects, are_printed_up_to_the_limit_which_says_when_there_is_more) {
+    make(3);
+    const std::size_t all = look("shelf")["members"].size();
+    ASSERT_GT(all, 4U);
+    for (const std::size_t limit : {std::size_t{1}, all - 1, all, all + 1}) {
+        const std::string most = std::to_string(limit);
+        const outcome text = holdfast({"inspect", file, "--object", "shelf", "--limit", most});
+        EXPECT_EQ(count(text.out, "no more is shown"), limit < all ? 1U : 0U) << text.out;
+        EXPECT_EQ(count(text.out, " at "), std::min(limit, all)) << text.out;
+        const auto j =
+            holdfast({"inspect", file, "--object", "shelf", "--limit", most, "--json"}).json();
+        EXPECT_EQ(j["members"].size(), std::min(limit, all));
+    }
+}
+
+/// What people read is what programs read.
+TEST_F(objects, are_told_alike_in_text_and_json) {
+    make(3);
+    const auto j = holdfast({"inspect", file, "--json"}).json();
+    const std::string text = holdfast({"inspect", file}).out;
+    for (const auto& type : j["types"]) {
+        const std::string title = type["name"].get<std::string>() + ": " + type["objects"].dump() +
+                                  " of " + type["bytes"].dump() + " bytes" +
+                                  (type["is_array"] ? " an element" : "");
+        EXPECT_EQ(count(text, title), 1U) << title << '\n' << text;
+        EXPECT_TRUE(type["members"].is_array()) << type.dump();
+        for (const auto& m : type["members"]) {
+            const std::string where =
+                "at " + m["offset"].dump() + ", " + m["bytes"].dump() + " bytes";
+            EXPECT_GE(count(text, where), 1U) << where << '\n' << text;
+        }
+    }
+    const auto checked = holdfast({"check", file, "--json"}).json()["objects"];
+    EXPECT_EQ(checked, j["objects"]);
+    EXPECT_EQ(checked["count"],
+              checked["reachable"].get<int>() + checked["unreachable"].get<int>());
+    const auto first = look("shelf");
+    const auto by_offset = look(first["offset"].dump());
+    EXPECT_EQ(first, by_offset);
+    char hex[32];
+    std::snprintf(hex, sizeof hex, "0x%lx", first["offset"].get<unsigned long>());
+    EXPECT_EQ(look(hex), first);
+    EXPECT_EQ(first["count"], 1);
+}
+
 TEST_F(objects, that_are_not_there_are_one_clear_error) {
     make(1);
     for (const char* const what : {"nobody", "48", "0xfffffffffffffff0", "18446744073709551600"}) {
@@ -269,7 +345,12 @@ TEST_F(objects, whose_pointers_lead_to_nothing_are_cut_where_that_was_asked_for)
 
 TEST_F(objects, of_unknown_types_are_beyond_repair) {
     make(3);
+    char where[32];
+    std::snprintf(where, sizeof where, "at offset 0x%lx;", static_cast<unsigned long>(shelf()));
     write(shelf() - 16, read(shelf() - 16) | std::uint64_t{0xff00} << 32);
+    const outcome looked = holdfast({"inspect", file, "--object", "shelf"});
+    EXPECT_EQ(looked.code, 2);
+    EXPECT_NE(looked.err.find(where), std::string::npos) << looked.err;
     expect_violations("type is not described");
     const outcome o = repair({}, 1);
     EXPECT_NE(o.out.find("beyond repair"), std::string::npos) << o.out;

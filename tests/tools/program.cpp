@@ -106,6 +106,13 @@ outcome holdfast_into(const std::string& out, const std::vector<std::string>& ar
 
 outcome bash(const std::string& script) { return run({"/bin/bash", "-c", script}, "/"); }
 
+std::string line_of(const std::string& text, const std::string& name) {
+    const std::size_t at = text.find("\n  " + name + "  ");
+    if (at == std::string::npos) return "";
+    const std::size_t begin = text.find_first_not_of(' ', at + 3 + name.size());
+    return text.substr(begin, text.find('\n', begin) - begin);
+}
+
 void expect_one_clear_error(const outcome& o) {
     EXPECT_TRUE(o.err.starts_with("holdfast: cannot ")) << o.err;
     EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;

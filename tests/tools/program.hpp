@@ -29,6 +29,9 @@ outcome bash(const std::string& script);
 /// As above; what it says goes to this file.
 outcome holdfast_into(const std::string& out, const std::vector<std::string>& arguments);
 
+/// The value of a line of what it said for people; "": there is no such line.
+std::string line_of(const std::string& text, const std::string& name);
+
 /// The error is one line that reads as hf::error::to_string() does.
 void expect_one_clear_error(const outcome& o);
 

@@ -6,8 +6,8 @@
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <map>
+#include <sstream>
 
 namespace hf::test {
 namespace {
@@ -20,10 +20,19 @@ class serve : public ::testing::Test {
     bool is_clean() { return holdfast({"info", file, "--json"}).json()["clean"].get<bool>(); }
 };
 
-std::string contents(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
+/// "NAME VALUE" of each line of an answer to `stats`.
+std::map<std::string, std::string> figures_of(const server_process& s, const std::string& what) {
+    std::istringstream in(s.ask(what + "\r\n", "END\r\n"));
+    std::map<std::string, std::string> all;
+    for (std::string stat, name, value; in >> stat && stat == "STAT";) {
+        in >> name;
+        std::getline(in >> std::ws, value, '\r');
+        all[name] = value;
+    }
+    return all;
 }
+
+int epoch_of(const server_process& s) { return std::stoi(figures_of(s, "stats").at("epoch")); }
 
 const std::string set_k = "set k 0 0 5\r\nhello\r\n";
 const std::string hello = "VALUE k 0 5\r\nhello\r\nEND\r\n";
@@ -77,10 +86,10 @@ TEST_F(serve, what_can_be_read_of_a_damaged_region_and_changes_nothing_in_it) {
         EXPECT_EQ(s.ask(set_k, "STORED\r\n"), "STORED\r\n");
         EXPECT_EQ(s.end(SIGTERM), 0);
     }
-    const std::uint64_t at = contents(file).find(value);
+    const std::uint64_t at = read_file(file).find(value);
     ASSERT_NE(at, std::string::npos);
     flip(file, at + 5);
-    const std::string damaged = contents(file);
+    const std::string damaged = read_file(file);
     EXPECT_EQ(holdfast({"check", file}).code, 1);
     server_process s({file, "--read-only-if-damaged", "--medium", "shm"});
     ASSERT_GT(s.port(), 0) << s.said();
@@ -92,7 +101,7 @@ TEST_F(serve, what_can_be_read_of_a_damaged_region_and_changes_nothing_in_it) {
         EXPECT_EQ(s.ask(write, "\r\n"), "SERVER_ERROR the store is served read-only\r\n");
     }
     EXPECT_EQ(s.end(SIGTERM), 0);
-    EXPECT_EQ(contents(file), damaged);
+    EXPECT_EQ(read_file(file), damaged);
 }
 
 TEST_F(serve, makes_the_directory_of_the_default_file) {
@@ -133,7 +142,77 @@ TEST_F(serve, takes_all_its_options) {
     EXPECT_NE(s.said().find("lines written back with"), std::string::npos) << s.said();
     EXPECT_EQ(s.ask("set k 0 0 70000\r\n" + std::string(70000, 'x') + "\r\n", "\r\n"),
               "SERVER_ERROR object too large for cache\r\n");
+    EXPECT_NE(s.said().find("the last epoch, 10 ms at most (--ack buffered)"), std::string::npos);
+    auto told = figures_of(s, "stats settings");
+    EXPECT_EQ(told.at("num_threads"), "2");
+    EXPECT_EQ(told.at("item_size_max"), "65536");
+    EXPECT_EQ(told.at("maxconns"), "5");
+    EXPECT_EQ(told.at("ack"), "buffered");
+    EXPECT_EQ(told.at("inter"), "127.0.0.1");
+    EXPECT_EQ(told.at("tcpport"), std::to_string(s.port()));
+    told = figures_of(s, "stats");
+    EXPECT_EQ(told.at("limit_maxbytes"), std::to_string(1 << 30));
+    EXPECT_EQ(told.at("region_bytes"), std::to_string(16 << 20));
+    EXPECT_EQ(told.at("medium"), "shm");
+    EXPECT_NE(told.at("flush_instruction"), "none");
     EXPECT_EQ(s.end(SIGTERM), 0);
+}
+
+TEST_F(serve, has_other_settings_where_other_options_are_given) {
+    server_process s({file, "--listen", "0.0.0.0", "--threads", "1", "--ack", "durable",
+                      "--max-size", "20m", "--flush", "never", "--epoch", "10s"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    EXPECT_NE(s.said().find(" on 0.0.0.0:" + std::to_string(s.port()) + " with 1 threads"),
+              std::string::npos)
+        << s.said();
+    EXPECT_NE(s.said().find("no lines written back"), std::string::npos) << s.said();
+    EXPECT_NE(s.said().find("(--ack durable)"), std::string::npos) << s.said();
+}
+
+TEST_F(serve, begins_with_no_more_than_the_region_may_become) {
+    server_process s({file, "--max-size", "20m", "--ack", "durable", "--flush", "never"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    const auto told = figures_of(s, "stats");
+    EXPECT_EQ(told.at("limit_maxbytes"), std::to_string(20 << 20));
+    EXPECT_LE(std::stoi(told.at("region_bytes")), 20 << 20);
+    EXPECT_GT(std::stoi(told.at("region_bytes")), 19 << 20);
+    EXPECT_EQ(told.at("ack"), "durable");
+    EXPECT_EQ(told.at("flush_instruction"), "none");
+    EXPECT_EQ(figures_of(s, "stats settings").at("item_size_max"), std::to_string(1 << 20));
+}
+
+TEST_F(serve, has_epochs_as_long_as_it_was_told) {
+    const server_process slow({file, "--size", "16m", "--epoch", "10s"});
+    const server_process quick({dir / "quick.hf", "--size", "16m", "--epoch", "1ms"});
+    ASSERT_GT(slow.port(), 0) << slow.said();
+    ASSERT_GT(quick.port(), 0) << quick.said();
+    while (epoch_of(quick) < 100) {  // an epoch that nobody writes in does not end
+        for (const server_process* one : {&slow, &quick}) {
+            ASSERT_EQ(one->ask(set_k, "STORED\r\n"), "STORED\r\n");
+        }
+    }
+    EXPECT_LT(epoch_of(slow), 10);
+}
+
+TEST_F(serve, compares_what_it_reads_with_its_checksum_unless_told_not_to) {
+    const std::string value = "a value that is found in the file";
+    {
+        server_process s({file, "--size", "16m"});
+        ASSERT_GT(s.port(), 0) << s.said();
+        EXPECT_EQ(s.ask("set k 0 0 33\r\n" + value + "\r\n", "STORED\r\n"), "STORED\r\n");
+        EXPECT_EQ(s.end(SIGTERM), 0);
+    }
+    const std::uint64_t at = read_file(file).find(value);
+    ASSERT_NE(at, std::string::npos);
+    flip(file, at);
+    {
+        server_process s({file});
+        EXPECT_EQ(s.ask("get k\r\n", "\r\n"), "SERVER_ERROR damaged record\r\n");
+        EXPECT_EQ(s.end(SIGTERM), 0);
+    }
+    const server_process s({file, "--trust-reads"});
+    EXPECT_EQ(s.ask("get k\r\n", "END\r\n"),
+              "VALUE k 0 33\r\n\x60" + value.substr(1) + "\r\nEND\r\n");
 }
 
 TEST_F(serve, refuses_a_region_that_is_being_served) {
@@ -151,6 +230,11 @@ TEST_F(serve, refuses_a_port_that_is_taken_and_leaves_no_region_behind) {
         holdfast({"serve", file, "--size", "16m", "--port", std::to_string(first.port())});
     EXPECT_EQ(o.code, 5);
     expect_one_clear_error(o);
+    EXPECT_NE(o.err.find("; choose another port"), std::string::npos) << o.err;
+    const outcome far = holdfast({"serve", file, "--port", "0", "--listen", "192.0.2.1"});
+    EXPECT_EQ(far.code, 2);
+    expect_one_clear_error(far);
+    EXPECT_NE(far.err.find("; choose an address of this machine"), std::string::npos) << far.err;
     EXPECT_EQ(dir.names(), (std::vector<std::string>{"first.hf"}));
 }
 

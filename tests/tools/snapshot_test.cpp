@@ -79,11 +79,17 @@ TEST_F(of_a_snapshot, copy_makes_another_one_also_of_one_in_use) {
     *s.root<int>() = 18;  // part of no checkpoint yet
     const outcome copied = holdfast({"copy", file, other});
     EXPECT_EQ(copied.code, 0) << copied.err;
-    EXPECT_FALSE(std::filesystem::exists(other + ".journal"));
+    const auto expect_closed = [this] {
+        EXPECT_FALSE(std::filesystem::exists(other + ".journal"));
+        EXPECT_EQ(holdfast({"info", other, "--json"}).json()["clean"], true);
+        EXPECT_EQ(holdfast({"check", other}).code, 0);
+    };
+    expect_closed();
     EXPECT_EQ(*open(other).root<int>(), 17);
     must(s.close());
     make(ending::crashed);
     EXPECT_EQ(holdfast({"copy", file, other, "--force"}).code, 0);
+    expect_closed();
     EXPECT_EQ(*open(other).root<int>(), 17);
 }
 

@@ -149,7 +149,7 @@ result<const object*> find(const inspect_arguments& a, const nv::heap_facts& fac
         offset = number;
     }
     const object* const found = facts.find(*offset);
-    if (found == nullptr) return no("no object lives at offset " + a.object);
+    if (found == nullptr) return no(fmt::format("no object lives at offset 0x{:x}", *offset));
     return found;
 }
 

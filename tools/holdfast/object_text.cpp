@@ -70,11 +70,11 @@ u64 object_text::length_of(const object& o) const {
     return o.state.has(nv::state_word::array) ? word(o.offset) : 1;
 }
 
-/// Of an object all, of an array those of its first elements.
+/// Of an object all, of an array those of its first elements. False: there are more than `most`.
 template <class Visit>
-void object_text::each_field(const object& o, u64 most, Visit&& visit) const {
+bool object_text::each_field(const object& o, u64 most, Visit&& visit) const {
     const nv::heap_type* const type = facts_.type_of(o);
-    if (type == nullptr) return;
+    if (type == nullptr) return true;
     const bool is_array = o.state.has(nv::state_word::array);
     const u64 start = o.offset + (is_array ? nv::detail::array_head : 0);
     u64 left = most;
@@ -82,7 +82,7 @@ void object_text::each_field(const object& o, u64 most, Visit&& visit) const {
         const std::string element = is_array ? fmt::format("[{}]", i) : "";
         for (const member_info& m : type->members) {
             for (u32 k = 0; k < m.count; ++k) {
-                if (left-- == 0) return;
+                if (left-- == 0) return false;
                 std::string name = printable(m.name);
                 if (m.count > 1) name += fmt::format("[{}]", k);
                 if (is_array) name.insert(0, name.empty() ? element : element + ".");
@@ -90,6 +90,7 @@ void object_text::each_field(const object& o, u64 most, Visit&& visit) const {
             }
         }
     }
+    return true;
 }
 
 json object_text::plain(u64 at, u32 bytes, const std::string& type) const {
@@ -157,16 +158,14 @@ void object_text::add_to(sheet& s, const object& o, u64 most) const {
         s.line("text", text);
         return;
     }
-    u64 shown = 0;
-    each_field(o, most, [&](const field& f) {
+    const bool is_all = each_field(o, most, [&](const field& f) {
         const json v = value(f);
         std::string line = v.is_string() ? v.get<std::string>() : v.dump();
         if (const std::string said = said_by(o, f); !said.empty()) line += " " + said;
         s.line(f.name,
                fmt::format("{}  ({} at {})", line, printable(f.member.type), f.at - o.offset));
-        ++shown;
     });
-    if (shown == most) s.line("...", "no more is shown; --limit N shows more");
+    if (!is_all) s.line("...", "no more is shown; --limit N shows more");
 }
 
 json object_text::to_json(const object& o, u64 most) const {

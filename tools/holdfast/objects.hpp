@@ -52,7 +52,7 @@ class object_text {
         u64 at;
     };
     template <class Visit>
-    void each_field(const object& o, u64 most, Visit&& visit) const;
+    bool each_field(const object& o, u64 most, Visit&& visit) const;
     [[nodiscard]] u64 length_of(const object& o) const;
     [[nodiscard]] json value(const field& f) const;
     [[nodiscard]] json plain(u64 at, u32 bytes, const std::string& type) const;

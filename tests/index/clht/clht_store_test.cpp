@@ -54,6 +54,50 @@ TEST_F(clht_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { strings.insert("b", "2"); }), cost(2, 2));
 }
 
+/// The word of another record of the key that this word stands for.
+template <class Tree>
+u64 word_of_same_key(Tree& t, u64 word) {
+    if constexpr (std::is_same_v<typename Tree::kept, u64>) {
+        return word;
+    } else {
+        const std::string k(
+            byte_keys::key_of(*t.space->file().template at<byte_keys::record>(word)));
+        typename Tree::operation op(*t.space);
+        return must(byte_keys::make_record(op, k, "another"));
+    }
+}
+
+// As a bucket would have it that was split badly.
+template <class Tree>
+void expect_twice_to_be_noticed(Tree& t) {
+    const auto blocks = blocks_of(t);
+    for (const heap_audit::place& p : blocks.at("a chunk of buckets")) {
+        for (u64 at = p.payload; at + line_size <= p.payload + p.room; at += line_size) {
+            auto& b = *t.space->file().template at<clht_detail::bucket>(at);
+            const bool fits = b.is_made() && b.key[0].load() != 0 && b.key[1].load() == 0;
+            if (!fits) continue;
+            b.value[1].store(word_of_same_key(t, b.value[0].load()));
+            b.key[1].store(b.key[0].load());
+            const std::string said = t.audit().to_string();
+            b.key[1].store(0);
+            // Else the entry has gone with a split.
+            if (said.find("a key stands twice") != said.npos) return;
+        }
+    }
+    ADD_FAILURE() << "none was noticed";
+}
+
+TEST_F(clht_store, is_told_of_a_key_that_stands_twice) {
+    numbers t(file);
+    clht_family::bytes_in_file strings(dir / "strings.hf");
+    for (u64 k = 0; k < 40; ++k) {
+        t.insert(k, k);
+        strings.insert(std::to_string(k), "v");
+    }
+    expect_twice_to_be_noticed(t);
+    expect_twice_to_be_noticed(strings);
+}
+
 TEST_F(clht_store, runs_as_the_yardstick_without_a_flush) {
     clht_family::transient_numbers t;
     const cost total = cost_of([&] {
