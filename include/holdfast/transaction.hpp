@@ -125,6 +125,14 @@ class transaction {
         return std::bit_cast<W>(static_cast<bits>(load_slowly(at, sizeof(W))));
     }
 
+    /// The same for who has to meet an owner that has not committed yet: looks at the line's record
+    /// whatever this transaction reads by, so that it ends where somebody else owns the line.
+    template <transactional_word W>
+    [[nodiscard]] W load_and_meet_owner(const W* at) {
+        using bits = detail::bits_of<sizeof(W)>;
+        return std::bit_cast<W>(static_cast<bits>(load_slowly(at, sizeof(W))));
+    }
+
     /// The same where the heap's isolation is `alone`: nothing but this transaction's own copies
     /// can stand before the word in place.
     template <transactional_word W>

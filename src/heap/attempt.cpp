@@ -88,7 +88,7 @@ held_object* attempt::hold(u64 offset, bool strongly) {
         if (h->state.load(std::memory_order_acquire) != held::live)
             throw hf::detail::transaction_conflict{};
         const counted* const c = counts_.find(offset);
-        if (c == nullptr || !c->fresh) (void)t_.load(&header_of(offset)->word);
+        if (c == nullptr || !c->fresh) (void)t_.load_and_meet_owner(&header_of(offset)->word);
     } catch (...) {
         if (strongly) {
             core_.refs().drop(h);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace hf {
 namespace {
@@ -46,9 +47,12 @@ result<void> commit_log::make_room(u64 bytes, u64 epoch) {
     for (place next = place_; next.segment < segments_.size(); next = {next.segment + 1, 0}) {
         if (next.at + bytes > segments_[next.segment].bytes()) continue;
         place_ = next;
+        room_ = bytes;
         return {};
     }
-    return add_segment(bytes);
+    auto added = add_segment(bytes);
+    if (added) room_ = bytes;
+    return added;
 }
 
 result<void> commit_log::add_segment(u64 least) {
@@ -79,10 +83,9 @@ result<void> commit_log::add_segment(u64 least) {
 }
 
 u64 commit_log::lay(u64 epoch, u64 version, const record_body& body) noexcept {
-    const u64 bytes = record_bytes(body);
-    HF_CHECK(epoch_ == epoch && place_.segment < segments_.size() &&
-                 place_.at + bytes <= segments_[place_.segment].bytes(),
-             "G2: a commit record where no room was made");
+    const u64 bytes = std::exchange(room_, 0);
+    HF_CHECK(epoch_ == epoch && bytes != 0, "G2: a commit record where no room was made");
+    HF_ASSERT(bytes == record_bytes(body), "G2: a commit record of another length");
     const u64 at = segments_[place_.segment].offset + place_.at;
     const record_facts facts{epoch, version, ++number_};
     if (bytes <= 8 * draft_.size()) {

@@ -43,7 +43,7 @@ class commit_log {
     }
     /// For one record of so many bytes. errc::no_space: nothing has changed.
     [[nodiscard]] result<void> make_room(u64 bytes, u64 epoch);
-    /// Lays the record there; it is durable with the next fence. Its offset.
+    /// Lays that record there; it is durable with the next fence. Its offset.
     u64 lay(u64 epoch, u64 version, const record_body& body) noexcept;
 
     [[nodiscard]] u64 records() const noexcept { return records_.load(std::memory_order_relaxed); }
@@ -63,6 +63,7 @@ class commit_log {
     u64 epoch_ = 0;
     u32 number_ = 0;  ///< of the newest record
     place place_;
+    u64 room_ = 0;  ///< bytes of the record that room was made for
     std::vector<segment> segments_;
     std::vector<u64> draft_;
     std::atomic<u64> records_{0};

@@ -94,7 +94,11 @@ class context final : public transaction {
 
     [[nodiscard]] u64 load_unowned(const void* at, unsigned bytes) noexcept;
     void store_unowned(void* at, unsigned bytes, u64 value);
-    void take_ownership(u64 index);
+    [[noreturn, gnu::cold]] void refuse_store() const;
+    /// Of a line that it is stored to; made where there is none.
+    [[nodiscard]] written_line& copy_of(u64 line);
+    /// False: it is this transaction's already.
+    [[nodiscard]] bool take_ownership(u64 index);
     /// Moves the snapshot to now, or throws.
     void move_snapshot();
     void wait_for_owner(unsigned& spins) const;

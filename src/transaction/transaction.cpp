@@ -101,44 +101,57 @@ u64 context::load_word(const void* at, unsigned bytes) {
     }
 }
 
-void context::take_ownership(u64 index) {
-    std::atomic<u64>& record = records_.records[index];
+bool context::take_ownership(u64 index) {
+    std::atomic<u64>& record = ownership_[index];
     for (unsigned spins = 0;;) {
         u64 before = record.load(std::memory_order_acquire);
-        if (before == mark_) return;
+        if (before == mark_) return false;
         if (ownership::is_owned(before)) {
             wait_for_owner(spins);
             continue;
         }
-        if (before > snapshot_) {
+        if (before > snapshot_) [[unlikely]] {
             move_snapshot();
             continue;
         }
-        if (owned_.size() == owned_.capacity()) owned_.reserve(2 * owned_.size() + 16);
+        if (owned_.size() == owned_.capacity()) [[unlikely]] {
+            owned_.reserve(2 * owned_.size() + 16);
+        }
         if (!record.compare_exchange_weak(before, mark_, std::memory_order_acq_rel)) continue;
         owned_.push_back({static_cast<u32>(index), before});
-        return;
+        return true;
     }
 }
 
-void context::store_word(void* at, unsigned bytes, u64 value) {
-    if (read_only_ || !covers(at)) {
-        fail({errc::usage, "store in a transaction", "",
-              read_only_ ? "it was begun as one that only reads" : "the place is not in its heap",
-              read_only_ ? "use atomic()" : "store in a transaction of the other heap"});
-    }
-    if (kept_ == detail::isolation::in_place) return store_unowned(at, bytes, value);
-    const u64 line = line_of(at);
-    const unsigned index = word_index(at);
-    written_line* l = lines_.find(line);
+written_line& context::copy_of(u64 line) {
     try {
-        if (l == nullptr) {
-            if (kept_ == detail::isolation::threads) take_ownership(ownership::index_of(line));
-            l = &lines_.add(line);
-            has_copies_ = true;
+        // Whose record was not owned until now has no copy.
+        if (kept_ != detail::isolation::threads || !take_ownership(ownership::index_of(line))) {
+            if (written_line* const known = lines_.find(line)) return *known;
         }
+        has_copies_ = true;
+        return lines_.add(line);
     } catch (const std::bad_alloc&) {
         no_memory();
+    }
+}
+
+void context::refuse_store() const {
+    fail({errc::usage, "store in a transaction", "",
+          read_only_ ? "it was begun as one that only reads" : "the place is not in its heap",
+          read_only_ ? "use atomic()" : "store in a transaction of the other heap"});
+}
+
+void context::store_word(void* at, unsigned bytes, u64 value) {
+    if (read_only_ || !covers(at)) [[unlikely]] {
+        refuse_store();
+    }
+    const u64 line = line_of(at);
+    const unsigned index = word_index(at);
+    written_line* l = lines_.last(line);
+    if (l == nullptr) {
+        if (kept_ == detail::isolation::in_place) return store_unowned(at, bytes, value);
+        l = &copy_of(line);
     }
     const auto bit = static_cast<u8>(1U << index);
     if (bytes == 8) [[likely]] {

@@ -36,23 +36,31 @@ class write_set {
    public:
     write_set() : slots_(first_slots) {}
 
+    /// The copy that was found or added last, if it is that line's.
+    [[nodiscard]] written_line* last(u64 line) noexcept {
+        return last_line_ == line ? last_ : nullptr;
+    }
     /// nullptr: the line has no copy.
     [[nodiscard]] written_line* find(u64 line) noexcept {
         if (lines_.empty()) return nullptr;
-        if (lines_[last_].line == line) return &lines_[last_];
+        if (last_line_ == line) return last_;
+        const u64 mask = slots_.size() - 1;
+        const slot* const slots = slots_.data();
         for (u64 i = hash(line);; ++i) {
-            const slot& s = slots_[i & (slots_.size() - 1)];
+            const slot s = slots[i & mask];
             if (s.stamp != stamp_) return nullptr;
-            if (lines_[s.index].line == line) return &lines_[last_ = s.index];
+            if (lines_[s.index].line == line) return remember(lines_[s.index]);
         }
     }
     /// It has none yet. std::bad_alloc leaves all as it was.
     [[nodiscard]] written_line& add(u64 line) {
-        if (2 * (lines_.size() + 1) > slots_.size()) widen();
+        const auto index = static_cast<u32>(lines_.size());
+        if (2 * (std::size_t{index} + 1) > slots_.size()) [[unlikely]] {
+            widen();
+        }
         lines_.emplace_back(line);
-        last_ = static_cast<u32>(lines_.size() - 1);
-        enter(last_);
-        return lines_.back();
+        enter(line, index);
+        return *remember(lines_.back());
     }
     void clear() noexcept {
         // Or each access of what follows a long transaction would miss the cache.
@@ -60,7 +68,7 @@ class write_set {
             slots_.resize(most_kept_slots);
         }
         lines_.clear();
-        last_ = 0;
+        last_line_ = no_line;
         if (++stamp_ == 0) {  // after four thousand million transactions
             for (slot& s : slots_) s.stamp = 0;
             stamp_ = 1;
@@ -72,6 +80,7 @@ class write_set {
    private:
     static constexpr std::size_t first_slots = 64;
     static constexpr std::size_t most_kept_slots = 1024;
+    static constexpr u64 no_line = ~u64{0};
     struct slot {
         u32 stamp = 0;
         u32 index = 0;
@@ -80,21 +89,28 @@ class write_set {
     [[nodiscard]] static u64 hash(u64 line) noexcept {
         return (line * 0x9e3779b97f4a7c15) >> 32;  // 2^64 by the golden ratio
     }
-    void enter(u32 index) noexcept {
-        u64 i = hash(lines_[index].line);
-        while (slots_[i & (slots_.size() - 1)].stamp == stamp_) ++i;
-        slots_[i & (slots_.size() - 1)] = {stamp_, index};
+    [[nodiscard]] written_line* remember(written_line& l) noexcept {
+        last_line_ = l.line;
+        return last_ = &l;
+    }
+    void enter(u64 line, u32 index) noexcept {
+        const u64 mask = slots_.size() - 1;
+        slot* const slots = slots_.data();
+        u64 i = hash(line);
+        while (slots[i & mask].stamp == stamp_) ++i;
+        slots[i & mask] = {stamp_, index};
     }
     void widen() {
         slots_ = std::vector<slot>(2 * slots_.size());
         stamp_ = 1;
-        for (u32 i = 0; i < lines_.size(); ++i) enter(i);
+        for (u32 i = 0; i < lines_.size(); ++i) enter(lines_[i].line, i);
     }
 
     std::vector<written_line> lines_;
     std::vector<slot> slots_;
     u32 stamp_ = 1;
-    u32 last_ = 0;
+    u64 last_line_ = no_line;
+    written_line* last_ = nullptr;
 };
 
 }  // namespace hf

@@ -2,6 +2,8 @@
 #include "base/random.hpp"
 #include "heap_of_nodes.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 namespace hf::test {
@@ -94,6 +96,36 @@ TEST_P(heap_threads, counts_are_exact_behind_them) {
 TEST_P(heap_threads, references_hold_what_others_drop) {
     run(&heap_threads::churn_references);
     EXPECT_EQ(sound(*heap).orphans, 0U);
+}
+
+std::atomic<bool> is_dying{false};
+std::atomic<bool> was_looked_for{false};
+
+/// Takes its time between the look at who refers to it and the commit that ends it.
+struct slow_to_die {
+    static constexpr std::string_view nv_name = "slow_to_die";
+    nv::p<int> value;
+    void nv_destroy(nv::tx<>&) {
+        is_dying = true;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+        while (!was_looked_for && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    }
+};
+
+TEST_P(heap_threads, who_only_reads_gets_no_reference_to_what_another_lets_die) {
+    is_dying = false;
+    was_looked_for = false;
+    auto it = must(heap->root<slow_to_die>("it"));
+    must(heap->atomic([&](nv::tx<>& tx) { it.set(tx, tx.make<slow_to_die>(1)); }));
+    std::thread other([&] { must(heap->atomic([&](nv::tx<>& tx) { it.set(tx, nullptr); })); });
+    while (!is_dying) std::this_thread::yield();
+    nv::ref<slow_to_die> kept;
+    must(heap->read([&](nv::tx<>&) { kept = it.get(); }));
+    was_looked_for = true;
+    other.join();
+    EXPECT_FALSE(kept) << "it leads to an object that has died";
+    kept = nullptr;
+    sound(*heap);
 }
 
 INSTANTIATE_TEST_SUITE_P(of, heap_threads, ::testing::Values(nv::engine::redo, nv::engine::undo),

@@ -12,9 +12,10 @@
 // A branch has pointers of two types, of which its level says the one in use: so pointers are
 // typed, and can be counted and checked.
 //
-// Reading on the way down, all lines of the next node's keys are asked for at once, so a level
-// costs one miss of the cache. Within a node the search has no branches that depend on keys. The
-// number of entries is kept in parts, by thread (counter.hpp).
+// Reading on the way down, all lines of the next node's keys are asked for at once, with those of
+// the pointers or values that one of them leads to, so a level costs one miss of the cache. Within
+// a node the search has no branches that depend on keys. The number of entries is kept in parts, by
+// thread (counter.hpp).
 #pragma once
 
 #include <holdfast/nv/counter.hpp>
@@ -170,21 +171,38 @@ class map {
         return partition(order.count(),
                          [&](std::uint32_t i) { return l.keys[order.slot(i)].get() < key; });
     }
-    /// Asks for a node's first lines, up to 4: for reading.
-    template <class N>
-    [[nodiscard]] static cursor<N, H> coming(const ptr<N, H>& to) {
-        const cursor<N, H> c = to;
-        const auto* const at = reinterpret_cast<const char*>(c.address());
-        constexpr std::size_t bytes = sizeof(N) < 240 ? sizeof(N) : 240;
-        for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(at + i);
-        return c;
+    /// So much of one array is asked for: of wide keys the search meets a few lines only.
+    static constexpr std::size_t most_asked_for = 256;
+
+    /// Asks for bytes that are read soon.
+    static void expect(const void* first, std::size_t bytes) {
+        const auto* const at = static_cast<const char*>(first);
+        const auto* const end = at + (bytes < most_asked_for ? bytes : most_asked_for);
+        for (const char* line = at; line < end; line += 64) __builtin_prefetch(line);
+        __builtin_prefetch(end - 1);
+    }
+    [[nodiscard]] static branch_cursor coming(const ptr<branch, H>& to, bool is_lowest) {
+        const branch_cursor b = to;
+        const branch& to_come = *b;
+        expect(std::addressof(to_come), sizeof(to_come.count) + sizeof(to_come.keys));
+        if (is_lowest) {
+            expect(std::addressof(to_come.leaves), sizeof(to_come.leaves));
+        } else {
+            expect(std::addressof(to_come.branches), sizeof(to_come.branches));
+        }
+        return b;
+    }
+    [[nodiscard]] static leaf_cursor coming(const ptr<leaf, H>& to) {
+        const leaf_cursor l = to;
+        expect(l.address(), sizeof(leaf));
+        return l;
     }
     [[nodiscard]] leaf_cursor leaf_of(const K& key) const {
         const std::uint32_t levels = levels_;
         if (levels == 0) return leaf_;
         branch_cursor b = root_;
         for (std::uint32_t level = levels; level > 1; --level) {
-            b = coming(b->branches[child_of(b, key)]);
+            b = coming(b->branches[child_of(b, key)], level == 2);
         }
         return coming(b->leaves[child_of(b, key)]);
     }

@@ -1,0 +1,130 @@
+// A region on tmpfs has huge pages where the kernel gives any, and is the same region without.
+#include "region/huge_pages.hpp"
+
+#include "must.hpp"
+#include "scratch.hpp"
+#include "support/kernel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+
+namespace hf::test {
+namespace {
+
+using kernel::answered;
+using kernel::failing;
+using layout::page_size;
+
+constexpr u64 huge_page = u64{2} << 20;
+constexpr std::string_view of_huge_pages = "ShmemPmdMapped:";
+
+/// Bytes of the mapping at `base` that lie in huge pages. Each page has been met before.
+u64 huge_bytes(const region& r) {
+    const kernel::aside look;
+    for (u64 at = 0; at < r.size(); at += 4096) {
+        static_cast<void>(*static_cast<volatile const std::byte*>(r.base() + at));
+    }
+    std::ifstream maps("/proc/self/smaps");
+    u64 sum = 0;
+    bool here = false;
+    for (std::string line; std::getline(maps, line);) {
+        std::istringstream words(line);
+        if (line.find('-') < line.find(' ')) {
+            u64 begin = 0;
+            words >> std::hex >> begin;
+            const u64 base = reinterpret_cast<u64>(r.base());
+            here = begin >= base && begin < base + r.size();
+        } else if (here && line.starts_with(of_huge_pages)) {
+            words.ignore(of_huge_pages.size());
+            u64 kilobytes = 0;
+            words >> kilobytes;
+            sum += kilobytes * 1024;
+        }
+    }
+    return sum;
+}
+
+/// Of so many bytes: memory that is in pieces may lack a huge page or two at the moment.
+void expect_most_are_huge(const region& r, u64 bytes) {
+    const u64 found = huge_bytes(r);
+    EXPECT_GE(found, bytes / 2);
+    EXPECT_LE(found, bytes);
+}
+
+class huge_pages : public on_tmpfs {
+   protected:
+    std::unique_ptr<region> opened(u64 bytes) {
+        region_options o;
+        o.initial_size = bytes;
+        o.max_size = u64{64} << 20;
+        return must_open(file, o);
+    }
+    /// Whether the kernel has any for a region.
+    bool are_had() {
+        const auto r = opened(huge_page);
+        const bool had = huge_bytes(*r) == huge_page;
+        std::filesystem::remove(file);
+        return had;
+    }
+};
+
+TEST_F(huge_pages, are_had_by_all_of_a_new_region_but_its_end) {
+    if (!are_had()) GTEST_SKIP() << "the kernel gives none";
+    const auto r = opened(4 * huge_page + page_size);
+    expect_most_are_huge(*r, 4 * huge_page);
+    EXPECT_EQ(fingerprint_of(file).bytes, 4 * huge_page + page_size);
+}
+
+TEST_F(huge_pages, are_had_by_what_grows_in_small_steps_and_keeps_its_content) {
+    if (!are_had()) GTEST_SKIP() << "the kernel gives none";
+    const auto r = opened(page_size);
+    for (u64 at = page_size; at < 3 * huge_page; at += page_size) {
+        must(r->grow(segment_kind::heap, 1, 0));
+        EXPECT_TRUE(std::all_of(r->base() + at, r->base() + at + page_size,
+                                [](std::byte b) { return b == std::byte{0}; }));
+        std::fill_n(r->base() + at, page_size, static_cast<std::byte>(at / page_size));
+    }
+    expect_most_are_huge(*r, 3 * huge_page);
+    for (u64 at = page_size; at < r->size(); at += 512) {
+        EXPECT_EQ(r->base()[at], static_cast<std::byte>(at / page_size));
+    }
+}
+
+TEST_F(huge_pages, are_had_by_who_opens_it_later) {
+    if (!are_had()) GTEST_SKIP() << "the kernel gives none";
+    opened(2 * huge_page).reset();
+    expect_most_are_huge(*opened(2 * huge_page), 2 * huge_page);
+}
+
+TEST_F(huge_pages, a_region_is_the_same_where_they_are_refused) {
+    for (const char* const refused : {"madvise", "mmap"}) {
+        const auto r = opened(page_size);
+        {
+            // The first is that of the region itself where it is mapped.
+            const answered script([&, n = 0](const kernel::call& c) mutable -> kernel::answer {
+                return {c.name == refused && n++ == 0 ? ENOMEM : 0};
+            });
+            must(r->grow(segment_kind::heap, 2 * huge_page / page_size, 0));
+        }
+        EXPECT_EQ(r->size(), 2 * huge_page + page_size);
+        EXPECT_GE(must(detail::facts_of(must(detail::open_unlocked(file)), "")).allocated_bytes,
+                  r->size());
+        std::fill_n(r->base() + page_size, r->size() - page_size, std::byte{1});
+        std::filesystem::remove(file);
+    }
+}
+
+TEST_F(huge_pages, a_file_becomes_no_longer_than_it_will_be) {
+    auto handle = must(detail::create_unnamed(file));
+    detail::wish_for_huge_pages(handle, page_size, 3 * huge_page - page_size);
+    EXPECT_EQ(must(detail::facts_of(handle, "")).bytes, 2 * huge_page);
+    detail::wish_for_huge_pages(handle, 2 * huge_page, 3 * huge_page - 1);
+    EXPECT_EQ(must(detail::facts_of(handle, "")).bytes, 2 * huge_page);
+}
+
+}  // namespace
+}  // namespace hf::test
