@@ -175,8 +175,8 @@ struct bwtree<D, Keys>::fresh_blocks {
     node* made = nullptr;  ///< the last node, until its end
     std::array<u64, 8> offsets{};
     /// Where a node is made, in whole lines, before it is copied to the medium. Longer ones, with
-    /// long bounds, are made where they lie.
-    static constexpr u64 most_copied = 2048;
+    /// long bounds, are made where they lie. In the crash lab nodes go both ways.
+    static constexpr u64 most_copied = crashes_throw ? 256 : 2048;
     alignas(line_size) std::array<std::byte, most_copied> copied;
 
     explicit fresh_blocks(operation& o) noexcept : op(o) {}  // NOLINT: `copied` is filled by bytes
