@@ -2,6 +2,7 @@
 #pragma once
 
 #include "index/bwtree/bwtree.hpp"
+#include "persist/persist_point.hpp"
 
 #include <span>
 
@@ -179,7 +180,8 @@ struct bwtree<D, Keys>::fresh_blocks {
     static constexpr u64 most_copied = crashes_throw ? 256 : 2048;
     alignas(line_size) std::array<std::byte, most_copied> copied;
 
-    explicit fresh_blocks(operation& o) noexcept : op(o) {}  // NOLINT: `copied` is filled by bytes
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): `copied` is filled as it is used
+    explicit fresh_blocks(operation& o) noexcept : op(o) {}
     fresh_blocks(const fresh_blocks&) = delete;
     fresh_blocks& operator=(const fresh_blocks&) = delete;
     ~fresh_blocks() {
