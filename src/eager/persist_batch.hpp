@@ -13,7 +13,8 @@
 // On the medium `file` flushing is noting in the lane of the running epoch, which makes the lines
 // durable at its end (epoch/lane.hpp); a fence is nothing.
 //
-// On eADR order is free: a cached store is as good as durable, and x86 keeps stores in order.
+// On eADR order is free, unless lines are flushed all the same: a cached store is as good as
+// durable, and x86 keeps stores in order.
 //
 // `no_lines` does nothing, for what need not survive.
 #pragma once

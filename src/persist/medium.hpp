@@ -6,6 +6,7 @@
 //   kind  instruction  flush(line)          fence()              survives
 //   dax   clwb ...     write the line back  sfence (+ latency)   power loss
 //   eadr  none         nothing              sfence (+ latency)   power loss (caches included)
+//   eadr  clwb ...     write the line back  sfence (+ latency)   the same, and costs more
 //   shm   none         nothing              compiler barrier     the process, not the power
 //   shm   clwb ...     write the line back  sfence (+ latency)   the process; plays NVM's part
 //   file  none         into the dirty set   compiler barrier     power loss, once journalled
@@ -117,10 +118,11 @@ class medium {
         }
     }
 
-    /// What this thread flushed before is durable before anything that it stores afterwards. That
-    /// is free on eADR: a store is as good as durable, and x86 keeps stores in their order.
+    /// What this thread flushed or streamed before is durable before anything that it stores
+    /// afterwards. That is free on eADR: a store is as good as durable, and x86 keeps stores in
+    /// their order. But not those past the caches, which there are where lines are flushed.
     HF_TRACED_AT_CALLER void order() const noexcept {
-        if (kind_ == medium_kind::eadr) {
+        if (kind_ == medium_kind::eadr && instruction_ == flush_instruction::none) {
             asm volatile("" ::: "memory");
             return;
         }
