@@ -48,6 +48,7 @@ struct figures {
     double mops = 0;
     double flushes = 0;  ///< an operation
     double fences = 0;
+    double streamed = 0;  ///< lines written past the caches
 };
 
 template <class T>
@@ -97,7 +98,8 @@ figures timed(const plan& p, unsigned threads, u64 operations, const Work& work)
                                         *std::min_element(begin.begin(), begin.end()));
     const auto n = static_cast<double>(operations);
     return {n * 1e3 / ns, static_cast<double>(after.flushes - before.flushes) / n,
-            static_cast<double>(after.fences - before.fences) / n};
+            static_cast<double>(after.fences - before.fences) / n,
+            static_cast<double>((after.streamed_bytes - before.streamed_bytes) / line_size) / n};
 }
 
 template <class Index>
@@ -200,8 +202,11 @@ void run(const plan& p) {
         for (const auto& [name, of] : out) {
             std::vector<double> speeds;
             for (const figures& f : of) speeds.push_back(f.mops);
-            fmt::print("{:>8} {} threads {:7.2f} Mops/s  {:.3f} flushes {:.3f} fences\n", name, t,
-                       median(speeds), of.front().flushes, of.front().fences);
+            fmt::print(
+                "{:>8} {} threads {:7.2f} Mops/s  {:.3f} flushes {:.3f} fences "
+                "{:.3f} lines streamed\n",
+                name, t, median(speeds), of.front().flushes, of.front().fences,
+                of.front().streamed);
         }
     }
 }

@@ -95,6 +95,11 @@ class eager_operation {
     /// Has been stored to; not reachable yet, or behind a lock that the caller holds.
     void written(const void* p, std::size_t n) noexcept { lines_.add(p, n); }
     void written_line(const void* p) noexcept { lines_.add(p); }
+    /// Copies whole lines into memory that nobody reaches yet, past the caches where there is
+    /// something to flush: they are written without having been read.
+    void copy_fresh(void* to, const void* from, std::size_t n) noexcept {
+        lines_.copy_fresh(to, from, n);
+    }
     /// The line at p is about to get what no crash need spare, for it is made anew in the next
     /// generation, and what this one relies on. On the medium `file` its page may be given back and
     /// read again, in this generation (paging/private_pages.hpp, M2).

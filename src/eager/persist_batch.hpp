@@ -53,7 +53,16 @@ class persist_batch {
         if (notes_) add_line(align_down(reinterpret_cast<u64>(p), line_size));
     }
 
-    /// Past the caches, where that pays.
+    /// Past the caches, where that pays: aligned words of memory that nobody reaches yet.
+    void copy_fresh(void* to, const void* from, std::size_t n) noexcept {
+        unsure_ = true;
+        if (lane_ != nullptr) [[unlikely]] {
+            std::memcpy(to, from, n);
+            return note_in_lane(to, n);
+        }
+        medium_.stream(to, from, n);
+    }
+    /// The same of zeros.
     void write_zeros(void* p, std::size_t n) noexcept {
         static constexpr std::array<std::byte, 4096> zeros{};
         unsure_ = true;
@@ -130,6 +139,9 @@ class no_lines {
     void note_in(lane&) noexcept {}
     void add(const void*, std::size_t) noexcept {}
     void add(const void*) noexcept {}
+    void copy_fresh(void* to, const void* from, std::size_t n) noexcept {
+        std::memcpy(to, from, n);
+    }
     void write_zeros(void* p, std::size_t n) noexcept { std::memset(p, 0, n); }
     [[nodiscard]] static constexpr bool is_unsure() noexcept { return false; }
     void order() noexcept {}

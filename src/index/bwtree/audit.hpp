@@ -23,7 +23,7 @@ result<u64> bwtree<D, Keys>::found(eager_space& space) {
     fresh_blocks made(op);
     auto leaf = make_node(made, what::leaf, 0, 0, std::nullopt, std::nullopt, 0, 0);
     if (!leaf) return leaf;
-    op.written(op.template at<node>(*leaf), sizeof(node));
+    made.end_node(*leaf);
     auto root = make_cell(made, *leaf);
     if (!root) return root;
     op.commit();

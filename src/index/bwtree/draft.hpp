@@ -2,6 +2,7 @@
 #pragma once
 
 #include "index/bwtree/bwtree.hpp"
+#include "persist/persist_point.hpp"
 
 #include <span>
 
@@ -171,9 +172,15 @@ template <class D, class Keys>
 struct bwtree<D, Keys>::fresh_blocks {
     operation& op;
     u32 count = 0;
-    u64 bytes = 0;  ///< of the last node
+    u64 bytes = 0;         ///< of the last node
+    node* made = nullptr;  ///< the last node, until its end
     std::array<u64, 8> offsets{};
+    /// Where a node is made, in whole lines, before it is copied to the medium. Longer ones, with
+    /// long bounds, are made where they lie. In the crash lab nodes go both ways.
+    static constexpr u64 most_copied = crashes_throw ? 256 : 2048;
+    alignas(line_size) std::array<std::byte, most_copied> copied;
 
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): `copied` is filled as it is used
     explicit fresh_blocks(operation& o) noexcept : op(o) {}
     fresh_blocks(const fresh_blocks&) = delete;
     fresh_blocks& operator=(const fresh_blocks&) = delete;
@@ -184,6 +191,18 @@ struct bwtree<D, Keys>::fresh_blocks {
         auto offset = op.allocate(size);
         if (offset) offsets[count++] = *offset;
         return offset;
+    }
+    /// Where the last one is to be filled, of which that many bytes will be.
+    [[nodiscard]] node* begin_node(u64 offset, u64 size) noexcept {
+        bytes = size;
+        if (size > most_copied) return op.template at<node>(offset);
+        std::memset(copied.data() + align_down(size - 1, line_size), 0, line_size);
+        return reinterpret_cast<node*>(copied.data());
+    }
+    void end_node(u64 offset) noexcept {
+        auto* n = op.template at<node>(offset);
+        if (bytes > most_copied) return op.written(n, bytes);
+        op.copy_fresh(n, copied.data(), align_up(bytes, line_size));
     }
     void are_published() noexcept { count = 0; }
 };
@@ -197,7 +216,7 @@ result<u64> bwtree<D, Keys>::make_node(fresh_blocks& made, what kind, u32 level,
         fixed + more + (low ? low->bytes.size() : 0) + (high ? high->bytes.size() : 0);
     auto offset = made.make(bytes);
     if (!offset) return offset;
-    auto* n = made.op.template at<node>(*offset);
+    node* n = made.begin_node(*offset, bytes);
     n->set_info(kind, low.has_value(), high.has_value(), level, count);
     n->dead.store(0, std::memory_order_relaxed);
     n->next = next;
@@ -214,7 +233,7 @@ result<u64> bwtree<D, Keys>::make_node(fresh_blocks& made, what kind, u32 level,
     };
     keep(low, n->low_head, n->low);
     keep(high, n->high_head, n->high);
-    made.bytes = bytes;
+    made.made = n;
     return offset;
 }
 
@@ -223,12 +242,12 @@ result<u64> bwtree<D, Keys>::make_leaf(fresh_blocks& made, const gathered& g, u3
                                        const limit& low, const limit& high, u64 next) const {
     auto offset = make_node(made, what::leaf, 0, to - from, low, high, next, 0);
     if (!offset) return offset;
-    auto* n = at<node>(*offset);
+    node* n = made.made;
     for (u32 i = from; i < to; ++i) {
         n->heads()[i - from] = g.entries[i].head;
         n->words()[i - from] = g.entries[i].word;
     }
-    made.op.written(n, made.bytes);
+    made.end_node(*offset);
     return offset;
 }
 
@@ -241,7 +260,7 @@ result<u64> bwtree<D, Keys>::make_inner(fresh_blocks& made, const separators& s,
     const u32 count = to - from;
     auto offset = make_node(made, what::inner, level, count, low, high, next, more);
     if (!offset) return offset;
-    auto* n = at<node>(*offset);
+    node* n = made.made;
     n->first = from == 0 ? s.first : s.all[from - 1].child;
     u32 end = static_cast<u32>(sizeof(node) + (sizeof(entry) + sizeof(span)) * count);
     for (u32 i = 0; i < count; ++i) {
@@ -257,7 +276,7 @@ result<u64> bwtree<D, Keys>::make_inner(fresh_blocks& made, const separators& s,
             end += bytes;
         }
     }
-    made.op.written(n, made.bytes);
+    made.end_node(*offset);
     return offset;
 }
 

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 namespace hf::hot_detail {
@@ -216,6 +217,16 @@ struct node_plan {
         }
     }
 };
+
+/// Where a node is made, in whole lines, before it is copied to the medium. What is no part of the
+/// node is zero.
+struct alignas(line_size) node_buffer {
+    static constexpr u32 bytes = 512;
+    std::array<std::byte, bytes> at;
+
+    [[nodiscard]] node* get() noexcept { return reinterpret_cast<node*>(at.data()); }
+};
+static_assert(size_of(slot_word::of(what::m32, most_entries, 0)) <= node_buffer::bytes);
 
 /// All of a node that nobody reaches yet.
 inline void write_node(node* n, u64 word, const node_plan& plan, const draft& d,

@@ -60,6 +60,7 @@
 #include "index/common/index.hpp"
 #include "index/hot/draft.hpp"
 #include "index/hot/few.hpp"
+#include "index/hot/grown.hpp"
 #include "sync/patience.hpp"
 
 #include <memory>
@@ -192,7 +193,12 @@ class hot final : public traced {
     static void load(const operation& op, draft& d, node* n, u64 word);
     [[nodiscard]] result<u64> make_node(change& c, const draft& d) const;
     [[nodiscard]] result<u64> make_entry(change& c, const draft& d) const;
+    [[nodiscard]] result<u64> place_node(change& c, const hot_detail::node_buffer& buffer,
+                                         u64 word) const;
     [[nodiscard]] result<step> put(change& c, way& w, draft& d);
+    [[nodiscard]] result<step> put_grown(change& c, const way& w,
+                                         const hot_detail::node_buffer& grown, u64 made_word);
+    void replace_from(change& c, const way& w, u32 depth, u64 word);
     void publish_pair(change& c, published& link, u64 was, u64 word);
     void leave_out_dead(change& c, draft& d, u32& entry, u32 least) const;
 

@@ -64,15 +64,22 @@ result<u64> hot<D, Keys>::make_node(change& c, const draft& d) const {
         c.op.fail(root_, "a node does not tell its keys apart");
     }
     const auto plan = node_plan::of<path>(d);
-    const u32 size = size_of(slot_word::of(plan.kind, d.count, 0));
+    const u64 word = slot_word::of(plan.kind, d.count, 0);
+    node_buffer buffer{};
+    write_node(buffer.get(), word, plan, d, c.op.generation());
+    return place_node(c, buffer, word);
+}
+
+/// A node that was made in ordinary memory, where nobody reaches it yet; and its word.
+template <class D, class Keys>
+result<u64> hot<D, Keys>::place_node(change& c, const hot_detail::node_buffer& buffer,
+                                     u64 word) const {
+    const u64 size = align_up(u64{hot_detail::size_of(word)}, line_size);
     auto offset = c.op.allocate(size);
     if (!offset) return offset;
     c.made.push(*offset);
-    const u64 word = slot_word::of(plan.kind, d.count, *offset);
-    node* n = node_of(word);
-    write_node(n, word, plan, d, c.op.generation());
-    c.op.written(n, size);
-    return word;
+    c.op.copy_fresh(at<node>(*offset), buffer.at.data(), size);
+    return word | *offset;
 }
 
 /// One entry needs no node.
@@ -133,6 +140,26 @@ auto hot<D, Keys>::put(change& c, way& w, draft& d) -> result<step> {
         d.words[above.index] = *zero;
         d.add(above.index, bit, true, *one);
     }
+    replace_from(c, w, depth, word);
+    return step::done;
+}
+
+/// A node with one entry more takes the place of the last one of the way.
+template <class D, class Keys>
+auto hot<D, Keys>::put_grown(change& c, const way& w, const hot_detail::node_buffer& grown,
+                             u64 made_word) -> result<step> {
+    const u32 depth = w.size() - 1;
+    if (!c.lock(*this, w, depth, w[depth].word)) return step::again;
+    auto made = place_node(c, grown, made_word);
+    if (!made) return tl::unexpected(made.error());
+    replace_from(c, w, depth, *made);
+    return step::done;
+}
+
+/// All nodes of the way from that depth on, which are locked, are replaced by one word.
+template <class D, class Keys>
+void hot<D, Keys>::replace_from(change& c, const way& w, u32 depth, u64 word) {
+    using namespace hot_detail;
     operation& op = c.op;
     op.settle();
     HF_PERSIST_POINT("hot H1: record and all new nodes are durable before the topmost word");
@@ -146,7 +173,6 @@ auto hot<D, Keys>::put(change& c, way& w, draft& d) -> result<step> {
         op.retire(*this, slot_word::offset_of(w[i].word), slot_word::kind_of(w[i].word));
     }
     for (u32 i = 0; i < c.left_out.size(); ++i) op.retire(*this, c.left_out[i], leaf);
-    return step::done;
 }
 
 /// A record's word is replaced by that of a node which has the record, under the lock that is held.

@@ -103,6 +103,13 @@ auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r)
             return step::done;
         }
     } else {
+        node_buffer grown;  // NOLINT(cppcoreguidelines-pro-type-member-init): grow() fills it
+        const newcomer comer{last.index, bit - 8 * last.n->window(), one, r.word()};
+        if (const auto word = grow(grown, last.n, last.word, comer, op.generation())) [[likely]] {
+            auto done = put_grown(c, w, grown, *word);
+            if (done && *done == step::done) r.is_published();
+            return done;
+        }
         load(op, d, last.n, last.word);
     }
     u32 index = last.index;

@@ -23,6 +23,14 @@ std::pair<u64, u64> cost_of(Work&& work) {
     return {after.flushes - before.flushes, after.fences - before.fences};
 }
 
+/// Bytes that the calling thread has written past the caches.
+template <class Work>
+u64 streamed_by(Work&& work) {
+    const u64 before = thread_persist_counters().streamed_bytes;
+    work();
+    return thread_persist_counters().streamed_bytes - before;
+}
+
 /// Fences of a batch of so many keys, for which an index has room in the place of those that went.
 template <class Tree>
 u64 fences_of_batch(Tree& t, u64 others, u64 many) {

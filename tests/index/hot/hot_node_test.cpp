@@ -1,6 +1,6 @@
 // Nodes: twins of the search find the same, and drafts become nodes and drafts again.
 #include "base/random.hpp"
-#include "index/hot/draft.hpp"
+#include "index/hot/grown.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,6 +22,7 @@ struct random_node {
     draft d{};
     node_plan plan{};
     u64 word = 0;
+    u32 grown = 0;  ///< without a draft
     alignas(64) std::array<std::byte, 1024> memory{};
 
     [[nodiscard]] node* at() { return reinterpret_cast<node*>(memory.data()); }
@@ -44,10 +45,10 @@ struct random_node {
             if (of_word.size() == 2) {
                 const u64 old = d.words[0];
                 d.make_pair(bit, path::bit(k, bit) ? old : w, path::bit(k, bit) ? w : old, 1);
+                write();
             } else {
-                d.add(there, bit, path::bit(k, bit), w);
+                grow(there, bit, path::bit(k, bit), w);
             }
-            write();
         }
         u32 i = 0;
         for (const kept& k : keys) {
@@ -56,9 +57,27 @@ struct random_node {
             ++i;
         }
     }
+    /// A draft with one entry more, and the same node without a draft where that is possible.
+    void grow(u32 there, u32 bit, bool one, u64 w) {
+        const bool may_grow = !has_groups(plan.kind) && d.count < most_entries &&
+                              bit / 8 - plan.window < 8 && bit > d.bits[0];
+        node_buffer buffer;
+        std::memset(&buffer, 0xee, sizeof buffer);
+        const newcomer comer{there, bit - 8 * plan.window, one, w};
+        const auto made = hot_detail::grow(buffer, at(), word, comer, 1);
+        d.add(there, bit, one, w);
+        write();
+        ASSERT_EQ(made.has_value(), may_grow);
+        if (!made) return;
+        ++grown;
+        ASSERT_EQ(*made, word);
+        ASSERT_EQ(std::memcmp(buffer.at.data(), at(), size_of(word)), 0);
+        for (u32 i = size_of(word); i % line_size != 0; ++i) ASSERT_EQ(buffer.at[i], std::byte{});
+    }
     void write() {
         plan = node_plan::of<path>(d);
         word = slot_word::of(plan.kind, d.count, 0);
+        memory.fill(std::byte{});
         write_node(at(), word, plan, d, 1);
         draft again{};
         again.load(at(), word);
@@ -93,6 +112,21 @@ TEST(hot_nodes, lead_each_key_to_its_entry) {
         kinds.insert(n.plan.kind);
     }
     EXPECT_GE(kinds.size(), 2U);
+}
+
+TEST(hot_nodes, with_a_dead_record_grow_as_drafts) {
+    xoshiro256ss random(7);
+    random_node<integer_keys> n;
+    n.fill(10, [&] { return random(); });
+    EXPECT_EQ(n.grown, 8U);
+    node_buffer buffer;
+    const newcomer comer{0, 63, true, slot_word::of(what::record, 0, 8)};
+    ASSERT_TRUE(grow(buffer, n.at(), n.word, comer, 1));
+    for (u32 i = 0; i < 10; ++i) {
+        random_node<integer_keys> other = n;
+        other.at()->words(n.word)[i].fill(slot_word::of(what::dead, 0, 8));
+        EXPECT_FALSE(grow(buffer, other.at(), n.word, comer, 1)) << i;
+    }
 }
 
 TEST(hot_nodes, are_searched_alike_with_vectors_and_without) {
@@ -136,6 +170,13 @@ TEST(hot_nodes, that_are_damaged_lead_to_one_of_the_entries_that_they_count) {
         }
         draft d;
         if (d.has_room_for(n, word)) d.load(n, word);
+        node_buffer buffer;
+        const auto entry = static_cast<u32>(random.below(40));
+        const auto bit = static_cast<u32>(random.below(70));
+        const auto made = grow(buffer, n, word, {entry, bit, round % 2 == 0, 0}, 1);
+        if (made) {
+            ASSERT_LE(size_of(*made), node_buffer::bytes);
+        }
     }
 }
 

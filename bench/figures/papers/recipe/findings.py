@@ -105,7 +105,7 @@ def of_counters(results):
     def reads_flush_nothing():
         found = [results.counted(field, f"own_{keys}", f"{index}-eager", "C", keys=keys)
                  for index in INDEXES for keys in ("integer", "string")
-                 for field in ("flushes", "fences")]
+                 for field in ("lines", "fences")]
         return at_most(greatest(found), 0.001), f"at most {plain(greatest(found).middle)}"
 
     claims = []
@@ -113,7 +113,7 @@ def of_counters(results):
         claims.append(judge("4", f"{NAMES[index]}'s insert writes back up to {lines} lines, "
                             "without a structure change",
                             "at most one more on average, with structure changes",
-                            lambda i=index, n=lines: cost(i, "flushes", n + 1)))
+                            lambda i=index, n=lines: cost(i, "lines", n + 1)))
         claims.append(judge("4", f"{NAMES[index]}'s insert has {fences} fences, without a "
                             "structure change",
                             "at most a tenth more on average, with structure changes",

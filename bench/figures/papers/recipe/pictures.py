@@ -74,9 +74,10 @@ def counters(results):
                    lambda store, w, f=what, k=keys: results.counted(f, f"own_{k}", store, w,
                                                                     keys=k),
                    f"{what} an operation")
-              for keys in KEYS for what in ("flushes", "fences")]
+              for keys in KEYS for what in ("lines", "fences")]
     return Figure("4", PARTS["4"], panels, caption(results, "own_integer"),
-                  "Counted by the program, structure changes included. `load` is inserts only, "
+                  "Counted by the program, structure changes included: lines that are flushed or "
+                  "streamed past the caches, and fences. `load` is inserts only, "
                   "A half of them, A-update half updates.")
 
 

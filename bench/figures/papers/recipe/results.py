@@ -4,6 +4,8 @@ from claims import NotMeasured
 from measured import Measured
 from samples import Estimate, pairwise
 
+BYTES_OF_A_LINE = 64
+
 
 class Results(Measured):
     def repetitions(self, name, store, workload, keys="integer", spread="uniform", threads=None):
@@ -24,8 +26,12 @@ class Results(Measured):
         return Estimate.of(self.speeds(*of, **what))
 
     def counted(self, field, *of, **what):
-        """Of "flushes", "fences" or "flushed bytes", how many an operation."""
-        return Estimate.of([one[field] / one["operations"]
+        """Of "lines" (flushed, or streamed), "flushes" or "fences", how many an operation."""
+        def count(one):
+            if field != "lines":
+                return one[field]
+            return one["flushes"] + one.get("streamed bytes", 0) / BYTES_OF_A_LINE
+        return Estimate.of([count(one) / one["operations"]
                             for one in self.repetitions(*of, **what)])
 
     def ratio(self, name, store, other, workload, threads=None):
