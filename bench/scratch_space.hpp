@@ -1,9 +1,10 @@
 // bench/scratch_space.hpp: memory for the measured regions, with huge pages where they can be had.
 //
-// Region files lie in tmpfs. Huge pages are the mount's affair (its option huge=), and /dev/shm
-// usually has none. So we make a tmpfs of our own that is mounted nowhere: only a descriptor refers
-// to it (fsmount(2)), its files are reached through /proc/self/fd, and it is gone with the process,
-// however that ends. It takes CAP_SYS_ADMIN.
+// Region files lie in tmpfs. A region asks for huge pages (region/huge_pages.hpp); other files have
+// those that the mount gives by itself (its option huge=), and /dev/shm usually gives none. So we
+// make a tmpfs of our own that is mounted nowhere: only a descriptor refers to it (fsmount(2)), its
+// files are reached through /proc/self/fd, and it is gone with the process, however that ends. It
+// takes CAP_SYS_ADMIN.
 #pragma once
 
 #include <holdfast/result.hpp>

@@ -231,7 +231,7 @@ std::string text_of(const findings& f) {
     s.line("page tracking", tracking_text());
     s.title("huge pages");
     s.line("granted here", f.huge.granted ? yes_no(*f.huge.granted) + " (tried)" : "not tried");
-    if (f.huge.on_request) s.line("on request", "yes (madvise with MADV_COLLAPSE, tried)");
+    if (f.huge.on_request) s.line("on request", "yes (MADV_COLLAPSE, tried); regions on tmpfs ask");
     s.line("transparent_hugepage", f.huge.anonymous.empty() ? "not offered" : f.huge.anonymous);
     s.line("shmem_enabled", f.huge.shared.empty() ? "not offered" : f.huge.shared);
     s.line("mount option", f.huge.mount.empty() ? "none" : "huge=" + f.huge.mount);

@@ -74,8 +74,9 @@ std::string remount(const mount_facts& mount) {
 }
 
 std::string advice_for(const huge_page_facts& facts, const std::optional<mount_facts>& mount) {
-    if (facts.granted.value_or(false)) return {};
-    if (!mount || mount->type != "tmpfs") {
+    const bool is_tmpfs = mount && mount->type == "tmpfs";
+    if (facts.granted.value_or(false) || (is_tmpfs && facts.on_request)) return {};
+    if (!is_tmpfs) {
         return "the file system decides; for dax, align partition and files to 2 MiB";
     }
     if (facts.shared == "deny") {

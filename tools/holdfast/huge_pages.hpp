@@ -15,11 +15,11 @@ struct huge_page_facts {
     std::string mount;            ///< the mount's huge= option; empty where it has none
     std::optional<bool> granted;  ///< what a trial gave; nullopt: it could not be made
     bool on_request = false;      ///< refused at first, granted by MADV_COLLAPSE
-    std::string advice;           ///< how to get them; empty when they are granted
+    std::string advice;           ///< how to get them; empty when a region there has them
 };
 
 /// Maps four megabytes of `fd`, an unnamed file of no length, as a region is mapped, and looks at
-/// what came of it. fd < 0: no trial.
+/// what came of it; then asks as a region on tmpfs does (region/huge_pages.hpp). fd < 0: no trial.
 [[nodiscard]] huge_page_facts find_huge_pages(int fd, const std::optional<mount_facts>& mount);
 
 }  // namespace hf::tool
