@@ -83,10 +83,14 @@ result<void> region::extend_file(u64 old_bytes, u64 new_bytes) {
 
 // If even this fails, the intent stays and explains the tail.
 void region::take_back(u64 old_bytes, u64 new_bytes) {
-    // A refused mapping may have torn a hole into the window.
-    const void* p = ::mmap(base() + old_bytes, new_bytes - old_bytes, PROT_NONE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    HF_CHECK(p != MAP_FAILED, "the kernel refuses to reserve a window again");
+    // A refused mapping may have torn a hole into the window. Others may be reading there, if the
+    // rest of the window is backed.
+    const auto is_reserved = [&](int protection) {
+        return ::mmap(base() + old_bytes, new_bytes - old_bytes, protection,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+    };
+    HF_CHECK(is_reserved(rest_protection_) || is_reserved(PROT_NONE),
+             "the kernel refuses to reserve a window again");
     if (is_volatile()) return;
     if (detail::truncate(file_, name_, old_bytes) && backing_->sync()) {
         file_bytes_ = old_bytes;

@@ -219,6 +219,7 @@ class region {
     bool read_only_ = false;
     std::string damage_;
     u64 max_pages_ = 0;
+    int rest_protection_ = 0;  ///< of the window behind the region: PROT_NONE, or as it is backed
     std::atomic<u64> bytes_{0};
 
     mutable std::mutex growth_mutex_;  // segments_, file_bytes_, the directory and the intent

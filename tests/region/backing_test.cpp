@@ -360,6 +360,25 @@ TEST_F(direct, growth_that_cannot_be_mapped_is_taken_back) {
     EXPECT_EQ(*r->at<u8>(page_size), 7);
 }
 
+// Readers follow what they read also in a region that is full.
+TEST_F(direct, growth_that_is_refused_leaves_the_rest_of_the_window_backed) {
+    const auto r = must(region::open(file, small_options()));
+    r->back_rest_of_window();
+    for (const char* const refused : {"fallocate", "mmap"}) {
+        {
+            const answered script([&](const call& c) -> answer {
+                return {c.name == refused && c.fd >= 0 ? ENOSPC : 0};
+            });
+            ASSERT_FALSE(r->grow(segment_kind::heap, 3, 0)) << refused;
+        }
+        auto* const behind = reinterpret_cast<std::atomic<u64>*>(r->base() + r->size());
+        EXPECT_EQ(behind->load(), 0U) << refused;
+        behind->store(7);
+    }
+    must(r->grow(segment_kind::heap, 3, 0));
+    EXPECT_EQ(r->at<std::atomic<u64>>(r->size() - 3 * page_size)->load(), 0U);
+}
+
 TEST_F(direct, growth_of_memory_that_cannot_be_mapped_leaves_it_as_it_was) {
     const auto r = must(region::create_volatile(u64{1} << 20, small_options()));
     const auto segments = r->segments();
