@@ -111,8 +111,8 @@ TEST(medium, eadr_fences_only) {
     EXPECT_EQ(n, (persist_counters{0, 1, 0, 0}));
 }
 
-// Order is free there because cached stores keep theirs; what is flushed all the same, as the policy
-// may say, is also streamed, and that comes in any order until a fence.
+// Order is free there because cached stores keep theirs. Where lines are flushed all the same, as
+// the policy may say, copies are streamed, too, and they come in any order until a fence.
 TEST(medium, eadr_that_flushes_fences_to_order) {
     lines memory;
     const lines source;
