@@ -227,27 +227,34 @@ class written_captures : public capture_test {
     void write(u64 pages, int value) const {
         for (u64 p = 0; p < pages; ++p) store(p * page, value);
     }
-    /// A moment at which the pause behind the last look is over.
-    static void wait_for_next_look() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+    /// Once the pause behind the last look is over: that is twenty times as long as the look took,
+    /// but 5 ms at least.
+    void look() {
+        std::this_thread::sleep_for(pause_);
+        const u64 start = now_ns();
+        end->look();
+        pause_ = std::max<std::chrono::nanoseconds>(
+            std::chrono::milliseconds(5), 20 * std::chrono::nanoseconds(now_ns() - start));
+    }
+
+   private:
+    std::chrono::nanoseconds pause_{0};
 };
 
 TEST_F(written_captures, an_epoch_of_many_pages_ends_early_once_somebody_looked) {
     write(2, 1);
-    end->look();
+    look();
     EXPECT_FALSE(end->wants_early_end(longest_epoch));
     write(3, 1);
     EXPECT_FALSE(end->wants_early_end(longest_epoch)) << "nobody has looked";
-    wait_for_next_look();
-    end->look();
+    look();
     EXPECT_TRUE(end->wants_early_end(std::chrono::microseconds(0)));
     EXPECT_FALSE(end->writers_are_ahead());
     write(11, 1);
-    wait_for_next_look();
-    end->look();
+    look();
     EXPECT_FALSE(end->writers_are_ahead());
     write(12, 1);
-    wait_for_next_look();
-    end->look();
+    look();
     EXPECT_TRUE(end->writers_are_ahead()) << "four times as many";
     boundary();
     EXPECT_FALSE(end->wants_early_end(longest_epoch));
