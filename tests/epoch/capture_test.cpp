@@ -4,7 +4,9 @@
 #include "captures.hpp"
 #include "epoch/options.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
