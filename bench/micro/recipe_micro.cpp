@@ -99,7 +99,8 @@ figures timed(const plan& p, unsigned threads, u64 operations, const Work& work)
     const auto n = static_cast<double>(operations);
     return {n * 1e3 / ns, static_cast<double>(after.flushes - before.flushes) / n,
             static_cast<double>(after.fences - before.fences) / n,
-            static_cast<double>((after.streamed_bytes - before.streamed_bytes) / line_size) / n};
+            static_cast<double>(after.streamed_bytes - before.streamed_bytes) /
+                static_cast<double>(line_size) / n};
 }
 
 template <class Index>
