@@ -2,7 +2,6 @@
 // compiles all indexes.
 #pragma once
 
-#include "base/check.hpp"
 #include "eager_map/engine.hpp"
 #include "eager_map/indexes.hpp"
 

@@ -42,8 +42,9 @@ result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
         take_back(old_bytes, new_bytes);
         return tl::unexpected(ok.error());
     }
-    if (!is_volatile() && medium_.kind() == medium_kind::shm)
+    if (!is_volatile() && medium_.kind() == medium_kind::shm) {
         detail::map_huge_pages(base(), old_bytes, new_bytes);
+    }
     if (backing_) backing_->watch(old_bytes, new_bytes);
     HF_PERSIST_POINT("region G3: pages mapped before the directory names them");
     const u64 word =

@@ -1,9 +1,9 @@
 #include "region/huge_pages.hpp"
 
+#include "persist/detect.hpp"
+
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
-#include <sys/vfs.h>
 
 namespace hf::detail {
 namespace {
@@ -11,11 +11,6 @@ namespace {
 constexpr u64 huge_page = u64{2} << 20;
 constexpr u64 small_page = 4096;
 constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers do not know
-
-bool is_on_tmpfs(const file_handle& file) noexcept {
-    struct statfs s{};
-    return ::fstatfs(file.get(), &s) == 0 && s.f_type == TMPFS_MAGIC;
-}
 
 /// A mapping of a part of a file, at a multiple of a huge page.
 class aligned_view {
@@ -54,10 +49,10 @@ void map_huge_pages(std::byte* base, u64 from, u64 to) noexcept {
     if (first < last) (void)::madvise(base + first, last - first, collapse);
 }
 
-void wish_for_huge_pages(const file_handle& file, u64 from, u64 to) noexcept {
+void wish_for_huge_pages(const file_handle& file, u64 from, u64 to) {
     const u64 first = from / huge_page * huge_page;
     const u64 last = to / huge_page * huge_page;
-    if (first >= last || !is_on_tmpfs(file)) return;
+    if (first >= last || file_system_name(file.get()) != "tmpfs") return;
     for (u64 at = first; at < last; at += huge_page) {
         const auto end = static_cast<off_t>(at + huge_page - small_page);
         if (::fallocate(file.get(), 0, end, small_page) != 0) return;

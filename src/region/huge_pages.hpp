@@ -20,7 +20,7 @@ namespace hf::detail {
 
 /// For [from, to), which is about to be allocated: content stays, and the file may be longer
 /// afterwards, but no longer than `to`. Nothing on another file system.
-void wish_for_huge_pages(const file_handle& file, u64 from, u64 to) noexcept;
+void wish_for_huge_pages(const file_handle& file, u64 from, u64 to);
 /// For a region's [from, to), mapped just now, shared with its file, from where the file is at
 /// `base`, at a multiple of a huge page.
 void map_huge_pages(std::byte* base, u64 from, u64 to) noexcept;

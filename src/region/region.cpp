@@ -380,10 +380,10 @@ void region::back_rest_of_window() noexcept {
     constexpr int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     // Where memory is never promised twice (vm.overcommit_memory), so much can be read at most.
     for (const int protection : {PROT_READ | PROT_WRITE, PROT_READ}) {
-        if (::mmap(base() + end, window_size - end, protection, flags, -1, 0) == MAP_FAILED)
-            continue;
-        rest_protection_ = protection;
-        return;
+        if (::mmap(base() + end, window_size - end, protection, flags, -1, 0) != MAP_FAILED) {
+            rest_protection_ = protection;
+            return;
+        }
     }
 }
 

@@ -84,7 +84,9 @@ result<void> commit_log::add_segment(u64 least) {
 
 u64 commit_log::lay(u64 epoch, u64 version, const record_body& body) noexcept {
     const u64 bytes = std::exchange(room_, 0);
-    HF_CHECK(epoch_ == epoch && bytes != 0, "G2: a commit record where no room was made");
+    HF_CHECK(epoch_ == epoch && bytes != 0 && place_.segment < segments_.size() &&
+                 place_.at + bytes <= segments_[place_.segment].bytes(),
+             "G2: a commit record where no room was made");
     HF_ASSERT(bytes == record_bytes(body), "G2: a commit record of another length");
     const u64 at = segments_[place_.segment].offset + place_.at;
     const record_facts facts{epoch, version, ++number_};

@@ -1,6 +1,7 @@
 #include "huge_pages.hpp"
 
 #include "base/bits.hpp"
+#include "region/huge_pages.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::size_t huge = std::size_t{2} << 20;
 constexpr std::size_t trial_bytes = 2 * huge;
-constexpr int collapse = 25;  // MADV_COLLAPSE, Linux 6.1; Debian 12's headers lack it
 const std::string settings = "/sys/kernel/mm/transparent_hugepage/";
 
 /// KiB that smaps says are mapped with huge pages in the mapping that starts at `start`.
@@ -62,7 +62,8 @@ void try_it(int fd, huge_page_facts& facts) {
             return *kib * 1024 >= trial_bytes;
         };
         facts.granted = are_huge();
-        if (facts.granted == false && ::madvise(start, trial_bytes, collapse) == 0) {
+        if (facts.granted == false) {
+            detail::map_huge_pages(reinterpret_cast<std::byte*>(start), 0, trial_bytes);
             facts.on_request = are_huge().value_or(false);
         }
     }
