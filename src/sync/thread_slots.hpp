@@ -58,6 +58,7 @@ class slot_table {
     [[nodiscard]] u64 id() const noexcept { return id_; }
     /// The calling thread's slot, taken if it has none.
     [[nodiscard]] void* bind();
+    /// Runs `work` if the slot belongs to no thread; nobody can take it meanwhile.
     bool with_idle(u32 index, const std::function<void()>& work);
     /// The slot of that number, made if it isn't there. One caller at a time.
     virtual void* make(u32 index) = 0;
@@ -98,10 +99,7 @@ class thread_slots final : public detail::slot_table {
         HF_ASSERT(index < used() && slots_[index] != nullptr, "T2: a slot that nobody has taken");
         return *slots_[index];
     }
-    /// Runs `work` if the slot belongs to no thread; nobody can take it meanwhile.
-    bool with_idle(u32 index, const std::function<void()>& work) {
-        return slot_table::with_idle(index, work);
-    }
+    using slot_table::with_idle;
 
    private:
     void* make(u32 index) override {
