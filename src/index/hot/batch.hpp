@@ -375,8 +375,7 @@ void hot<D, Keys>::piece_trie::add(const steps& w, u32 bit, bool one, u64 word) 
         if (draft_of(number).count <= hot_detail::most_entries) return;
         draft zeros;  // NOLINT(cppcoreguidelines-pro-type-member-init): split() fills them
         draft ones;   // NOLINT(cppcoreguidelines-pro-type-member-init)
-        draft_of(number).split(zeros, ones);
-        if (zeros.count == 0 || ones.count == 0) {
+        if (!draft_of(number).split(zeros, ones)) {
             op_.fail(tree_.root_, "a node does not tell its keys apart");
         }
         zeros.has_dead = ones.has_dead = false;

@@ -43,7 +43,7 @@ struct draft {
             all += static_cast<u32>(std::popcount(n->masks[g]));
         }
         const u32 entries = slot_word::count_of(word);
-        return all != 0 && all < most_entries && entries != 0 && entries <= most_entries;
+        return all != 0 && all < entries && entries <= most_entries;
     }
     void load(node* n, u64 word) noexcept {
         const what w = slot_word::what_of(word);
@@ -145,13 +145,18 @@ struct draft {
         }
         drop_unused_bits();
     }
-    /// Parts at the first bit; afterwards *this is of no use.
-    void split(draft& zeros, draft& ones) const noexcept {
+    /// Parts at the first bit; afterwards *this is of no use. False: of damaged entries, or of none,
+    /// no two nodes come out.
+    [[nodiscard]] bool split(draft& zeros, draft& ones) const noexcept {
         u32 middle = 0;
         while (middle < count && (sparse[middle] & top) == 0) ++middle;
         take(zeros, 0, middle);
         take(ones, middle, count);
+        return zeros.tells_apart() && ones.tells_apart();
     }
+    /// Each bit parts two entries, so there are fewer bits than entries; and room for those that
+    /// further entries will ask for.
+    [[nodiscard]] bool tells_apart() const noexcept { return bit_count < count; }
 
     [[nodiscard]] bool fits_a_window() const noexcept {
         return bits[bit_count - 1] / 8 - bits[0] / 8 < 8;

@@ -121,7 +121,7 @@ auto hot<D, Keys>::put(change& c, way& w, draft& d) -> result<step> {
         }
         draft zeros;  // NOLINT(cppcoreguidelines-pro-type-member-init): split() fills them
         draft ones;   // NOLINT(cppcoreguidelines-pro-type-member-init)
-        d.split(zeros, ones);
+        if (!d.split(zeros, ones)) c.op.fail(root_, "a node does not tell its keys apart");
         const u32 bit = d.bits[0];
         const u32 height = d.height;
         auto zero = make_entry(c, zeros);

@@ -180,6 +180,39 @@ TEST(hot_nodes, that_are_damaged_lead_to_one_of_the_entries_that_they_count) {
     }
 }
 
+/// A draft that a batch goes on with, one entry after the other, until it is full and divided.
+void fill_and_split(draft d, xoshiro256ss& random, unsigned left) {
+    while (d.count <= most_entries) {
+        const auto entry = static_cast<u32>(random.below(d.count));
+        d.add(entry, static_cast<u32>(random.below(64)), random.below(2) == 0, 0);
+        ASSERT_LE(d.bit_count, most_entries);
+    }
+    draft zeros;
+    draft ones;
+    if (left == 0 || !d.split(zeros, ones)) return;
+    ASSERT_EQ(zeros.count + ones.count, d.count);
+    fill_and_split(zeros, random, left - 1);
+    fill_and_split(ones, random, left - 1);
+}
+
+TEST(hot_nodes, that_are_damaged_take_as_many_entries_as_others_or_none) {
+    xoshiro256ss random(7);
+    u32 taken = 0;
+    for (u32 round = 0; round < 6000; ++round) {
+        alignas(64) std::array<u64, 128> garbage{};
+        for (u64& each : garbage) each = random() & random() & random();
+        auto* n = reinterpret_cast<node*>(garbage.data());
+        const u64 word = slot_word::of(round % 2 == 0 ? what::s16 : what::s32,
+                                       static_cast<u32>(random.below(36)), 0);
+        draft d;
+        if (!d.has_room_for(n, word)) continue;
+        d.load(n, word);
+        ++taken;
+        fill_and_split(d, random, 3);
+    }
+    EXPECT_GT(taken, 500U);
+}
+
 TEST(hot_nodes, lose_an_entry_and_the_bits_that_were_asked_for_it) {
     xoshiro256ss random(3);
     for (u32 round = 0; round < 100; ++round) {
