@@ -1,7 +1,7 @@
 // A library that is loaded before the C library (LD_PRELOAD) and makes the disk fail: while
 // $HF_FAULTS/no_space exists, nothing can be written to $HF_FAULTS/store.hf.journal or allocated
-// for it, as on a full file system that never overwrites; while $HF_FAULTS/sync exists, every sync
-// fails.
+// for it, as on a full file system that never overwrites; while $HF_FAULTS/broken exists, the disk
+// takes nothing there at all; while $HF_FAULTS/sync exists, every sync fails.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -35,7 +36,13 @@ bool is_journal(int fd) {
     return is;
 }
 
-bool fails_for_space(int fd) { return is_on("no_space") && is_journal(fd); }
+/// The error of a write to this file; 0: it is written.
+int why_not_written(int fd) {
+    for (const auto& [fault, code] : {std::pair{"no_space", ENOSPC}, std::pair{"broken", EIO}}) {
+        if (is_on(fault) && is_journal(fd)) return code;
+    }
+    return 0;
+}
 
 template <class F>
 F real(F, const char* name) {
@@ -52,17 +59,17 @@ int failing(int code) {
 extern "C" {
 
 ssize_t pwrite(int fd, const void* bytes, size_t n, off_t at) {
-    if (fails_for_space(fd)) return failing(ENOSPC);
+    if (const int code = why_not_written(fd)) return failing(code);
     return real(&pwrite, "pwrite")(fd, bytes, n, at);
 }
 
 ssize_t pwritev(int fd, const iovec* pieces, int n, off_t at) {
-    if (fails_for_space(fd)) return failing(ENOSPC);
+    if (const int code = why_not_written(fd)) return failing(code);
     return real(&pwritev, "pwritev")(fd, pieces, n, at);
 }
 
 int fallocate(int fd, int mode, off_t at, off_t n) {
-    if (fails_for_space(fd)) return failing(ENOSPC);
+    if (const int code = why_not_written(fd)) return failing(code);
     return real(&fallocate, "fallocate")(fd, mode, at, n);
 }
 

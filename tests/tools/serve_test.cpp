@@ -154,6 +154,7 @@ TEST_F(serve, takes_all_its_options) {
     EXPECT_EQ(told.at("limit_maxbytes"), std::to_string(1 << 30));
     EXPECT_EQ(told.at("region_bytes"), std::to_string(16 << 20));
     EXPECT_EQ(told.at("medium"), "shm");
+    EXPECT_EQ(told.at("fence_latency_ns"), "180");
     EXPECT_NE(told.at("flush_instruction"), "none");
     EXPECT_EQ(s.end(SIGTERM), 0);
 }
@@ -167,6 +168,34 @@ TEST_F(serve, has_other_settings_where_other_options_are_given) {
         << s.said();
     EXPECT_NE(s.said().find("no lines written back"), std::string::npos) << s.said();
     EXPECT_NE(s.said().find("(--ack durable)"), std::string::npos) << s.said();
+}
+
+// Tmpfs is in no need of fences, unless they are to take their time.
+TEST_F(serve, waits_at_each_fence_as_long_as_it_was_told) {
+    for (const std::string latency : {"0", "1", "700", "sttm"}) {
+        std::filesystem::remove(file);
+        const server_process s({file, "--size", "16m", "--flush", "never", "--ack", "durable",
+                                "--fence-latency", latency});
+        ASSERT_GT(s.port(), 0) << s.said();
+        EXPECT_EQ(s.ask(set_k, "STORED\r\n"), "STORED\r\n");
+        const auto told = figures_of(s, "stats");
+        EXPECT_EQ(told.at("fence_latency_ns"), latency == "sttm" ? "60" : latency);
+        EXPECT_EQ(told.at("fences") == "0", latency == "0") << told.at("fences");
+    }
+}
+
+// Pages that were written to are counted where the region may outgrow what they may take.
+TEST_F(serve, takes_the_memory_that_it_was_told) {
+    for (const std::string memory : {"0", "1g", "8m"}) {
+        std::filesystem::remove(file);
+        const server_process s(
+            {file, "--size", "16m", "--medium", "file", "--ack", "durable", "--memory", memory});
+        ASSERT_GT(s.port(), 0) << s.said();
+        EXPECT_EQ(s.ask(set_k, "STORED\r\n"), "STORED\r\n");
+        const auto told = figures_of(s, "stats");
+        EXPECT_EQ(told.at("journal_private_bytes") == "0", memory != "8m")
+            << memory << ": " << told.at("journal_private_bytes");
+    }
 }
 
 TEST_F(serve, begins_with_no_more_than_the_region_may_become) {
