@@ -112,7 +112,7 @@ TEST_F(server_faults, closed_on_a_full_disk_it_says_what_is_lost_and_keeps_what_
         turn_on("no_space");
         ASSERT_TRUE(set_until(s, "full", false).starts_with("SERVER_ERROR "));
         EXPECT_EQ(s.end(SIGTERM), 8) << s.said();
-        EXPECT_EQ(s.said().find("closed cleanly"), std::string::npos) << s.said();
+        EXPECT_EQ(s.said().find("\nclosed cleanly"), std::string::npos) << s.said();
         EXPECT_NE(s.said().find("free space"), std::string::npos) << s.said();
     }
     turn_off("no_space");
@@ -140,7 +140,7 @@ TEST_F(server_faults, a_disk_that_takes_no_more_ends_the_server_with_the_disks_e
             EXPECT_EQ(s.end(0), 1000 + SIGABRT) << s.said();
             EXPECT_NE(s.said().find("fatal: "), std::string::npos) << s.said();
             EXPECT_NE(s.said().find("Input/output error"), std::string::npos) << s.said();
-            EXPECT_EQ(s.said().find("closed cleanly"), std::string::npos) << s.said();
+            EXPECT_EQ(s.said().find("\nclosed cleanly"), std::string::npos) << s.said();
         }
         turn_off("broken");
         EXPECT_EQ(holdfast({"check", file}).code, 0);

@@ -187,9 +187,8 @@ TEST_F(serve, waits_at_each_fence_as_long_as_it_was_told) {
 // Pages that were written to are counted where the region may outgrow what they may take.
 TEST_F(serve, takes_the_memory_that_it_was_told) {
     for (const std::string memory : {"0", "1g", "8m"}) {
-        std::filesystem::remove(file);
-        const server_process s(
-            {file, "--size", "16m", "--medium", "file", "--ack", "durable", "--memory", memory});
+        const server_process s({dir / memory, "--size", "16m", "--medium", "file", "--ack",
+                                "durable", "--memory", memory});
         ASSERT_GT(s.port(), 0) << s.said();
         EXPECT_EQ(s.ask(set_k, "STORED\r\n"), "STORED\r\n");
         const auto told = figures_of(s, "stats");

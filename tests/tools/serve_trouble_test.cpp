@@ -116,7 +116,7 @@ TEST_F(served, keeps_what_it_has_open_when_its_file_is_removed) {
 /// Answers of a server whose standard output is `out`, and its exit code.
 outcome served_with_output(const std::string& out, const std::string& file, int port) {
     return bash("'" HF_PROGRAM "' serve '" + file + "' --size 16m --port " + std::to_string(port) +
-                " >" + out + " & server=$!\n" + "while ! exec 3<>/dev/tcp/127.0.0.1/" +
+                " > " + out + " & server=$!\n" + "while ! exec 3<>/dev/tcp/127.0.0.1/" +
                 std::to_string(port) +
                 "; do kill -0 $server || break; sleep 0.01; done 2>/dev/null\n"
                 "printf 'set k 0 0 5\\r\\nhello\\r\\n' >&3; head -n 1 <&3\n"
