@@ -1,7 +1,8 @@
 // A library that is loaded before the C library (LD_PRELOAD) and makes the disk fail: while
 // $HF_FAULTS/no_space exists, nothing can be written to $HF_FAULTS/store.hf.journal or allocated
 // for it, as on a full file system that never overwrites; while $HF_FAULTS/broken exists, the disk
-// takes nothing there at all; while $HF_FAULTS/sync exists, every sync fails.
+// takes nothing there at all; while $HF_FAULTS/sync exists, every sync fails; while
+// $HF_FAULTS/names exists, that of a directory does.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -44,6 +45,14 @@ int why_not_written(int fd) {
     return 0;
 }
 
+bool is_directory(int fd) {
+    struct stat s{};
+    const int kept = errno;
+    const bool is = ::fstat(fd, &s) == 0 && S_ISDIR(s.st_mode);
+    errno = kept;
+    return is;
+}
+
 template <class F>
 F real(F, const char* name) {
     return reinterpret_cast<F>(::dlsym(RTLD_NEXT, name));
@@ -79,7 +88,7 @@ int fdatasync(int fd) {
 }
 
 int fsync(int fd) {
-    if (is_on("sync")) return failing(EIO);
+    if (is_on("sync") || (is_on("names") && is_directory(fd))) return failing(EIO);
     return real(&fsync, "fsync")(fd);
 }
 }
