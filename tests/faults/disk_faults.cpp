@@ -2,7 +2,8 @@
 // $HF_FAULTS/no_space exists, nothing can be written to $HF_FAULTS/store.hf.journal or allocated
 // for it, as on a full file system that never overwrites; while $HF_FAULTS/broken exists, the disk
 // takes nothing there at all; while $HF_FAULTS/sync exists, every sync fails; while
-// $HF_FAULTS/names exists, that of a directory does.
+// $HF_FAULTS/names exists, that of a directory does; while $HF_FAULTS/rival exists, a file comes to
+// each name just before another is renamed to it.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -90,5 +91,10 @@ int fdatasync(int fd) {
 int fsync(int fd) {
     if (is_on("sync") || (is_on("names") && is_directory(fd))) return failing(EIO);
     return real(&fsync, "fsync")(fd);
+}
+
+int renameat2(int from_in, const char* from, int to_in, const char* to, unsigned how) {
+    if (is_on("rival")) ::close(::openat(to_in, to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    return real(&renameat2, "renameat2")(from_in, from, to_in, to, how);
 }
 }

@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <map>
 #include <sstream>
+#include <thread>
 
 namespace hf::test {
 namespace {
@@ -207,6 +210,23 @@ TEST_F(serve, begins_with_no_more_than_the_region_may_become) {
     EXPECT_EQ(told.at("ack"), "durable");
     EXPECT_EQ(told.at("flush_instruction"), "none");
     EXPECT_EQ(figures_of(s, "stats settings").at("item_size_max"), std::to_string(1 << 20));
+}
+
+TEST_F(serve, has_a_thread_for_each_processor_unless_told_otherwise) {
+    const server_process s({file, "--size", "16m"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    EXPECT_EQ(figures_of(s, "stats settings").at("num_threads"),
+              std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, 16U)));
+}
+
+TEST_F(serve, removes_what_has_expired_though_nobody_asks_for_it) {
+    const server_process s({file, "--size", "16m"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    EXPECT_EQ(s.ask("set k 0 1 5\r\nhello\r\n", "STORED\r\n"), "STORED\r\n");
+    while (figures_of(s, "stats").at("crawler_reclaimed") != "1") {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(figures_of(s, "stats").at("curr_items"), "0");
 }
 
 TEST_F(serve, has_epochs_as_long_as_it_was_told) {
