@@ -246,7 +246,7 @@ TYPED_TEST_P(index_store, a_full_region_refuses_batches_and_goes_on) {
 // later, when its entries come one by one. How often each growth is refused before it is granted
 // decides who meets that.
 TYPED_TEST_P(index_store, a_batch_that_meets_a_full_disk_counts_what_it_inserts) {
-    for (unsigned refusals = 1; refusals <= 10; ++refusals) {
+    for (unsigned refusals = 1; refusals <= 6; ++refusals) {
         typename TypeParam::bytes_in_file t(this->dir / std::to_string(refusals));
         unsigned left = refusals;
         const kernel::answered disk([&](const kernel::call& c) -> kernel::answer {
@@ -260,7 +260,7 @@ TYPED_TEST_P(index_store, a_batch_that_meets_a_full_disk_counts_what_it_inserts)
         });
         u64 counted = 0;
         std::map<std::string, std::string> fresh;
-        for (u64 i = 0; t.space->file().size() < u64{8} << 20; ++i) {
+        for (u64 i = 0; t.space->file().size() < u64{3} << 20; ++i) {
             std::vector<std::pair<std::string, std::string>> all;
             for (u64 n = 0; n < batch_entries; ++n) {
                 const u64 k = (i * batch_entries + n) * 7919 % 1'000'003;
