@@ -260,7 +260,7 @@ TYPED_TEST_P(index_store, a_batch_that_meets_a_full_disk_counts_what_it_inserts)
         });
         u64 counted = 0;
         std::map<std::string, std::string> fresh;
-        for (u64 i = 0; i < 300; ++i) {
+        for (u64 i = 0; i < effort(u64{300}, u64{60}); ++i) {
             std::vector<std::pair<std::string, std::string>> all;
             for (u64 n = 0; n < batch_entries; ++n) {
                 const u64 k = (i * batch_entries + n) * 7919 % 1'000'003;
