@@ -33,7 +33,9 @@ class tool_faults : public ::testing::Test {
         EXPECT_EQ(failed.code, 11) << arguments[0] << ": " << failed.out;
         expect_one_clear_error(failed);
         EXPECT_NE(failed.err.find("Input/output error"), std::string::npos) << failed.err;
-        if (fault == "sync") EXPECT_FALSE(std::filesystem::exists(made)) << arguments[0];
+        if (fault == "sync") {
+            EXPECT_FALSE(std::filesystem::exists(made)) << arguments[0];
+        }
         EXPECT_FALSE(std::filesystem::exists(made + ".partial")) << arguments[0];
         std::filesystem::remove(dir / fault);
         std::filesystem::remove(made);
