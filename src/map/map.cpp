@@ -190,6 +190,7 @@ statistics map::stats() const {
     s.index = index();
     s.medium = to_string(file.med().kind());
     s.flush_instruction = to_string(file.med().instruction());
+    s.fence_latency_ns = file.med().fence_latency_ns();
     s.path = file.path().string();
     return s;
 }

@@ -65,6 +65,7 @@ void checkpoint_lines(report& r, const statistics& s) {
     r.line("flushes", s.flushes);
     r.line("fences", s.fences);
     r.line("flushed_bytes", s.flushed_bytes);
+    r.line("fence_latency_ns", s.fence_latency_ns);
     r.line("log_entries", s.log_entries);
     r.line("log_bytes", s.log_bytes);
     r.line("pauses", s.pause.count);

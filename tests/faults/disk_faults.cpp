@@ -1,7 +1,9 @@
 // A library that is loaded before the C library (LD_PRELOAD) and makes the disk fail: while
 // $HF_FAULTS/no_space exists, nothing can be written to $HF_FAULTS/store.hf.journal or allocated
-// for it, as on a full file system that never overwrites; while $HF_FAULTS/sync exists, every sync
-// fails.
+// for it, as on a full file system that never overwrites; while $HF_FAULTS/broken exists, the disk
+// takes nothing there at all; while $HF_FAULTS/sync exists, every sync fails; while
+// $HF_FAULTS/names exists, that of a directory does; while $HF_FAULTS/rival exists, a file comes to
+// each name just before another is renamed to it.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,6 +13,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -35,7 +38,21 @@ bool is_journal(int fd) {
     return is;
 }
 
-bool fails_for_space(int fd) { return is_on("no_space") && is_journal(fd); }
+/// The error of a write to this file; 0: it is written.
+int why_not_written(int fd) {
+    for (const auto& [fault, code] : {std::pair{"no_space", ENOSPC}, std::pair{"broken", EIO}}) {
+        if (is_on(fault) && is_journal(fd)) return code;
+    }
+    return 0;
+}
+
+bool is_directory(int fd) {
+    struct stat s{};
+    const int kept = errno;
+    const bool is = ::fstat(fd, &s) == 0 && S_ISDIR(s.st_mode);
+    errno = kept;
+    return is;
+}
 
 template <class F>
 F real(F, const char* name) {
@@ -52,17 +69,17 @@ int failing(int code) {
 extern "C" {
 
 ssize_t pwrite(int fd, const void* bytes, size_t n, off_t at) {
-    if (fails_for_space(fd)) return failing(ENOSPC);
+    if (const int code = why_not_written(fd)) return failing(code);
     return real(&pwrite, "pwrite")(fd, bytes, n, at);
 }
 
 ssize_t pwritev(int fd, const iovec* pieces, int n, off_t at) {
-    if (fails_for_space(fd)) return failing(ENOSPC);
+    if (const int code = why_not_written(fd)) return failing(code);
     return real(&pwritev, "pwritev")(fd, pieces, n, at);
 }
 
 int fallocate(int fd, int mode, off_t at, off_t n) {
-    if (fails_for_space(fd)) return failing(ENOSPC);
+    if (const int code = why_not_written(fd)) return failing(code);
     return real(&fallocate, "fallocate")(fd, mode, at, n);
 }
 
@@ -72,7 +89,12 @@ int fdatasync(int fd) {
 }
 
 int fsync(int fd) {
-    if (is_on("sync")) return failing(EIO);
+    if (is_on("sync") || (is_on("names") && is_directory(fd))) return failing(EIO);
     return real(&fsync, "fsync")(fd);
+}
+
+int renameat2(int from_in, const char* from, int to_in, const char* to, unsigned how) {
+    if (is_on("rival")) ::close(::openat(to_in, to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    return real(&renameat2, "renameat2")(from_in, from, to_in, to, how);
 }
 }

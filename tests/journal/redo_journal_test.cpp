@@ -1,7 +1,9 @@
 // The threads of a journal, on a disk whose syncs wait to be let through.
+#include "base/clock.hpp"
 #include "gated_journal.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 namespace hf::test {
@@ -22,6 +24,19 @@ TEST_F(redo_journal, is_idle_when_all_is_durable) {
     EXPECT_FALSE(idle);
     let_one_through();
     waits.join();
+    open_the_gate();
+}
+
+TEST_F(redo_journal, tells_in_nanoseconds_how_long_a_record_took) {
+    const u64 begin = now_ns();
+    end_epoch(1);
+    wait_until([&] { return g->waiting == 1; });
+    constexpr std::chrono::milliseconds slow{30};
+    std::this_thread::sleep_for(slow);
+    let_one_through();
+    wait_until([&] { return redo->numbers().records() == 1; });
+    EXPECT_GE(std::chrono::nanoseconds(redo->last_commit_ns()), slow);
+    EXPECT_LE(redo->last_commit_ns(), now_ns() - begin);
     open_the_gate();
 }
 

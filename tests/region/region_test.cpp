@@ -1,6 +1,7 @@
 // What a region does when nothing goes wrong.
 #include "region/region.hpp"
 
+#include "must.hpp"
 #include "scratch.hpp"
 
 #include <gtest/gtest.h>
@@ -446,6 +447,25 @@ TEST(volatile_region, lives_in_a_window_and_grows) {
     EXPECT_EQ(r->super().generation, 9U);
     EXPECT_EQ(region::create_volatile(0, o).error().code, errc::usage);
     EXPECT_EQ(region::create_volatile(u64{1} << 60, o).error().code, errc::usage);
+}
+
+// Numbers of 32 bits hold no such length, and no such offset.
+TEST(volatile_region, grows_by_more_than_4_gib_at_once) {
+    region_options o;
+    o.kind = discipline::transient;
+    o.max_size = u64{16} << 30;
+    const auto r = test::must(region::create_volatile(u64{2} << 20, o));
+    const u64 bytes = (u64{4} << 30) + 3 * page_size;
+    for (const u64 before : {u64{2} << 20, (u64{2} << 20) + bytes}) {
+        const auto s = test::must(r->grow(segment_kind::heap, bytes / page_size, 0));
+        EXPECT_EQ(s.offset, before);
+        EXPECT_EQ(s.bytes(), bytes);
+        EXPECT_EQ(r->size(), before + bytes);
+        *r->at<u64>(before + bytes - sizeof(u64)) = before;
+    }
+    EXPECT_EQ(*r->at<u64>((u64{2} << 20) + bytes - sizeof(u64)), u64{2} << 20);
+    ASSERT_TRUE(r->update_super([](layout::superblock&) {}));
+    EXPECT_EQ(r->super().total_pages, r->size() / page_size);
 }
 
 }  // namespace

@@ -117,5 +117,25 @@ TEST(durability_waiter, waits_for_room_on_a_full_disk) {
     must(records.close());
 }
 
+TEST(durability_waiter, tells_once_why_nothing_becomes_durable_any_more_and_ends) {
+    temporary_store s;
+    must(s->close());
+    std::atomic<int> told{0};
+    errc why{};
+    detail::durability_waiter waiter(
+        *s, [](ticket t) { ADD_FAILURE() << t << " is durable"; },
+        [&](const error& e) {
+            why = e.code;
+            ++told;
+            told.notify_all();
+        });
+    waiter.want(1);
+    told.wait(0);
+    waiter.want(2);
+    waiter.stop();
+    EXPECT_EQ(told, 1);
+    EXPECT_EQ(why, errc::usage);
+}
+
 }  // namespace
 }  // namespace hf::test

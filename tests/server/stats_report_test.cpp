@@ -64,6 +64,7 @@ statistics some() {
     s.flushes = 108;
     s.fences = 109;
     s.flushed_bytes = 110;
+    s.fence_latency_ns = 134;
     s.log_entries = 111;
     s.log_bytes = 112;
     s.pause = {113, 114'999, 115'999, 116'999, 117'999};
@@ -153,6 +154,7 @@ TEST(stats_report, has_every_line_and_no_other) {
                           {"flushes", "108"},
                           {"fences", "109"},
                           {"flushed_bytes", "110"},
+                          {"fence_latency_ns", "134"},
                           {"log_entries", "111"},
                           {"log_bytes", "112"},
                           {"pauses", "113"},

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -35,6 +37,20 @@ TEST_F(dump_verb, goes_to_a_file_or_to_the_standard_output) {
     EXPECT_TRUE(read_file(file) == before) << "the file has changed";
     EXPECT_EQ(holdfast({"dump", file}).out, read_file(text));
     EXPECT_EQ(holdfast({"dump", file, "-"}).out, read_file(text));
+}
+
+// Whatever the umask says: a region is its owner's alone, and so is all that is made of it.
+TEST_F(dump_verb, and_others_make_files_that_nobody_else_may_read) {
+    const mode_t mask = ::umask(0);
+    EXPECT_EQ(holdfast({"dump", file, text}).code, 0);
+    EXPECT_EQ(holdfast({"load", other, text}).code, 0);
+    EXPECT_EQ(holdfast({"copy", file, dir / "copy.hf"}).code, 0);
+    ::umask(mask);
+    for (const std::string& made : {text, other, dir / "copy.hf"}) {
+        const auto mode = std::filesystem::status(made).permissions();
+        EXPECT_EQ(mode, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write)
+            << made;
+    }
 }
 
 TEST_F(dump_verb, and_load_make_the_same_store_again) {

@@ -181,6 +181,26 @@ TEST_P(eager_store, of_a_server_that_runs_is_busy) {
     EXPECT_EQ(j["verdict"], "busy");
 }
 
+// Where no index is named it is the first of them.
+TEST(eager_arguments, may_name_the_discipline_alone) {
+    const scratch dir;
+    {
+        server_process s({dir / "served.hf", "--size", "16m", "--discipline", "eager"});
+        ASSERT_GT(s.port(), 0) << s.said();
+        EXPECT_EQ(s.ask("set k 0 0 1\r\nx\r\n", "\r\n"), "STORED\r\n");
+        EXPECT_EQ(s.end(SIGTERM), 0);
+    }
+    ASSERT_EQ(holdfast({"dump", dir / "served.hf", dir / "dump"}).code, 0);
+    ASSERT_EQ(holdfast({"load", "--discipline", "eager", dir / "loaded.hf", dir / "dump"}).code, 0);
+    for (const std::string name : {"served.hf", "loaded.hf"}) {
+        const auto told = holdfast({"info", dir / name, "--json"}).json();
+        EXPECT_EQ(told["discipline"], "eager") << name;
+        EXPECT_EQ(told["heap"]["index"], "clht") << name;
+    }
+    ASSERT_EQ(holdfast({"load", "--discipline", "incll", dir / "epochs.hf", dir / "dump"}).code, 0);
+    EXPECT_EQ(holdfast({"info", dir / "epochs.hf", "--json"}).json()["discipline"], "incll");
+}
+
 TEST(eager_arguments, are_refused_where_they_make_no_sense) {
     const scratch dir;
     EXPECT_EQ(holdfast({"serve", dir / "s.hf", "--index", "b-tree"}).code, 2);

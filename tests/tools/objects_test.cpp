@@ -311,6 +311,46 @@ TEST_F(objects, with_a_wrong_count_are_told_and_mended) {
     EXPECT_EQ(books(), 3);
 }
 
+// What programs read of a repair: before and behind it, where it is sound, beyond it, refused.
+TEST_F(objects, are_mended_and_told_of_in_json) {
+    make(3);
+    const std::uint64_t header = shelf() - 16;
+    write(header, read(header) + 4);
+    const auto told = holdfast({"repair", file, "--json"});
+    EXPECT_EQ(told.code, 1);
+    auto j = told.json();
+    EXPECT_EQ(j["file"], file);
+    EXPECT_EQ(j["verdict"], "can be mended");
+    EXPECT_EQ(j["exit_code"], 1);
+    EXPECT_EQ(j["violation_count"], 1);
+    EXPECT_EQ(j["beyond_repair"], 0);
+    EXPECT_EQ(j["violations"].size(), 1U);
+    EXPECT_EQ(j["violations"][0]["can_be_mended"], true);
+    EXPECT_EQ(j["applied"], false);
+    EXPECT_FALSE(j.contains("mended"));
+    j = repair({"--json"}, 0).json();
+    EXPECT_EQ(j["verdict"], "mended");
+    EXPECT_EQ(j["exit_code"], 0);
+    EXPECT_EQ(j["applied"], true);
+    EXPECT_EQ(j["backup"], file + ".backup");
+    EXPECT_EQ(j["mended"]["counts"], 1);
+    EXPECT_EQ(j["mended"]["pointers"], 0);
+    EXPECT_EQ(j["violations_left"], 0);
+    j = holdfast({"repair", file, "--json"}).json();
+    EXPECT_EQ(j["verdict"], "sound");
+    EXPECT_EQ(j["violation_count"], 0);
+    EXPECT_EQ(j["exit_code"], 0);
+    write(header, read(header) + 4);
+    j = repair({"--json"}, 2).json();
+    EXPECT_EQ(j["error"]["exit_code"], 2) << "the backup is there";
+    const auto next = member(look("shelf"), "next")["offset"].get<std::uint64_t>();
+    write(shelf() + next, 4096 * 40 + 8);
+    j = holdfast({"repair", file, "--json"}).json();
+    EXPECT_EQ(j["verdict"], "beyond repair");
+    EXPECT_GT(j["beyond_repair"], 0);
+    EXPECT_EQ(j["exit_code"], 1);
+}
+
 TEST_F(objects, that_nothing_leads_to_die) {
     make(100);
     const auto first = look("shelf");

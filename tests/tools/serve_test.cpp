@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <map>
 #include <sstream>
+#include <thread>
 
 namespace hf::test {
 namespace {
@@ -154,6 +157,7 @@ TEST_F(serve, takes_all_its_options) {
     EXPECT_EQ(told.at("limit_maxbytes"), std::to_string(1 << 30));
     EXPECT_EQ(told.at("region_bytes"), std::to_string(16 << 20));
     EXPECT_EQ(told.at("medium"), "shm");
+    EXPECT_EQ(told.at("fence_latency_ns"), "180");
     EXPECT_NE(told.at("flush_instruction"), "none");
     EXPECT_EQ(s.end(SIGTERM), 0);
 }
@@ -169,6 +173,33 @@ TEST_F(serve, has_other_settings_where_other_options_are_given) {
     EXPECT_NE(s.said().find("(--ack durable)"), std::string::npos) << s.said();
 }
 
+// Tmpfs is in no need of fences, unless they are to take their time.
+TEST_F(serve, waits_at_each_fence_as_long_as_it_was_told) {
+    for (const std::string latency : {"0", "1", "700", "sttm"}) {
+        std::filesystem::remove(file);
+        const server_process s({file, "--size", "16m", "--flush", "never", "--ack", "durable",
+                                "--fence-latency", latency});
+        ASSERT_GT(s.port(), 0) << s.said();
+        EXPECT_EQ(s.ask(set_k, "STORED\r\n"), "STORED\r\n");
+        const auto told = figures_of(s, "stats");
+        EXPECT_EQ(told.at("fence_latency_ns"), latency == "sttm" ? "60" : latency);
+        EXPECT_EQ(told.at("fences") == "0", latency == "0") << told.at("fences");
+    }
+}
+
+// Pages that were written to are counted where the region may outgrow what they may take.
+TEST_F(serve, takes_the_memory_that_it_was_told) {
+    for (const std::string memory : {"0", "1g", "8m"}) {
+        const server_process s({dir / memory, "--size", "16m", "--medium", "file", "--ack",
+                                "durable", "--memory", memory});
+        ASSERT_GT(s.port(), 0) << s.said();
+        EXPECT_EQ(s.ask(set_k, "STORED\r\n"), "STORED\r\n");
+        const auto told = figures_of(s, "stats");
+        EXPECT_EQ(told.at("journal_private_bytes") == "0", memory != "8m")
+            << memory << ": " << told.at("journal_private_bytes");
+    }
+}
+
 TEST_F(serve, begins_with_no_more_than_the_region_may_become) {
     server_process s({file, "--max-size", "20m", "--ack", "durable", "--flush", "never"});
     ASSERT_GT(s.port(), 0) << s.said();
@@ -179,6 +210,23 @@ TEST_F(serve, begins_with_no_more_than_the_region_may_become) {
     EXPECT_EQ(told.at("ack"), "durable");
     EXPECT_EQ(told.at("flush_instruction"), "none");
     EXPECT_EQ(figures_of(s, "stats settings").at("item_size_max"), std::to_string(1 << 20));
+}
+
+TEST_F(serve, has_a_thread_for_each_processor_unless_told_otherwise) {
+    const server_process s({file, "--size", "16m"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    EXPECT_EQ(figures_of(s, "stats settings").at("num_threads"),
+              std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, 16U)));
+}
+
+TEST_F(serve, removes_what_has_expired_though_nobody_asks_for_it) {
+    const server_process s({file, "--size", "16m"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    EXPECT_EQ(s.ask("set k 0 1 5\r\nhello\r\n", "STORED\r\n"), "STORED\r\n");
+    while (figures_of(s, "stats").at("crawler_reclaimed") != "1") {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(figures_of(s, "stats").at("curr_items"), "0");
 }
 
 TEST_F(serve, has_epochs_as_long_as_it_was_told) {

@@ -43,6 +43,25 @@ TEST_F(art_store, counts_of_an_earlier_opening_are_not_believed) {
     t.expect_sound();
 }
 
+// A node that is left with one node below it is no fork any more, and goes with the record.
+TEST_F(art_store, a_node_that_forks_no_longer_goes) {
+    numbers t(file);
+    const auto key = [](u64 first, u64 second, u64 third) {
+        return first << 56 | second << 48 | third << 40;
+    };
+    const auto nodes = [&] { return t.audit().tree.interiors; };
+    for (const u64 k : {key(1, 0, 0), key(1, 1, 0), key(1, 1, 1), key(1, 1, 2), key(2, 0, 0)}) {
+        t.insert(k, k);
+    }
+    ASSERT_EQ(nodes(), 3U) << "the root, one for the second byte, one for the third";
+    ASSERT_TRUE(t.remove(key(2, 0, 0)));
+    EXPECT_EQ(nodes(), 3U);
+    ASSERT_TRUE(t.remove(key(1, 0, 0)));
+    EXPECT_EQ(nodes(), 2U);
+    t.expect_sound();
+    EXPECT_EQ(t.all().size(), 3U);
+}
+
 // ------------------------------------------------------------------------------ flushes and fences
 
 // What an operation costs where no node changes its size: recipe.md's table.

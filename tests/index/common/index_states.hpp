@@ -361,7 +361,63 @@ TYPED_TEST_P(index_states, answer_like_a_map_without_memory) {
     }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_states, answer_like_a_map_with_all_sets_of_odd_keys,
+/// In no file; whatever it is made of lies behind the region's first 4 GiB.
+template <class Index>
+struct index_far_away : index_parts<Index> {
+    index_far_away() {
+        eager_options o;
+        o.region.kind = discipline::eager;
+        o.region.flush = flush_policy::always;
+        o.region.max_size = u64{16} << 30;
+        this->space = must(
+            eager_space::create_volatile(u64{1} << 20, o, [this](eager_space& s) -> result<void> {
+                take_what_lies_below(s);
+                auto made = Index::open(s, Index::name);
+                if (!made) return tl::unexpected(made.error());
+                this->index = std::move(*made);
+                return {};
+            }));
+    }
+    static void take_what_lies_below(eager_space& s) {
+        typename Index::operation op(s);
+        must(op.allocate(far));
+        while (must(op.allocate(layout::page_size)) < far) {
+        }
+    }
+    static constexpr u64 far = u64{4} << 30;
+};
+
+template <class Index, class Make>
+void expect_its_keys_far_away(Make&& make) {
+    index_far_away<Index> t;
+    ASSERT_GT(t.space->file().size(), t.far);
+    std::map<typename index_parts<Index>::kept, typename index_parts<Index>::kept> model;
+    splitmix64 random(1);
+    while (model.size() < 2000) {
+        const auto k = make(random() % 10'000);
+        const auto v = make(random());
+        if (random() % 4 == 0) {
+            ASSERT_EQ(t.remove(k), model.erase(k) == 1);
+        } else {
+            ASSERT_EQ(t.upsert(k, v), !model.contains(k));
+            model[k] = v;
+        }
+        ASSERT_EQ(t.get(k).has_value(), model.contains(k));
+    }
+    for (const auto& [k, v] : model) ASSERT_EQ(t.get(k), v);
+    EXPECT_EQ(t.all().size(), model.size());
+    for (const auto& [k, v] : model) ASSERT_TRUE(t.remove(k));
+    EXPECT_TRUE(t.all().empty());
+}
+
+TYPED_TEST_P(index_states, reaches_beyond_4_gib) {
+    expect_its_keys_far_away<typename TypeParam::eager_numbers::tree>([](u64 n) { return n; });
+    expect_its_keys_far_away<typename TypeParam::eager_bytes::tree>(
+        [](u64 n) { return std::to_string(n) + std::string(n % 40, 'x'); });
+}
+
+REGISTER_TYPED_TEST_SUITE_P(index_states, reaches_beyond_4_gib,
+                            answer_like_a_map_with_all_sets_of_odd_keys,
                             answer_like_a_map_at_all_sizes, scan_on_behind_what_an_operation_takes,
                             answer_like_a_map_without_memory);
 

@@ -7,6 +7,9 @@
 #include "index/common/index_fixture.hpp"
 #include "persist/counters.hpp"
 #include "support/effort.hpp"
+#include "support/kernel.hpp"
+
+#include <cerrno>
 
 namespace hf::test {
 
@@ -239,6 +242,46 @@ TYPED_TEST_P(index_store, a_full_region_refuses_batches_and_goes_on) {
     ASSERT_NO_FATAL_FAILURE(fill_with_batches(small, 1, 4));
 }
 
+// A disk that is full for a moment: the region does not grow when a batch asks, and does a little
+// later, when its entries come one by one. How often each growth is refused before it is granted
+// decides who meets that.
+TYPED_TEST_P(index_store, a_batch_that_meets_a_full_disk_counts_what_it_inserts) {
+    for (unsigned refusals = 1; refusals <= 6; ++refusals) {
+        typename TypeParam::bytes_in_file t(this->dir / std::to_string(refusals));
+        unsigned left = refusals;
+        const kernel::answered disk([&](const kernel::call& c) -> kernel::answer {
+            if (c.name != "fallocate") return {};
+            if (left == 0) {
+                left = refusals;
+                return {};
+            }
+            --left;
+            return {ENOSPC};
+        });
+        u64 counted = 0;
+        std::map<std::string, std::string> fresh;
+        for (u64 i = 0; i < effort(u64{300}, u64{60}); ++i) {
+            std::vector<std::pair<std::string, std::string>> all;
+            for (u64 n = 0; n < batch_entries; ++n) {
+                const u64 k = (i * batch_entries + n) * 7919 % 1'000'003;
+                all.emplace_back(std::to_string(k), std::to_string(refusals));
+            }
+            const std::vector<batch_entry<typename TypeParam::bytes_in_file::tree>> entries(
+                all.begin(), all.end());
+            const auto done = insert_many(*t.index, *t.space, std::span(entries));
+            for (const auto& [k, v] : all) {
+                if (done || t.get(k)) fresh.emplace(k, v);
+            }
+            if (done) counted += *done;
+            ASSERT_TRUE(!done || counted == fresh.size()) << "batch " << i;
+            counted = fresh.size();
+        }
+        const typename TypeParam::bytes_in_file::entries wanted(fresh.begin(), fresh.end());
+        EXPECT_TRUE(t.all() == wanted);
+        t.expect_sound();
+    }
+}
+
 TYPED_TEST_P(index_store, refuses_what_is_too_long) {
     typename TypeParam::bytes_in_file t(this->file);
     eager_discipline::operation op(*t.space);
@@ -267,6 +310,34 @@ TYPED_TEST_P(index_store, refuses_the_root_of_other_keys) {
     });
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().code, errc::incompatible);
+}
+
+TYPED_TEST_P(index_store, refuses_a_root_that_leads_to_no_block) {
+    using tree = typename TypeParam::numbers_in_file::tree;
+    u64 type = 0;
+    u32 format = 0;
+    {
+        const typename TypeParam::numbers_in_file t(this->file);
+        const auto* root = must(t.space->file().find_root(tree::name));
+        type = root->type;
+        format = root->format;
+    }
+    eager_options o;
+    o.region.kind = discipline::eager;
+    o.region.flush = flush_policy::always;
+    const layout::room_format rooms[] = {tree::format};
+    for (const u64 offset : {u64{8}, u64{1} << 16, u64{1} << 20, (u64{1} << 40) - 64}) {
+        const auto file = this->dir / std::to_string(offset);
+        const auto opened = eager_space::open(file, o, rooms, [&](eager_space& s) -> result<void> {
+            must(s.file().publish_root(tree::name, type, format, offset));
+            auto made = tree::open(s, tree::name);
+            return made ? result<void>{} : tl::unexpected(made.error());
+        });
+        ASSERT_FALSE(opened) << offset;
+        EXPECT_EQ(opened.error().code, errc::corrupt) << opened.error().to_string();
+        EXPECT_NE(opened.error().where.find("offset " + std::to_string(offset)), std::string::npos)
+            << opened.error().to_string();
+    }
 }
 
 // ------------------------------------------------------------------------------------- odd keys
@@ -324,8 +395,10 @@ REGISTER_TYPED_TEST_SUITE_P(index_store, comes_back_after_kills_and_ends_in_orde
                             reads_and_writes_nodes_of_an_earlier_opening,
                             a_sweep_beside_writers_frees_nothing_that_is_in_use,
                             a_full_region_refuses_and_goes_on,
-                            a_full_region_refuses_batches_and_goes_on, refuses_what_is_too_long,
-                            refuses_the_root_of_other_keys, keys_may_begin_with_others,
+                            a_full_region_refuses_batches_and_goes_on,
+                            a_batch_that_meets_a_full_disk_counts_what_it_inserts,
+                            refuses_what_is_too_long, refuses_the_root_of_other_keys,
+                            refuses_a_root_that_leads_to_no_block, keys_may_begin_with_others,
                             tells_the_old_value_once, gives_back_what_is_replaced_or_removed);
 
 }  // namespace hf::test

@@ -1,5 +1,6 @@
 // Nodes: twins of the search find the same, and drafts become nodes and drafts again.
 #include "base/random.hpp"
+#include "index/hot/few.hpp"
 #include "index/hot/grown.hpp"
 
 #include <gtest/gtest.h>
@@ -247,6 +248,23 @@ TEST(hot_paths, keep_the_order_of_strings) {
             ASSERT_EQ(path::bit(b, bit), a < b);
             ASSERT_EQ(path::bit(a, bit), b < a);
         }
+    }
+}
+
+// A way is found again, and again it may be longer than what lies in the list itself.
+TEST(hot_few, holds_what_came_since_it_was_cleared) {
+    few<u64, 3> list;
+    for (u64 round = 0; round < 3; ++round) {
+        for (u64 i = 0; i < 6; ++i) list.push(10 * round + i);
+        ASSERT_EQ(list.size(), 6U);
+        for (u32 i = 0; i < 6; ++i) EXPECT_EQ(list[i], 10 * round + i);
+        list.cut(4);
+        EXPECT_EQ(list.back(), 10 * round + 3);
+        list.push(7);
+        EXPECT_EQ(list.back(), 7U);
+        EXPECT_EQ(list.size(), 5U);
+        list.clear();
+        EXPECT_TRUE(list.empty());
     }
 }
 

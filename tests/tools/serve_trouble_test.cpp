@@ -1,0 +1,139 @@
+// What happens to `holdfast serve` while it runs: damage, clients that die, an output that nobody
+// takes. It goes on, and ends with the code of what it has done.
+#include "tools/program.hpp"
+#include "tools/region_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hf::test {
+namespace {
+
+class served : public ::testing::Test {
+   protected:
+    scratch dir;
+    const std::string file = dir / "store.hf";
+
+    static std::string set(const std::string& key, const std::string& value) {
+        return "set " + key + " 0 0 " + std::to_string(value.size()) + "\r\n" + value + "\r\n";
+    }
+};
+
+/// A connection that ends as that of a process that was killed does: what is unread is lost, and
+/// the other side is told so.
+class doomed_client {
+   public:
+    doomed_client(int port, const std::string& request)
+        : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        sockaddr_in where{};
+        where.sin_family = AF_INET;
+        where.sin_port = htons(static_cast<std::uint16_t>(port));
+        where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        const linger at_once{1, 0};
+        EXPECT_EQ(::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+        EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&where), sizeof where), 0);
+        EXPECT_EQ(::send(fd_, request.data(), request.size(), MSG_NOSIGNAL),
+                  static_cast<ssize_t>(request.size()));
+    }
+    doomed_client(const doomed_client&) = delete;
+    doomed_client& operator=(const doomed_client&) = delete;
+    ~doomed_client() { ::close(fd_); }
+
+   private:
+    int fd_;
+};
+
+bool has_one_connection(const server_process& s) {
+    return s.ask("stats\r\n", "END\r\n").find("STAT curr_connections 1\r\n") != std::string::npos;
+}
+
+TEST_F(served, goes_on_when_its_clients_are_killed_in_the_midst_of_something) {
+    server_process s({file, "--size", "32m", "--max-connections", "40"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    const std::string large(1'000'000, 'x');
+    ASSERT_EQ(s.ask(set("large", large) + set("k", "old"), "STORED\r\nSTORED\r\n"),
+              "STORED\r\nSTORED\r\n");
+    std::string unread;
+    for (int i = 0; i < 100; ++i) unread += "get large\r\n";
+    for (int round = 0; round < 3; ++round) {  // more than there may be connections at once
+        std::vector<std::unique_ptr<doomed_client>> clients;
+        for (const std::string& request :
+             {std::string("set k 0 0 3\r\nne"), std::string("set k 0 0 3"), std::string("se"),
+              "set k 0 0 1000000\r\n" + large.substr(1), unread, std::string("get k")}) {
+            for (int i = 0; i < 5; ++i) {
+                clients.push_back(std::make_unique<doomed_client>(s.port(), request));
+            }
+        }
+        clients.clear();
+        while (!has_one_connection(s)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(s.ask("get k\r\n", "END\r\n"), "VALUE k 0 3\r\nold\r\nEND\r\n");
+    EXPECT_EQ(s.end(SIGTERM), 0) << s.said();
+    EXPECT_EQ(holdfast({"check", file}).code, 0);
+}
+
+TEST_F(served, tells_who_asks_for_it_of_damage_that_came_while_it_ran) {
+    const std::string value = "a value that is found in the file";
+    server_process s({file, "--size", "16m"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    ASSERT_EQ(s.ask(set("lost", value) + set("k", "hello"), "STORED\r\nSTORED\r\n"),
+              "STORED\r\nSTORED\r\n");
+    const std::uint64_t at = read_file(file).find(value);
+    ASSERT_NE(at, std::string::npos);
+    flip(file, at + 7);
+    EXPECT_EQ(s.ask("get lost\r\n", "\r\n"), "SERVER_ERROR damaged record\r\n");
+    EXPECT_EQ(s.ask("append lost 0 0 1\r\nx\r\n", "\r\n"), "SERVER_ERROR damaged record\r\n");
+    EXPECT_EQ(s.ask("get k\r\n", "END\r\n"), "VALUE k 0 5\r\nhello\r\nEND\r\n");
+    EXPECT_EQ(s.ask(set("k", "again"), "\r\n"), "STORED\r\n");
+    EXPECT_EQ(s.end(SIGTERM), 0) << s.said();
+    const outcome checked = holdfast({"check", file});
+    EXPECT_EQ(checked.code, 1);
+    EXPECT_NE(checked.out.find("checksum"), std::string::npos) << checked.out;
+}
+
+TEST_F(served, keeps_what_it_has_open_when_its_file_is_removed) {
+    server_process s({file, "--size", "16m"});
+    ASSERT_GT(s.port(), 0) << s.said();
+    std::filesystem::remove(file);
+    EXPECT_EQ(s.ask(set("k", "hello"), "\r\n"), "STORED\r\n");
+    EXPECT_EQ(s.ask("get k\r\n", "END\r\n"), "VALUE k 0 5\r\nhello\r\nEND\r\n");
+    EXPECT_EQ(s.end(SIGTERM), 0) << s.said();
+    EXPECT_TRUE(dir.names().empty()) << "it was made again";
+}
+
+/// Answers of a server whose standard output is `out`, and its exit code.
+outcome served_with_output(const std::string& out, const std::string& file, int port) {
+    return bash("'" HF_PROGRAM "' serve '" + file + "' --size 16m --port " + std::to_string(port) +
+                " > " + out + " & server=$!\n" + "while ! exec 3<>/dev/tcp/127.0.0.1/" +
+                std::to_string(port) +
+                "; do kill -0 $server || break; sleep 0.01; done 2>/dev/null\n"
+                "printf 'set k 0 0 5\\r\\nhello\\r\\n' >&3; head -n 1 <&3\n"
+                "kill -TERM $server; wait $server; echo $?\n");
+}
+
+TEST_F(served, whether_or_not_anybody_takes_its_output) {
+    int port = 0;
+    {
+        server_process s({file, "--size", "16m"});
+        port = s.port();
+        ASSERT_GT(port, 0) << s.said();
+        EXPECT_EQ(s.end(SIGTERM), 0);
+    }
+    EXPECT_EQ(served_with_output("/dev/full", file, port).out, "STORED\r\n0\n");
+    EXPECT_EQ(served_with_output(">(exit)", file, port).out, "STORED\r\n0\n") << "a pipe";
+}
+
+}  // namespace
+}  // namespace hf::test
