@@ -33,8 +33,8 @@ using pair = object_rival::pair;
 constexpr std::string_view ours = "holdfast";
 constexpr std::string_view paper_log = "holdfast-undo";
 constexpr std::string_view nothing_durable = "nodur";
-/// Transactions between looks at the clock, which cost as much as a short one's tenth.
-constexpr unsigned between_looks = 8;
+/// Transactions to a look at the clock, which costs as much as a short one's tenth.
+constexpr unsigned transactions_a_look = 8;
 
 /// A row of the table: the same work for all who do it.
 struct row {
@@ -246,10 +246,10 @@ class heap_measurement {
         const u64 until = now_ns() + ns;
         u64 done = 0;
         while (now_ns() < until) {
-            for (unsigned i = 0; i < between_looks; ++i) {
+            for (unsigned i = 0; i < transactions_a_look; ++i) {
                 transact(r, c, random, thread, places, *skewed_);
             }
-            done += between_looks;
+            done += transactions_a_look;
         }
         c.at_work->settle();
         return done;
