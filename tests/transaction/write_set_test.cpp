@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
 namespace hf::test {
 
 /// Lines that meet in a table, and lines that do not.
@@ -46,7 +48,7 @@ TEST(write_set, knows_the_last_one) {
 
 TEST(write_set, forgets_all_with_the_transaction_whether_they_were_looked_for_or_not) {
     write_set set;
-    for (const u64 lines : {1, 3, 4000, 2, 700, 0, 33}) {
+    for (const u64 lines : std::initializer_list<u64>{1, 3, 4000, 2, 700, 0, 33}) {
         for (const bool looks : {false, true}) {
             EXPECT_TRUE(set.empty());
             EXPECT_EQ(set.last(0), nullptr);
