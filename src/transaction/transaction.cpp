@@ -123,7 +123,8 @@ bool context::take_ownership(u64 index) {
     }
 }
 
-/// The same of a line whose record is not owned yet; nullptr where that takes more than an exchange.
+/// The same of a line whose record is not owned yet; nullptr where that takes more than an
+/// exchange.
 inline written_line* context::take_line(u64 line) {
     const u64 index = ownership::index_of(line);
     std::atomic<u64>& record = ownership_[index];

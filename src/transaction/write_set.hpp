@@ -2,8 +2,8 @@
 //
 // A line's copy holds the words that were stored to, and no others: what lies between may belong to
 // fresh blocks, which are stored to in place. Found by a table of line numbers; clearing it is
-// a new stamp, so a short transaction behind a long one pays nothing for it. A line enters the table
-// when one is looked for: who stores to each line once, one after the other, never does.
+// a new stamp, so a short transaction behind a long one pays nothing for it. A line enters the
+// table when one is looked for: who stores to each line once, one after the other, never does.
 #pragma once
 
 #include "base/bits.hpp"
@@ -27,8 +27,8 @@ void each_word(u8 mask, F&& f) {
     }
 }
 
-/// Words that no store went to mean nothing, and clearing them would be a large part of what a store
-/// costs: so nothing is set by itself.
+/// Words that no store went to mean nothing, and clearing them would be a large part of what a
+/// store costs: so nothing is set by itself.
 struct written_line {
     u64 line;  ///< address / 64
     u8 mask;   ///< bit i: words[i] was stored to
