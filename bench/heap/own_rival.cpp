@@ -102,14 +102,8 @@ class own final : public object_rival {
         must_do(heap_.atomic([&](tx& t) {
             heap_number* const all = array_.get().first();
             // The places are known: their misses overlap (transaction::prefetch).
-            for (const auto& [a, b] : which) {
-                transaction::prefetch(all + a);
-                transaction::prefetch(all + b);
-            }
-            for (const auto& [a, b] : which) {
-                const u64 old = all[a];
-                all[a].set(t, all[b].get());
-                all[b].set(t, old);
+            for (; !which.empty(); which = which.subspan(std::min(at_a_time, which.size()))) {
+                swap_some(t, all, which.first(std::min(at_a_time, which.size())));
             }
         }));
     }
@@ -141,7 +135,20 @@ class own final : public object_rival {
 
    private:
     static constexpr u64 at_once = 4096;
+    /// Swaps whose places are fetched at a time: the nearest cache holds these.
+    static constexpr std::size_t at_a_time = 16;
 
+    static void swap_some(tx& t, heap_number* all, std::span<const pair> which) {
+        for (const auto& [a, b] : which) {
+            transaction::prefetch(all + a);
+            transaction::prefetch(all + b);
+        }
+        for (const auto& [a, b] : which) {
+            const u64 old = all[a];
+            all[a].set(t, all[b].get());
+            all[b].set(t, old);
+        }
+    }
     bool toggle_here(tx& t, u64 key) {
         if (work_ == object_work::tree) return toggle_in(t, *tree_.get(), key);
         if (work_ == object_work::red_black) return toggle_in(t, *red_black_.get(), key);

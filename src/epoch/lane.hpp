@@ -81,6 +81,20 @@ class alignas(64) lane {
         }
     }
 
+    /// The same for one line, which may be noted again and again: it is in the list once, if few
+    /// others came between.
+    void note_line_once(const void* p) noexcept {
+        if (!track) return;
+        HF_ASSERT(may_append(), "L2: a line is noted by who is outside of the epoch");
+        trace::noted(p, line_size);
+        const u64 l = offset(p) / line_size;
+        u64& known = listed_[l % listed_.size()];
+        if (known == l) return;
+        if (once_count_ == once_capacity) flush_once();
+        known = l;
+        once_[once_count_++] = l;
+    }
+
     /// Notes [p, p + n) as dirty for the rest of the epoch. Without memory for the list the process
     /// ends, as in a crash: the caller holds a node's lock, and what it changes is half done.
     void note_sticky(const void* p, std::size_t n) noexcept {
@@ -100,7 +114,7 @@ class alignas(64) lane {
         if (once_count_ == 0) return;
         med.flush_lines(base, once_.data(), once_count_);
         med.fence();
-        once_count_ = 0;
+        forget_once();
     }
 
     [[nodiscard]] const std::vector<u64>& sticky() const noexcept { return sticky_; }
@@ -109,7 +123,7 @@ class alignas(64) lane {
     void reset_lists() noexcept {
         sticky_.clear();
         preflushed_ = 0;
-        once_count_ = 0;
+        forget_once();
         wrote.store(false, std::memory_order_relaxed);
     }
 
@@ -117,6 +131,13 @@ class alignas(64) lane {
     /// The owner is inside; lane 0 belongs to whoever has stopped the world.
     [[nodiscard]] bool may_append() const noexcept { return index == 0 || presence.is_up_here(); }
 
+    void forget_once() noexcept {
+        if (once_count_ == 0) return;
+        once_count_ = 0;
+        listed_.fill(no_line);
+    }
+
+    static constexpr u64 no_line = ~u64{0};
     static constexpr std::size_t once_capacity = 2048;
     static constexpr std::size_t preflush_batch = 512;
     static constexpr std::size_t preflush_lag = std::size_t{1} << 16;  // about 0.5 ms of write-back
@@ -136,6 +157,12 @@ class alignas(64) lane {
     std::size_t preflushed_ = 0;
     std::vector<u64> sticky_;
     std::array<u64, once_capacity> once_{};
+    /// Lines that are in that list, by the lowest bits of their number: some of them.
+    std::array<u64, 64> listed_ = [] {
+        std::array<u64, 64> none{};
+        none.fill(no_line);
+        return none;
+    }();
 };
 
 using lanes = thread_slots<lane>;

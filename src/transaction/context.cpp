@@ -97,7 +97,7 @@ void context::place_lines() noexcept {
     for (const written_line& l : lines_.lines()) {
         auto* const place = reinterpret_cast<std::atomic<u64>*>(l.line * line_size);
         each_word(l.mask, [&](unsigned i) { ordered_store(place[i], l.words[i]); });
-        inside_->note_once(place, line_size);
+        inside_->note_line_once(place);
     }
     inside_->mark_written();
 }

@@ -123,12 +123,28 @@ bool context::take_ownership(u64 index) {
     }
 }
 
+/// The same of a line whose record is not owned yet; nullptr where that takes more than an
+/// exchange.
+inline written_line* context::take_line(u64 line) {
+    const u64 index = ownership::index_of(line);
+    std::atomic<u64>& record = ownership_[index];
+    u64 before = record.load(std::memory_order_acquire);
+    // An owner's mark is more than any snapshot.
+    if (before > snapshot_ || owned_.size() == owned_.capacity() || !lines_.has_room()) {
+        return nullptr;
+    }
+    if (!record.compare_exchange_strong(before, mark_, std::memory_order_acq_rel)) return nullptr;
+    owned_.push_back({static_cast<u32>(index), before});
+    return &lines_.add(line);
+}
+
 written_line& context::copy_of(u64 line) {
     try {
         // Whose record was not owned until now has no copy.
-        if (kept_ != detail::isolation::threads || !take_ownership(ownership::index_of(line))) {
-            if (written_line* const known = lines_.find(line)) return *known;
+        if (kept_ == detail::isolation::threads && take_ownership(ownership::index_of(line))) {
+            return lines_.add(line);
         }
+        if (written_line* const known = lines_.find(line)) return *known;
         has_copies_ = true;
         return lines_.add(line);
     } catch (const std::bad_alloc&) {
@@ -151,7 +167,8 @@ void context::store_word(void* at, unsigned bytes, u64 value) {
     written_line* l = lines_.last(line);
     if (l == nullptr) {
         if (kept_ == detail::isolation::in_place) return store_unowned(at, bytes, value);
-        l = &copy_of(line);
+        l = take_line(line);
+        if (l == nullptr) l = &copy_of(line);
     }
     const auto bit = static_cast<u8>(1U << index);
     if (bytes == 8) [[likely]] {

@@ -2,13 +2,18 @@
 //
 // A line's copy holds the words that were stored to, and no others: what lies between may belong to
 // fresh blocks, which are stored to in place. Found by a table of line numbers; clearing it is
-// a new stamp, so a short transaction behind a long one pays nothing for it.
+// a new stamp, so a short transaction behind a long one pays nothing for it. A line enters the
+// table when one is looked for: who stores to each line once, one after the other, never does.
 #pragma once
 
 #include "base/bits.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace hf {
@@ -22,19 +27,19 @@ void each_word(u8 mask, F&& f) {
     }
 }
 
+/// Words that no store went to mean nothing, and clearing them would be a large part of what a
+/// store costs: so nothing is set by itself.
 struct written_line {
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): words that no store went to mean
-    // nothing, and clearing them is a large part of what a store costs
-    explicit written_line(u64 of) noexcept : line(of) {}
-
-    u64 line;     ///< address / 64
-    u8 mask = 0;  ///< bit i: words[i] was stored to
+    u64 line;  ///< address / 64
+    u8 mask;   ///< bit i: words[i] was stored to
     std::array<u64, 8> words;
 };
 
 class write_set {
    public:
-    write_set() : slots_(first_slots) {}
+    write_set()
+        : lines_(std::make_unique_for_overwrite<written_line[]>(first_slots / 2)),
+          slots_(first_slots) {}
 
     /// The copy that was found or added last, if it is that line's.
     [[nodiscard]] written_line* last(u64 line) noexcept {
@@ -42,8 +47,9 @@ class write_set {
     }
     /// nullptr: the line has no copy.
     [[nodiscard]] written_line* find(u64 line) noexcept {
-        if (lines_.empty()) return nullptr;
+        if (size_ == 0) return nullptr;
         if (last_line_ == line) return last_;
+        enter_all();
         const u64 mask = slots_.size() - 1;
         const slot* const slots = slots_.data();
         for (u64 i = hash(line);; ++i) {
@@ -52,30 +58,36 @@ class write_set {
             if (lines_[s.index].line == line) return remember(lines_[s.index]);
         }
     }
+    /// For one more, without memory that it would have to ask for.
+    [[nodiscard]] bool has_room() const noexcept { return size_ < room_; }
     /// It has none yet. std::bad_alloc leaves all as it was.
     [[nodiscard]] written_line& add(u64 line) {
-        const auto index = static_cast<u32>(lines_.size());
-        if (2 * (std::size_t{index} + 1) > slots_.size()) [[unlikely]] {
+        if (size_ == room_) [[unlikely]] {
             widen();
         }
-        lines_.emplace_back(line);
-        enter(line, index);
-        return *remember(lines_.back());
+        written_line& l = lines_[size_++];
+        l.line = line;
+        l.mask = 0;
+        return *remember(l);
     }
     void clear() noexcept {
         // Or each access of what follows a long transaction would miss the cache.
-        if (slots_.size() > most_kept_slots && 8 * lines_.size() < slots_.size()) {
+        if (slots_.size() > most_kept_slots && 8 * size_ < slots_.size()) {
             slots_.resize(most_kept_slots);
+            room_ = most_kept_slots / 2;
         }
-        lines_.clear();
+        size_ = 0;
         last_line_ = no_line;
+        if (std::exchange(entered_, 0) == 0) return;
         if (++stamp_ == 0) {  // after four thousand million transactions
             for (slot& s : slots_) s.stamp = 0;
             stamp_ = 1;
         }
     }
-    [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
-    [[nodiscard]] const std::vector<written_line>& lines() const noexcept { return lines_; }
+    [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+    [[nodiscard]] std::span<const written_line> lines() const noexcept {
+        return {lines_.get(), size_};
+    }
 
    private:
     static constexpr std::size_t first_slots = 64;
@@ -100,15 +112,26 @@ class write_set {
         while (slots[i & mask].stamp == stamp_) ++i;
         slots[i & mask] = {stamp_, index};
     }
-    void widen() {
+    void enter_all() noexcept {
+        for (; entered_ < size_; ++entered_) enter(lines_[entered_].line, entered_);
+    }
+    [[gnu::noinline]] void widen() {
+        auto lines = std::make_unique_for_overwrite<written_line[]>(2 * std::size_t{room_});
         slots_ = std::vector<slot>(2 * slots_.size());
+        std::copy_n(lines_.get(), size_, lines.get());
+        lines_ = std::move(lines);
+        room_ = 2 * room_;
         stamp_ = 1;
-        for (u32 i = 0; i < lines_.size(); ++i) enter(lines_[i].line, i);
+        entered_ = 0;
+        last_line_ = no_line;
     }
 
-    std::vector<written_line> lines_;
+    std::unique_ptr<written_line[]> lines_;
+    u32 size_ = 0;
+    u32 room_ = first_slots / 2;  ///< lines that may be there, half of the table's slots
     std::vector<slot> slots_;
     u32 stamp_ = 1;
+    u32 entered_ = 0;  ///< lines that are in the table: the first ones
     u64 last_line_ = no_line;
     written_line* last_ = nullptr;
 };

@@ -72,6 +72,35 @@ TEST_F(lane_test, a_line_just_noted_is_not_listed_again) {
     EXPECT_EQ(once(), (std::vector<u64>{0, 1, 0})) << "but one that came before the last is";
 }
 
+TEST_F(lane_test, a_line_noted_again_and_again_is_listed_once_until_it_is_written_back) {
+    const auto note = [this](u64 line) { mine.note_line_once(&memory[line * line_size]); };
+    for (int i = 0; i < 3; ++i) {
+        note(0);
+        note(5);
+    }
+    EXPECT_EQ(once(), (std::vector<u64>{0, 5}));
+    note(64);  // takes the place of line 0
+    note(0);
+    EXPECT_EQ(once(), (std::vector<u64>{0, 5, 64, 0}));
+    mine.flush_once();
+    note(5);
+    EXPECT_EQ(once(), std::vector<u64>{5}) << "what was stored since is not written back yet";
+    mine.reset_lists();
+    note(5);
+    EXPECT_EQ(once(), std::vector<u64>{5});
+}
+
+TEST_F(lane_test, a_line_that_is_noted_again_when_the_list_is_full_is_written_back_twice) {
+    for (u64 i = 0; i < once_lines; ++i) mine.note_line_once(&memory[i * line_size]);
+    EXPECT_EQ(mine.once().size(), once_lines);
+    EXPECT_EQ(since().flushes, 0U);
+    mine.note_line_once(&memory[once_lines * line_size]);
+    EXPECT_EQ(since().flushes, once_lines);
+    EXPECT_EQ(since().fences, 1U);
+    mine.note_line_once(&memory[(once_lines - 1) * line_size]);
+    EXPECT_EQ(once(), (std::vector<u64>{once_lines, once_lines - 1}));
+}
+
 TEST_F(lane_test, a_full_list_is_written_back_with_one_fence) {
     mine.note_once(memory.data(), once_lines * line_size);
     EXPECT_EQ(mine.once().size(), once_lines);
@@ -105,6 +134,7 @@ TEST_F(lane_test, lists_nothing_where_nothing_is_to_survive) {
     mine.track = false;
     mine.note_once(memory.data(), line_size);
     mine.note_sticky(memory.data(), line_size);
+    mine.note_line_once(memory.data());
     EXPECT_TRUE(mine.once().empty() && mine.sticky().empty());
 }
 

@@ -21,8 +21,7 @@ class records : public ::testing::Test {
         place = file->at<u64>(layout::page_size * 4);
     }
     [[nodiscard]] written_line line_at(u64 i, u8 mask = 1, u64 value = 5) const {
-        written_line l(reinterpret_cast<u64>(place) / 64 + i);
-        l.mask = mask;
+        written_line l{reinterpret_cast<u64>(place) / 64 + i, mask, {}};
         l.words.fill(value);
         return l;
     }
