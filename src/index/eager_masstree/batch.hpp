@@ -90,7 +90,7 @@ auto eager_masstree<D, Keys>::place_in_piece(operation& op, piece_leaves& leaves
             return is_of_another(c, word) ? placing::left : placing::there;
         }
         if (o.size() >= width) return placing::left;
-        const unsigned slot = o.slot(o.size());
+        const unsigned slot = node::free_slot(o);
         if (slot >= width) return placing::left;  // damage, of which a single insert will say more
         auto& p = n.pairs[slot];
         p.key.fill(c.slice());

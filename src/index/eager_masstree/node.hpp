@@ -11,7 +11,8 @@
 // A pair of a leaf of integers has a key and its value; of bytes a slice, and an entry word that
 // leads to a record, or to the root block of the next layer.
 //
-// Lock, order, next and last share a line, as pairs 0 and 1 do with them.
+// Lock, order, next and last share a line, as pairs 0 and 1 do with them. These two are the last
+// that a new node uses, and the first that an insert takes.
 #pragma once
 
 #include "eager/node_lock.hpp"
@@ -19,13 +20,15 @@
 #include "index/masstree/key.hpp"
 #include "index/masstree/permutation.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
 namespace hf::eager_masstree_detail {
 
 inline constexpr unsigned width = 14;
-inline constexpr unsigned highest_level = 63;  ///< the lock's flags have no room for more
+inline constexpr unsigned pairs_beside_order = 2;  ///< in its line
+inline constexpr unsigned highest_level = 63;      ///< the lock's flags have no room for more
 inline constexpr u64 highest = std::numeric_limits<u64>::max();
 using order_word = masstree_detail::permutation<width>;
 using masstree_detail::key_cursor;
@@ -116,16 +119,37 @@ struct node {
         }
         return {r, r < size && key_at(o, r) == key};
     }
+    /// A free pair of a node that is not full: one in the order's line, if there is.
+    [[nodiscard]] static unsigned free_slot(order_word o) noexcept {
+        for (unsigned s = 0; s < pairs_beside_order; ++s) {
+            if (!o.uses(s)) return s;
+        }
+        return o.slot(o.size());
+    }
+    /// The pair that a new node has at a rank. Those in the order's line come last: whoever adds
+    /// one there flushes that line alone, and waits once.
+    [[nodiscard]] static constexpr unsigned fresh_slot(unsigned rank) noexcept {
+        return (rank + pairs_beside_order) % width;
+    }
+    [[nodiscard]] static constexpr order_word fresh_order(unsigned size) noexcept {
+        u64 w = size;
+        for (unsigned r = 0; r < width; ++r) w |= u64{fresh_slot(r)} << (4 * r + 4);
+        return order_word(w);
+    }
+    /// Bytes of a new node, of so many pairs, that mean something.
+    [[nodiscard]] static constexpr u64 fresh_bytes(unsigned size) noexcept {
+        return 4 * sizeof(u64) + sizeof(pair) * std::min(size + pairs_beside_order, width);
+    }
     /// Of a node that nobody knows yet: pair number `i`, in order.
     void fill_pair(unsigned i, u64 key, u64 word) noexcept {
-        pair& p = pairs[order_word::nth_slot(i)];
+        pair& p = pairs[fresh_slot(i)];
         p.key.fill(key);
         p.word.fill(word);
     }
     void fill_header(unsigned level, u32 generation, unsigned count, u64 next_offset,
                      u64 last_key) noexcept {
         lock.fill(fresh_lock(level, generation));
-        order.fill(order_word::filled(count).word());
+        order.fill(fresh_order(count).word());
         next.fill(next_offset);
         last.fill(last_key);
     }
@@ -138,6 +162,8 @@ struct node {
     }
 };
 static_assert(sizeof(node) == 256);
+static_assert(node::fresh_bytes(0) == line_size && node::fresh_bytes(width) == sizeof(node));
+static_assert(node::fresh_order(width / 2).is_valid());
 
 /// An integer is its own slice, and has one.
 class number_cursor {

@@ -87,7 +87,7 @@ result<void> eager_masstree<D, Keys>::split(operation& op, root_block& root, nod
         shade_pair(op, n, o.slot(r));
     }
     if (next != 0) op.shade(*this, next, static_cast<u32>(what::node));
-    op.written(&right, sizeof right);
+    op.written(&right, node::fresh_bytes(width - keeps));
     op.settle();
     HF_PERSIST_POINT("masstree M1: a right half is durable before its left half leads to it");
     n.next.store(*made);
@@ -139,7 +139,7 @@ bool eager_masstree<D, Keys>::grow(operation& op, root_block& root, unsigned lev
             n.fill_header(level, op.generation(), 2, 0, highest);
             n.fill_pair(0, 0, below);
             n.fill_pair(1, separator, child);
-            op.written(&n, sizeof n);
+            op.written(&n, node::fresh_bytes(2));
             op.shade(*this, below, static_cast<u32>(what::node));
             op.settle();
             op.publish(root.word, *made);

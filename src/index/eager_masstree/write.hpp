@@ -91,7 +91,7 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
 template <class D, class Keys>
 void eager_masstree<D, Keys>::put(operation& op, node& n, unsigned rank, u64 slice, u64 word) {
     const order_word o = n.used();
-    const unsigned slot = o.size() < eager_masstree_detail::width ? o.slot(o.size()) : 15;
+    const unsigned slot = o.size() < eager_masstree_detail::width ? node::free_slot(o) : 15;
     if (slot >= eager_masstree_detail::width) op.fail(&n, "the order of a node is damaged");
     auto& p = n.pairs[slot];
     // Nobody looks at a pair that has no name (I2); the order word publishes it.
@@ -218,9 +218,8 @@ result<void> eager_masstree<D, Keys>::make_layer(operation& op, node& n, unsigne
             if (!first) return refuse(first.error());
             made.push_back(*first);
             if (above != nullptr) {
-                above->pairs[order_word::nth_slot(0)].word.fill(
-                    entry_word::of(longer, true, *block));
-                op.written(above, sizeof(node));
+                above->pairs[node::fresh_slot(0)].word.fill(entry_word::of(longer, true, *block));
+                op.written(above, node::fresh_bytes(2));
             }
             auto* b = at<root_block>(*block);
             b->lock.fill(node_lock::fresh(0, false, op.generation()));
@@ -241,7 +240,7 @@ result<void> eager_masstree<D, Keys>::make_layer(operation& op, node& n, unsigne
             above->fill_pair(mine_first ? 0 : 1, mine.slice(), r.word(mine_class));
             above->fill_pair(mine_first ? 1 : 0, other.slice(),
                              entry_word::of(other_class, false, there));
-            op.written(above, sizeof(node));
+            op.written(above, node::fresh_bytes(2));
         }
         op.shade(*this, there, leaf);
         op.settle();

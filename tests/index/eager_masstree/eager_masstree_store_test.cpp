@@ -31,6 +31,17 @@ TEST_F(eager_masstree_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.remove(100); }), cost(0, 0));
 }
 
+// A right half has the two pairs free that lie in the order word's line.
+TEST_F(eager_masstree_store, the_first_two_keys_behind_a_split_flush_one_line_each) {
+    eager_masstree_family::numbers_in_file t(file);
+    using cost = std::pair<u64, u64>;
+    for (u64 k = 0; k < 28; k += 2) t.insert(k, k);
+    t.insert(1, 1);  // parts 14 keys in the middle
+    EXPECT_EQ(cost_of([&] { t.insert(15, 1); }), cost(1, 1));
+    EXPECT_EQ(cost_of([&] { t.insert(17, 1); }), cost(1, 1));
+    EXPECT_EQ(cost_of([&] { t.insert(19, 1); }), cost(2, 2));
+}
+
 /// Fences of a batch of keys that were there, and went, among others that have stayed.
 template <class Tree>
 u64 fences_among_others(Tree& t) {
