@@ -47,7 +47,7 @@ struct statistics {
     std::uint64_t fences = 0;
     std::uint64_t flushed_bytes = 0;
     std::uint64_t fence_latency_ns = 0;  ///< emulated, after each fence; 0: none
-    std::uint64_t log_entries = 0;  ///< external-log entries written
+    std::uint64_t log_entries = 0;       ///< external-log entries written
     std::uint64_t log_bytes = 0;
 
     pause_statistics pause;  ///< the stop of all operations at an epoch's end

@@ -124,8 +124,9 @@ bool context::take_ownership(u64 index) {
 }
 
 /// The same of a line whose record is not owned yet; nullptr where that takes more than an
-/// exchange.
+/// exchange, or nothing is owned.
 inline written_line* context::take_line(u64 line) {
+    if (kept_ != detail::isolation::threads) return nullptr;
     const u64 index = ownership::index_of(line);
     std::atomic<u64>& record = ownership_[index];
     u64 before = record.load(std::memory_order_acquire);
