@@ -145,8 +145,8 @@ struct draft {
         }
         drop_unused_bits();
     }
-    /// Parts at the first bit; afterwards *this is of no use. False: of damaged entries no two nodes
-    /// come out.
+    /// Parts at the first bit; afterwards *this is of no use. False: of damaged entries no two
+    /// nodes come out.
     [[nodiscard]] bool split(draft& zeros, draft& ones) const noexcept {
         u32 middle = 0;
         while (middle < count && (sparse[middle] & top) == 0) ++middle;
