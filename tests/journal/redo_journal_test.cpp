@@ -194,4 +194,20 @@ TEST_F(redo_journal, grows_to_a_quarter_more_than_the_base_and_then_waits_for_it
     }
 }
 
+TEST_F(redo_journal, may_become_larger_when_the_base_has_become_larger) {
+    open_the_gate();
+    const auto& numbers = redo->numbers();
+    redo->base_has_grown(2 * lines * line_size);
+    end_large_epoch();  // behind a sync of the base, which is there to be written to so far
+    redo->wait_idle([] { return false; });
+    base_gate->shut = true;
+    for (u64 i = 0; i < 2 * most_segments; ++i) end_large_epoch();
+    wait_until(
+        [&] { return base_gate->waiting == 1 && numbers.records() == 2 * most_segments - 1; });
+    EXPECT_EQ(numbers.used(), 2 * most_segments - 1) << "one is kept free";
+    open(*base_gate);
+    wait_until([&] { return numbers.records() == 2 * most_segments + 1; });
+    EXPECT_EQ(numbers.segments(), 2 * most_segments);
+}
+
 }  // namespace hf::test
