@@ -51,7 +51,8 @@ error listen_error(const server_options& options, const asio::error_code& status
             status.message(), next};
 }
 
-result<tcp::acceptor> listener(asio::io_context& loop, const server_options& options) {
+/// Has its port, and takes no connection yet.
+result<tcp::acceptor> bound(asio::io_context& loop, const server_options& options) {
     asio::error_code status;
     const auto address = asio::ip::make_address(options.address, status);
     if (status) {
@@ -65,9 +66,6 @@ result<tcp::acceptor> listener(asio::io_context& loop, const server_options& opt
     }
     if (!status) {
         made.bind(endpoint, status);
-    }
-    if (!status) {
-        made.listen(tcp::acceptor::max_listen_connections, status);
     }
     if (status) {
         return failure(listen_error(options, status));
@@ -135,13 +133,16 @@ server::impl::~impl() {
 
 result<void> server::impl::listen() {
     auto& loop = workers.front()->loop();
-    auto listening = listener(loop, options);
-    if (!listening) {
-        return tl::unexpected(listening.error());
+    auto made = bound(loop, options);
+    if (!made) {
+        return tl::unexpected(made.error());
     }
-    acceptor.emplace(std::move(*listening));
+    acceptor.emplace(std::move(*made));
     asio::error_code status;
-    port = acceptor->local_endpoint(status).port();
+    acceptor->listen(tcp::acceptor::max_listen_connections, status);
+    if (!status) {
+        port = acceptor->local_endpoint(status).port();
+    }
     if (status) {
         return hf::failure(listen_error(options, status));
     }
@@ -346,8 +347,9 @@ result<std::unique_ptr<server>> server::start(store& records, const server_optio
 
 result<void> server::could_listen(const server_options& options) {
     asio::io_context loop;
-    const auto listening = listener(loop, options);
-    return listening ? result<void>() : tl::unexpected(listening.error());
+    // Who listens is connected to: a client would be told that somebody is there.
+    const auto made = bound(loop, options);
+    return made ? result<void>() : tl::unexpected(made.error());
 }
 
 std::uint16_t server::port() const noexcept { return impl_->port; }

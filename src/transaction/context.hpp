@@ -97,6 +97,7 @@ class context final : public transaction {
     [[noreturn, gnu::cold]] void refuse_store() const;
     /// Of a line that it is stored to; made where there is none.
     [[nodiscard]] written_line& copy_of(u64 line);
+    /// The same where that takes no more than an exchange; or nullptr.
     [[nodiscard]] written_line* take_line(u64 line);
     /// False: it is this transaction's already.
     [[nodiscard]] bool take_ownership(u64 index);

@@ -119,10 +119,11 @@ struct node {
         }
         return {r, r < size && key_at(o, r) == key};
     }
-    /// A free pair of a node that is not full: one in the order's line, if there is.
-    [[nodiscard]] static unsigned free_slot(order_word o) noexcept {
-        for (unsigned s = 0; s < pairs_beside_order; ++s) {
-            if (!o.uses(s)) return s;
+    /// A free pair of a node that is not full: one in the order's line, if there is. It is one that
+    /// a free rank names, whatever damage has made of the others: inserted() looks for it there.
+    [[nodiscard]] static constexpr unsigned free_slot(order_word o) noexcept {
+        for (unsigned r = o.size(); r < width; ++r) {
+            if (o.slot(r) < pairs_beside_order) return o.slot(r);
         }
         return o.slot(o.size());
     }

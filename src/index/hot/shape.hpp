@@ -51,7 +51,7 @@ struct hot<D, Keys>::change {
 /// A node that may be damaged, as a draft. Throws damage.
 template <class D, class Keys>
 void hot<D, Keys>::load(const operation& op, draft& d, node* n, u64 word) {
-    if (!d.has_room_for(n, word)) op.fail(n, "a node has too many entries, or none");
+    if (!d.has_room_for(n, word)) op.fail(n, "a node's mask does not suit its entries");
     d.load(n, word);
     if (!d.has_bits_below(path::bits)) op.fail(n, "a node asks for bits that no key has");
 }
@@ -60,7 +60,7 @@ void hot<D, Keys>::load(const operation& op, draft& d, node* n, u64 word) {
 template <class D, class Keys>
 result<u64> hot<D, Keys>::make_node(change& c, const draft& d) const {
     using namespace hot_detail;
-    if (d.count < 2 || d.count > most_entries || d.bit_count == 0) {
+    if (d.count < 2 || d.count > most_entries || d.bit_count == 0 || !d.tells_apart()) {
         c.op.fail(root_, "a node does not tell its keys apart");
     }
     const auto plan = node_plan::of<path>(d);

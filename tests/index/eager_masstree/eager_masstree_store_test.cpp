@@ -31,6 +31,20 @@ TEST_F(eager_masstree_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.remove(100); }), cost(0, 0));
 }
 
+// Or a key would be put where the order word does not lead, and not be found.
+TEST(eager_masstree_nodes, name_the_pair_that_is_filled_whatever_damage_made_of_their_order) {
+    using namespace eager_masstree_detail;
+    for (unsigned size = 0; size < width; ++size) {
+        for (unsigned bit = 4; bit < 64; ++bit) {
+            const order_word o(node::fresh_order(size).word() ^ u64{1} << bit);
+            const unsigned slot = node::free_slot(o);
+            for (unsigned rank = 0; slot < width && rank <= size; ++rank) {
+                ASSERT_EQ(o.inserted(rank, slot).slot(rank), slot) << size << ", bit " << bit;
+            }
+        }
+    }
+}
+
 // A right half has the two pairs free that lie in the order word's line.
 TEST_F(eager_masstree_store, the_first_two_keys_behind_a_split_flush_one_line_each) {
     eager_masstree_family::numbers_in_file t(file);
