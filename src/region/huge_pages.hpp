@@ -10,6 +10,10 @@
 //  mapped meets the huge page at the next access, in this process, in others and after a crash. But
 //  for who has mapped a part of such a run only, as a region has that grows in small steps, its
 //  page table stays as it is, and has to be asked for again when all of the run is mapped.
+// Time. A huge page takes about as long as the small ones in its place; but where the processors are
+// busy, or memory is in pieces, it takes a hundred times that, and who grows a region holds what
+// others wait for. So the kernel is asked for one after the other, and no longer than some
+// milliseconds each: then the rest is small.
 // A wish. Where there is no such call (Linux before 6.1), no huge page or no room for one, pages
 //  are small, and all is as it would be without.
 #pragma once

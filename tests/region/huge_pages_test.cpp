@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 namespace hf::test {
 namespace {
@@ -116,6 +118,26 @@ TEST_F(huge_pages, a_region_is_the_same_where_they_are_refused) {
         std::fill_n(r->base() + page_size, r->size() - page_size, std::byte{1});
         std::filesystem::remove(file);
     }
+}
+
+// Somebody may wait for who grows the region.
+TEST_F(huge_pages, a_kernel_that_takes_its_time_is_not_asked_for_many) {
+    constexpr u64 many = 24;
+    const auto r = opened(page_size);
+    unsigned asked = 0;
+    {
+        const answered slow([&](const kernel::call& c) -> kernel::answer {
+            if (c.name == "madvise") {
+                ++asked;
+                std::this_thread::sleep_for(std::chrono::milliseconds(30));
+            }
+            return {};
+        });
+        must(r->grow(segment_kind::heap, many * huge_page / page_size, 0));
+    }
+    EXPECT_GT(asked, 0U);
+    EXPECT_LE(asked, many / 4);
+    std::fill_n(r->base() + page_size, r->size() - page_size, std::byte{1});
 }
 
 TEST_F(huge_pages, a_file_becomes_no_longer_than_it_will_be) {
