@@ -3,7 +3,6 @@
 #include "base/os_error.hpp"
 #include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
-#include "region/huge_pages.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -224,7 +223,6 @@ result<file_facts> facts_of(const file_handle& file, const std::string& path) {
 }
 
 result<void> allocate(const file_handle& file, const std::string& path, u64 from, u64 to) {
-    wish_for_huge_pages(file, from, to);
     int refused = 0;
     do {
         // Not posix_fallocate, which would write into the file where the file system cannot

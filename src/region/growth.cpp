@@ -2,7 +2,6 @@
 #include "base/os_error.hpp"
 #include "persist/ordered.hpp"
 #include "persist/persist_point.hpp"
-#include "region/huge_pages.hpp"
 #include "region/region.hpp"
 
 #include <sys/mman.h>
@@ -41,9 +40,6 @@ result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
     if (auto ok = map(old_bytes, new_bytes); !ok) {
         take_back(old_bytes, new_bytes);
         return tl::unexpected(ok.error());
-    }
-    if (!is_volatile() && medium_.kind() == medium_kind::shm) {
-        detail::map_huge_pages(base(), old_bytes, new_bytes);
     }
     if (backing_) backing_->watch(old_bytes, new_bytes);
     HF_PERSIST_POINT("region G3: pages mapped before the directory names them");

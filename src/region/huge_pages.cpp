@@ -63,12 +63,6 @@ class aligned_view {
 
 }  // namespace
 
-void map_huge_pages(std::byte* base, u64 from, u64 to) noexcept {
-    wish all;
-    u64 at = from / huge_page * huge_page;
-    while (at + huge_page <= to && all.grant(base + at)) at += huge_page;
-}
-
 void wish_for_huge_pages(const file_handle& file, u64 from, u64 to) {
     const u64 first = from / huge_page * huge_page;
     const u64 last = to / huge_page * huge_page;

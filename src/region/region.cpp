@@ -4,6 +4,7 @@
 #include "persist/detect.hpp"
 #include "persist/persist_point.hpp"
 #include "region/header.hpp"
+#include "region/huge_pages.hpp"
 
 #include <sys/mman.h>
 
@@ -130,6 +131,7 @@ result<found_file> create_file(const std::filesystem::path& path, const region_o
     if (!file) return tl::unexpected(file.error());
     const auto kind = agree_on_medium(*file, o, name, by.accept);
     if (!kind) return tl::unexpected(kind.error());
+    detail::wish_for_huge_pages(*file, 0, *pages * page_size);
     if (auto ok = detail::allocate(*file, name, 0, *pages * page_size); !ok) {
         return tl::unexpected(ok.error());
     }
