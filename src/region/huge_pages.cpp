@@ -14,23 +14,8 @@ namespace {
 constexpr u64 huge_page = u64{2} << 20;
 constexpr u64 small_page = 4096;
 constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers do not know
-
-/// Asks for huge pages one after the other, as long as that is no work of its own.
-class wish {
-   public:
-    /// False: it is to be the last one.
-    [[nodiscard]] bool grant(void* at) noexcept {
-        // There may be none at the moment; or no such call.
-        if (::madvise(at, huge_page, collapse) != 0 && errno == EINVAL) return false;
-        until_ += for_each_ns;
-        return now_ns() < until_;
-    }
-
-   private:
-    static constexpr u64 once_ns = 20'000'000;
-    static constexpr u64 for_each_ns = 2'000'000;
-    u64 until_ = now_ns() + once_ns;
-};
+constexpr u64 once_ns = 20'000'000;
+constexpr u64 for_each_ns = 2'000'000;
 
 /// A mapping of a part of a file, at a multiple of a huge page.
 class aligned_view {
@@ -63,18 +48,25 @@ class aligned_view {
 
 }  // namespace
 
+void ask_for_huge_pages(std::byte* at, u64 bytes) noexcept {
+    u64 until = now_ns() + once_ns;
+    for (u64 done = 0; done + huge_page <= bytes && now_ns() < until; done += huge_page) {
+        // There may be none at the moment; or no such call.
+        if (::madvise(at + done, huge_page, collapse) != 0 && errno == EINVAL) return;
+        until += for_each_ns;
+    }
+}
+
 void wish_for_huge_pages(const file_handle& file, u64 from, u64 to) {
     const u64 first = from / huge_page * huge_page;
     const u64 last = to / huge_page * huge_page;
     if (first >= last || file_system_name(file.get()) != "tmpfs") return;
-    const aligned_view view(file, first, last - first);
-    if (view.get() == nullptr) return;
-    wish all;
     for (u64 at = first; at < last; at += huge_page) {
         const auto end = static_cast<off_t>(at + huge_page - small_page);
         if (::fallocate(file.get(), 0, end, small_page) != 0) return;
-        if (!all.grant(view.get() + (at - first))) return;
     }
+    const aligned_view view(file, first, last - first);
+    if (view.get() != nullptr) ask_for_huge_pages(view.get(), last - first);
 }
 
 }  // namespace hf::detail

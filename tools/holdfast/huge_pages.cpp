@@ -63,7 +63,7 @@ void try_it(int fd, huge_page_facts& facts) {
         };
         facts.granted = are_huge();
         if (facts.granted == false) {
-            detail::map_huge_pages(reinterpret_cast<std::byte*>(start), 0, trial_bytes);
+            detail::ask_for_huge_pages(reinterpret_cast<std::byte*>(start), trial_bytes);
             facts.on_request = are_huge().value_or(false);
         }
     }
