@@ -22,8 +22,8 @@ namespace hf::detail {
 /// For [from, to), which is about to be allocated: content stays, and the file may be longer
 /// afterwards, but no longer than `to`. Nothing on another file system.
 void wish_for_huge_pages(const file_handle& file, u64 from, u64 to);
-/// For a shared mapping of such a file, from a multiple of a huge page on, each of which has a page:
-/// as many as the kernel gives in some milliseconds each.
+/// For a shared mapping of such a file, from a multiple of a huge page on, each of which has a
+/// page: as many as the kernel gives in some milliseconds each.
 void ask_for_huge_pages(std::byte* at, u64 bytes) noexcept;
 
 }  // namespace hf::detail
