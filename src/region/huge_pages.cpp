@@ -14,7 +14,6 @@ namespace {
 constexpr u64 huge_page = u64{2} << 20;
 constexpr u64 small_page = 4096;
 constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers do not know
-constexpr u64 once_ns = 20'000'000;
 constexpr u64 for_each_ns = 2'000'000;
 
 /// A mapping of a part of a file, at a multiple of a huge page.
@@ -48,8 +47,8 @@ class aligned_view {
 
 }  // namespace
 
-void ask_for_huge_pages(std::byte* at, u64 bytes) noexcept {
-    u64 until = now_ns() + once_ns;
+void ask_for_huge_pages(std::byte* at, u64 bytes, u64 at_first_ns) noexcept {
+    u64 until = now_ns() + at_first_ns;
     for (u64 done = 0; done + huge_page <= bytes && now_ns() < until; done += huge_page) {
         // There may be none at the moment; or no such call.
         if (::madvise(at + done, huge_page, collapse) != 0 && errno == EINVAL) return;

@@ -23,7 +23,7 @@ namespace hf::detail {
 /// afterwards, but no longer than `to`. Nothing on another file system.
 void wish_for_huge_pages(const file_handle& file, u64 from, u64 to);
 /// For a shared mapping of such a file, from a multiple of a huge page on, each of which has a
-/// page: as many as the kernel gives in some milliseconds each.
-void ask_for_huge_pages(std::byte* at, u64 bytes) noexcept;
+/// page: as many as the kernel gives in some milliseconds each, and `at_first_ns`.
+void ask_for_huge_pages(std::byte* at, u64 bytes, u64 at_first_ns = 20'000'000) noexcept;
 
 }  // namespace hf::detail

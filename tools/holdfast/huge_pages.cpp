@@ -63,7 +63,9 @@ void try_it(int fd, huge_page_facts& facts) {
         };
         facts.granted = are_huge();
         if (facts.granted == false) {
-            detail::ask_for_huge_pages(reinterpret_cast<std::byte*>(start), trial_bytes);
+            constexpr u64 as_long_as_it_takes = 10'000'000'000;
+            detail::ask_for_huge_pages(reinterpret_cast<std::byte*>(start), trial_bytes,
+                                       as_long_as_it_takes);
             facts.on_request = are_huge().value_or(false);
         }
     }
