@@ -74,8 +74,9 @@ void hot<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
         return;
     }
     draft d;  // NOLINT(cppcoreguidelines-pro-type-member-init): load() fills it
-    if (!d.has_room_for(last.n, last.word))
+    if (!d.has_room_for(last.n, last.word)) {
         op.fail(last.n, "a node's mask does not suit its entries");
+    }
     d.load(last.n, last.word);
     const auto [from, to] = d.sharing(last.index, d.rank_of(bit));
     last.index = path::bit(bound, bit) ? to + 1 : from;
