@@ -1,5 +1,6 @@
 #include "campaign.hpp"
 
+#include "dying.hpp"
 #include "persist/detect.hpp"
 
 #include <fcntl.h>
@@ -14,8 +15,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr u32 records_per_writer = 400'000;
-
-u64 mixed(u64 seed, u64 number) { return splitmix64(splitmix64(seed)() + number)(); }
 
 }  // namespace
 

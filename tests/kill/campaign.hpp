@@ -13,12 +13,11 @@
 #pragma once
 
 #include "base/random.hpp"
+#include "child.hpp"
 #include "journal.hpp"
 #include "judge.hpp"
 #include "keys.hpp"
 #include "session.hpp"
-
-#include <sys/types.h>
 
 #include <filesystem>
 #include <map>
@@ -28,6 +27,11 @@
 #include <vector>
 
 namespace hf::kill_test {
+
+/// Of all that is drawn in a cycle.
+[[nodiscard]] inline u64 mixed(u64 seed, u64 number) {
+    return splitmix64(splitmix64(seed)() + number)();
+}
 
 struct campaign_options {
     u64 cycles = 200;
@@ -91,15 +95,11 @@ class campaign {
     void run_session(const session_plan& plan, const ending& end);
     /// True: the observer got through.
     [[nodiscard]] bool run_observer(const session_plan& plan, std::optional<u64> kill_after_us);
-    [[nodiscard]] pid_t start(const session_plan& plan, role part);
+    void start(const session_plan& plan, role part);
     /// Until the session has reached `least`. False: it has ended, or hangs and was killed.
     [[nodiscard]] bool wait_for(phase least, u32 seconds);
-    [[nodiscard]] bool has_ended();
-    void sleep_until_ns(u64 deadline);
     void wait_for_epoch();
-    void wait_for_end();
     [[nodiscard]] u64 told() const noexcept;
-    void kill_session();
     void end_session(bool orderly);
     void blame(std::string text);
 
@@ -108,7 +108,6 @@ class campaign {
     void report_violations();
     void report_progress();
     void report_end() const;
-    [[nodiscard]] static bool interrupted();
 
     campaign_options options_;
     std::filesystem::path home_;  ///< of all regions
@@ -126,10 +125,7 @@ class campaign {
     bool was_open_ = false;
     bool kept_ = false;  ///< the region's files are evidence
 
-    // The session at hand.
-    pid_t pid_ = -1;
-    std::optional<int> status_;
-    bool killed_ = false;
+    child child_;  ///< the session at hand
 
     std::vector<std::string> wrongs_;  ///< of this cycle
     double usual_opening_us_ = 4000;

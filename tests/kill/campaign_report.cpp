@@ -1,32 +1,21 @@
 // The part of the campaign that talks.
 #include "campaign.hpp"
 
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 
 namespace hf::kill_test {
 
 namespace {
 
-volatile std::sig_atomic_t interrupts = 0;
-
-void count_interrupt(int) { interrupts = interrupts + 1; }
-
 double ms(u64 ns) { return static_cast<double>(ns) / 1e6; }
 
 }  // namespace
 
-bool campaign::interrupted() { return interrupts != 0; }
-
 void campaign::report_begin() const {
-    struct sigaction action{};
-    action.sa_handler = count_interrupt;
-    (void)sigaction(SIGINT, &action, nullptr);
-    (void)sigaction(SIGTERM, &action, nullptr);
+    catch_interrupts();
     std::printf(
         "kill-test: seed %llu, %llu cycles, %u writers, %u keys, %s, epochs of %lld to %lld us, in "
         "%s\n",

@@ -94,6 +94,19 @@ struct session_state {
     std::atomic<bool> audited{false};         ///< for leaks, after a sweep
     std::atomic<bool> stopped_itself{false};  ///< at a persist point
     char persist_point[120]{};
+
+    /// Before the next session.
+    void clear() noexcept {
+        now = phase::starting;
+        shall_close = false;
+        background_pass = false;
+        opened_in_ns = 0;
+        log_entries_applied = 0;
+        failed_epochs = 0;
+        audited = false;
+        stopped_itself = false;
+        std::fill_n(persist_point, sizeof(persist_point), '\0');
+    }
 };
 
 /// One mapping shared by the campaign and its sessions.

@@ -3,6 +3,7 @@
 #include <holdfast/map.hpp>
 
 #include "campaign.hpp"
+#include "heap_campaign.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -36,13 +37,12 @@ void parse_epochs(const std::string& text, hf::kill_test::campaign_options& opti
 }
 
 void choose_discipline(const std::string& name, hf::kill_test::campaign_options& options) {
-    if (name == "incll") {
-        if (!options.indexes.empty()) {
-            throw CLI::ValidationError("--index", "is of discipline eager");
-        }
-        return;
+    if (name != "eager" && !options.indexes.empty()) {
+        throw CLI::ValidationError("--index", "is of discipline eager");
     }
+    if (name == "incll") return;
     options.kind = hf::discipline::eager;
+    if (name == "transaction") options.kind = hf::discipline::transaction;
     if (options.indexes.empty()) options.indexes = hf::eager_index_names();
 }
 
@@ -51,8 +51,9 @@ void choose_discipline(const std::string& name, hf::kill_test::campaign_options&
 int main(int argc, char** argv) {
     hf::kill_test::campaign_options options;
     CLI::App app(
-        "Kills writers of a durable map at random instants, opens it again, and compares what is "
-        "there with what the writers were told. The exit status is 0 if nothing was violated.",
+        "Kills writers of a durable map, or of a heap of objects, at random instants, opens it "
+        "again, and compares what is there with what the writers were told. The exit status is 0 "
+        "if nothing was violated.",
         "hf_kill_test");
     options.seed = std::random_device()();
     options.directory = "/dev/shm";
@@ -62,7 +63,7 @@ int main(int argc, char** argv) {
     app.add_option("--threads", options.writers, "Writers")
         ->capture_default_str()
         ->check(CLI::Range(1, 64));
-    app.add_option("--keys", options.keys, "Keys, about")
+    app.add_option("--keys", options.keys, "Keys of a map, about")
         ->capture_default_str()
         ->check(CLI::Range(2'000, 10'000'000));
     app.add_option("--seconds-per-cycle", options.seconds_per_cycle,
@@ -86,9 +87,10 @@ int main(int argc, char** argv) {
     std::string kind = "incll";
     app.add_option(
            "--discipline", kind,
-           "incll: the last epoch may be lost. eager: no write that was answered, but\non a disk")
+           "incll: the last epoch may be lost. eager: no write that was answered, but\non a disk. "
+           "transaction: a heap of objects; no transaction that returned")
         ->capture_default_str()
-        ->check(CLI::IsMember({"incll", "eager"}));
+        ->check(CLI::IsMember({"incll", "eager", "transaction"}));
     app.add_option("--index", options.indexes, "Of regions of discipline eager, in turn; none: all")
         ->delimiter(',')
         ->check(CLI::IsMember(hf::eager_index_names()));
@@ -100,6 +102,9 @@ int main(int argc, char** argv) {
         choose_discipline(kind, options);
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? 0 : 2;
+    }
+    if (options.kind == hf::discipline::transaction) {
+        return hf::kill_test::heap_campaign(options).run() ? 0 : 1;
     }
     return hf::kill_test::campaign(options).run() ? 0 : 1;
 }

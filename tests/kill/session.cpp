@@ -3,14 +3,11 @@
 #include <holdfast/map.hpp>
 
 #include "base/clock.hpp"
+#include "dying.hpp"
 #include "map/engine.hpp"
 #include "map/inspect.hpp"
 #include "observer.hpp"
-#include "persist/persist_point.hpp"
 #include "writer.hpp"
-
-#include <signal.h>
-#include <unistd.h>
 
 #include <memory>
 #include <optional>
@@ -23,27 +20,9 @@ namespace {
 
 using std::chrono::microseconds;
 
-session_state* dying = nullptr;
-std::atomic<u32> points_left{0};
-
-/// Besides ending the process at the n-th point, it holds threads up at some of them: what another
-/// thread does meanwhile may be what nobody has thought of.
-void at_persist_point(const char* name) {
-    if (points_left.load() != 0 && points_left.fetch_sub(1) == 1) {
-        std::string_view(name).copy(dying->persist_point, sizeof(dying->persist_point) - 1);
-        dying->stopped_itself = true;
-        (void)kill(getpid(), SIGKILL);
-        for (;;) pause();
-    }
-    thread_local splitmix64 random(now_ns());
-    if (random() % 32 == 0) std::this_thread::sleep_for(microseconds(random() % 500));
-}
-
 std::optional<map> open(const session_plan& plan, journal& record) {
     session_state& session = record.session();
-    dying = &session;
-    points_left = plan.die_at_point;
-    if (plan.stops_at_points) (void)set_persist_point_hook(at_persist_point);
+    if (plan.stops_at_points) stop_at_points(session, plan.die_at_point);
     session.now = phase::opening;
     auto opened = map::open(plan.region, plan.options);
     if (!opened) {
@@ -103,14 +82,6 @@ int close(map& m, journal& record, u32 number) {
 }
 
 }  // namespace
-
-bool has_persist_points() noexcept {
-#ifdef HF_PERSIST_POINTS
-    return true;
-#else
-    return false;
-#endif
-}
 
 int work(const session_plan& plan, journal& record, const key_set& keys,
          const value_maker& values) {

@@ -22,9 +22,6 @@ struct session_plan {
     u32 die_at_point = 0;  ///< the process kills itself at its n-th persist point; 0: it does not
 };
 
-/// Whether this build has persist points at which a process can end.
-[[nodiscard]] bool has_persist_points() noexcept;
-
 /// Opens the map and lets the writers loose until it is killed or told to close. Exit status.
 [[nodiscard]] int work(const session_plan& plan, journal& record, const key_set& keys,
                        const value_maker& values);

@@ -1,0 +1,81 @@
+// tests/kill/heap_campaign.hpp: the same for heaps of objects (discipline transaction).
+//
+// A heap lives for some cycles. One cycle is
+//
+//   some sessions killed while they open
+//   a session whose threads run transactions, killed or closed; two of three look first at all that
+//   is there, and have check() do so: nothing that atomic() had returned from is lost, nothing is
+//   half done, nothing leaked, no weak pointer leads to what has died
+//
+// Both engines, in turn; now and then a storm of quick crashes. Threads share accounts, and have
+// desks of their own (heap_world.hpp).
+#pragma once
+
+#include "base/random.hpp"
+#include "campaign.hpp"
+#include "child.hpp"
+#include "heap_session.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hf::kill_test {
+
+class heap_campaign {
+   public:
+    /// Takes cycles, seed, writers, times, the directory and what is kept.
+    explicit heap_campaign(campaign_options options);
+    ~heap_campaign();
+    heap_campaign(const heap_campaign&) = delete;
+    heap_campaign& operator=(const heap_campaign&) = delete;
+
+    /// Whether nothing was violated.
+    [[nodiscard]] bool run();
+
+   private:
+    enum class ending { while_opening, at_work, closed, closing };
+
+    void begin_heap();
+    void run_cycle();
+    void storm();
+    [[nodiscard]] heap_plan next_plan();
+    void run_session(const heap_plan& plan, ending how, u64 after_us);
+    [[nodiscard]] bool end_in_order(ending how);
+    void end_session(bool orderly);
+    void settle();
+    void blame(std::string text) { wrongs_.push_back(std::move(text)); }
+    void report_begin() const;
+    void report_violations();
+    void report_progress() const;
+    void report_end() const;
+
+    campaign_options options_;
+    std::filesystem::path home_;
+    xoshiro256ss random_;
+    u64 cycle_ = 0;
+    u64 done_ = 0;
+    heap_journal* journal_;
+
+    // The heap at hand.
+    std::filesystem::path place_;
+    nv::engine engine_ = nv::engine::redo;
+    u64 seed_ = 0;
+    u64 sessions_ = 0;
+    std::vector<desk_model> models_;
+    bool kept_ = false;
+
+    child child_;
+    std::vector<std::string> wrongs_;  ///< of this cycle
+    double usual_opening_us_ = 3'000;
+
+    struct {
+        u64 kills = 0, opening = 0, looking = 0, closing = 0, closes = 0, looks = 0;
+        u64 strokes = 0, most_objects = 0, most_log_records = 0;
+        u64 violations = 0, bad_cycles = 0;
+        std::map<std::string, u64> points;
+    } counted_;
+};
+
+}  // namespace hf::kill_test
