@@ -123,7 +123,7 @@ namespace {
 /// Most scans are short (a page of ten records), so the first batch is: what is fetched and not
 /// visited is paid for in vain. A long one shall pay for few ways down.
 constexpr std::size_t first_batch = 10;
-constexpr std::size_t growth = 4;
+constexpr std::size_t growth = 2;
 
 /// Delivers batch after batch; `fill(start, exclusive, batch)` visits the tree inside of an
 /// operation and returns whether its end was reached.
@@ -151,14 +151,20 @@ result<std::size_t> deliver(const masstree<incll_discipline>& tree, bool verifie
 }
 
 /// What the tree shall call for each record of a scan.
-auto taker(operation& op, const masstree<incll_discipline>& tree, read_batch& batch) {
-    return [&op, &tree, &batch](std::string_view key, std::string_view value) {
+struct taker {
+    operation& op;
+    const masstree<incll_discipline>& tree;
+    read_batch& batch;
+
+    bool operator()(std::string_view key, std::string_view value) const {
         const auto* r = reinterpret_cast<const masstree_detail::record*>(value.data()) - 1;
         // A large value comes alone: the visitor may have enough before it.
         if (is_large(r->payload()) && batch.size() != 0) return false;
         return batch.add(op, 0, key, *r, offset_from(tree.base(), r));
-    };
-}
+    }
+    /// For so many more.
+    [[nodiscard]] std::size_t room() const noexcept { return batch.room(); }
+};
 
 }  // namespace
 
@@ -170,7 +176,7 @@ result<std::size_t> map::scan(std::string_view from, const visitor& visit, bool 
     }
     const auto fill = [&](const auto& start, bool without, read_batch& batch) {
         operation op(impl_->checkpoint());
-        return impl_->tree().scan(op, *start, without, taker(op, impl_->tree(), batch));
+        return impl_->tree().scan(op, *start, without, taker{op, impl_->tree(), batch});
     };
     return impl_->meeting_damage("read from the map", [&] {
         impl_->tree().prefetch_hint(from);
@@ -189,7 +195,7 @@ result<std::size_t> map::scan_backward(std::optional<std::string_view> from, con
     }
     const auto fill = [&](const auto& start, bool without, read_batch& batch) {
         operation op(impl_->checkpoint());
-        return impl_->tree().scan_backward(op, start, without, taker(op, impl_->tree(), batch));
+        return impl_->tree().scan_backward(op, start, without, taker{op, impl_->tree(), batch});
     };
     return impl_->meeting_damage("read from the map", [&] {
         return deliver(impl_->tree(), impl_->verifies_reads, from, exclusive, visit, fill);

@@ -92,6 +92,8 @@ class read_batch {
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return count_; }
+    /// For so many more.
+    [[nodiscard]] std::size_t room() const noexcept { return room_ - count_; }
     [[nodiscard]] const piece* begin() const noexcept { return pieces_.data(); }
     [[nodiscard]] const piece* end() const noexcept { return pieces_.data() + count_; }
     [[nodiscard]] std::string_view key(const piece& p) const noexcept {

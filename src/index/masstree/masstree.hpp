@@ -262,14 +262,19 @@ class masstree {
     /// The node that another names: it lies inside of the region, whatever it is. Throws damage.
     template <class T = node>
     [[nodiscard]] T* followed(u64 offset) const {
+        if (!can_be_followed(offset)) [[unlikely]] {
+            broken(offset, "a node lies outside of the region, or between two places");
+        }
+        return at<T>(offset);
+    }
+    [[nodiscard]] bool can_be_followed(u64 offset) const noexcept {
         if constexpr (memory::is_in_region) {
             constexpr u64 least = layout::page_size;
             const u64 room = heap_.end() - least - masstree_detail::node_payload;
-            if (offset - least > room || offset % line_size != block_header_size) [[unlikely]] {
-                broken(offset, "a node lies outside of the region, or between two places");
-            }
+            return offset - least <= room && offset % line_size == block_header_size;
+        } else {
+            return true;
         }
-        return at<T>(offset);
     }
     /// Whether `order`, which was read from n, is what was written there.
     [[nodiscard]] bool is_order(const leaf& n, u64 order) const noexcept {
@@ -438,6 +443,7 @@ class masstree {
     [[nodiscard]] node* layer_below(const entry& e, std::size_t prefix) const;
     void check_way(operation& op, node* root, u64 slice) const;
     [[nodiscard]] bool take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const;
+    void fetch_ahead(u64 next) const noexcept;
 
     memory& heap_;
     [[no_unique_address]] adapter adapter_;

@@ -108,6 +108,24 @@ inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snap
     return true;
 }
 
+/// Starts loading what a scan comes to behind the leaf at hand: the records of the next one, whose
+/// lines were asked for a leaf ago, and the lines of the one behind that. So their misses pass
+/// while the records at hand are visited. Nothing is decided by what is read here.
+template <any_discipline D>
+inline void masstree<D>::fetch_ahead(u64 next) const noexcept {
+    if (next == 0 || !can_be_followed(next)) return;
+    const leaf* const n = at<leaf>(next);
+    const perm p(load(n->order));
+    const unsigned count = std::min(p.size(), leaf::width);
+    for (unsigned r = 0; r < count; ++r) {
+        const u64 value = load(n->values[p.slot(r) % leaf::width]);
+        __builtin_prefetch(record_at(masstree_detail::value_word::offset(value)));
+    }
+    if (const u64 behind = load(n->next); behind != 0) {
+        masstree_detail::prefetch_node(at<node>(behind));
+    }
+}
+
 template <any_discipline D>
 template <class F>
 auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
@@ -156,12 +174,20 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         };
         unsigned first = 0;
         while (first < snap.count && !comes_later(snap.entries[first])) ++first;
-        for (unsigned r = first; r < snap.count; ++r) {
+        // A visitor that says how much it has room for gets no more; most scans are short, so of
+        // others one is taken to go on that has come to its second leaf.
+        std::size_t wanted = snap.count - first;
+        bool goes_on = came_by_link;
+        if constexpr (requires { visit.room(); }) {
+            goes_on = visit.room() > wanted;
+            wanted = std::min(wanted, visit.room());
+        }
+        for (unsigned r = first; r < first + wanted; ++r) {
             const entry& e = snap.entries[r];
             if (value_word::is_layer(e.value)) continue;
             __builtin_prefetch(record_at(value_word::offset(e.value)));
         }
-        if (snap.next != 0) masstree_detail::prefetch_node(at<node>(snap.next));
+        if (goes_on) fetch_ahead(snap.next);
         for (unsigned r = first; r < snap.count; ++r) {
             const entry& e = snap.entries[r];
             if (!comes_later(e)) continue;  // the keys of a damaged leaf need not ascend
