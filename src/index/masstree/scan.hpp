@@ -114,7 +114,7 @@ inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snap
 template <any_discipline D>
 inline void masstree<D>::fetch_ahead(u64 next) const noexcept {
     if (next == 0 || !can_be_followed(next)) return;
-    const leaf* const n = at<leaf>(next);
+    leaf* const n = at<leaf>(next);
     const perm p(load(n->order));
     const unsigned count = std::min(p.size(), leaf::width);
     for (unsigned r = 0; r < count; ++r) {
