@@ -265,9 +265,10 @@ TEST_F(map_model, a_scan_takes_no_more_at_a_time_than_it_should) {
     for (const bool forward : {true, false}) {
         EXPECT_EQ(delivered(1, forward, 1), 10U);
         EXPECT_EQ(delivered(1, forward, 10), 10U);
-        EXPECT_EQ(delivered(1, forward, 11), 50U);
-        EXPECT_EQ(delivered(1, forward, 51), 210U);
-        EXPECT_EQ(delivered(1, forward, 211), 466U);
+        EXPECT_EQ(delivered(1, forward, 11), 30U);
+        EXPECT_EQ(delivered(1, forward, 31), 70U);
+        EXPECT_EQ(delivered(1, forward, 151), 310U);
+        EXPECT_EQ(delivered(1, forward, 311), 566U);
         // With its key each has 16 KiB, sixteen of which are enough.
         EXPECT_EQ(delivered((16 << 10) - 5, forward, 11), 10U + 16);
         EXPECT_EQ(delivered((16 << 10) - 6, forward, 11), 10U + 17);
