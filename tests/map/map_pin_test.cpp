@@ -16,10 +16,11 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
-#include <vector>
 
 namespace hf {
 namespace {

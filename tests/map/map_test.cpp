@@ -11,6 +11,7 @@
 #include <csignal>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 
 namespace hf {
 namespace {

@@ -2,6 +2,11 @@
 #include "eager_masstree_fixture.hpp"
 #include "index/common/index_audit.hpp"
 
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
 namespace hf::test {
 namespace {
 
