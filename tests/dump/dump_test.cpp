@@ -1,4 +1,6 @@
 // Stores that were dumped and loaded are what they were.
+#include <holdfast/map.hpp>
+
 #include "dump/dumped.hpp"
 
 #include <unistd.h>
@@ -15,6 +17,52 @@ TEST_F(dump, a_round_trip_loses_nothing) {
     EXPECT_EQ(dumped(other), text);
     EXPECT_EQ(contents_of(other), contents_of(file));
     EXPECT_EQ(dir.names(), (std::vector<std::string>{"other.hf", "store.hf"}));
+}
+
+// An index without order is walked and sorted; of one that is damaged nothing is believed.
+TEST_F(dump, is_the_same_from_every_index_and_refused_of_a_damaged_one) {
+    fill(300);
+    const std::string text = dumped(file);
+    for (const std::string index : {"clht", "art", "hot", "bwtree", "masstree"}) {
+        SCOPED_TRACE(index);
+        must(load(text, {.replace = true, .kind = discipline::eager, .index = index}));
+        EXPECT_TRUE(dumped(other) == text);
+        EXPECT_EQ(report.text.records, 302U);
+        flip_bit(other, 8 * offset_in(other, "key 77"));
+        const auto refused =
+            dump_store(other, now, [](std::string_view) { return result<void>{}; });
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code, errc::corrupt) << refused.error().to_string();
+    }
+}
+
+TEST_F(dump, that_goes_round_damage_is_the_same_of_a_region_that_has_none) {
+    const auto salvaged = [&](const std::filesystem::path& path) {
+        std::string text;
+        const auto done = must(salvage_store(path, now, [&text](std::string_view part) {
+            text += part;
+            return result<void>{};
+        }));
+        EXPECT_TRUE(done.found.ok()) << done.found.to_string();
+        EXPECT_EQ(done.ambiguous, 0U);
+        EXPECT_EQ(done.dumped.text.records + done.dumped.text.values,
+                  report.text.records + report.text.values);
+        EXPECT_EQ(done.dumped.text.bytes, text.size());
+        EXPECT_EQ(done.dumped.absent, report.absent);
+        return text;
+    };
+    fill(300);
+    const std::string text = dumped(file);
+    EXPECT_TRUE(salvaged(file) == text);
+    map m = must(map::open(other));
+    for (const char* key : {"b", "a", "c"}) must(m.put(key, key));
+    must(m.close());
+    const std::string plain = dumped(other);
+    EXPECT_TRUE(salvaged(other) == plain);
+    map none = must(map::open(dir / "none.hf"));
+    must(none.close());
+    const std::string nothing = dumped(dir / "none.hf");
+    EXPECT_TRUE(salvaged(dir / "none.hf") == nothing);
 }
 
 TEST_F(dump, a_loaded_store_gives_out_no_number_that_the_dump_holds) {

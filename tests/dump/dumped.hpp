@@ -34,14 +34,14 @@ class dump : public on_tmpfs {
         return must(store::open(path, o));
     }
     /// Records of all kinds and sizes; a few that must not be in a dump.
-    void fill() const {
+    void fill(unsigned many = 3000) const {
         store s = open(file);
-        for (unsigned i = 0; i < 3000; ++i) {
+        for (unsigned i = 0; i < many; ++i) {
             const std::string key = "key " + std::to_string(i);
             must(s.set(key, std::string(i % 200, static_cast<char>(i)),
                        {i, i % 3 == 0 ? now + i + 1 : 0}));
         }
-        must(s.set("large", std::string(3'000'000, '\x7f')));
+        must(s.set("large", std::string(1000 * many, '\x7f')));
         must(s.set("gone", "x", {0, now - 1}));
         must(s.set(std::string("\0\t\n", 3), "odd"));
         must(s.close());

@@ -1,7 +1,10 @@
 // What check() and an opening say of a heap that was damaged.
 #include "heap/core.hpp"
+#include "heap/look.hpp"
 #include "heap/testing.hpp"
 #include "heap_of_nodes.hpp"
+
+#include <cstring>
 
 namespace hf::test {
 namespace {
@@ -36,7 +39,22 @@ class damaged_heap : public on_tmpfs {
         const std::string found = told();
         EXPECT_NE(found.find(text), std::string::npos) << found;
     }
+    /// The same of who looks at the file and does not open the heap.
+    [[nodiscard]] std::string seen() const {
+        const auto look = nv::heap_look::open(file);
+        if (!look) return look.error().to_string();
+        const auto facts = look->read();
+        if (!facts) return facts.error().to_string();
+        std::string all;
+        for (const std::string& v : facts->report.violations) all += v + '\n';
+        return all;
+    }
     void write(u64 at, u64 value) { patch(file, at, &value, sizeof value); }
+    [[nodiscard]] u64 read(u64 at) const {
+        u64 value = 0;
+        std::memcpy(&value, read_file(file).data() + at, sizeof value);
+        return value;
+    }
     u64 first = 0;
     u64 second = 0;
     u64 control = 0;
@@ -61,6 +79,60 @@ TEST_F(damaged_heap, a_lost_object_is_told) {
     write(first + 8, 0);
     expect("neither an orphan nor doomed");
 }
+// Each by a word of the file, which is as it was afterwards.
+TEST_F(damaged_heap, every_kind_of_damage_has_words_of_its_own) {
+    const auto in_control = [&](std::size_t at) { return control + at; };
+    const u64 types = read(in_control(offsetof(nv::control_block, types)));
+    const u64 root = read(in_control(offsetof(nv::control_block, roots)));
+    const auto state = [](u32 count, u16 type, u16 flags) {
+        return nv::state_word{count, type, flags}.pack();
+    };
+    using word = nv::state_word;
+    const u64 slot = root + offsetof(nv::root_block, target);
+    const u64 of_first = first - nv::header_bytes;
+    const u64 of_second = second - nv::header_bytes;
+    struct damage {
+        u64 at;
+        u64 value;
+        const char* told;
+    };
+    const damage all[] = {
+        {types + offsetof(nv::type_block, next), types, "leads here a second time"},
+        {in_control(offsetof(nv::control_block, roots)), 8, "the list of roots is damaged"},
+        {in_control(offsetof(nv::control_block, roots)), control, "the list of roots is damaged"},
+        {in_control(offsetof(nv::control_block, orphans)), 24, "the list of orphans is damaged"},
+        {in_control(offsetof(nv::control_block, roots)), 0, "own that no list leads to"},
+        {root + offsetof(nv::root_block, next), root, "the list of roots is damaged"},
+        {root + offsetof(nv::root_block, name_bytes), u64{1} << 40, "name is longer than its"},
+        {root + offsetof(nv::root_block, name_bytes), 100, "name is longer than its"},
+        {root + offsetof(nv::root_block, type), 77, "a root's type is not described"},
+        {slot, second + 16, "a root leads to offset"},
+        {slot, second, "but 2 pointers lead here"},
+        {slot, 0, "but 0 pointers lead here"},
+        {of_second, state(1, nv::first_type, 0x8000), "it has unknown flags"},
+        {of_second, state(1, nv::first_type, word::orphan), "an orphan or doomed, and is not"},
+        {of_second, state(1, nv::first_type, word::doomed), "an orphan or doomed, and is not"},
+        {of_second, state(1, nv::first_type, word::proxied), "as its proxy does not stand for it"},
+        {of_second, state(1, nv::first_type, word::moved), "an upgrade has converted it"},
+        {of_second, state(1, nv::first_type, word::array), "is half an array"},
+        {of_second, state(1, nv::proxy_type, 0), "a pointer leads to a proxy"},
+        {of_second, state(1, nv::system_type, 0), "own that no list leads to"},
+        {of_second, 0, "memory of what has died was not given back"},
+        {of_second, 0, "where no object lives"},
+        {of_first, state(0, nv::first_type, 0), "the count is 0, but 1 pointers lead here"},
+        {in_control(offsetof(nv::control_block, doomed)), second, "is listed as doomed"},
+        {in_control(offsetof(nv::control_block, waiting)), second, "is listed as doomed"},
+    };
+    for (const damage& d : all) {
+        const u64 whole = read(d.at);
+        write(d.at, d.value);
+        const auto found = seen();
+        EXPECT_NE(found.find(d.told), std::string::npos) << d.told << ":\n" << found;
+        write(d.at, whole);
+        ASSERT_EQ(seen(), "");
+    }
+}
+
 TEST_F(damaged_heap, a_damaged_control_block_is_refused) {
     write(control + 16, 1);
     expect("control block is damaged");

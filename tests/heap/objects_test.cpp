@@ -1,6 +1,11 @@
 // Objects, pointers between them, and what becomes of them when nothing leads to them any more.
 #include "heap_of_nodes.hpp"
 
+#include <functional>
+#include <stdexcept>
+#include <tuple>
+#include <vector>
+
 namespace hf::test {
 namespace {
 
@@ -72,6 +77,90 @@ TEST_F(objects, an_exception_ends_the_transaction_and_life_goes_on) {
     EXPECT_EQ(values(), std::vector{1});
     push(2);
     EXPECT_EQ(values(), (std::vector{2, 1}));
+}
+
+// Its death may be refused by an exception, behind what the same transaction did to others.
+struct stubborn {
+    static constexpr std::string_view nv_name = "stubborn";
+    nv::p<int> value;
+    static inline bool refuses = true;
+    void nv_destroy(nv::tx<>&) {
+        if (refuses) throw std::runtime_error("not yet");
+    }
+};
+
+TEST_F(objects, a_death_that_is_refused_leaves_references_as_they_were) {
+    auto last = must(heap.root<stubborn>("last"));
+    auto orphans = must(heap.root<node>("orphan"));
+    nv::ref<node> kept;
+    nv::ref<node> orphan;
+    nv::weak_ref<node> weak;
+    push(7);
+    must(heap.atomic([&](nv::tx<>& tx) {
+        last.set(tx, tx.make<stubborn>(1));
+        orphans.set(tx, tx.make<node>(8, tx.make<node>(9, nullptr)));
+    }));
+    must(heap.atomic([&](nv::tx<>& tx) {
+        kept = head.get();
+        orphan = orphans.get();
+        weak = orphans->next.get();
+        orphans.set(tx, nullptr);
+    }));
+    const auto expect_whole = [&] {
+        const auto r = sound(heap);
+        EXPECT_EQ(r.objects, 4U);
+        EXPECT_EQ(r.orphans, 1U);
+        EXPECT_EQ(values(), std::vector{7});
+        must(heap.read([&](nv::tx<>&) {
+            EXPECT_EQ(int{kept->value}, 7);
+            EXPECT_EQ(int{orphan->value}, 8);
+            ASSERT_TRUE(weak.get());
+            EXPECT_EQ(int{weak.get()->value}, 9);
+        }));
+    };
+    const std::function<void(nv::tx<>&)> changes[] = {
+        [&](nv::tx<>& tx) { head.set(tx, nullptr); },          // becomes an orphan
+        [&](nv::tx<>& tx) { head.set(tx, orphan); },           // is none any more; the other is
+        [&](nv::tx<>& tx) { orphan->next.set(tx, nullptr); },  // a weak reference holds none
+        [&](nv::tx<>& tx) { orphans.set(tx, orphan->next.get()); },  // nothing is different
+        [&](nv::tx<>& tx) { orphans.set(tx, tx.make<node>(1)); }     // what is new goes
+    };
+    stubborn::refuses = true;
+    for (unsigned round = 0; round < 3; ++round) {
+        for (const auto& change : changes) {
+            EXPECT_THROW(std::ignore = heap.atomic([&](nv::tx<>& tx) {
+                change(tx);
+                last.set(tx, nullptr);
+            }),
+                         std::runtime_error);
+            expect_whole();
+        }
+    }
+    stubborn::refuses = false;
+    must(heap.atomic([&](nv::tx<>& tx) {
+        head.set(tx, orphan);
+        last.set(tx, nullptr);
+    }));
+    EXPECT_EQ(values(), (std::vector{8, 9}));
+    EXPECT_EQ(sound(heap).orphans, 1U);
+    kept = nullptr;
+    orphan = nullptr;
+    EXPECT_EQ(sound(heap).objects, 2U);
+    reopen();
+    EXPECT_EQ(values(), (std::vector{8, 9}));
+    EXPECT_EQ(sound(heap).objects, 2U);
+}
+
+TEST_F(objects, an_array_that_no_region_could_hold_is_refused) {
+    auto many = must(heap.root<nv::ptr<node>[]>("many"));
+    for (const u64 length : {~u64{0}, ~u64{0} / 8, (u64{1} << 43) + 1}) {
+        const auto refused = heap.atomic(
+            [&](nv::tx<>& tx) { many.set(tx, tx.make_array<nv::ptr<node>[]>(length)); });
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code, errc::no_space) << refused.error().to_string();
+        EXPECT_NE(refused.error().why.find("larger than any region"), std::string::npos);
+    }
+    EXPECT_EQ(sound(heap).objects, 0U);
 }
 
 TEST_F(objects, a_long_list_dies_in_pieces) {

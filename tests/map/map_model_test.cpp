@@ -244,6 +244,38 @@ TEST_F(map_model, scans_of_every_length_deliver_everything_once) {
     }
 }
 
+// Copies of a word, of two, and of a byte more or less are made in ways of their own; those of a
+// batch fill its first bytes, or all but a few.
+TEST_F(map_model, scans_deliver_what_is_about_as_long_as_a_word) {
+    const auto expect_all = [&] {
+        EXPECT_TRUE(found("") == records(model.begin(), model.end()));
+        EXPECT_TRUE(found_backward(std::nullopt) == records(model.rbegin(), model.rend()));
+        for (const auto& [key, value] : model) must(m.remove(key));
+        model.clear();
+    };
+    const auto filled = [](u64 n, std::size_t size) {
+        std::string text = std::to_string(1'000 + n);
+        for (char c = 'a'; text.size() < size; ++c) text += c;
+        return text.substr(0, size);
+    };
+    for (const std::size_t key : {7U, 8U, 9U, 16U, 17U}) {
+        for (const std::size_t value : {0U, 1U, 7U, 8U, 9U, 15U, 16U, 17U}) {
+            SCOPED_TRACE(std::to_string(key) + " and " + std::to_string(value));
+            for (u64 n = 0; n < 250; ++n) put(filled(n, key), filled(n * 7, value));
+            expect_all();
+        }
+    }
+    xoshiro256ss random(1);
+    for (unsigned round = 0; round < 20; ++round) {
+        SCOPED_TRACE("round " + std::to_string(round));
+        for (u64 n = 0; n < 250; ++n) {
+            const std::size_t value = random.below(4) != 0 ? 8 : random.below(round + 2);
+            put(filled(n, random.below(8) != 0 ? 8 : 9), filled(random(), value));
+        }
+        expect_all();
+    }
+}
+
 // What it has taken is delivered though it is removed meanwhile; the rest is not there any more.
 TEST_F(map_model, a_scan_takes_no_more_at_a_time_than_it_should) {
     const auto delivered = [&](std::size_t size, bool forward, std::size_t when) {

@@ -7,6 +7,7 @@
 #include "map/engine.hpp"
 #include "map/inspect.hpp"
 #include "must.hpp"
+#include "persist/counters.hpp"
 #include "scratch.hpp"
 
 #include <gtest/gtest.h>
@@ -360,6 +361,26 @@ TEST_F(map_opening, is_of_the_discipline_and_index_that_were_asked_for_or_are_th
     }
 }
 
+// Whichever side of the map has the epochs is told how long they are to be.
+TEST_F(map_opening, epochs_that_are_too_short_or_too_long_are_refused) {
+    for (const std::string index : {"", "art"}) {
+        for (const auto epoch : {shortest_epoch - std::chrono::microseconds(1), shortest_epoch,
+                                 longest_epoch, longest_epoch + std::chrono::microseconds(1)}) {
+            SCOPED_TRACE(index + " " + std::to_string(epoch.count()));
+            fs::remove(file);
+            map_options o = options();
+            o.region.medium = medium_kind::file;
+            o.index = index;
+            o.epoch = epoch;
+            const auto opened = map::open(file, o);
+            ASSERT_EQ(opened.has_value(), epoch >= shortest_epoch && epoch <= longest_epoch);
+            if (!opened) {
+                EXPECT_EQ(opened.error().code, errc::usage) << opened.error().to_string();
+            }
+        }
+    }
+}
+
 TEST_F(map_opening, a_region_has_room_for_the_heap_however_little_is_asked_for) {
     for (const u64 asked : {u64{0}, u64{1}, u64{16} << 20, u64{17} << 20}) {
         fs::remove(file);
@@ -435,6 +456,35 @@ TEST_F(map_opening, statistics_tell_of_the_opening_and_of_what_was_done) {
     EXPECT_TRUE(m.stats().recovered);
     EXPECT_EQ(m.generation(), generation + 2);
     while (m.stats().failed_epochs != 0) must(m.sync());  // the pass in the background
+}
+
+// Of two figures of a kind, and of one unit for another: nothing runs beside the test.
+TEST_F(map_opening, statistics_are_each_that_of_the_part_which_counts_it) {
+    map_options o = options();
+    o.epoch = std::chrono::microseconds(0);
+    o.region.flush = flush_policy::always;
+    o.region.fence_latency_ns = 30;
+    map m = must(map::open(file, o));
+    for (unsigned i = 0; i < 300; ++i) must(m.put(std::to_string(i), "v"));
+    must(m.sync());
+    for (unsigned i = 0; i < 300; ++i) must(m.put(std::to_string(i) + "x", "v"));
+    engine<incll_discipline>& parts = map_inspection::machine_of(m);
+    const persist_counters counted = total_persist_counters();
+    const statistics s = m.stats();
+    EXPECT_EQ(s.flushes, counted.flushes);
+    EXPECT_EQ(s.fences, counted.fences);
+    EXPECT_EQ(s.flushed_bytes, counted.flushed_bytes);
+    EXPECT_EQ(s.recovery_ns, parts.recovery_ns());
+    EXPECT_EQ(s.log_entries, parts.checkpoint().log_entries());
+    EXPECT_EQ(s.log_bytes, parts.checkpoint().log_bytes());
+    EXPECT_EQ(s.hint_bytes, parts.tree().hint_bytes());
+    EXPECT_EQ(s.pause.count, parts.epochs().pauses().count);
+    EXPECT_EQ(s.durable_epoch, parts.epochs().durable_epoch());
+    EXPECT_EQ(s.most_bytes, parts.file().max_pages() * layout::page_size);
+    EXPECT_EQ(s.medium, to_string(parts.file().med().kind()));
+    EXPECT_EQ(s.flush_instruction, to_string(parts.file().med().instruction()));
+    EXPECT_EQ(s.fence_latency_ns, 30U);
+    EXPECT_EQ(s.records, 600U);
 }
 
 TEST_F(map_opening, one_that_is_moved_away_from_is_closed_by_its_heir) {

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 
 namespace hf {
 namespace {
@@ -171,6 +172,26 @@ TEST_F(map_test, a_throwing_callback_changes_nothing_and_blocks_nobody) {
     must(m.put("k", "w"));
     must(m.sync());
     EXPECT_EQ(m.stats().allocated_bytes, used);
+}
+
+// The extent that it was filled into is free again: else a region of 16 MiB would be full.
+TEST_F(map_test, a_large_value_that_is_refused_takes_no_room_however_often) {
+    map_options o;
+    o.region.initial_size = o.region.max_size = u64{16} << 20;
+    map m = must(map::open(file, o));
+    const std::string large = bytes(u64{1} << 20, 1);
+    for (unsigned i = 0; i < 50; ++i) {
+        const auto refused = must(m.put_if("k", large, [](const auto&) { return false; }));
+        EXPECT_FALSE(refused.changed);
+        EXPECT_THROW(std::ignore = m.put_if(
+                         "k", large, [](const auto&) -> bool { throw std::runtime_error("no"); }),
+                     std::runtime_error);
+        must(m.sync());
+    }
+    must(m.put("k", large));
+    std::string got;
+    ASSERT_TRUE(must(m.get("k", got)));
+    EXPECT_TRUE(got == large);
 }
 
 TEST_F(map_test, what_was_waited_for_survives_a_kill_and_the_rest_goes_as_a_whole) {

@@ -107,6 +107,24 @@ TEST(server_life, looks_for_expired_records_again_and_again) {
     EXPECT_NE(c.get("stats\r\n").find("STAT curr_items 0\r\n"), std::string::npos);
 }
 
+// However many there are, and in however many steps.
+TEST(server_life, looks_at_no_more_records_in_a_second_than_it_was_told) {
+    using clock = std::chrono::steady_clock;
+    constexpr std::size_t rate = 600;  // more than is looked at in one go
+    temporary_store store;
+    for (unsigned i = 0; i < 5000; ++i) must(store->set("k" + std::to_string(i), "v", {0, 1}));
+    server_options options;
+    options.port = 0;
+    options.purge_rate = rate;
+    const auto begin = clock::now();
+    const auto server = must(server::start(*store, options));
+    const auto left = [&] { return store->stats().records.value_or(0); };
+    while (left() > 5000 - rate) std::this_thread::yield();
+    const std::size_t gone = 5000 - left();
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(clock::now() - begin);
+    EXPECT_LE(gone, rate * static_cast<std::size_t>(seconds.count()));
+}
+
 TEST(server_life, stops_in_the_midst_of_a_purge) {
     temporary_store store;
     server_options options;

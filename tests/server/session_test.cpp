@@ -288,11 +288,28 @@ TEST(session, with_durable_acks_holds_the_answers_to_writes_and_what_follows) {
     temporary_store s(std::chrono::seconds(10));
     conversation c(*s);
     c.context.ack_durable = true;
+    c.context.max_item_size = 9;
     const auto release = [&] { c.session.answers().release(s->durable_epoch()); };
-    for (const auto* command :
-         {"set k 0 0 1\r\n1\r\n", "add k 0 0 1\r\n1\r\n", "append k 0 0 1\r\n1\r\n", "incr k 1\r\n",
-          "incr none 1\r\n", "touch k 0\r\n", "gat 0 k\r\n", "delete k\r\n", "delete k\r\n",
-          "flush_all\r\n"}) {
+    for (const auto* command : {"set k 0 0 1\r\n1\r\n",
+                                "add k 0 0 1\r\n1\r\n",
+                                "append k 0 0 1\r\n1\r\n",
+                                "incr k 1\r\n",
+                                "decr k 1\r\n",
+                                "incr none 1\r\n",
+                                "cas k 0 0 1 1\r\n1\r\n",
+                                "cas none 0 0 1 1\r\n1\r\n",
+                                "replace none 0 0 1\r\n1\r\n",
+                                "prepend none 0 0 1\r\n1\r\n",
+                                "touch k 0\r\n",
+                                "touch none 0\r\n",
+                                "gat 0 k\r\n",
+                                "gats 0 none\r\n",
+                                "delete k\r\n",
+                                "delete k\r\n",
+                                "set k 0 0 1\r\na\r\n",
+                                "incr k 1\r\n",
+                                "set k 0 0 10\r\n0123456789\r\n",
+                                "flush_all\r\n"}) {
         c.send("version\r\n");
         c.send(command);
         c.send("get k\r\n");

@@ -12,7 +12,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace hf {
 namespace {
@@ -268,7 +270,11 @@ TEST_P(every_way, just_the_changed_lines_reach_the_journal) {
     EXPECT_EQ(after.journal.records - before.journal.records, 1U);
     EXPECT_LT(after.journal.record_bytes - before.journal.record_bytes, 100U * 4096);
     EXPECT_EQ(after.bytes, s.memory().size());
-    EXPECT_FALSE(after.tracking.empty());
+    // Where the machine does not offer a way, one further on in the list stands in for it.
+    const std::vector<std::string> ways{"written", "copies", "all"};
+    const auto asked = std::string(to_string(static_cast<page_tracker::way>(GetParam())));
+    EXPECT_NE(std::find(std::ranges::find(ways, asked), ways.end(), after.tracking), ways.end())
+        << after.tracking;
 }
 
 INSTANTIATE_TEST_SUITE_P(ways, every_way,

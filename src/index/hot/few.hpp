@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/bits.hpp"
+#include "base/check.hpp"
 
 #include <array>
 #include <vector>
@@ -32,8 +33,12 @@ class few {
     }
     [[nodiscard]] u32 size() const noexcept { return count_; }
     [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-    [[nodiscard]] T& operator[](u32 i) noexcept { return i < N ? first_[i] : more_[i - N]; }
+    [[nodiscard]] T& operator[](u32 i) noexcept {
+        HF_ASSERT(i < count_, "behind the last one lies what was there before");
+        return i < N ? first_[i] : more_[i - N];
+    }
     [[nodiscard]] const T& operator[](u32 i) const noexcept {
+        HF_ASSERT(i < count_, "behind the last one lies what was there before");
         return i < N ? first_[i] : more_[i - N];
     }
     [[nodiscard]] T& back() noexcept { return (*this)[count_ - 1]; }

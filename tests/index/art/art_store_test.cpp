@@ -62,6 +62,45 @@ TEST_F(art_store, a_node_that_forks_no_longer_goes) {
     EXPECT_EQ(t.all().size(), 3U);
 }
 
+// What a crash in the midst of such a removal leaves: the slot is empty, and nothing is merged yet.
+// Who writes takes the node as it is; the next removal on the way merges it.
+TEST_F(art_store, a_node_that_a_crash_left_with_one_below_it_goes_with_the_next_removal) {
+    numbers t(file);
+    const auto nodes = [&] { return t.audit().tree.interiors; };
+    for (const u64 k : {0x100U, 0x201U, 0x202U}) t.insert(k, k);
+    ASSERT_EQ(nodes(), 3U) << "the root, one for the seventh byte, one for the eighth";
+    const auto blocks = blocks_of(t);
+    unsigned emptied = 0;
+    for (const auto& p : blocks.at("a node of an ART")) {
+        auto* const words = t.space->file().at<u64>(p.payload);
+        for (u64 i = 0; i < p.room / sizeof(u64); ++i) {
+            using namespace art_detail;
+            if (slot_word::what_of(words[i]) != what::record) continue;
+            const u64 at = slot_word::offset_of(words[i]);
+            const bool is_record = std::ranges::any_of(
+                blocks.at("a record"), [&](const auto& r) { return r.payload == at; });
+            if (!is_record ||
+                integer_keys::key_of(*t.space->file().at<integer_keys::record>(at)) != 0x100) {
+                continue;
+            }
+            words[i] = 0;
+            ++emptied;
+        }
+    }
+    ASSERT_EQ(emptied, 1U);
+    t.open_again();
+    ASSERT_FALSE(t.get(0x100));
+    ASSERT_EQ(nodes(), 3U);
+    t.insert(0x203, 0x203);
+    t.update(0x203, 1);
+    EXPECT_EQ(nodes(), 3U) << "who writes leaves it";
+    ASSERT_TRUE(t.remove(0x203));
+    EXPECT_EQ(nodes(), 2U) << "who removes does not";
+    t.insert(0x100, 7);
+    EXPECT_EQ(t.all(), (numbers::entries{{0x100, 7}, {0x201, 0x201}, {0x202, 0x202}}));
+    t.expect_sound();
+}
+
 // ------------------------------------------------------------------------------ flushes and fences
 
 // What an operation costs where no node changes its size: recipe.md's table.

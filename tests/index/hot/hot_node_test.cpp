@@ -8,6 +8,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace hf::hot_test {
@@ -266,6 +267,16 @@ TEST(hot_few, holds_what_came_since_it_was_cleared) {
         list.clear();
         EXPECT_TRUE(list.empty());
     }
+}
+
+TEST(hot_few_death, stops_whoever_looks_behind_the_last_one) {
+    if constexpr (!assertions_run) GTEST_SKIP() << "no assertions in this build";
+    few<u64, 3> list;
+    for (u64 i = 0; i < 5; ++i) list.push(i);
+    list.cut(2);
+    const auto& same = list;
+    EXPECT_DEATH(std::ignore = list[2], "behind the last one");
+    EXPECT_DEATH(std::ignore = same[4], "behind the last one");
 }
 
 }  // namespace

@@ -61,6 +61,18 @@ TEST_F(hot_store, removes_from_a_region_without_room_for_a_copy) {
     t.expect_sound();
 }
 
+// A word that leads nowhere leads to no key: at offset 0 lies the region's header.
+TEST_F(hot_store, has_no_key_where_it_has_none_whatever_the_header_says) {
+    numbers t(file);
+    for (u64 at = 0; at < 2 * line_size; at += sizeof(u64)) {
+        const u64 k = *t.space->file().at<u64>(at);
+        EXPECT_FALSE(t.get(k)) << at;
+        EXPECT_FALSE(t.update(k, 1)) << at;
+        EXPECT_TRUE(t.insert(k, 1)) << at;
+        EXPECT_TRUE(t.remove(k)) << at;
+    }
+}
+
 // Keys in order, into an index that has none.
 TEST_F(hot_store, loads_in_batches) {
     constexpr u64 batches = 100;
