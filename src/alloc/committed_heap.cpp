@@ -2,6 +2,8 @@
 
 #include "base/check.hpp"
 
+#include <algorithm>
+
 namespace hf {
 
 using committed::slab;
@@ -50,8 +52,13 @@ committed_heap::block committed_heap::take_from(bin& b) {
     if (b.with_room.empty()) return {&s, number};
     // Who takes the next one fills it at once, and would wait for a block that nobody has used for
     // long.
-    if (const auto next = b.with_room.back()->next_block()) {
-        __builtin_prefetch(region_.at<std::byte>(*next), 1);
+    const slab& next_of = *b.with_room.back();
+    if (const auto next = next_of.next_block()) {
+        const auto* const first = region_.at<std::byte>(*next);
+        // A small block may lie in two lines, and of a large one the second is filled as soon.
+        const u32 bytes = std::min<u32>(block_size(next_of.size_class), 2 * line_size);
+        __builtin_prefetch(first, 1);
+        __builtin_prefetch(first + bytes - 1, 1);
     }
     return {&s, number};
 }

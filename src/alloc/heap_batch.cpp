@@ -9,6 +9,13 @@ namespace hf {
 using committed::slab;
 using committed::word_change;
 
+namespace {
+
+/// How far ahead settle() asks for what it will need.
+constexpr std::size_t items_ahead = 8;
+
+}  // namespace
+
 heap_batch::~heap_batch() {
     if (state_ == state::open) cancel();
 }
@@ -84,6 +91,7 @@ std::span<const word_change> heap_batch::changes() {
     if (state_ != state::open) return changes_;
     state_ = state::logged;
     for (const item& i : items_) add_changes(i);
+    if (changes_.size() < 2) return changes_;
     std::ranges::sort(changes_, {}, &word_change::offset);
     std::size_t last = 0;  // of those that are merged; the first is merged with itself
     for (const word_change& c : changes_) {
@@ -94,7 +102,7 @@ std::span<const word_change> heap_batch::changes() {
             changes_[++last] = c;
         }
     }
-    changes_.resize(std::min(changes_.size(), last + 1));
+    changes_.resize(last + 1);
     return changes_;
 }
 
@@ -145,7 +153,13 @@ void heap_batch::join(heap_batch& applied) {
 void heap_batch::settle() {
     HF_CHECK(state_ == state::applied, "a batch is applied before it is settled");
     HF_PERSIST_POINT("alloc C3: the log's entry is gone before what it freed is handed out");
-    for (const item& i : items_) {
+    for (std::size_t n = 0; n < items_.size(); ++n) {
+        // Those of an epoch are many, of slabs in no order: what is known of these is far away.
+        if (n + items_ahead < items_.size()) {
+            const committed_heap::block& soon = items_[n + items_ahead].of;
+            if (soon.of != nullptr) soon.of->prefetch(soon.number);
+        }
+        const item& i = items_[n];
         if (i.what != fate::reserved) {
             give_back(i);
         } else if (i.of.of != nullptr) {

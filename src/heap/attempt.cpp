@@ -55,10 +55,18 @@ std::byte* attempt::make(const type_info& type, u64 elements) {
     header->word = state_word{0, number, type.is_array ? state_word::array : u16{0}}.pack();
     if (type.is_array) reinterpret_cast<array_start*>(block + header_bytes)->length = elements;
     const u64 offset = static_cast<u64>(block - t_.base()) + header_bytes;
-    fresh_.push_back(offset);
-    add(offset, 0);
-    counts_[counts_.index_of(offset)].fresh = true;
+    note_fresh(offset, 0);
     return block + header_bytes;
+}
+
+void attempt::note_fresh(u64 offset, int by) {
+    fresh_.push_back(offset);
+    const u32 index = counts_.index_of(offset);
+    counted& c = counts_[index];
+    c.fresh = true;
+    c.by = by;
+    c.queued = true;
+    queue_.push_back(index);
 }
 
 u64 attempt::proxy(u64 offset) {
@@ -70,9 +78,7 @@ u64 attempt::proxy(u64 offset) {
     header->word = state_word{0, proxy_type, 0}.pack();
     *reinterpret_cast<u64*>(block + header_bytes) = offset;
     const u64 at = static_cast<u64>(block - t_.base()) + header_bytes;
-    fresh_.push_back(at);
-    add(at, 1);
-    counts_[counts_.index_of(at)].fresh = true;
+    note_fresh(at, 1);
     s.flags |= state_word::proxied;
     const counted& again = counts_[counts_.index_of(offset)];
     set_second(again, at);
@@ -189,9 +195,20 @@ void attempt::set_second(const counted& c, u64 value) {
     }
 }
 
+// What has gained pointers waits until the others have had their turn: of what dies among these it
+// may lose as many, and then nothing of it is stored, nor read. So who takes an entry out of a list
+// does not touch the next one.
 void attempt::settle() {
-    settling_ = true;
-    for (std::size_t i = 0; i < queue_.size(); ++i) apply(queue_[i]);
+    for (std::size_t i = 0; i < queue_.size(); ++i) {
+        const u32 index = queue_[i];
+        counted& c = counts_[index];
+        if (c.by > 0 && !c.fresh && !c.waited) {
+            c.waited = true;
+            queue_.push_back(index);
+        } else {
+            apply(index);
+        }
+    }
     queue_.clear();
 }
 
@@ -467,7 +484,6 @@ const heap_type& attempt::type_of(u16 number) {
 void attempt::clear() noexcept {
     counts_.clear();
     queue_.clear();
-    settling_ = false;
     deaths_ = 0;
     pointers_ = 0;
     doomed_ = 0;

@@ -2,7 +2,8 @@
 // them, changes their counts, and at its end lets those die to which nothing leads any more.
 //
 //   while it runs                        add_count(): gathered by object (count_map.hpp)
-//   end: settle()                        counts that have changed are stored
+//   end: settle()                        counts that have changed are stored: what has lost goes
+//                                        first, for what dies of it takes back what others gained
 //     count 0, held by a ref             an orphan: a durable slot says so
 //     count 0                            dies: nv_destroy(), its pointers are counted down, its
 //                                        memory goes; and so on, by a list, not by recursion
@@ -103,6 +104,8 @@ class attempt {
     [[nodiscard]] u64 second_of(const counted& c);
     void set_second(const counted& c, u64 value);
 
+    /// Made by this transaction, with so many pointers to it.
+    void note_fresh(u64 offset, int by);
     void apply(u32 index);
     void lose_last(u32 index, state_word s);
     void make_orphan(u32 index, state_word s);
@@ -127,7 +130,6 @@ class attempt {
     transaction& t_;
     count_map counts_;
     std::vector<u32> queue_;
-    bool settling_ = false;
     u32 deaths_ = 0;
     u64 pointers_ = 0;
     u32 doomed_ = 0;

@@ -15,6 +15,7 @@ struct counted {
     int by = 0;
     bool fresh = false;   ///< made by this transaction: its header is stored in place
     bool queued = false;  ///< awaits its turn
+    bool waited = false;  ///< it has let all others go first
     bool dead = false;
 };
 

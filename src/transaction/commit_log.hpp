@@ -43,6 +43,15 @@ class commit_log {
     }
     /// For one record of so many bytes. errc::no_space: nothing has changed.
     [[nodiscard]] result<void> make_room(u64 bytes, u64 epoch);
+    /// The same for one of no more than so many, where they are left behind the newest record.
+    /// False: make_room() finds out.
+    [[nodiscard]] bool has_room(u64 most, u64 epoch) noexcept {
+        begin_epoch(epoch);
+        if (place_.segment >= segments_.size()) return false;
+        if (place_.at + most > segments_[place_.segment].bytes()) return false;
+        room_ = most;
+        return true;
+    }
     /// Lays that record there; it is durable with the next fence. Its offset.
     u64 lay(u64 epoch, u64 version, const record_body& body) noexcept;
 
@@ -54,7 +63,12 @@ class commit_log {
         std::size_t segment = 0;
         u64 at = 0;
     };
-    void begin_epoch(u64 epoch) noexcept;
+    void begin_epoch(u64 epoch) noexcept {
+        if (epoch_ == epoch) return;
+        epoch_ = epoch;
+        number_ = 0;
+        place_ = {};
+    }
     [[nodiscard]] result<void> add_segment(u64 least);
 
     region* region_ = nullptr;
@@ -63,7 +77,7 @@ class commit_log {
     u64 epoch_ = 0;
     u32 number_ = 0;  ///< of the newest record
     place place_;
-    u64 room_ = 0;  ///< bytes of the record that room was made for
+    u64 room_ = 0;  ///< bytes that the record that room was made for may take
     std::vector<segment> segments_;
     std::vector<u64> draft_;
     std::atomic<u64> records_{0};

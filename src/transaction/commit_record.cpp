@@ -13,7 +13,8 @@ namespace {
 
 using word = std::atomic<u64>;
 
-/// Calls on_line(address of the line, mask) for each line that a block has words in.
+/// Calls on_line(address of the line, first, last) for each line that a block has words in: those
+/// from `first` up to `last`, which is none of them.
 template <class OnLine>
 void each_line(const fresh_block& b, OnLine&& on_line) {
     const u64 end = align_up(b.address + b.bytes, 8);
@@ -21,7 +22,7 @@ void each_line(const fresh_block& b, OnLine&& on_line) {
         const u64 line = at / line_size * line_size;
         const auto first = static_cast<unsigned>((at - line) / 8);
         const auto last = static_cast<unsigned>((std::min(end, line + line_size) - line) / 8);
-        on_line(line, static_cast<u8>((1U << last) - (1U << first)));
+        on_line(line, first, last);
         at = line + line_size;
     }
 }
@@ -30,7 +31,7 @@ u64 body_words(const record_body& body) noexcept {
     u64 words = 3 * body.changes.size();
     for (const written_line& l : body.lines) words += 1 + static_cast<u64>(std::popcount(l.mask));
     for (const fresh_block& b : body.fresh) {
-        each_line(b, [&](u64, u8 mask) { words += 1 + static_cast<u64>(std::popcount(mask)); });
+        each_line(b, [&](u64, unsigned first, unsigned last) { words += 1 + last - first; });
     }
     return words;
 }
@@ -80,34 +81,44 @@ bool walk_lines(const region& r, const record_view& v, OnLine&& on_line) {
 
 u64 record_bytes(const record_body& body) noexcept { return bytes_of(body_words(body), body.kind); }
 
+u64 most_record_bytes(const record_body& body) noexcept {
+    u64 words = 3 * body.changes.size() + (1 + line_size / 8) * body.lines.size();
+    // A block that begins and ends within lines has words in one line more than it would fill.
+    for (const fresh_block& b : body.fresh) words += b.bytes / 8 + b.bytes / line_size + 3;
+    return bytes_of(words, body.kind);
+}
+
 u64 record_seed(const region& r) noexcept {
     return checksum64(r.super().uuid, sizeof(r.super().uuid), 0x5458);
 }
 
-void write_record(const region& r, record_header* header, const record_facts& facts,
-                  const record_body& body, u64 seed) noexcept {
+u64 write_record(const region& r, record_header* header, const record_facts& facts,
+                 const record_body& body, u64 seed) noexcept {
     u64* const begin = reinterpret_cast<u64*>(header + 1);
     u64* next = begin;
     const u64 first_line = reinterpret_cast<u64>(r.base()) / line_size;
-    const auto put_line = [&](u64 address, u8 mask, auto&& word_at) {
-        *next++ = (address / line_size - first_line) << 8 | mask;
-        each_word(mask, [&](unsigned i) { *next++ = word_at(i); });
+    const auto put_head = [&](u64 line, unsigned mask) {
+        *next++ = (line - first_line) << 8 | mask;
     };
-    const auto in_place = [](u64 address) {
-        return [place = reinterpret_cast<const word*>(address)](unsigned i) {
-            return place[i].load(std::memory_order_relaxed);
-        };
-    };
+    const auto in_place = [](u64 line) { return reinterpret_cast<const word*>(line * line_size); };
     // R3: what was stored to a fresh block later lies in a private copy, and is in place last.
     for (const fresh_block& b : body.fresh) {
-        each_line(b, [&](u64 address, u8 mask) { put_line(address, mask, in_place(address)); });
+        each_line(b, [&](u64 address, unsigned first, unsigned last) {
+            const u64 line = address / line_size;
+            put_head(line, (1U << last) - (1U << first));
+            for (unsigned i = first; i < last; ++i) {
+                *next++ = in_place(line)[i].load(std::memory_order_relaxed);
+            }
+        });
     }
     for (const written_line& l : body.lines) {
-        const u64 address = l.line * line_size;
+        put_head(l.line, l.mask);
         if (body.kind == record_kind::redo) {
-            put_line(address, l.mask, [&](unsigned i) { return l.words[i]; });
+            each_word(l.mask, [&](unsigned i) { *next++ = l.words[i]; });
         } else {
-            put_line(address, l.mask, in_place(address));
+            each_word(l.mask, [&](unsigned i) {
+                *next++ = in_place(l.line)[i].load(std::memory_order_relaxed);
+            });
         }
     }
     for (const committed::word_change& c : body.changes) {
@@ -123,6 +134,7 @@ void write_record(const region& r, record_header* header, const record_facts& fa
     header->kind = body.kind;
     if (body.kind == record_kind::undo) *next = 0;
     header->checksum = checksum_of(header, header->words, seed);
+    return bytes_of(header->words, body.kind);
 }
 
 std::atomic<u64>& mark_done(const region& r, u64 at) noexcept {

@@ -66,10 +66,13 @@ struct record_facts {
 /// Bytes that a record takes in its log, whole lines.
 [[nodiscard]] u64 record_bytes(const record_body& body) noexcept;
 
+/// No less than that, and found without looking at the words.
+[[nodiscard]] u64 most_record_bytes(const record_body& body) noexcept;
+
 /// Writes a record: where it is to lie, or where it is copied from. Words of kind undo are taken
-/// from their places.
-void write_record(const region& r, record_header* header, const record_facts& facts,
-                  const record_body& body, u64 seed) noexcept;
+/// from their places. Gives its bytes.
+u64 write_record(const region& r, record_header* header, const record_facts& facts,
+                 const record_body& body, u64 seed) noexcept;
 
 /// Says that a record of kind undo is done; the caller persists the word that is returned.
 std::atomic<u64>& mark_done(const region& r, u64 at) noexcept;

@@ -76,6 +76,15 @@ TEST_F(containers, a_vector_is_as_the_standard_one) {
     sound(heap);
 }
 
+TEST_F(containers, a_hash_table_has_more_buckets_than_entries) {
+    constexpr u64 entries = 10'000;
+    for (u64 k = 0; k < entries; ++k) {
+        change([&](nv::tx<>& tx, store& s) { s.table.insert_or_assign(tx, k, k); });
+    }
+    using entry = nv::unordered_map<u64, nv::p<u64>>::entry;
+    EXPECT_GE(sound(heap).bytes, entries * (sizeof(entry) + 16 + 2 * sizeof(u64)));
+}
+
 TEST_F(containers, elements_that_are_pointers_are_counted) {
     change([&](nv::tx<>& tx, store& s) {
         for (int i = 0; i < 50; ++i) s.nodes.push_back(tx, tx.make<node>(i));

@@ -55,6 +55,55 @@ TEST_F(objects, what_was_made_and_not_linked_leaves_no_trace) {
     EXPECT_EQ(sound(heap).objects, 0U);
 }
 
+struct wide_node {
+    nv::ptr<wide_node> next;
+    nv::bytes<120> apart;  // each has lines of its own
+};
+
+// Taken out of a list is an object whose pointer is another's by then: that one has gained a
+// pointer and lost one.
+TEST_F(objects, what_has_as_many_pointers_to_it_as_before_is_not_stored_to) {
+    constexpr std::size_t lists = 32;
+    auto heads = must(heap.root<nv::ptr<wide_node>[]>("heads"));
+    const auto bytes_to_cut = [&](bool are_followed) {
+        must(heap.atomic([&](nv::tx<>& tx) {
+            heads.set(tx, tx.make_array<nv::ptr<wide_node>[]>(lists));
+            for (std::size_t i = 0; i < lists; ++i) {
+                nv::cursor<wide_node> next;
+                if (are_followed) next = tx.make<wide_node>();
+                heads.get()[i].set(tx, tx.make<wide_node>(next));
+            }
+        }));
+        const u64 before = heap.numbers().log_bytes;
+        must(heap.atomic([&](nv::tx<>& tx) {
+            for (std::size_t i = 0; i < lists; ++i) {
+                auto& head = heads.get()[i];
+                head.set(tx, head->next.get());
+            }
+        }));
+        EXPECT_EQ(sound(heap).objects, are_followed ? lists + 1 : 1);
+        return heap.numbers().log_bytes - before;
+    };
+    const u64 alone = bytes_to_cut(false);
+    const u64 followed = bytes_to_cut(true);
+    // The allocator's words may be some more; those of a line for each of them would be twice that.
+    EXPECT_LT(followed, alone + 8 * lists);
+}
+
+// It gains a pointer that is another's, which dies only behind it.
+TEST_F(objects, counts_are_right_in_whatever_order_objects_lose_and_gain) {
+    for (int i : {1, 2, 3, 4}) push(i);  // 4, 3, 2, 1
+    must(heap.atomic([&](nv::tx<>& tx) {
+        const nv::cursor<node> third = head->next->next.get();
+        auto fresh = tx.make<node>(9, third);
+        head.set(tx, fresh);           // 4 and 3 die, one by the other; 2 has lost and gained
+        fresh->next.set(tx, nullptr);  // and lost again, with 1
+        head.set(tx, tx.make<node>(8, fresh));
+    }));
+    EXPECT_EQ(values(), (std::vector{8, 9}));
+    EXPECT_EQ(sound(heap).objects, 2U);
+}
+
 TEST_F(objects, an_aborted_transaction_leaves_no_trace) {
     push(1);
     const auto done = heap.atomic([&](nv::tx<>& tx) {

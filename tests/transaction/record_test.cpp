@@ -1,5 +1,6 @@
 // Commit records and their logs, byte by byte.
 #include "base/checksum.hpp"
+#include "base/random.hpp"
 #include "region_of_words.hpp"
 #include "transaction/recovery.hpp"
 
@@ -128,6 +129,48 @@ TEST_F(records, a_log_is_used_up_where_its_last_segment_is_and_in_that_epoch_alo
         const record_body body{record_kind::redo, {&l, 1}, {}, {}};
         must(log.make_room(record_bytes(body), epoch + 1));
         log.lay(epoch + 1, 1, body);
+    }
+}
+
+TEST_F(records, one_takes_no_more_than_it_needs_of_the_room_that_there_is) {
+    EXPECT_FALSE(log.has_room(64, epoch)) << "it has no segment";
+    const u64 first = lay(line_at(0, 1, 1), 1);
+    const u64 bytes = file->segments().back().bytes();
+    EXPECT_FALSE(log.has_room(bytes - 63, epoch)) << "the first one is there";
+    ASSERT_TRUE(log.has_room(bytes - 64, epoch));
+    const written_line l = line_at(1, 1, 2);
+    EXPECT_EQ(log.lay(epoch, 2, {record_kind::redo, {&l, 1}, {}, {}}), first + 64);
+    EXPECT_EQ(lay(line_at(2, 1, 3), 3), first + 128);
+    EXPECT_EQ(must(apply_records(*file, epoch)).records, 3U);
+    EXPECT_EQ(place[0], 1U);
+    EXPECT_EQ(place[8], 2U);
+    EXPECT_EQ(place[16], 3U);
+    EXPECT_TRUE(log.has_room(bytes, epoch + 1)) << "it starts over";
+}
+
+TEST_F(records, none_is_longer_than_it_can_be) {
+    splitmix64 random(1);
+    const auto base = reinterpret_cast<u64>(place);
+    for (int round = 0; round < 20'000; ++round) {
+        std::vector<written_line> lines;
+        for (u64 n = random() % 4; n != 0; --n) {
+            lines.push_back(line_at(n, random() % 2 == 0 ? 0xff : static_cast<u8>(random() | 1)));
+        }
+        std::vector<fresh_block> fresh;
+        for (u64 n = random() % 3; n != 0; --n) {
+            fresh.push_back({base + 16 * (random() % 64), 1 + random() % 300});
+        }
+        const std::vector<committed::word_change> changes(random() % 3);
+        for (const record_kind kind : {record_kind::redo, record_kind::undo}) {
+            const record_body body{kind, lines, fresh, changes};
+            const u64 most = most_record_bytes(body);
+            ASSERT_GE(most, record_bytes(body)) << round;
+            ASSERT_TRUE(log.has_room(most, epoch + 1 + static_cast<u64>(round)) || round == 0);
+            must(log.make_room(record_bytes(body), epoch + 1 + static_cast<u64>(round)));
+            const u64 before = log.bytes();
+            log.lay(epoch + 1 + static_cast<u64>(round), 1, body);
+            ASSERT_EQ(log.bytes() - before, record_bytes(body)) << round;
+        }
     }
 }
 

@@ -5,9 +5,10 @@
 // struct of these, or a container. What a transaction pays: find() reads a bucket and the
 // entries of its chain (1 on the average); inserting makes one object and stores two words, and a
 // part of the number of entries, of which each thread has one (counter.hpp): two threads seldom
-// meet. The table doubles, in one transaction, when there are as many entries as buckets: who
-// inserts looks when its chain is a long one, which few are before, for that means to read what
-// other threads write.
+// meet. The table doubles, in one transaction, when it has fewer than two buckets for an entry: a
+// bucket costs 8 bytes, and an entry of another key in its chain a miss of the cache. Who inserts
+// looks when its chain is a long one, which few are before, for that means to read what other
+// threads write.
 #pragma once
 
 #include <holdfast/nv/counter.hpp>
@@ -82,7 +83,7 @@ class unordered_map {
         place at;
         const auto table = buckets_.get();
         if (!table) return at;
-        at.bucket_ = std::addressof(table[detail::hash_key(key) & (table.size() - 1)]);
+        at.bucket_ = std::addressof(table.first()[detail::hash_key(key) & (table.size() - 1)]);
         at.link_ = at.bucket_;
         for (at.entry_ = *at.link_; at.entry_ && at.entry_->key.get() != key; ++at.passed_) {
             at.link_ = std::addressof(at.entry_->next);
@@ -138,7 +139,7 @@ class unordered_map {
     }
 
    private:
-    [[nodiscard]] bool is_full() const { return size() >= buckets_.get().size(); }
+    [[nodiscard]] bool is_full() const { return 2 * size() >= buckets_.get().size(); }
     void make_room(tx<H>& t) {
         const auto old = buckets_.get();
         const std::size_t n = old ? old.size() : 0;

@@ -48,6 +48,13 @@ struct slab {
         return offset + u64{block} * block_size(size_class);
     }
 
+    /// Asks for what give_back() of that block changes.
+    void prefetch(u32 block) const noexcept {
+        __builtin_prefetch(&bin, 1);
+        __builtin_prefetch(&taken[block / 64], 1);
+        __builtin_prefetch(&released[block / 64], 1);
+    }
+
     /// Before its first use.
     void know() noexcept {
         if (known) return;
