@@ -54,6 +54,10 @@
 
 namespace hf {
 
+namespace nv::detail {
+class words_at_once;
+}
+
 namespace detail {
 
 /// Ends an attempt from within the user's function; atomic() catches it. No std::exception, so that
@@ -203,6 +207,7 @@ class transaction {
    private:
     friend class transactional;
     friend class context;  // all of it: src/transaction/context.hpp
+    friend class nv::detail::words_at_once;
     static constexpr std::uint64_t index_mask = (std::uint64_t{1} << detail::ownership_bits) - 1;
     static constexpr std::uint64_t none = ~std::uint64_t{0};
 

@@ -193,15 +193,16 @@ TEST_F(containers, tables_and_trees_are_as_the_standard_map) {
 using coloured = nv::rb_map<u64, nv::p<u64>>::cursor_type;
 
 /// Black entries on each way down from e, where the rules of red-black trees hold below it.
-int black_height(const coloured& e) {  // NOLINT(misc-no-recursion)
+int black_height(const coloured& e, bool is_red) {  // NOLINT(misc-no-recursion)
     if (!e) return 0;
-    if (e->red) {
-        EXPECT_FALSE(e->left && e->left->red) << "below the red " << e->key;
-        EXPECT_FALSE(e->right && e->right->red) << "below the red " << e->key;
-    }
-    const int left = black_height(e->left);
-    EXPECT_EQ(left, black_height(e->right)) << "below " << e->key;
-    return left + (e->red ? 0 : 1);
+    const unsigned red = e->red;
+    EXPECT_FALSE(is_red && red != 0) << "below the red " << e->key;
+    EXPECT_TRUE(red == 0 || (red == 1 && e->left) || (red == 2 && e->right) ||
+                (red == 3 && e->left && e->right))
+        << "what is not there is black, below " << e->key;
+    const int left = black_height(e->left, (red & 1) != 0);
+    EXPECT_EQ(left, black_height(e->right, (red & 2) != 0)) << "below " << e->key;
+    return left + (is_red ? 0 : 1);
 }
 
 TEST_F(containers, a_red_black_tree_keeps_its_rules_at_each_step) {
@@ -220,8 +221,8 @@ TEST_F(containers, a_red_black_tree_keeps_its_rules_at_each_step) {
         must(heap.read([&](nv::tx<>&) {
             EXPECT_EQ(all->red_black.size(), model.size());
             EXPECT_EQ(all->red_black.empty(), model.empty());
-            // One of them is the root.
-            for (const u64 each : model) (void)black_height(all->red_black.find(each));
+            // One of them is the root. Below the others, which may be red, the rules hold as well.
+            for (const u64 each : model) (void)black_height(all->red_black.find(each), false);
         }));
         ASSERT_FALSE(HasFailure()) << "in round " << round;
     }
@@ -287,6 +288,9 @@ TEST(slot_order, puts_in_and_takes_out_at_each_place) {
         for (u32 i = 0; i < order::most; ++i) slots.insert(tried.slot(i));
         ASSERT_EQ(slots.size(), order::most) << "each slot is there once";
         for (u32 i = 0; i < model.size(); ++i) ASSERT_EQ(tried.slot(i), model[i]);
+        bool is_within = true;
+        for (u32 i = 0; i < 14; ++i) is_within = is_within && tried.slot(i) < 14;
+        ASSERT_EQ(tried.is_within_14(), is_within);
     }
 }
 

@@ -1,29 +1,38 @@
-// holdfast/nv/map.hpp: an ordered map in a heap, a B+ tree. With the public interface alone.
+// holdfast/nv/map.hpp: an ordered map in a heap, a B+ tree. With the public interface alone, but
+// for what loads the words of a node at once (at_once.hpp).
 //
 // Key is any type that nv::p holds, with operator<; Value a field: nv::p<T>, nv::ptr<T, H>.
-// What a transaction pays: find() reads about 4 keys of a node on each level, and there are
-// log_12 n; inserting stores a key, a value and a word of a leaf, and erasing that word, for a leaf
-// keeps its entries where they are and their order in a word (slot_order.hpp). Now and then a node
-// is split. Nodes that became empty go; others are not joined.
+// What a transaction pays: find() reads six keys of a node, four where they are no numbers, on each
+// level, and there are log_10 n; inserting stores a key, a value and a word of a leaf, and erasing
+// that word, for a leaf keeps its entries where they are and their order in a word
+// (slot_order.hpp). Now and then a node is split. Nodes that became empty go; others are not
+// joined.
 //
 //   branch   keys k0 < k1 < ...    child i has the keys below k(i) and not below k(i-1)
-//   leaf     order, keys and values: 4 lines where they have 8 bytes each
+//   twig     a branch whose children are leaves
+//   leaf     order, entries
 //
-// A branch has pointers of two types, of which its level says the one in use: so pointers are
-// typed, and can be counted and checked.
+// What a node's pointers lead to is said by their type, so that they can be counted and checked. A
+// branch has pointers of two types, on both sides of its keys, and its level says the ones in use.
+// Most inner nodes are twigs, which have one. With keys and values of 8 bytes a twig or a leaf, its
+// object's header included, takes 4 whole lines, and so does what is in use of a branch; an entry
+// lies in one line, so an insertion changes two lines of its leaf at most.
 //
-// Reading on the way down, all lines of the next node's keys are asked for at once, with those of
-// the pointers or values that one of them leads to, so a level costs one miss of the cache. Within
-// a node the search has no branches that depend on keys. The number of entries is kept in parts, by
-// thread (counter.hpp).
+// Reading on the way down, all lines of the next node are asked for at once, so a level costs one
+// miss of the cache. Within a node the search has no branches that depend on keys. The number of
+// entries is kept in parts, by thread (counter.hpp).
 #pragma once
 
+#include <holdfast/nv/at_once.hpp>
 #include <holdfast/nv/counter.hpp>
 #include <holdfast/nv/slot_order.hpp>
 #include <holdfast/nv/vector.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace hf::nv {
@@ -31,18 +40,27 @@ namespace hf::nv {
 template <class K, class V, class H = common>
 class map {
    public:
-    static constexpr std::uint32_t width = 16;       ///< children of a branch
+    static constexpr std::uint32_t width = 15;       ///< children of a branch
     static constexpr std::uint32_t leaf_width = 14;  ///< entries of a leaf
+    struct entry {
+        p<K> key;
+        V value;
+    };
     struct leaf {
         p<std::uint64_t> order;  ///< slot_order
-        array<p<K>, leaf_width> keys;
-        array<V, leaf_width> values;
+        bytes<8> apart;          ///< so that an entry of 16 bytes lies in one line
+        array<entry, leaf_width> entries;
+    };
+    struct twig {
+        p<std::uint32_t> count;  ///< children
+        array<p<K>, width - 1> keys;
+        array<ptr<leaf, H>, width> leaves;
     };
     struct branch {
-        p<std::uint32_t> count;  ///< children
-        array<p<K>, width> keys;
         array<ptr<branch, H>, width> branches;
-        array<ptr<leaf, H>, width> leaves;
+        p<std::uint32_t> count;  ///< children
+        array<p<K>, width - 1> keys;
+        array<ptr<twig, H>, width> twigs;
     };
 
     map() = default;
@@ -56,10 +74,18 @@ class map {
         /// Whether the key is there.
         [[nodiscard]] explicit operator bool() const noexcept { return found_; }
         /// Of the key that is there.
-        [[nodiscard]] V& value() const { return of_->values[order_.slot(rank_)]; }
+        [[nodiscard]] V& value() const { return of_->entries[order_.slot(rank_)].value; }
 
        private:
         friend class map;
+        place() = default;
+        place(const leaf& of, detail::slot_order order, std::uint32_t rank, bool found,
+              std::uint64_t serial)
+            : of_(cursor<leaf, H>::at(bytes_of(of), serial)),
+              order_(order),
+              rank_(rank),
+              found_(found) {}
+
         cursor<leaf, H> of_;
         detail::slot_order order_{0};
         std::uint32_t rank_ = 0;
@@ -69,14 +95,23 @@ class map {
     [[nodiscard]] std::size_t size() const { return size_.get(); }
     [[nodiscard]] bool empty() const { return size() == 0; }
     [[nodiscard]] place place_of(const K& key) const {
-        place at;
-        at.of_ = leaf_of(key);
-        if (!at.of_) return at;
-        const leaf& l = *at.of_;
-        at.order_ = detail::slot_order(l.order);
-        at.rank_ = rank_in(l, at.order_, key);
-        at.found_ = at.rank_ < at.order_.count() && !(key < l.keys[at.order_.slot(at.rank_)].get());
-        return at;
+        const leaf* const l = leaf_of(key);
+        if (l == nullptr) return {};
+        transaction& t = *transaction::running();
+        struct seen {  // so small that registers take it
+            std::uint64_t order;
+            std::uint32_t rank;
+            std::uint32_t found;
+        };
+        const auto look_in = [l, key](const auto& load) {
+            const detail::slot_order order = order_of(*l, load);
+            const std::uint32_t rank = rank_in(*l, order, key, load);
+            const bool found =
+                rank < order.count() && !(key < load(l->entries.begin()[order.slot(rank)].key));
+            return seen{order.word(), rank, found};
+        };
+        const seen in = look<whole<leaf>>(t, *l, look_in);
+        return place(*l, detail::slot_order(in.order), in.rank, in.found != 0, t.serial());
     }
     /// nullptr, or the value; good within the transaction, until the map changes.
     [[nodiscard]] V* find(const K& key) const {
@@ -86,27 +121,29 @@ class map {
     [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(place_of(key)); }
     /// The value of a key that is not there, of zeros; `at` is its place.
     V& insert_at(tx<H>& t, place at, const K& key) {
+        size_.add(t, 1);
         if (!at.of_ || at.order_.count() == leaf_width) [[unlikely]] {
             make_room(t, key);
             at = place_of(key);
         }
         leaf& l = *at.of_;
         at.order_ = at.order_.inserted(at.rank_);
-        const std::uint32_t slot = at.order_.slot(at.rank_);
+        entry& made = l.entries[at.order_.slot(at.rank_)];
         l.order.set(t, at.order_.word());
-        l.keys[slot].set(t, key);
-        release(t, l.values[slot]);
-        size_.add(t, 1);
-        return l.values[slot];
+        made.key.set(t, key);
+        release(t, made.value);
+        return made.value;
     }
     /// The key that is there goes.
     void erase_at(tx<H>& t, const place& at) {
-        leaf& l = *at.of_;
-        const std::uint32_t slot = at.order_.slot(at.rank_);
-        l.order.set(t, at.order_.erased(at.rank_).word());
-        if constexpr (!detail::is_p<V>) release(t, l.values[slot]);
         size_.add(t, -1);
-        if (at.order_.count() == 1) remove_empty(t, l.keys[slot].get());
+        leaf& l = *at.of_;
+        entry& gone = l.entries[at.order_.slot(at.rank_)];
+        l.order.set(t, at.order_.erased(at.rank_).word());
+        if constexpr (!detail::is_p<V>) release(t, gone.value);
+        if (at.order_.count() == 1) [[unlikely]] {
+            remove_empty(t, gone.key.get());
+        }
     }
     /// The value of that key; made, of zeros, where there is none. Second: made.
     std::pair<V*, bool> try_emplace(tx<H>& t, const K& key) {
@@ -125,6 +162,7 @@ class map {
     }
     void clear(tx<H>& t) {
         root_.set(t, nullptr);
+        twig_.set(t, nullptr);
         leaf_.set(t, nullptr);
         levels_.set(t, 0);
         size_.clear(t);
@@ -133,10 +171,13 @@ class map {
     /// false.
     template <class F>
     void for_each_from(std::optional<K> from, F&& visit) const {
-        if (levels_ == 0) {
-            if (leaf_) static_cast<void>(walk(leaf_.get(), from, visit));
-        } else {
-            static_cast<void>(walk(root_.get(), levels_, from, visit));
+        const std::uint32_t levels = levels_;
+        if (levels > 1) {
+            static_cast<void>(walk(root_.get(), levels, from, visit));
+        } else if (levels == 1) {
+            static_cast<void>(walk(twig_.get(), from, visit));
+        } else if (leaf_) {
+            static_cast<void>(walk(leaf_.get(), from, visit));
         }
     }
     template <class F>
@@ -149,182 +190,321 @@ class map {
 
    private:
     using leaf_cursor = cursor<leaf, H>;
+    using twig_cursor = cursor<twig, H>;
     using branch_cursor = cursor<branch, H>;
 
-    /// How many of n keys in a row `is_left` holds for: the first ones.
+    static constexpr std::uint32_t most_keys = 14;  ///< of a node: partition_numbers() takes 15
+    static_assert(width - 1 == most_keys && leaf_width == most_keys);
+    static constexpr bool reads_at_once = detail::is_word<K> &&
+                                          sizeof(leaf) <= detail::words_at_once::most_bytes &&
+                                          sizeof(twig) <= detail::words_at_once::most_bytes;
+
+    template <class Node>
+    [[nodiscard]] static std::byte* bytes_of(const Node& n) {
+        return reinterpret_cast<std::byte*>(const_cast<Node*>(std::addressof(n)));
+    }
+    template <class Child, class Node>
+    [[nodiscard]] static auto& children(Node& n) {
+        if constexpr (std::is_same_v<Child, branch>) {
+            return n.branches;
+        } else if constexpr (std::is_same_v<Child, twig>) {
+            return n.twigs;
+        } else {
+            return n.leaves;
+        }
+    }
+    /// What a search looks at in a node: all of it, or the keys and pointers of one of two types.
+    template <class Node>
+    struct whole {
+        static constexpr std::size_t lines = detail::words_at_once::lines_of<Node>(0, sizeof(Node));
+        [[nodiscard]] static const void* first(const Node& n) { return std::addressof(n); }
+        [[nodiscard]] static const void* end(const Node& n) { return std::addressof(n) + 1; }
+    };
+    struct upper_part {
+        static constexpr std::size_t lines = detail::words_at_once::lines_of<branch>(
+            0, sizeof(branch) - sizeof(array<ptr<twig, H>, width>));
+        [[nodiscard]] static const void* first(const branch& n) { return std::addressof(n); }
+        [[nodiscard]] static const void* end(const branch& n) { return std::addressof(n.twigs); }
+    };
+    struct lower_part {
+        static constexpr std::size_t before = sizeof(array<ptr<branch, H>, width>);
+        static constexpr std::size_t lines =
+            detail::words_at_once::lines_of<branch>(before, sizeof(branch) - before);
+        [[nodiscard]] static const void* first(const branch& n) { return std::addressof(n.count); }
+        [[nodiscard]] static const void* end(const branch& n) { return std::addressof(n) + 1; }
+    };
+    template <class Child>
+    using part_for = std::conditional_t<
+        std::is_same_v<Child, branch>, upper_part,
+        std::conditional_t<std::is_same_v<Child, twig>, lower_part, whole<twig>>>;
+
+    /// What f(load) gives, which loads words of that part: all at once, or each for itself.
+    template <class Part, class Node, class F>
+    [[nodiscard, gnu::always_inline]] static inline auto look(transaction& t, const Node& n,
+                                                              const F& f) {
+        if constexpr (reads_at_once) {
+            return detail::words_at_once::load<Part::lines>(t, Part::first(n), Part::end(n), f);
+        } else {
+            return f(detail::words_at_once::one_by_one{t});
+        }
+    }
+    /// It is looked at soon.
+    template <class Part, class Node>
+    static void expect(const transaction& t, const Node& n) {
+        detail::words_at_once::expect<Part::lines>(t, Part::first(n), Part::end(n));
+    }
+    /// How many of n keys in a row is_left holds for: the first ones. Two steps of three looks that
+    /// don't wait for each other, and nothing branches. It may look at what lies behind the n keys,
+    /// which are numbers: so it does not matter what they are.
+    template <class F>
+    [[nodiscard, gnu::always_inline]] static inline std::uint32_t partition_numbers(std::uint32_t n,
+                                                                                    F&& is_left) {
+        const auto one = [&](std::uint32_t i) {
+            const bool left = is_left(std::min(i, most_keys - 1));
+            return static_cast<std::uint32_t>(i < n) & static_cast<std::uint32_t>(left);
+        };
+        const std::uint32_t low = 4 * (one(3) + one(7) + one(11));
+        return low + one(low) + one(low + 1) + one(low + 2);
+    }
+    /// The same, which looks at no others.
     template <class F>
     [[nodiscard]] static std::uint32_t partition(std::uint32_t n, F&& is_left) {
-        std::uint32_t low = 0;
-        while (n > 0) {
-            const std::uint32_t half = (n + 1) / 2;
-            low += is_left(low + half - 1) ? half : 0;  // a move by condition
-            n = n / 2;
-        }
-        return low;
-    }
-    [[nodiscard]] static std::uint32_t child_of(const branch_cursor& at, const K& key) {
-        const branch& b = *at;
-        return partition(b.count - 1, [&](std::uint32_t i) { return !(key < b.keys[i].get()); });
-    }
-    [[nodiscard]] static std::uint32_t rank_in(const leaf& l, detail::slot_order order,
-                                               const K& key) {
-        return partition(order.count(),
-                         [&](std::uint32_t i) { return l.keys[order.slot(i)].get() < key; });
-    }
-    /// So much of one array is asked for: of wide keys the search meets a few lines only.
-    static constexpr std::size_t most_asked_for = 256;
-
-    /// Asks for bytes that are read soon.
-    static void expect(const void* first, std::size_t bytes) {
-        const auto* const at = static_cast<const char*>(first);
-        const auto* const end = at + (bytes < most_asked_for ? bytes : most_asked_for);
-        for (const char* line = at; line < end; line += 64) __builtin_prefetch(line);
-        __builtin_prefetch(end - 1);
-    }
-    [[nodiscard]] static branch_cursor coming(const ptr<branch, H>& to, bool is_lowest) {
-        const branch_cursor b = to;
-        const branch& to_come = *b;
-        expect(std::addressof(to_come), sizeof(to_come.count) + sizeof(to_come.keys));
-        if (is_lowest) {
-            expect(std::addressof(to_come.leaves), sizeof(to_come.leaves));
+        if constexpr (std::is_arithmetic_v<K>) {
+            return partition_numbers(n, is_left);
         } else {
-            expect(std::addressof(to_come.branches), sizeof(to_come.branches));
+            std::uint32_t low = 0;
+            while (n > 0) {
+                const std::uint32_t half = (n + 1) / 2;
+                low += is_left(low + half - 1) ? half : 0;  // a move by condition
+                n = n / 2;
+            }
+            return low;
         }
-        return b;
     }
-    [[nodiscard]] static leaf_cursor coming(const ptr<leaf, H>& to) {
-        const leaf_cursor l = to;
-        expect(l.address(), sizeof(leaf));
-        return l;
+    template <class Load>
+    [[nodiscard]] static detail::slot_order order_of(const leaf& l, const Load& load) {
+        const detail::slot_order order(load(l.order));
+        if (!order.is_within_14() || order.count() > leaf_width) [[unlikely]]
+            detail::misuse("a leaf of a map names entries that it has no room for: it is damaged");
+        return order;
     }
-    [[nodiscard]] leaf_cursor leaf_of(const K& key) const {
+    template <class Load>
+    [[nodiscard]] static std::uint32_t rank_in(const leaf& l, detail::slot_order order,
+                                               const K& key, const Load& load) {
+        return partition(order.count(), [&](std::uint32_t i) {
+            return load(l.entries.begin()[order.slot(i)].key) < key;
+        });
+    }
+    template <class Node, class Load>
+    [[nodiscard]] static std::uint32_t child_of(const Node& n, const K& key, const Load& load) {
+        const std::uint32_t keys = std::min(load(n.count) - 1, most_keys);
+        return partition(keys, [&](std::uint32_t i) { return !(key < load(n.keys.begin()[i])); });
+    }
+    template <class Node>
+    [[nodiscard]] static std::uint32_t child_of(const Node& n, const K& key) {
+        return child_of(n, key, detail::words_at_once::one_by_one{*transaction::running()});
+    }
+    /// The child that the key belongs to.
+    template <class Child, class Node>
+    [[nodiscard]] static const Child& child_for(transaction& t, const Node& n, const K& key) {
+        const auto look_in = [in = std::addressof(n), key](const auto& load) {
+            return load(children<Child>(*in).begin()[child_of(*in, key, load)]);
+        };
+        const std::uint64_t to = look<part_for<Child>>(t, n, look_in);
+        if (to == 0) [[unlikely]]
+            detail::bad_cursor(true);
+        return *reinterpret_cast<const Child*>(t.base() + to);
+    }
+    /// nullptr: the map has none.
+    [[nodiscard]] const leaf* leaf_of(const K& key) const {
         const std::uint32_t levels = levels_;
-        if (levels == 0) return leaf_;
-        branch_cursor b = root_;
-        for (std::uint32_t level = levels; level > 1; --level) {
-            b = coming(b->branches[child_of(b, key)], level == 2);
-        }
-        return coming(b->leaves[child_of(b, key)]);
+        if (levels == 0) return reinterpret_cast<const leaf*>(leaf_.get().address());
+        transaction& t = *transaction::running();
+        const twig& low = levels == 1 ? *twig_.get() : twig_for(t, levels, key);
+        const leaf& l = child_for<leaf>(t, low, key);
+        expect<whole<leaf>>(t, l);
+        return std::addressof(l);
     }
-
-    /// Makes room behind child i, with `key` between the two.
-    static void widen(tx<H>& t, const branch_cursor& b, std::uint32_t i, const K& key,
-                      bool of_leaves) {
-        const std::uint32_t n = b->count;
-        for (std::uint32_t k = n; k > i + 1; --k) {
-            if (of_leaves) {
-                b->leaves[k].set(t, b->leaves[k - 1]);
+    [[nodiscard]] const twig& twig_for(transaction& t, std::uint32_t levels, const K& key) const {
+        const branch* b = std::addressof(*root_.get());
+        for (std::uint32_t level = levels; level > 2; --level) {
+            b = std::addressof(child_for<branch>(t, *b, key));
+            if (level > 3) {
+                expect<upper_part>(t, *b);
             } else {
-                b->branches[k].set(t, b->branches[k - 1]);
+                expect<lower_part>(t, *b);
             }
         }
-        for (std::uint32_t k = n - 1; k > i; --k) b->keys[k].set(t, b->keys[k - 1].get());
-        b->keys[i].set(t, key);
-        b->count.set(t, n + 1);
+        const twig& low = child_for<twig>(t, *b, key);
+        expect<whole<twig>>(t, low);
+        return low;
     }
-    static void split_leaf(tx<H>& t, const branch_cursor& above, std::uint32_t i) {
-        const leaf_cursor l = above->leaves[i];
+
+    // ------------------------------------------------------------------------------ its changes
+
+    /// Makes room behind child i, with `key` between the two. Pointers move by swaps, which change
+    /// no counts: behind the last child they are null.
+    template <class Child, class Node>
+    static void widen(tx<H>& t, const cursor<Node, H>& of, std::uint32_t i, const K& key) {
+        Node& n = *of;
+        const std::uint32_t count = n.count;
+        auto& all = children<Child>(n);
+        for (std::uint32_t k = count; k > i + 1; --k) all[k].swap(t, all[k - 1]);
+        for (std::uint32_t k = count - 1; k > i; --k) n.keys[k].set(t, n.keys[k - 1].get());
+        n.keys[i].set(t, key);
+        n.count.set(t, count + 1);
+    }
+    /// Child i goes, and a key beside it.
+    template <class Child, class Node>
+    static void narrow(tx<H>& t, const cursor<Node, H>& of, std::uint32_t i) {
+        Node& n = *of;
+        const std::uint32_t count = n.count;
+        auto& all = children<Child>(n);
+        all[i].set(t, nullptr);
+        for (std::uint32_t k = i; k + 1 < count; ++k) all[k].swap(t, all[k + 1]);
+        for (std::uint32_t k = i == 0 ? 0 : i - 1; k + 2 < count; ++k) {
+            n.keys[k].set(t, n.keys[k + 1].get());
+        }
+        n.count.set(t, count - 1);
+    }
+
+    [[nodiscard]] static bool is_full(const leaf& l) {
+        return detail::slot_order(l.order).count() == leaf_width;
+    }
+    [[nodiscard]] static bool is_full(const twig& n) { return n.count == width; }
+    [[nodiscard]] static bool is_full(const branch& n) { return n.count == width; }
+
+    /// Half of a leaf goes to a new one. Second: what lies between the two.
+    [[nodiscard]] static std::pair<leaf_cursor, K> halve(tx<H>& t, const leaf_cursor& full,
+                                                         std::uint32_t /*level*/) {
         constexpr std::uint32_t half = leaf_width / 2;
-        const detail::slot_order order(l->order);
+        const detail::slot_order order(full->order);
         const leaf_cursor right =
             t.template make<leaf>(detail::slot_order::first(leaf_width - half).word());
         for (std::uint32_t k = half; k < leaf_width; ++k) {
-            const std::uint32_t slot = order.slot(k);
-            right->keys[k - half].set(t, l->keys[slot].get());
-            detail::copy_field(t, right->values[k - half], l->values[slot]);
-            if constexpr (!detail::is_p<V>) release(t, l->values[slot]);
+            entry& from = full->entries[order.slot(k)];
+            entry& to = right->entries[k - half];
+            to.key.set(t, from.key.get());
+            detail::copy_field(t, to.value, from.value);
+            if constexpr (!detail::is_p<V>) release(t, from.value);
         }
-        l->order.set(t, order.cut(half).word());
-        widen(t, above, i, right->keys[0].get(), true);
-        above->leaves[i + 1].set(t, right);
+        full->order.set(t, order.cut(half).word());
+        return {right, right->entries[0].key.get()};
     }
-    static void split_branch(tx<H>& t, const branch_cursor& above, std::uint32_t i,
-                             std::uint32_t level) {
-        const branch_cursor b = above->branches[i];
+    [[nodiscard]] static std::pair<twig_cursor, K> halve(tx<H>& t, const twig_cursor& full,
+                                                         std::uint32_t /*level*/) {
+        return halve_inner<leaf>(t, full);
+    }
+    [[nodiscard]] static std::pair<branch_cursor, K> halve(tx<H>& t, const branch_cursor& full,
+                                                           std::uint32_t level) {
+        return level == 2 ? halve_inner<twig>(t, full) : halve_inner<branch>(t, full);
+    }
+    template <class Child, class Node>
+    [[nodiscard]] static std::pair<cursor<Node, H>, K> halve_inner(tx<H>& t,
+                                                                   const cursor<Node, H>& full) {
         constexpr std::uint32_t half = width / 2;
-        const branch_cursor right = t.template make<branch>(width - half);
+        const cursor<Node, H> right = t.template make<Node>();
+        right->count.set(t, width - half);
         for (std::uint32_t k = half; k < width; ++k) {
-            if (level == 1) {
-                right->leaves[k - half].swap(t, b->leaves[k]);
-            } else {
-                right->branches[k - half].swap(t, b->branches[k]);
-            }
-            if (k + 1 < width) right->keys[k - half].set(t, b->keys[k].get());
+            children<Child>(*right)[k - half].swap(t, children<Child>(*full)[k]);
+            if (k + 1 < width) right->keys[k - half].set(t, full->keys[k].get());
         }
-        b->count.set(t, half);
-        widen(t, above, i, b->keys[half - 1].get(), false);
-        above->branches[i + 1].set(t, right);
+        full->count.set(t, half);
+        return {right, full->keys[half - 1].get()};
+    }
+    /// Child i, of that level, is full. There is room for another one behind it.
+    template <class Child, class Node>
+    static void split(tx<H>& t, const cursor<Node, H>& above, std::uint32_t i,
+                      std::uint32_t level) {
+        const auto [right, key] = halve(t, children<Child>(*above)[i].get(), level);
+        widen<Child>(t, above, i, key);
+        children<Child>(*above)[i + 1].set(t, right);
+    }
+    /// The child that the key belongs to, with room for another entry.
+    template <class Child, class Node>
+    static cursor<Child, H> roomy_child(tx<H>& t, const cursor<Node, H>& of, const K& key,
+                                        std::uint32_t level) {
+        const std::uint32_t i = child_of(*of, key);
+        if (!is_full(*children<Child>(*of)[i].get())) return children<Child>(*of)[i];
+        split<Child>(t, of, i, level);
+        return children<Child>(*of)[child_of(*of, key)];
     }
     /// Has the key's leaf have room. What is full is split on the way down, so there is room above
     /// each split.
     void make_room(tx<H>& t, const K& key) {
-        const std::uint32_t levels = levels_;
-        if (levels == 0) {
+        if (levels_ == 0) {
             make_room_in_only_leaf(t);
             return;
         }
-        if (root_->count == width) {
-            const branch_cursor top = t.template make<branch>(1U);
-            top->branches[0].set(t, root_);
-            split_branch(t, top, 0, levels);
-            root_.set(t, top);
-            levels_.set(t, levels + 1);
+        make_room_above(t);
+        twig_cursor low = twig_;
+        if (levels_ > 1) {
+            branch_cursor b = root_;
+            for (std::uint32_t level = levels_; level > 2; --level) {
+                b = roomy_child<branch>(t, b, key, level - 1);
+            }
+            low = roomy_child<twig>(t, b, key, 1);
         }
-        branch_cursor b = root_;
-        for (std::uint32_t level = levels_; level > 1; --level) {
-            const std::uint32_t i = child_of(b, key);
-            if (b->branches[i]->count == width) split_branch(t, b, i, level - 1);
-            b = b->branches[child_of(b, key)];
-        }
-        const std::uint32_t i = child_of(b, key);
-        if (detail::slot_order(b->leaves[i]->order).count() == leaf_width) split_leaf(t, b, i);
+        static_cast<void>(roomy_child<leaf>(t, low, key, 0));
     }
     void make_room_in_only_leaf(tx<H>& t) {
         if (!leaf_) {
             leaf_.set(t, t.template make<leaf>(detail::slot_order::first(0).word()));
             return;
         }
-        const branch_cursor top = t.template make<branch>(1U);
+        const twig_cursor top = t.template make<twig>(1U);
         top->leaves[0].set(t, leaf_);
-        split_leaf(t, top, 0);
+        split<leaf>(t, top, 0, 0);
         leaf_.set(t, nullptr);
-        root_.set(t, top);
+        twig_.set(t, top);
         levels_.set(t, 1);
     }
-    /// The leaf of that key is empty: it goes, and so do branches that become so.
+    /// The topmost node has room for another child.
+    void make_room_above(tx<H>& t) {
+        const std::uint32_t levels = levels_;
+        const bool splits = levels == 1 ? is_full(*twig_.get()) : is_full(*root_.get());
+        if (!splits) return;
+        const branch_cursor top = t.template make<branch>();
+        top->count.set(t, 1);
+        if (levels == 1) {
+            top->twigs[0].set(t, twig_);
+            split<twig>(t, top, 0, levels);
+            twig_.set(t, nullptr);
+        } else {
+            top->branches[0].set(t, root_);
+            split<branch>(t, top, 0, levels);
+        }
+        root_.set(t, top);
+        levels_.set(t, levels + 1);
+    }
+    /// The leaf of that key is empty: it goes, and so do nodes that become so.
     void remove_empty(tx<H>& t, const K& key) {
         const std::uint32_t levels = levels_;
         if (levels == 0) return;
         branch_cursor keeper;  // the lowest branch that has another child
         std::uint32_t keeper_level = 0;
-        branch_cursor b = root_;
-        for (std::uint32_t level = levels;; --level) {
-            if (b->count > 1) {
-                keeper = b;
-                keeper_level = level;
+        twig_cursor low = twig_;
+        if (levels > 1) {
+            branch_cursor b = root_;
+            for (std::uint32_t level = levels;; --level) {
+                if (b->count > 1) {
+                    keeper = b;
+                    keeper_level = level;
+                }
+                if (level == 2) break;
+                b = b->branches[child_of(*b, key)];
             }
-            if (level == 1) break;
-            b = b->branches[child_of(b, key)];
+            low = b->twigs[child_of(*b, key)];
         }
-        if (!keeper) {
+        if (low->count > 1) {
+            narrow<leaf>(t, low, child_of(*low, key));
+        } else if (!keeper) {
             clear(t);
-            return;
+        } else if (keeper_level == 2) {
+            narrow<twig>(t, keeper, child_of(*keeper, key));
+        } else {
+            narrow<branch>(t, keeper, child_of(*keeper, key));
         }
-        const std::uint32_t i = child_of(keeper, key);
-        const std::uint32_t n = keeper->count;
-        for (std::uint32_t k = i; k + 1 < n; ++k) {
-            if (keeper_level == 1) {
-                keeper->leaves[k].set(t, keeper->leaves[k + 1]);
-            } else {
-                keeper->branches[k].set(t, keeper->branches[k + 1]);
-            }
-        }
-        for (std::uint32_t k = i == 0 ? 0 : i - 1; k + 2 < n; ++k) {
-            keeper->keys[k].set(t, keeper->keys[k + 1].get());
-        }
-        keeper->leaves[n - 1].set(t, nullptr);
-        keeper->branches[n - 1].set(t, nullptr);
-        keeper->count.set(t, n - 1);
     }
     static void release(tx<H>& t, V& v) {
         if constexpr (detail::is_ptr<V> || detail::is_weak<V>) {
@@ -333,20 +513,32 @@ class map {
             v.set(t, typename V::value_type{});
         }
     }
+
+    // --------------------------------------------------------------------------------- its visits
+
     template <class F>
     static bool walk(const leaf_cursor& l, std::optional<K>& from, F& visit) {
-        const detail::slot_order order(l->order);
-        for (std::uint32_t i = from ? rank_in(*l, order, *from) : 0; i < order.count(); ++i) {
-            if (!visit(l->keys[order.slot(i)].get(), l->values[order.slot(i)])) return false;
+        const detail::words_at_once::one_by_one load{*transaction::running()};
+        const detail::slot_order order = order_of(*l, load);
+        for (std::uint32_t i = from ? rank_in(*l, order, *from, load) : 0; i < order.count(); ++i) {
+            entry& e = l->entries[order.slot(i)];
+            if (!visit(e.key.get(), e.value)) return false;
         }
         from.reset();
         return true;
     }
     template <class F>
+    static bool walk(const twig_cursor& n, std::optional<K>& from, F& visit) {
+        for (std::uint32_t i = from ? child_of(*n, *from) : 0; i < n->count; ++i) {
+            if (!walk(n->leaves[i].get(), from, visit)) return false;
+        }
+        return true;
+    }
+    template <class F>
     static bool walk(const branch_cursor& b, std::uint32_t level, std::optional<K>& from,
                      F& visit) {
-        for (std::uint32_t i = from ? child_of(b, *from) : 0; i < b->count; ++i) {
-            if (level == 1 ? !walk(b->leaves[i].get(), from, visit)
+        for (std::uint32_t i = from ? child_of(*b, *from) : 0; i < b->count; ++i) {
+            if (level == 2 ? !walk(b->twigs[i].get(), from, visit)
                            : !walk(b->branches[i].get(), level - 1, from, visit)) {
                 return false;
             }
@@ -354,14 +546,15 @@ class map {
         return true;
     }
 
-    ptr<branch, H> root_;
-    ptr<leaf, H> leaf_;  ///< instead of a root, as long as there is but one
+    ptr<branch, H> root_;  ///< of a tree with two levels above its leaves or more
+    ptr<twig, H> twig_;    ///< instead of it, where there is one level
+    ptr<leaf, H> leaf_;    ///< where there is none: the only leaf, or null
     p<std::uint32_t> levels_;
     counter size_;
 
    public:
     static constexpr auto nv_members =
-        std::tuple{&map::root_, &map::leaf_, &map::levels_, &map::size_};
+        std::tuple{&map::root_, &map::twig_, &map::leaf_, &map::levels_, &map::size_};
 };
 
 }  // namespace hf::nv

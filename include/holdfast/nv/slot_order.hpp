@@ -33,6 +33,11 @@ class slot_order {
     [[nodiscard]] constexpr std::uint32_t slot(std::uint32_t i) const noexcept {
         return static_cast<std::uint32_t>(word_ >> (4 * i + 4) & 15);
     }
+    /// Whether the first 14 in the order, in use or free, are slots below 14.
+    [[nodiscard]] constexpr bool is_within_14() const noexcept {
+        // Of a larger one the bits 8, 4 and 2 are set.
+        return (word_ & word_ >> 1 & word_ >> 2 & 0x0222'2222'2222'2220U) == 0;
+    }
     /// The first free slot becomes the i-th. i <= count() < most.
     [[nodiscard]] constexpr slot_order inserted(std::uint32_t i) const noexcept {
         const std::uint32_t n = count();
