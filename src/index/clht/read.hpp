@@ -80,14 +80,15 @@ template <class Found>
 [[gnu::noinline]] bool clht<D, Keys, Shape>::get_apart(eager_space& space, key k,
                                                        Found found) const {
     const u64 hash = Keys::hash(k);
+    if (known_lane_.table != number_ && space.epochs() == nullptr && !space.is_after_a_kill()) {
+        known_lane_ = {number_, &space.my_lane()};
+    }
     if (known_lane_.table == number_) [[likely]] {
         const short_stay stay(*known_lane_.lane);
         const answer a = look<true>(k, hash, true, found);
         if (a != answer::unsure) [[likely]] {
             return a == answer::present;
         }
-    } else if (space.epochs() == nullptr && !space.is_after_a_kill()) {
-        known_lane_ = {number_, &space.my_lane()};
     }
     operation op(space);
     return get_from_chain(op, k, hash, found);
