@@ -131,8 +131,13 @@ void run_once(const plan& p, unsigned threads, scratch_space& place,
     };
     const auto read = [&](u64 k) {
         u64 seen = 0;
-        operation op(*space);
-        index->get(op, k, [&](u64 v) { seen = v; });
+        const auto found = [&](u64 v) { seen = v; };
+        if constexpr (requires { index->get(*space, k, found); }) {
+            index->get(*space, k, found);
+        } else {
+            operation op(*space);
+            index->get(op, k, found);
+        }
         return seen;
     };
     const u64 n = p.records;

@@ -245,8 +245,13 @@ class eager_session {
     [[nodiscard]] u64 find(u64 k) {
         u64 seen = key_history::nothing;
         const auto name = names::key(k);
-        operation op(*space_);
-        index_->get(op, name, [&](const auto& v) { seen = names::number_in(v); });
+        const auto found = [&](const auto& v) { seen = names::number_in(v); };
+        if constexpr (requires { index_->get(*space_, name, found); }) {
+            index_->get(*space_, name, found);
+        } else {
+            operation op(*space_);
+            index_->get(op, name, found);
+        }
         return seen;
     }
 

@@ -33,6 +33,8 @@
 #include <holdfast/ticket.hpp>
 
 #include <chrono>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -41,6 +43,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -106,6 +109,20 @@ class basic_eager_map {
     /// were. errc::usage where the index has no order.
     [[nodiscard]] result<std::uint64_t> scan(Key from, std::uint64_t most, const visitor& visit,
                                              bool backwards = false) const;
+    /// The same, and quicker: what is visited comes in runs, to code that the compiler sees.
+    template <class Visit>
+        requires(std::invocable<Visit&, Key, Key> && std::is_class_v<std::remove_cvref_t<Visit>> &&
+                 !std::same_as<std::remove_cvref_t<Visit>, visitor>)
+    [[nodiscard]] result<std::uint64_t> scan(Key from, std::uint64_t most, Visit&& visit,
+                                             bool backwards = false) const {
+        return scan_runs(
+            from, most, backwards,
+            [](void* of, const entry* run, std::size_t count) {
+                auto& to = *static_cast<std::remove_reference_t<Visit>*>(of);
+                for (std::size_t i = 0; i < count; ++i) to(run[i].key, run[i].value);
+            },
+            const_cast<void*>(static_cast<const void*>(std::addressof(visit))));
+    }
 
     /// The epoch that is running: what this thread has done belongs to it, or to one before. 0,
     /// which is durable, but on a disk.
@@ -126,6 +143,17 @@ class basic_eager_map {
     [[nodiscard]] result<void> close();
 
    private:
+    struct entry {
+        Key key;
+        Key value;
+    };
+    friend class detail::eager_engine<Key, Owned>;
+    using run_visitor = void (*)(void* of, const entry* run, std::size_t count);
+    template <class Scan>
+    [[nodiscard]] result<std::uint64_t> scan_by(Scan&& found) const;
+    [[nodiscard]] result<std::uint64_t> scan_runs(Key from, std::uint64_t most, bool backwards,
+                                                  run_visitor visit, void* of) const;
+
     explicit basic_eager_map(std::unique_ptr<detail::eager_engine<Key, Owned>> e);
     std::unique_ptr<detail::eager_engine<Key, Owned>> engine_;
 };

@@ -108,19 +108,30 @@ bool basic_eager_map<Key, Owned>::is_ordered() const noexcept {
     return engine_->is_ordered();
 }
 template <class Key, class Owned>
-result<std::uint64_t> basic_eager_map<Key, Owned>::scan(Key from, std::uint64_t most,
-                                                        const visitor& visit,
-                                                        bool backwards) const {
+template <class Scan>
+result<std::uint64_t> basic_eager_map<Key, Owned>::scan_by(Scan&& found) const {
     if (!is_ordered()) {
         return failure({errc::usage, "scan the eager map", engine_->space().file().path().string(),
                         "its index has no order",
-                        "use for_each, or a region with the index art, hot or bwtree"});
+                        "use for_each, or a region with the index art, hot, bwtree or masstree"});
     }
     try {
-        return engine_->scan(from, most, backwards, visit);
+        return found();
     } catch (const damage& d) {
         return failure(d.to_error("scan the eager map", engine_->space().file().path()));
     }
+}
+template <class Key, class Owned>
+result<std::uint64_t> basic_eager_map<Key, Owned>::scan(Key from, std::uint64_t most,
+                                                        const visitor& visit,
+                                                        bool backwards) const {
+    return scan_by([&] { return engine_->scan(from, most, backwards, visit); });
+}
+template <class Key, class Owned>
+result<std::uint64_t> basic_eager_map<Key, Owned>::scan_runs(Key from, std::uint64_t most,
+                                                             bool backwards, run_visitor visit,
+                                                             void* of) const {
+    return scan_by([&] { return engine_->scan_runs(from, most, backwards, visit, of); });
 }
 template <class Key, class Owned>
 std::string_view basic_eager_map<Key, Owned>::index() const noexcept {

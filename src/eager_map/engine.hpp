@@ -39,6 +39,11 @@ class eager_engine {
     virtual void for_each_in(u64 part, const std::function<void(Key, Key)>& visit) const = 0;
     [[nodiscard]] virtual u64 scan(Key from, u64 most, bool backwards,
                                    const std::function<void(Key, Key)>& visit) const = 0;
+    using entry = typename basic_eager_map<Key, Owned>::entry;
+    using run_visitor = typename basic_eager_map<Key, Owned>::run_visitor;
+    /// The same; what is visited comes in runs: visit(of, run, how many).
+    [[nodiscard]] virtual u64 scan_runs(Key from, u64 most, bool backwards, run_visitor visit,
+                                        void* of) const = 0;
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
     virtual void audit(heap_audit& a) const = 0;
 

@@ -63,6 +63,8 @@ class engine_of final
    public:
     using key = typename Index::key;
     using owned = std::conditional_t<std::is_same_v<key, u64>, u64, std::string>;
+    using entry = typename eager_engine<key, owned>::entry;
+    using run_visitor = typename eager_engine<key, owned>::run_visitor;
     using operation = typename Index::operation;
 
     ~engine_of() override { this->opened.reset(); }
@@ -87,8 +89,13 @@ class engine_of final
         return index->remove(op, k, ignore);
     }
     bool get(key k, owned& into) const override {
-        operation op(*this->opened);
-        return index->get(op, k, [&](const auto& v) { into = v; });
+        const auto found = [&](const auto& v) { into = v; };
+        if constexpr (requires { index->get(*this->opened, k, found); }) {
+            return index->get(*this->opened, k, found);
+        } else {
+            operation op(*this->opened);
+            return index->get(op, k, found);
+        }
     }
     void for_each(const std::function<void(key, key)>& visit) const override {
         index->for_each(*this->opened, visit);
@@ -113,6 +120,37 @@ class engine_of final
                              : index->scan(*this->opened, from, most, visit);
         } else {
             return 0;
+        }
+    }
+    [[nodiscard]] u64 scan_runs(key from, u64 most, bool backwards, run_visitor visit,
+                                void* of) const override {
+        if constexpr (!ordered_eager_index<Index>) {
+            return 0;
+        } else if constexpr (std::is_same_v<key, u64>) {
+            std::array<entry, 64> run;  // NOLINT(*-member-init): filled by count
+            std::size_t count = 0;
+            const auto give = [&] { visit(of, run.data(), std::exchange(count, 0)); };
+            const auto put = [&](key k, key v) {
+                run[count++] = {k, v};
+                if (count == run.size()) give();
+            };
+            try {
+                const u64 found = backwards ? index->scan_back(*this->opened, from, most, put)
+                                            : index->scan(*this->opened, from, most, put);
+                give();
+                return found;
+            } catch (const damage&) {
+                give();  // what was found before is visited, as by scan()
+                throw;
+            }
+        } else {
+            // They lie in records, which stay as long as the operation that has found them.
+            const auto give = [&](key k, key v) {
+                const entry e{k, v};
+                visit(of, &e, 1);
+            };
+            return backwards ? index->scan_back(*this->opened, from, most, give)
+                             : index->scan(*this->opened, from, most, give);
         }
     }
     [[nodiscard]] std::string_view name() const noexcept override { return Index::name; }

@@ -103,6 +103,58 @@ TEST_P(eager_maps, scan_if_they_have_an_order) {
     EXPECT_EQ(seen, (std::vector<u64>{50, 40}));
 }
 
+// What a scan visits comes in runs; a function is called for each. Both are all of it, in order.
+TEST_P(eager_maps, scan_far_in_both_ways_of_visiting) {
+    auto m = must(eager_integer_map::open(file, options()));
+    if (!m.is_ordered()) return;
+    constexpr u64 keys = 500;
+    for (u64 k = 0; k < keys; ++k) static_cast<void>(must(m.insert(k * 3, k)));
+    for (const u64 most : {u64{1}, u64{63}, u64{64}, u64{65}, u64{128}, u64{300}, keys + 1}) {
+        for (const bool backwards : {false, true}) {
+            std::vector<std::pair<u64, u64>> seen;
+            std::vector<std::pair<u64, u64>> wanted;
+            for (u64 i = 0; i < std::min(most, keys); ++i) {
+                const u64 k = backwards ? keys - 1 - i : i;
+                wanted.emplace_back(k * 3, k);
+            }
+            const u64 from = backwards ? 3 * keys : 0;
+            const auto look = [&](u64 k, u64 v) { seen.emplace_back(k, v); };
+            EXPECT_EQ(must(m.scan(from, most, look, backwards)), wanted.size());
+            EXPECT_EQ(seen, wanted);
+            seen.clear();
+            const eager_integer_map::visitor function = look;
+            EXPECT_EQ(must(m.scan(from, most, function, backwards)), wanted.size());
+            EXPECT_EQ(seen, wanted);
+        }
+    }
+    u64 visits = 0;
+    const auto stop = [&](u64 /*key*/, u64 /*value*/) {
+        if (++visits == 70) throw std::runtime_error("enough");
+    };
+    EXPECT_THROW(std::ignore = m.scan(0, keys, stop), std::runtime_error);
+    EXPECT_EQ(visits, 70U);
+    EXPECT_TRUE(must(m.insert(1, 1)));
+}
+
+TEST_P(eager_maps, scan_strings_in_both_ways_of_visiting) {
+    auto m = must(eager_map::open(file, options()));
+    if (!m.is_ordered()) return;
+    for (u64 k = 100; k < 300; ++k) {
+        EXPECT_TRUE(must(m.insert(std::to_string(k), std::string(k, 'v'))));
+    }
+    std::string seen;
+    const auto look = [&](std::string_view k, std::string_view v) {
+        EXPECT_EQ(std::to_string(v.size()), k);
+        seen.append(k).append(" ");
+    };
+    EXPECT_EQ(must(m.scan("1", 190, look)), 190U);
+    const std::string once = std::exchange(seen, "");
+    const eager_map::visitor function = look;
+    EXPECT_EQ(must(m.scan("1", 190, function)), 190U);
+    EXPECT_EQ(seen, once);
+    EXPECT_TRUE(once.starts_with("100 101 ") && once.ends_with(" 288 289 "));
+}
+
 TEST_P(eager_maps, run_as_the_yardstick_in_a_new_region_only) {
     eager_map_options o = options();
     o.transient = true;

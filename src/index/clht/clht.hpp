@@ -20,7 +20,7 @@
 // later inserts. When all 2^L buddies are made, L grows by one. A bucket that is full splits its
 // group of buckets (one fence for all of them); if it is split already it gets an overflow bucket,
 // and some groups at the frontier are split, so that the level ends. Which groups are split is kept
-// in a bitmap, too, in ordinary memory: so nobody needs to look at a buddy to learn that it is not
+// in a table, too, in ordinary memory: so nobody needs to look at a buddy to learn that it is not
 // made. After an opening the buddies themselves are asked, until the level has ended.
 //
 // Invariants.
@@ -49,7 +49,9 @@
 // Readers lock nothing: state, keys, value, state again; another version means that the slot may
 // have changed hands, and they read again. Then they look at the lock: what they have found under
 // one that is held may not be durable yet, and they flush it themselves. A miss looks whether the
-// bucket has been split meanwhile.
+// bucket has been split meanwhile. Reads wait for memory; what limits them is how many are begun
+// before the first is through. So their common case is kept short, and does without an operation,
+// being in the lane alone (short_stay): nothing is noted where nothing is unsure.
 //
 // Recovery. None: each state between two stores is one of the table. The level follows from the
 // directory, the frontier begins anew and skips what is made. Behind a kill nobody knows which
@@ -76,6 +78,7 @@
 
 #include <atomic>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -120,6 +123,9 @@ class clht final : public traced {
     bool remove(operation& op, key k, Old&& old = {});
     template <class Found>
     bool get(operation& op, key k, Found&& found) const;
+    /// The same as an operation of its own, which costs less. None may be running.
+    template <class Found>
+    bool get(eager_space& space, key k, Found found) const;
     template <class Visit>
     void for_each(eager_space& space, Visit&& visit) const;
     /// for_each() in so many parts, each an operation of its own: those who walk a little at a time
@@ -156,21 +162,32 @@ class clht final : public traced {
         stage(unsigned hash_bits, bool knows_all)
             : bits(hash_bits),
               exact(knows_all),
-              words(std::make_unique<std::atomic<u64>[]>((groups() + 63) / 64)) {}
+              numbers((u64{1} << hash_bits) - 1),
+              split_(std::make_unique<std::atomic<std::int8_t>[]>(groups())) {}
         const unsigned bits;
-        /// A group without its bit has no buddy. Else only one with its bit is known: the level was
-        /// begun by an earlier opening.
+        /// A group that is not said to have split has no buddy. Else nothing is known of it: the
+        /// level was begun by an earlier opening.
         const bool exact;
-        const std::unique_ptr<std::atomic<u64>[]> words;
+        const u64 numbers;  ///< of a hash, the bits that are a bucket's number
 
         [[nodiscard]] u64 size() const noexcept { return u64{1} << bits; }
         [[nodiscard]] u64 groups() const noexcept { return size() >> Shape::group_bits; }
         [[nodiscard]] bool has_split(u64 g) const noexcept {
-            return (words[g / 64].load(std::memory_order_acquire) >> (g % 64) & 1) != 0;
+            return split_[g].load(std::memory_order_acquire) != 0;
         }
-        void set_split(u64 g) const noexcept {
-            words[g / 64].fetch_or(u64{1} << (g % 64), std::memory_order_acq_rel);
+        void set_split(u64 g) const noexcept { split_[g].store(-1, std::memory_order_release); }
+        /// The number of a hash's bucket: one more bit counts where its group has split. No branch,
+        /// for nobody could predict it, and few instructions: reads wait for memory, and begin as
+        /// many of those behind them as the processor has room for.
+        [[nodiscard, gnu::always_inline]] u64 number_of(u64 hash) const noexcept {
+            const u64 fewer = numbers;
+            const std::int64_t split =
+                split_[(hash & fewer) >> Shape::group_bits].load(std::memory_order_acquire);
+            return hash & (fewer | (static_cast<u64>(split) & (fewer + 1)));
         }
+
+       private:
+        const std::unique_ptr<std::atomic<std::int8_t>[]> split_;  ///< a group: 0, or all bits
     };
 
     /// Where a key is looked for.
@@ -229,15 +246,22 @@ class clht final : public traced {
             hash = 1;
         }
         const stage& s = now();
-        const u64 low = hash & (s.size() - 1);
-        u64 upper = hash >> s.bits & 1;
-        upper &= static_cast<u64>(s.has_split(low >> Shape::group_bits));
-        u64 number = low + (upper << s.bits);
+        u64 number = s.number_of(hash);
         if (!s.exact) [[unlikely]] {
-            if ((hash >> s.bits & 1) != 0 && is_made(low + s.size())) number = low + s.size();
+            number = number_among_buddies(s, hash);
         }
         bucket* chunk = chunks_[number >> Shape::chunk_bits].load(std::memory_order_acquire);
         return {chunk + (number & mask(Shape::chunk_bits)), number, hash};
+    }
+    /// The number while not all groups are known that have split: the buddy is asked.
+    [[nodiscard, gnu::always_inline]] u64 number_among_buddies(const stage& s,
+                                                               u64 hash) const noexcept {
+        const u64 low = hash & s.numbers;
+        const u64 buddy = low + s.numbers + 1;
+        if ((hash & (s.numbers + 1)) == 0) return low;
+        bucket* chunk = chunks_[buddy >> Shape::chunk_bits].load(std::memory_order_acquire);
+        if (chunk == nullptr) return low;
+        return chunk[buddy & mask(Shape::chunk_bits)].is_made() ? buddy : low;
     }
     /// C-I2, and the groups that are known to be split.
     [[nodiscard]] bool must_be_made(u64 number) const noexcept {
@@ -286,6 +310,24 @@ class clht final : public traced {
         }
     }
 
+    // --- reading (read.hpp) ---
+    enum class answer : u8 { absent, present, unsure };
+    class short_stay;
+    /// A thread's lane, for reads of the table of this number that are short stays: nothing is in
+    /// an epoch, nor after a kill any more, and never will be.
+    struct known_lane {
+        u64 table = 0;
+        eager_lane* lane = nullptr;
+    };
+    static inline thread_local constinit known_lane known_lane_{};
+    static inline std::atomic<u64> last_number_{0};
+    template <bool Misses, class Found>
+    answer look(key k, u64 hash, bool is_durable, Found&& found) const;
+    template <class Found>
+    bool get_apart(eager_space& space, key k, Found found) const;
+    template <class Found>
+    bool get_from_chain(operation& op, key k, u64 hash, Found&& found) const;
+
     // --- writing (write.hpp) ---
     [[nodiscard]] found_slots search(operation& op, const home& h, key k) const;
     void note_after_a_kill(operation& op, const home& h) const;
@@ -329,6 +371,7 @@ class clht final : public traced {
 
     eager_space& space_;
     std::byte* const base_;
+    const u64 number_ = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;  ///< this table's
     u64 root_offset_ = 0;
     root_block* root_ = nullptr;
     const std::unique_ptr<stripe[]> locks_;

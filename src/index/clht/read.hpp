@@ -5,10 +5,99 @@
 
 namespace hf {
 
+/// Nearly every key stands in its first bucket, which nearly always says of a key that it is not
+/// there, too. What is done here then is as little as can be: the fewer instructions a read takes,
+/// the more of those that follow have begun to load their buckets while this one's is on its way.
+/// All that is rare is left to get_from_chain(). `is_durable`: but for what is locked. Misses: it
+/// says of a key, too, that it is not there.
+template <class D, class Keys, class Shape>
+template <bool Misses, class Found>
+[[gnu::always_inline]] inline auto clht<D, Keys, Shape>::look(key k, u64 hash, bool is_durable,
+                                                              Found&& found) const -> answer {
+    const home h = home_of(hash);
+    const bucket& b = *h.first;
+    const u64 before = b.state.load();
+    if (const unsigned equal = b.slots_of(h.hash); equal != 0) [[likely]] {
+        const u64 word = b.value[static_cast<unsigned>(std::countr_zero(u64{equal}))].load();
+        if (is_of(k, word) && b.state.load() == before && !lock_of(hash).is_held() && is_durable)
+            [[likely]] {
+            found(value_in(word));
+            return answer::present;
+        }
+        return answer::unsure;
+    }
+    if constexpr (Misses) {
+        const bool is_all = b.next.load() == 0 && h.number != no_number;
+        if (is_all && home_of(hash).number == h.number && !lock_of(hash).is_held() && is_durable) {
+            return answer::absent;
+        }
+    }
+    return answer::unsure;
+}
+
 template <class D, class Keys, class Shape>
 template <class Found>
 bool clht<D, Keys, Shape>::get(operation& op, key k, Found&& found) const {
     const u64 hash = Keys::hash(k);
+    const answer a = look<true>(k, hash, !op.is_after_a_kill(), found);
+    if (a != answer::unsure) [[likely]] {
+        return a == answer::present;
+    }
+    return get_from_chain(op, k, hash, found);
+}
+
+/// What a read needs of an operation that finds all durable: nothing is freed that it may be
+/// looking at.
+template <class D, class Keys, class Shape>
+class clht<D, Keys, Shape>::short_stay {
+   public:
+    [[gnu::always_inline]] explicit short_stay(eager_lane& l) noexcept : lane_(l) { lane_.enter(); }
+    [[gnu::always_inline]] ~short_stay() { lane_.leave(); }
+    short_stay(const short_stay&) = delete;
+    short_stay& operator=(const short_stay&) = delete;
+
+   private:
+    eager_lane& lane_;
+};
+
+/// Makes no operation as long as nothing has to be made sure, and calls nothing but at its end, or
+/// registers would have to be kept for that.
+template <class D, class Keys, class Shape>
+template <class Found>
+[[gnu::always_inline]] inline bool clht<D, Keys, Shape>::get(eager_space& space, key k,
+                                                             Found found) const {
+    if (known_lane_.table == number_) [[likely]] {
+        const short_stay stay(*known_lane_.lane);
+        if (look<false>(k, Keys::hash(k), true, found) == answer::present) [[likely]] {
+            return true;
+        }
+    }
+    return get_apart(space, k, found);
+}
+
+template <class D, class Keys, class Shape>
+template <class Found>
+[[gnu::noinline]] bool clht<D, Keys, Shape>::get_apart(eager_space& space, key k,
+                                                       Found found) const {
+    const u64 hash = Keys::hash(k);
+    if (known_lane_.table != number_ && space.epochs() == nullptr && !space.is_after_a_kill()) {
+        known_lane_ = {number_, &space.my_lane()};
+    }
+    if (known_lane_.table == number_) [[likely]] {
+        const short_stay stay(*known_lane_.lane);
+        const answer a = look<true>(k, hash, true, found);
+        if (a != answer::unsure) [[likely]] {
+            return a == answer::present;
+        }
+    }
+    operation op(space);
+    return get_from_chain(op, k, hash, found);
+}
+
+template <class D, class Keys, class Shape>
+template <class Found>
+[[gnu::noinline]] bool clht<D, Keys, Shape>::get_from_chain(operation& op, key k, u64 hash,
+                                                            Found&& found) const {
     for (;;) {
         const home h = home_of(hash);
         const u64 before = h.first->state.load();

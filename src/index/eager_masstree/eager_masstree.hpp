@@ -254,6 +254,10 @@ class eager_masstree final : public traced {
     struct leaf_copy;
     struct scan_state;
     class leaves_ahead;
+    /// Whether a leaf's pairs are copied to where those are that the scan has collected: all that
+    /// it has in bounds is taken, as it is.
+    template <bool Up>
+    static constexpr bool is_copied_in_place = Up && !has_layers;
     void copy_leaf(operation& op, spot s, u64 slice, leaf_copy& l) const;
     template <bool Up>
     void collect(operation& op, const root_block& root, const cursor* bound, scan_state& s) const;

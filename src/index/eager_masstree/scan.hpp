@@ -22,7 +22,7 @@ struct eager_masstree<D, Keys>::leaf_copy {
     u64 last;
     u64 next;
     unsigned count;
-    std::array<copied, eager_masstree_detail::width> pairs;
+    copied* pairs;  ///< where they go: room for a leaf's
 };
 
 template <class D, class Keys>
@@ -30,10 +30,12 @@ struct eager_masstree<D, Keys>::scan_state {
     static constexpr u64 most_collected = 128;
     static constexpr unsigned most_depth = most_key_bytes / 8 + 2;
     bool is_exclusive = false;  ///< the bound itself is left out
-    u64 wanted = 0;
+    u64 first = 0;              ///< those before it are not in bounds
+    u64 wanted = 0;             ///< up to this one
     u64 count = 0;
     unsigned depth = 0;  ///< layers
-    std::array<copied, most_collected> all;
+    /// With room for what is not in bounds of the first leaf, and of the last one.
+    std::array<copied, most_collected + 2 * eager_masstree_detail::width> all;
 
     [[nodiscard]] bool is_full() const noexcept { return count == wanted; }
     void add(u64 slice, u64 word) noexcept { all[count++] = {slice, word}; }
@@ -91,7 +93,9 @@ void eager_masstree<D, Keys>::copy_leaf(operation& op, spot s, u64 slice, leaf_c
             op.fail(s.n, "a leaf has more keys than there is room for");
         }
         unsigned count = o.size();
-        for (unsigned r = 0; r < count; ++r) {
+        // Those that are not in use, too: how many are nobody could predict.
+#pragma GCC unroll 14
+        for (unsigned r = 0; r < eager_masstree_detail::width; ++r) {
             const auto& p = s.n->pair_at(o, r);
             l.pairs[r] = {p.key.load(), p.word.load()};
         }
@@ -113,13 +117,19 @@ template <bool Up>
 void eager_masstree<D, Keys>::collect_leaf(operation& op, const leaf_copy& l, const cursor* bound,
                                            scan_state& s) const {
     using namespace eager_masstree_detail;
-    if constexpr (Up && !has_layers) {
-        if (bound == nullptr) {
-            const u64 n = std::min<u64>(l.count, s.wanted - s.count);
-            std::copy_n(l.pairs.begin(), n, &s.all[s.count]);
-            s.count += n;
-            return;
+    if constexpr (is_copied_in_place<Up>) {
+        if (bound != nullptr) {
+            unsigned outside = 0;
+            for (unsigned i = 0; i < l.count; ++i) {
+                const u64 slice = l.pairs[i].slice;
+                outside += static_cast<unsigned>(slice < bound->slice()) |
+                           static_cast<unsigned>(s.is_exclusive && slice == bound->slice());
+            }
+            s.first = s.count + outside;
+            s.wanted += outside;
         }
+        s.count += std::min<u64>(l.count, s.wanted - s.count);
+        return;
     }
     for (unsigned i = 0; i < l.count && !s.is_full(); ++i) {
         const auto [slice, word] = l.pairs[Up ? i : l.count - 1 - i];
@@ -167,7 +177,10 @@ void eager_masstree<D, Keys>::collect(operation& op, const root_block& root, con
     leaves_ahead ahead(*this);
     if constexpr (Up) ahead.begin(above.n, from, s.wanted - s.count);
     spot where = above.n != nullptr ? descend(op, above, from, 0) : descend(op, root, from, 0);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): by copy_leaf()
+    std::array<copied, is_copied_in_place<Up> ? 0 : width> apart;
     for (leaf_copy l;;) {  // NOLINT(cppcoreguidelines-pro-type-member-init): by copy_leaf()
+        l.pairs = is_copied_in_place<Up> ? &s.all[s.count] : apart.data();
         copy_leaf(op, where, from, l);
         if (l.low > from) op.fail(&root, "the keys of nodes do not ascend");
         op.arrived();
@@ -199,13 +212,13 @@ u64 eager_masstree<D, Keys>::scan_from(eager_space& space, key bound, u64 most,
     while (visited < most) {
         operation op(space);
         s.wanted = std::min(most - visited, scan_state::most_collected);
-        s.count = 0;
+        s.first = s.count = 0;
         s.depth = 0;
         const cursor begin{key(from)};
         collect<Up>(op, *root_, &begin, s);
         op.observed();
         key last{};
-        for (u64 i = 0; i < s.count; ++i) {
+        for (u64 i = s.first; i < s.count; ++i) {
             if constexpr (has_layers) {
                 last = Keys::key_of(record_of(s.all[i].word));
             } else {
@@ -213,7 +226,7 @@ u64 eager_masstree<D, Keys>::scan_from(eager_space& space, key bound, u64 most,
             }
             visit(last, value_if_sound(s.all[i].word));
         }
-        visited += s.count;
+        visited += s.count - s.first;
         if (!s.is_full()) break;
         check_came_on<Up>(op, root_, key(from), last, s.is_exclusive);
         from = kept_key(last);

@@ -25,6 +25,50 @@ TEST_F(clht_store, has_the_keys_zero_and_one_and_the_largest) {
     EXPECT_EQ(t.get(1), 6);
 }
 
+// Beside the keys lie words that may look like one.
+TEST(clht_bucket, says_which_of_its_slots_have_a_hash) {
+    constexpr u64 wanted = 0x123456789abcdef0;
+    for (unsigned have = 0; have < 8; ++have) {
+        for (const u64 hash : {wanted, u64{0}}) {
+            clht_detail::bucket b{};
+            b.state.store(hash);
+            b.next.store(hash);
+            for (unsigned i = 0; i < clht_detail::slots; ++i) {
+                b.key[i].store((have >> i & 1) != 0 ? hash : ~hash);
+                b.value[i].store(hash);
+            }
+            EXPECT_EQ(b.slots_of(hash), have);
+        }
+    }
+}
+
+// A read that makes no operation is in its thread's lane all the same: nothing is freed meanwhile.
+TEST_F(clht_store, reads_in_the_lane_of_their_thread) {
+    numbers t(file);
+    t.insert(1, 5);
+    for (unsigned i = 0; i < 3; ++i) {
+        bool is_inside = false;
+        const auto look = [&](u64 v) { is_inside = v == 5 && t.space->my_lane().is_inside(); };
+        EXPECT_TRUE(t.index->get(*t.space, 1, look));
+        EXPECT_TRUE(is_inside);
+        EXPECT_FALSE(t.space->my_lane().is_inside());
+        EXPECT_FALSE(t.index->get(*t.space, 2, look));
+        EXPECT_FALSE(t.space->my_lane().is_inside());
+    }
+}
+
+TEST_F(clht_store, reads_of_two_tables_by_turns_keep_them_apart) {
+    numbers one(file);
+    numbers other(dir / "other.hf");
+    one.insert(1, 5);
+    other.insert(1, 6);
+    for (unsigned i = 0; i < 6; ++i) {
+        EXPECT_EQ(one.get(1), 5);
+        EXPECT_EQ(other.get(1), 6);
+        EXPECT_EQ(other.get(2), std::nullopt);
+    }
+}
+
 TEST_F(clht_store, grows_bucket_by_bucket_and_loses_nothing) {
     numbers t(file);
     constexpr u64 keys = 5000;
