@@ -57,7 +57,8 @@ namespace hf {
 template <class Lines>
 class eager_operation {
    public:
-    explicit eager_operation(eager_space& s)
+    // Inlined: to a short read, a call of either is a good part of what it does.
+    [[gnu::always_inline]] explicit eager_operation(eager_space& s)
         : space_(s), lane_(s.my_lane()), base_(s.file().base()), lines_(s.file().med()) {
         if (s.epochs() != nullptr) [[unlikely]] {
             in_epoch_ = &s.enter_epoch();
@@ -65,7 +66,7 @@ class eager_operation {
         }
         lane_.enter();
     }
-    ~eager_operation() {
+    [[gnu::always_inline]] ~eager_operation() {
         lane_.leave();
         if (lane_.is_full()) [[unlikely]] {
             space_.grace().reclaim(lane_);  // within the epoch: what is freed is noted in it
