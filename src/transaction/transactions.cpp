@@ -35,8 +35,9 @@ transactions::transactions(epoch_manager& epochs, committed_heap& heap, engine_k
       kept_(kept),
       only_lane_(no_lane),
       records_(kept),
-      engine_(make_engine(kind, epochs.file().med(),
-                          epochs.durable() && kept != detail::isolation::in_place)),
+      engine_(make_engine(
+          kind, epochs.file().med(),
+          epochs.durable() && !epochs.file().is_volatile() && kept != detail::isolation::in_place)),
       places_(std::make_unique<std::array<std::atomic<place*>, max_lanes>>()) {
     shared_.log.attach(epochs.file(), 0);
 }

@@ -435,6 +435,8 @@ TEST_F(objects, a_volatile_heap_has_transactions_too) {
     }));
     EXPECT_EQ(must(h.read([&](nv::tx<>&) { return int{r->value}; })), 3);
     EXPECT_EQ(sound(h).objects, 1U);
+    EXPECT_GT(h.numbers().commits, 0U);
+    EXPECT_EQ(h.numbers().log_records, 0U) << "nothing is to survive";
 }
 
 TEST_F(objects, a_heap_on_a_disk_is_durable_when_atomic_returns) {
