@@ -127,6 +127,33 @@ TEST_F(at_once, who_begins_while_a_commit_is_under_way_sees_no_half_of_it) {
     }
 }
 
+// There is room for so many lines that were read; then more is made, and none is forgotten.
+TEST_F(at_once, however_much_was_loaded_it_is_still_so) {
+    auto other = must(heap.root<node>("other"));
+    must(heap.atomic([&](nv::tx<>& tx) { other.set(tx, tx.make<node>(0)); }));
+    for (const u32 apart : {0U, 1U, 2U, 3U}) {  // by so many the lines do not fit exactly
+        put_elsewhere({0, 29}, 0);
+        must(heap.atomic([&](nv::tx<>& tx) { other->value.set(tx, 0); }));
+        int attempts = 0;
+        must(heap.atomic([&](nv::tx<>&) {
+            ++attempts;
+            for (u32 i = 0; i < apart; ++i) (void)root->word[8 * i].get();
+            for (u32 i = 0; i < 20'000; ++i) {
+                ASSERT_EQ(load(0, 29), (std::pair<u64, u64>{attempts - 1, attempts - 1}));
+            }
+            if (attempts != 1) return;
+            std::thread([&] {
+                must(heap.atomic([&](nv::tx<>& tx) {
+                    for (const u32 w : {0U, 29U}) root->word[w].set(tx, 1);
+                    other->value.set(tx, 1);
+                }));
+            }).join();
+            EXPECT_EQ(other->value, 0) << "newer than what it stands beside";
+        }));
+        EXPECT_EQ(attempts, 2);
+    }
+}
+
 TEST_F(at_once, a_change_before_the_look_is_seen) {
     must(heap.atomic([&](nv::tx<>&) {
         put_elsewhere({0, 29}, 7);
