@@ -2,6 +2,7 @@
 #include <holdfast/nv/at_once.hpp>
 
 #include "heap_of_nodes.hpp"
+#include "sync_points.hpp"
 
 #include <thread>
 #include <utility>
@@ -98,6 +99,58 @@ TEST_F(at_once, what_was_loaded_is_still_so_at_each_later_moment) {
             EXPECT_EQ(other->value, 0) << "newer than what it stands beside";
         }));
         EXPECT_EQ(attempts, 2) << "word " << changed << " has changed behind the look at its line";
+    }
+}
+
+// The clock has moved before the words are in place. So the snapshot of who begins between the two
+// includes the commit, and its version, when the lines are given back, is not newer than that.
+TEST_F(at_once, who_begins_while_a_commit_is_under_way_sees_no_half_of_it) {
+    if (!sync_points::exist) GTEST_SKIP() << "without persist points";
+    for (const u32 last : {1U, 8U, 29U}) {
+        put_elsewhere({0, last}, first_value);
+        sync_points points;
+        points.hold("transaction T1");
+        std::thread other([&] { put_elsewhere({0, last}, first_value + 1); });
+        points.await("transaction T1");
+        const auto let_go = [&] {
+            if (!other.joinable()) return;
+            points.release("transaction T1");
+            other.join();
+        };
+        int attempts = 0;
+        must(heap.atomic([&](nv::tx<>&) {
+            if (++attempts == 2) let_go();
+            const auto [first, second] = load(0, last, let_go);
+            EXPECT_EQ(first, second) << "of words 0 and " << last;
+        }));
+        let_go();
+    }
+}
+
+// There is room for so many lines that were read; then more is made, and none is forgotten.
+TEST_F(at_once, however_much_was_loaded_it_is_still_so) {
+    auto other = must(heap.root<node>("other"));
+    must(heap.atomic([&](nv::tx<>& tx) { other.set(tx, tx.make<node>(0)); }));
+    for (const u32 apart : {0U, 1U, 2U, 3U}) {  // by so many the lines do not fit exactly
+        put_elsewhere({0, 29}, 0);
+        must(heap.atomic([&](nv::tx<>& tx) { other->value.set(tx, 0); }));
+        int attempts = 0;
+        must(heap.atomic([&](nv::tx<>&) {
+            ++attempts;
+            for (u32 i = 0; i < apart; ++i) (void)root->word[8 * i].get();
+            for (u32 i = 0; i < 20'000; ++i) {
+                ASSERT_EQ(load(0, 29), (std::pair<u64, u64>{attempts - 1, attempts - 1}));
+            }
+            if (attempts != 1) return;
+            std::thread([&] {
+                must(heap.atomic([&](nv::tx<>& tx) {
+                    for (const u32 w : {0U, 29U}) root->word[w].set(tx, 1);
+                    other->value.set(tx, 1);
+                }));
+            }).join();
+            EXPECT_EQ(other->value, 0) << "newer than what it stands beside";
+        }));
+        EXPECT_EQ(attempts, 2);
     }
 }
 

@@ -77,8 +77,8 @@ TEST_F(objects, what_has_as_many_pointers_to_it_as_before_is_not_stored_to) {
         const u64 before = heap.numbers().log_bytes;
         must(heap.atomic([&](nv::tx<>& tx) {
             for (std::size_t i = 0; i < lists; ++i) {
-                auto& head = heads.get()[i];
-                head.set(tx, head->next.get());
+                auto& first = heads.get()[i];
+                first.set(tx, first->next.get());
             }
         }));
         EXPECT_EQ(sound(heap).objects, are_followed ? lists + 1 : 1);

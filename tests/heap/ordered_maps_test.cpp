@@ -164,8 +164,7 @@ TYPED_TEST(ordered_map, is_as_the_standard_one_when_it_has_many_levels) {
     this->compare();
     some.clear();
     for (u64 n = 0; n < 30'000; ++n) {
-        using key_type = typename TypeParam::key;
-        if (this->model.contains(key_of<key_type>(n))) some.push_back(n);
+        if (this->model.contains(key_of<typename TypeParam::key>(n))) some.push_back(n);
     }
     this->toggle(some);
     EXPECT_EQ(this->model.size(), 0U);

@@ -62,13 +62,11 @@ auto clht<D, Keys, Shape>::place_in_piece(operation& op, const piece_entry& e, u
     const found_slots s = search(op, h, e.first);
     if (s.of_key) return placing::there;
     if (!s.free) return placing::left;
-    if (s.free.node->key[s.free.at].load() != 0) h.first->count_version();  // C-I4
     if constexpr (Keys::inline_values) {
-        fill(s.free, h.hash, e.second);
+        fill(op, h.first, s.free, h.hash, e.second);
     } else {
-        fill(s.free, h.hash, std::exchange(record, 0));
+        fill(op, h.first, s.free, h.hash, std::exchange(record, 0));
     }
-    op.written_line(s.free.node);
     return placing::done;
 }
 

@@ -29,7 +29,9 @@
 //  C-I2  All buckets below 2^L are made; beyond 2^(L+1) none is.
 //  C-I3  A bucket's chain, and those of all buckets that it is split into, change under one lock
 //        alone; overflow buckets are never unlinked.
-//  C-I4  A slot that had a key counts the version up before it gets another value (readers, below).
+//  C-I4  Between a slot's losing its key and its getting another value the version is counted up.
+//        Not before: who has loaded the new state, and then the old key, would find the new value
+//        under the same state (readers, below).
 //
 // Persist order. Each is one line, or behind one fence of operation::settle().
 //  C1  a value before its key, a bucket's entries before `made`: in one line (PCSO);
@@ -334,7 +336,8 @@ class clht final : public traced {
     template <class Old>
     [[nodiscard]] result<bool> write(operation& op, key k, value v, wanted what, Old&& old);
     [[nodiscard]] static result<u64> make_value(operation& op, key k, value v);
-    static void fill(slot s, u64 hash, u64 word) noexcept;
+    static void empty(operation& op, bucket* first, slot s) noexcept;
+    static void fill(operation& op, bucket* first, slot s, u64 hash, u64 word) noexcept;
     [[nodiscard]] result<void> add_overflow(operation& op, bucket* last, u64 hash, key k, value v);
 
     // --- growing (growth.hpp) ---

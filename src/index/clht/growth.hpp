@@ -51,6 +51,9 @@ void clht<D, Keys, Shape>::undo_copy(operation& op, bucket* buddy) {
 template <class D, class Keys, class Shape>
 result<void> clht<D, Keys, Shape>::copy_to_buddy(operation& op, u64 number, unsigned bits) {
     bucket* const buddy = bucket_at(number + mask(bits) + 1);
+    if (buddy == nullptr) [[unlikely]] {
+        return failure(damaged(root_offset_, "a bucket's buddy has no chunk"));
+    }
     bucket* to = buddy;
     unsigned used = 0;
     buddy->next.store(0);

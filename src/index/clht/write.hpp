@@ -60,12 +60,20 @@ result<u64> clht<D, Keys, Shape>::make_value(operation& op, key k, value v) {
     }
 }
 
+/// C-I4. `first` is the chain's first bucket.
+template <class D, class Keys, class Shape>
+void clht<D, Keys, Shape>::empty(operation& op, bucket* first, slot s) noexcept {
+    op.publish(s.node->key[s.at], 0);
+    first->count_version();
+}
+
 /// C1: all in one line. Whatever prefix of it is durable, no key has another's value.
 template <class D, class Keys, class Shape>
-void clht<D, Keys, Shape>::fill(slot s, u64 hash, u64 word) noexcept {
-    if (s.node->key[s.at].load() != 0) s.node->key[s.at].store(0);
+void clht<D, Keys, Shape>::fill(operation& op, bucket* first, slot s, u64 hash, u64 word) noexcept {
+    if (s.node->key[s.at].load() != 0) empty(op, first, s);
     s.node->value[s.at].store(word);
     s.node->key[s.at].store(hash);
+    op.written_line(s.node);
 }
 
 template <class D, class Keys, class Shape>
@@ -131,9 +139,7 @@ result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted w
             replaced = s.of_key.node->value[s.of_key.at].load();
             op.publish(s.of_key.node->value[s.of_key.at], *word);
         } else {
-            if (s.free.node->key[s.free.at].load() != 0) h.first->count_version();  // C-I4
-            fill(s.free, h.hash, *word);
-            op.written_line(s.free.node);
+            fill(op, h.first, s.free, h.hash, *word);
         }
         op.commit();
         guard.unlock();
@@ -158,8 +164,7 @@ bool clht<D, Keys, Shape>::remove(operation& op, key k, Old&& old) {
         return false;
     }
     const u64 word = s.of_key.node->value[s.of_key.at].load();
-    h.first->count_version();  // C-I4
-    op.publish(s.of_key.node->key[s.of_key.at], 0);
+    empty(op, h.first, s.of_key);
     op.commit();
     guard.unlock();
     old(value_in(word));

@@ -1,7 +1,11 @@
 #include "clht_fixture.hpp"
+#include "eager/operation.hpp"
 #include "index/common/index_audit.hpp"
 #include "index/common/index_states.hpp"
 #include "index/common/index_store.hpp"
+
+#include <functional>
+#include <vector>
 
 namespace hf::test {
 namespace {
@@ -9,6 +13,62 @@ namespace {
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_store, ::testing::Types<clht_family>);
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_audits, ::testing::Types<clht_family>);
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_states, ::testing::Types<clht_family>);
+
+/// Says what is about to be published.
+struct told_operation : eager_operation<persist_batch> {
+    using eager_operation::eager_operation;
+    static inline std::function<void(const published& word, u64 value)> tell;
+    void publish(published& word, u64 value) {
+        if (tell) tell(word, value);
+        eager_operation::publish(word, value);
+    }
+};
+struct told_discipline : eager_discipline {
+    using operation = told_operation;
+};
+using told_numbers =
+    index_in_memory<small_clht<told_discipline, integer_keys>, told_discipline::kind>;
+
+/// Readers that have loaded state and key of a slot, and are to load its value and the state again.
+class readers_of_slots {
+   public:
+    readers_of_slots() {
+        told_operation::tell = [this](const published& word, u64 value) { see(word, value); };
+    }
+    ~readers_of_slots() { told_operation::tell = nullptr; }
+    readers_of_slots(const readers_of_slots&) = delete;
+    readers_of_slots& operator=(const readers_of_slots&) = delete;
+
+    /// How many have found another key's value. It must not go with the state that they know.
+    unsigned go_on() {
+        unsigned found = 0;
+        std::erase_if(stopped_, [&](const reader& r) {
+            if (r.of->value[r.slot].load() == r.value) return false;
+            EXPECT_NE(r.of->state.load(), r.state) << "it would be taken for the old key's";
+            ++found;
+            return true;
+        });
+        return found;
+    }
+
+   private:
+    struct reader {
+        const clht_detail::bucket* of;
+        unsigned slot;
+        u64 state;
+        u64 value;
+    };
+    /// One stops where a key is about to go.
+    void see(const published& word, u64 value) {
+        const u64 at = reinterpret_cast<u64>(&word);
+        const auto& b = *reinterpret_cast<const clht_detail::bucket*>(align_down(at, line_size));
+        const u64 slot = (at % line_size) / 8 - 1;
+        if (value != 0 || slot >= clht_detail::slots || !b.is_made()) return;
+        const auto i = static_cast<unsigned>(slot);
+        stopped_.push_back({&b, i, b.state.load(), b.value[i].load()});
+    }
+    std::vector<reader> stopped_;
+};
 
 class clht_store : public on_tmpfs {};
 using numbers = clht_family::numbers_in_file;
@@ -67,6 +127,26 @@ TEST_F(clht_store, reads_of_two_tables_by_turns_keep_them_apart) {
         EXPECT_EQ(other.get(1), 6);
         EXPECT_EQ(other.get(2), std::nullopt);
     }
+}
+
+// C-I4. A key that is removed, and one that a split has left behind.
+TEST(clht_slots, no_reader_of_a_key_that_goes_takes_the_next_ones_value) {
+    constexpr u64 keys = 1000;
+    told_numbers t;
+    readers_of_slots readers;
+    unsigned found = 0;
+    for (u64 k = 1; k <= keys; ++k) {
+        ASSERT_TRUE(t.insert(k, k));
+        found += readers.go_on();
+    }
+    EXPECT_GT(found, 10U) << "of keys that a split has left behind";
+    found = 0;
+    for (u64 k = 1; k <= keys; ++k) {
+        ASSERT_TRUE(t.remove(k));
+        ASSERT_TRUE(t.insert(k + keys, k + keys));
+        found += readers.go_on();
+    }
+    EXPECT_GT(found, 10U) << "of keys that were removed";
 }
 
 TEST_F(clht_store, grows_bucket_by_bucket_and_loses_nothing) {

@@ -327,8 +327,8 @@ TYPED_TEST_P(index_store, refuses_a_root_that_leads_to_no_block) {
     o.region.flush = flush_policy::always;
     const layout::room_format rooms[] = {tree::format};
     for (const u64 offset : {u64{8}, u64{1} << 16, u64{1} << 20, (u64{1} << 40) - 64}) {
-        const auto file = this->dir / std::to_string(offset);
-        const auto opened = eager_space::open(file, o, rooms, [&](eager_space& s) -> result<void> {
+        const auto copy = this->dir / std::to_string(offset);
+        const auto opened = eager_space::open(copy, o, rooms, [&](eager_space& s) -> result<void> {
             must(s.file().publish_root(tree::name, type, format, offset));
             auto made = tree::open(s, tree::name);
             return made ? result<void>{} : tl::unexpected(made.error());
