@@ -96,6 +96,13 @@ void misuse(const char* what) {
     }
     hf::detail::check_failed(__FILE__, __LINE__, "correct use of a heap", what);
 }
+void broken(const char* what) {
+    if (transaction::running() != nullptr) {
+        transaction::fail({errc::corrupt, "run a transaction", "a container of the heap", what,
+                           "look at its file with `holdfast check`; restore it from a backup"});
+    }
+    hf::detail::check_failed(__FILE__, __LINE__, "a sound heap", what);
+}
 void bad_cursor(bool is_null) {
     misuse(is_null ? "a null pointer was followed"
                    : "a cursor was used outside of the transaction that made it: keep an nv::ref");

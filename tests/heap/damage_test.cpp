@@ -1,4 +1,8 @@
 // What check() and an opening say of a heap that was damaged.
+#include <holdfast/nv/map.hpp>
+#include <holdfast/nv/rb_map.hpp>
+#include <holdfast/nv/unordered_map.hpp>
+
 #include "heap/core.hpp"
 #include "heap/look.hpp"
 #include "heap/testing.hpp"
@@ -59,6 +63,93 @@ class damaged_heap : public on_tmpfs {
     u64 second = 0;
     u64 control = 0;
 };
+
+struct shelf {
+    static constexpr std::string_view nv_name = "shelf";
+    nv::unordered_map<u64, nv::p<u64>> table;
+    nv::map<u64, nv::p<u64>> tree;
+    nv::rb_map<u64, nv::p<u64>> red_black;
+};
+
+/// Containers whose bytes on the file are not what anybody wrote: who asks is told so.
+class damaged_containers : public on_tmpfs {
+   protected:
+    void SetUp() override {
+        auto heap = open_heap(file);
+        auto all = must(heap.root<shelf>("shelf"));
+        must(heap.atomic([&](nv::tx<>& tx) {
+            all.set(tx, tx.make<shelf>());
+            for (u64 i = 0; i < 300; ++i) {
+                all->table.insert_or_assign(tx, i, i);
+                all->tree.insert_or_assign(tx, i, i);
+                all->red_black.insert_or_assign(tx, i, i);
+            }
+        }));
+        must(heap.read([&](nv::tx<>&) {
+            auto& core = nv::heap_testing::inner(heap);
+            const auto place = [&](const void* p) { return core.file().offset_of(p); };
+            table = place(std::addressof(all->table));
+            tree = place(std::addressof(all->tree));
+            entry = place(all->table.find(7).address());
+            node = place(all->red_black.find(7).address());
+            root = place(std::addressof(all->red_black));
+        }));
+        must(heap.close());
+    }
+    void write(u64 at, u64 value) { patch(file, at, &value, sizeof value); }
+    [[nodiscard]] u64 read(u64 at) const {
+        u64 value = 0;
+        std::memcpy(&value, read_file(file).data() + at, sizeof value);
+        return value;
+    }
+    /// What a search in one of them says, that finds nothing wrong in the others.
+    template <class F>
+    void expect_found_out(F&& search, std::string_view text) {
+        auto heap = open_heap(file);
+        auto all = must(heap.root<shelf>("shelf"));
+        const auto found = heap.read([&](nv::tx<>&) { search(*all.get()); });
+        ASSERT_FALSE(found);
+        EXPECT_EQ(found.error().code, errc::corrupt);
+        EXPECT_NE(found.error().to_string().find(text), std::string::npos)
+            << found.error().to_string();
+    }
+    u64 table = 0, tree = 0, entry = 0, node = 0, root = 0;
+};
+
+TEST_F(damaged_containers, a_chain_that_leads_round_in_a_circle) {
+    write(entry + 8, entry);
+    expect_found_out(
+        [](const shelf& s) {
+            for (u64 i = 0; i < 100'000; ++i) static_cast<void>(s.table.find(1'000 + i));
+        },
+        "leads round in a circle");
+    expect_found_out([](const shelf& s) { s.table.for_each([](u64, const auto&) {}); },
+                     "leads round in a circle");
+}
+
+TEST_F(damaged_containers, a_table_without_buckets) {
+    write(read(table), 0);
+    expect_found_out([](const shelf& s) { static_cast<void>(s.table.find(7)); }, "no buckets");
+}
+
+TEST_F(damaged_containers, a_map_that_is_deeper_than_any_can_be) {
+    const u64 levels = tree + 24;
+    ASSERT_EQ(read(levels) & 0xffffffff, 2U);
+    write(levels, 1'000'000);
+    expect_found_out([](const shelf& s) { static_cast<void>(s.tree.find(7)); }, "deeper than any");
+}
+
+TEST_F(damaged_containers, a_red_black_tree_that_leads_round_in_a_circle) {
+    for (const u64 side : {16U, 24U}) write(node + side, read(root));
+    expect_found_out(
+        [](const shelf& s) {
+            static_cast<void>(s.red_black.find(6));
+            static_cast<void>(s.red_black.find(8));
+        },
+        "deeper than any");
+    expect_found_out([](const shelf& s) { s.red_black.for_each([](u64, const auto&) {}); },
+                     "deeper than any");
+}
 
 TEST_F(damaged_heap, a_whole_one_is_told_so) { EXPECT_EQ(told(), ""); }
 

@@ -105,6 +105,8 @@ void add_count(attempt& a, std::uint64_t offset, int by);
 /// A mistake that only run time can see. Within a transaction this ends with errc::usage, outside
 /// the process does.
 [[noreturn]] void misuse(const char* what);
+/// Of what a container finds that no program can have written: errc::corrupt, by a transaction.
+[[noreturn]] void broken(const char* what);
 [[noreturn]] void bad_cursor(bool is_null);
 [[noreturn]] void bad_reference(const held* h);
 

@@ -171,7 +171,7 @@ class map {
     /// false.
     template <class F>
     void for_each_from(std::optional<K> from, F&& visit) const {
-        const std::uint32_t levels = levels_;
+        const std::uint32_t levels = this->levels();
         if (levels > 1) {
             static_cast<void>(walk(root_.get(), levels, from, visit));
         } else if (levels == 1) {
@@ -193,7 +193,8 @@ class map {
     using twig_cursor = cursor<twig, H>;
     using branch_cursor = cursor<branch, H>;
 
-    static constexpr std::uint32_t most_keys = 14;  ///< of a node: partition_numbers() takes 15
+    static constexpr std::uint32_t most_levels = 32;  ///< each of them has been a split of the root
+    static constexpr std::uint32_t most_keys = 14;    ///< of a node: partition_numbers() takes 15
     static_assert(width - 1 == most_keys && leaf_width == most_keys);
     static constexpr bool reads_at_once = detail::is_word<K> &&
                                           sizeof(leaf) <= detail::words_at_once::most_bytes &&
@@ -285,7 +286,7 @@ class map {
     [[nodiscard]] static detail::slot_order order_of(const leaf& l, const Load& load) {
         const detail::slot_order order(load(l.order));
         if (!order.is_within_14() || order.count() > leaf_width) [[unlikely]]
-            detail::misuse("a leaf of a map names entries that it has no room for: it is damaged");
+            detail::broken("a leaf of a map names entries that it has no room for");
         return order;
     }
     template <class Load>
@@ -315,9 +316,16 @@ class map {
             detail::bad_cursor(true);
         return *reinterpret_cast<const Child*>(t.base() + to);
     }
+    /// Above the leaves.
+    [[nodiscard]] std::uint32_t levels() const {
+        const std::uint32_t n = levels_;
+        if (n > most_levels) [[unlikely]]
+            detail::broken("a map is deeper than any can be");
+        return n;
+    }
     /// nullptr: the map has none.
     [[nodiscard]] const leaf* leaf_of(const K& key) const {
-        const std::uint32_t levels = levels_;
+        const std::uint32_t levels = this->levels();
         if (levels == 0) return reinterpret_cast<const leaf*>(leaf_.get().address());
         transaction& t = *transaction::running();
         const twig& low = levels == 1 ? *twig_.get() : twig_for(t, levels, key);
@@ -432,11 +440,11 @@ class map {
     /// Has the key's leaf have room. What is full is split on the way down, so there is room above
     /// each split.
     void make_room(tx<H>& t, const K& key) {
-        if (levels_ == 0) {
+        if (levels() == 0) {
             make_room_in_only_leaf(t);
             return;
         }
-        make_room_above(t);
+        make_room_above(t);  // which may add a level
         twig_cursor low = twig_;
         if (levels_ > 1) {
             branch_cursor b = root_;
@@ -461,7 +469,7 @@ class map {
     }
     /// The topmost node has room for another child.
     void make_room_above(tx<H>& t) {
-        const std::uint32_t levels = levels_;
+        const std::uint32_t levels = this->levels();
         const bool splits = levels == 1 ? is_full(*twig_.get()) : is_full(*root_.get());
         if (!splits) return;
         const branch_cursor top = t.template make<branch>();
@@ -479,7 +487,7 @@ class map {
     }
     /// The leaf of that key is empty: it goes, and so do nodes that become so.
     void remove_empty(tx<H>& t, const K& key) {
-        const std::uint32_t levels = levels_;
+        const std::uint32_t levels = this->levels();
         if (levels == 0) return;
         branch_cursor keeper;  // the lowest branch that has another child
         std::uint32_t keeper_level = 0;

@@ -47,6 +47,8 @@ class rb_map {
     using cursor_type = cursor<entry, H>;
     using link_type = ptr<entry, H>;
 
+    static constexpr std::size_t most = 96;  ///< levels: 2 log_2 of what a region can hold
+
     /// Where a key is, or belongs. Good within the transaction, until the map changes. It holds the
     /// entries above, and which of their pointers was followed.
     class place {
@@ -65,11 +67,10 @@ class rb_map {
         place() = default;
         void push(rb_map::entry& from, bool right) const {
             if (depth_ == most) [[unlikely]]
-                detail::misuse("a red-black tree is deeper than any can be: its heap is damaged");
+                too_deep();
             steps_[depth_++] = {std::addressof(from), right};
         }
 
-        static constexpr std::size_t most = 96;  // 2 log_2 of what a region can hold
         cursor_type found_;
         // A change uses it up: copying the path would be a part of what that costs.
         mutable std::array<step, most> steps_;
@@ -85,7 +86,11 @@ class rb_map {
     [[nodiscard]] bool empty() const { return !root_; }
     /// Null, or the entry: find(k)->value.
     [[nodiscard]] cursor_type find(const K& key) const {
-        return descend(key, [](entry&, bool) {});
+        std::size_t depth = 0;
+        return descend(key, [&](entry&, bool) {
+            if (++depth > most) [[unlikely]]
+                too_deep();
+        });
     }
     [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(find(key)); }
     [[nodiscard]] place place_of(const K& key) const {
@@ -192,6 +197,9 @@ class rb_map {
         if (depth == 0) return root_;
         const step& last = way.steps_[depth - 1];
         return child(*last.from, last.right);
+    }
+    [[noreturn]] static void too_deep() {
+        detail::broken("a red-black tree is deeper than any can be");
     }
     [[nodiscard]] static link_type& child(entry& e, bool right) { return right ? e.right : e.left; }
     [[nodiscard]] static std::uint8_t bit(bool right) noexcept { return right ? 2 : 1; }
@@ -308,11 +316,14 @@ class rb_map {
         }
     }
     template <class F>
-    static void walk(const cursor_type& h, F& visit) {  // NOLINT(misc-no-recursion)
+    // NOLINTNEXTLINE(misc-no-recursion)
+    static void walk(const cursor_type& h, F& visit, std::size_t depth = 0) {
         if (!h) return;
-        walk(h->left, visit);
+        if (depth == most) [[unlikely]]
+            too_deep();
+        walk(h->left, visit, depth + 1);
         visit(h->key.get(), h->value);
-        walk(h->right, visit);
+        walk(h->right, visit, depth + 1);
     }
 
     ptr<entry, H> root_;

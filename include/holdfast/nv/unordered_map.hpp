@@ -55,6 +55,8 @@ class unordered_map {
     static constexpr std::size_t first_buckets = 64;
     /// So many other entries make a chain long.
     static constexpr std::size_t long_chain = 4;
+    /// One that leads round in a circle is found out.
+    static constexpr std::size_t look_at_length = 1024;
 
     unordered_map() = default;
     unordered_map(const unordered_map&) = delete;
@@ -83,9 +85,13 @@ class unordered_map {
         place at;
         const auto table = buckets_.get();
         if (!table) return at;
-        at.bucket_ = std::addressof(table.first()[detail::hash_key(key) & (table.size() - 1)]);
+        const std::size_t buckets = table.size();
+        if (buckets == 0) [[unlikely]]
+            detail::broken("a hash table has no buckets");
+        at.bucket_ = std::addressof(table.first()[detail::hash_key(key) & (buckets - 1)]);
         at.link_ = at.bucket_;
         for (at.entry_ = *at.link_; at.entry_ && at.entry_->key.get() != key; ++at.passed_) {
+            check_chain(at.passed_);
             at.link_ = std::addressof(at.entry_->next);
             at.entry_ = *at.link_;
         }
@@ -134,11 +140,19 @@ class unordered_map {
     void for_each(F&& visit) const {
         const auto table = buckets_.get();
         for (std::size_t i = 0; table && i < table.size(); ++i) {
-            for (cursor_type e = table.first()[i]; e; e = e->next) visit(e->key.get(), e->value);
+            std::size_t passed = 0;
+            for (cursor_type e = table.first()[i]; e; e = e->next) {
+                check_chain(passed++);
+                visit(e->key.get(), e->value);
+            }
         }
     }
 
    private:
+    void check_chain(std::size_t passed) const {
+        if (passed % look_at_length == look_at_length - 1 && passed > size()) [[unlikely]]
+            detail::broken("a chain of a hash table leads round in a circle");
+    }
     [[nodiscard]] bool is_full() const { return 2 * size() >= buckets_.get().size(); }
     void make_room(tx<H>& t) {
         const auto old = buckets_.get();
