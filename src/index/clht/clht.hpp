@@ -183,8 +183,9 @@ class clht final : public traced {
         /// many of those behind them as the processor has room for.
         [[nodiscard, gnu::always_inline]] u64 number_of(u64 hash) const noexcept {
             const u64 fewer = numbers;
-            const std::int64_t split =
-                split_[(hash & fewer) >> Shape::group_bits].load(std::memory_order_acquire);
+            const std::atomic<std::int8_t>& of_group = split_[(hash & fewer) >> Shape::group_bits];
+            // NOLINTNEXTLINE(bugprone-signed-char-misuse): its sign fills the word
+            const std::int64_t split = of_group.load(std::memory_order_acquire);
             return hash & (fewer | (static_cast<u64>(split) & (fewer + 1)));
         }
 
@@ -321,8 +322,8 @@ class clht final : public traced {
         u64 table = 0;
         eager_lane* lane = nullptr;
     };
-    static inline thread_local constinit known_lane known_lane_{};
-    static inline std::atomic<u64> last_number_{0};
+    static inline thread_local constinit known_lane lane_of_last_table{};
+    static inline std::atomic<u64> last_number{0};
     template <bool Misses, class Found>
     answer look(key k, u64 hash, bool is_durable, Found&& found) const;
     template <class Found>
@@ -374,7 +375,7 @@ class clht final : public traced {
 
     eager_space& space_;
     std::byte* const base_;
-    const u64 number_ = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;  ///< this table's
+    const u64 number_ = last_number.fetch_add(1, std::memory_order_relaxed) + 1;  ///< this table's
     u64 root_offset_ = 0;
     root_block* root_ = nullptr;
     const std::unique_ptr<stripe[]> locks_;

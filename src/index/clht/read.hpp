@@ -66,8 +66,8 @@ template <class D, class Keys, class Shape>
 template <class Found>
 [[gnu::always_inline]] inline bool clht<D, Keys, Shape>::get(eager_space& space, key k,
                                                              Found found) const {
-    if (known_lane_.table == number_) [[likely]] {
-        const short_stay stay(*known_lane_.lane);
+    if (lane_of_last_table.table == number_) [[likely]] {
+        const short_stay stay(*lane_of_last_table.lane);
         if (look<false>(k, Keys::hash(k), true, found) == answer::present) [[likely]] {
             return true;
         }
@@ -80,11 +80,12 @@ template <class Found>
 [[gnu::noinline]] bool clht<D, Keys, Shape>::get_apart(eager_space& space, key k,
                                                        Found found) const {
     const u64 hash = Keys::hash(k);
-    if (known_lane_.table != number_ && space.epochs() == nullptr && !space.is_after_a_kill()) {
-        known_lane_ = {number_, &space.my_lane()};
+    if (lane_of_last_table.table != number_ && space.epochs() == nullptr &&
+        !space.is_after_a_kill()) {
+        lane_of_last_table = {number_, &space.my_lane()};
     }
-    if (known_lane_.table == number_) [[likely]] {
-        const short_stay stay(*known_lane_.lane);
+    if (lane_of_last_table.table == number_) [[likely]] {
+        const short_stay stay(*lane_of_last_table.lane);
         const answer a = look<true>(k, hash, true, found);
         if (a != answer::unsure) [[likely]] {
             return a == answer::present;
