@@ -13,7 +13,18 @@
 namespace hf::test {
 namespace {
 
-class damaged_heap : public on_tmpfs {
+/// A word of the closed file.
+class patched : public on_tmpfs {
+   protected:
+    void write(u64 at, u64 value) { patch(file, at, &value, sizeof value); }
+    [[nodiscard]] u64 read(u64 at) const {
+        u64 value = 0;
+        std::memcpy(&value, read_file(file).data() + at, sizeof value);
+        return value;
+    }
+};
+
+class damaged_heap : public patched {
    protected:
     /// Three nodes in a list; gives the offsets in the file of the first two.
     void SetUp() override {
@@ -53,12 +64,6 @@ class damaged_heap : public on_tmpfs {
         for (const std::string& v : facts->report.violations) all += v + '\n';
         return all;
     }
-    void write(u64 at, u64 value) { patch(file, at, &value, sizeof value); }
-    [[nodiscard]] u64 read(u64 at) const {
-        u64 value = 0;
-        std::memcpy(&value, read_file(file).data() + at, sizeof value);
-        return value;
-    }
     u64 first = 0;
     u64 second = 0;
     u64 control = 0;
@@ -72,7 +77,7 @@ struct shelf {
 };
 
 /// Containers whose bytes on the file are not what anybody wrote: who asks is told so.
-class damaged_containers : public on_tmpfs {
+class damaged_containers : public patched {
    protected:
     void SetUp() override {
         auto heap = open_heap(file);
@@ -95,12 +100,6 @@ class damaged_containers : public on_tmpfs {
             root = place(std::addressof(all->red_black));
         }));
         must(heap.close());
-    }
-    void write(u64 at, u64 value) { patch(file, at, &value, sizeof value); }
-    [[nodiscard]] u64 read(u64 at) const {
-        u64 value = 0;
-        std::memcpy(&value, read_file(file).data() + at, sizeof value);
-        return value;
     }
     /// What a search in one of them says, that finds nothing wrong in the others.
     template <class F>

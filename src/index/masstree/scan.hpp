@@ -176,18 +176,23 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         while (first < snap.count && !comes_later(snap.entries[first])) ++first;
         // A visitor that says how much it has room for gets no more; most scans are short, so of
         // others one is taken to go on that has come to its second leaf.
-        std::size_t wanted = snap.count - first;
+        const std::size_t left_here = snap.count - first;
+        std::size_t wanted = left_here;
         bool goes_on = came_by_link;
         if constexpr (requires { visit.room(); }) {
-            goes_on = visit.room() > wanted;
-            wanted = std::min(wanted, visit.room());
+            goes_on = visit.room() > left_here;
+            wanted = std::min(left_here, visit.room());
         }
         for (unsigned r = first; r < first + wanted; ++r) {
             const entry& e = snap.entries[r];
             if (value_word::is_layer(e.value)) continue;
             __builtin_prefetch(record_at(value_word::offset(e.value)));
         }
-        if (goes_on) fetch_ahead(snap.next);
+        if (goes_on) {
+            fetch_ahead(snap.next);
+        } else if (wanted == left_here && snap.next != 0) {
+            masstree_detail::prefetch_node(at<node>(snap.next));
+        }
         for (unsigned r = first; r < snap.count; ++r) {
             const entry& e = snap.entries[r];
             if (!comes_later(e)) continue;  // the keys of a damaged leaf need not ascend
