@@ -351,4 +351,16 @@ eager_case<S> peeking(std::string_view name, std::function<void(S&)> prepare) {
     return c;
 }
 
+/// The same of a key K that comes, with nodes: many lines are flushed before the store that is to
+/// be looked at.
+template <class S, u64 K>
+eager_case<S> peeking_at_new(std::string_view name, std::function<void(S&)> prepare) {
+    auto c = peeking<S, K>(name, std::move(prepare));
+    c.run_thread = [](S& s, unsigned thread, splitmix64& r) {
+        thread == 0 ? s.upsert(K) : peek(s, K, thread, r);
+    };
+    c.steps = 200;
+    return c;
+}
+
 }  // namespace hf::lab
