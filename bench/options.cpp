@@ -11,6 +11,8 @@
 #include "persist/medium.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <sstream>
@@ -48,32 +50,24 @@ u32 latency(const std::string& text) {
     return static_cast<u32>(number("--latency", text, 0, 1000));
 }
 
-std::vector<std::string> disciplines(const std::string& option, const std::string& list) {
+/// Those of the list, which are among these.
+std::vector<std::string> chosen(const std::string& option, const std::string& list,
+                                const std::vector<std::string>& among) {
     return names<std::string>(
         option, list,
-        [](const std::string& name) -> std::optional<std::string> {
-            const auto& known = subject_names();
-            if (std::find(known.begin(), known.end(), name) == known.end()) return std::nullopt;
+        [&](const std::string& name) -> std::optional<std::string> {
+            if (std::find(among.begin(), among.end(), name) == among.end()) return std::nullopt;
             return name;
         },
-        "transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree, absl-hash, "
-        "clht-eager, clht-transient, art-eager, art-transient, hot-eager, hot-transient, "
-        "bwtree-eager, bwtree-transient");
+        fmt::format("{}", fmt::join(among, ", ")));
 }
 
 /// The subjects of --index and --discipline: each index in each discipline.
 std::vector<std::string> subjects_of(const std::string& indexes, const std::string& in) {
-    const auto known = [](const std::vector<std::string>& all) {
-        return [all](const std::string& name) -> std::optional<std::string> {
-            if (std::find(all.begin(), all.end(), name) == all.end()) return std::nullopt;
-            return name;
-        };
-    };
-    const auto of = names<std::string>("--discipline", in.empty() ? "transient,eager" : in,
-                                       known({"eager", "transient"}), "eager, transient");
+    const auto of =
+        chosen("--discipline", in.empty() ? "transient,eager" : in, {"eager", "transient"});
     std::vector<std::string> all;
-    for (const std::string& index : names<std::string>(
-             "--index", indexes, known(eager_index_names()), "clht, art, hot, bwtree, masstree")) {
+    for (const std::string& index : chosen("--index", indexes, eager_index_names())) {
         for (const std::string& d : of) {
             std::string both = index;
             all.push_back(both.append("-").append(d));
@@ -108,13 +102,13 @@ void translate(const raw& r, options& o) {
         o.distributions = names<distribution>("--distributions", r.distributions, distribution_of,
                                               "uniform, zipfian");
     }
-    if (!r.compare.empty()) o.disciplines = disciplines("--compare", r.compare);
+    if (!r.compare.empty()) o.disciplines = chosen("--compare", r.compare, subject_names());
     if (!r.index.empty()) {
         if (!r.compare.empty()) refuse("--compare", r.compare, "leave it out beside --index");
         const bool crashes = o.what == measurement_kind::recovery && r.discipline.empty();
         o.disciplines = subjects_of(r.index, crashes ? "eager" : r.discipline);
     } else if (!r.discipline.empty()) {
-        o.disciplines = disciplines("--discipline", r.discipline);
+        o.disciplines = chosen("--discipline", r.discipline, subject_names());
         if (o.disciplines.size() != 1) refuse("--discipline", r.discipline, "name one");
     }
     if (!r.records.empty()) {
@@ -247,12 +241,13 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     for (CLI::App* verb : {ycsb, recovery, pause}) {
         verb->add_option("--discipline", r.discipline, "Only this one; several beside --index");
     }
-    ycsb->add_option(
-        "--index", r.index,
-        "clht,art,hot,bwtree: eager indexes, in each --discipline of transient,eager; values of "
-        "8 bytes take their path of integers");
+    const std::string indexes = fmt::format("{}", fmt::join(eager_index_names(), ","));
+    ycsb->add_option("--index", r.index,
+                     indexes +
+                         ": eager indexes, in each --discipline of transient,eager; values "
+                         "of 8 bytes take their path of integers");
     recovery->add_option("--index", r.index,
-                         "clht,art,hot,bwtree,masstree: eager indexes, and how fast the sweep is");
+                         indexes + ": eager indexes, and how fast the sweep is");
     ycsb->add_option("--epoch", r.epoch, "Length of an epoch (default 64ms)");
     pause->add_option("--epoch", r.epoch, "Lengths of an epoch (default 16ms,64ms,256ms)");
     recovery->add_option("--records", r.records, "Numbers of records (default 1M,8M)");

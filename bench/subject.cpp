@@ -123,23 +123,16 @@ result<std::unique_ptr<subject>> new_yardstick(const std::string& name, bool ord
 }  // namespace
 
 const std::vector<std::string>& subject_names() {
-    static const std::vector<std::string> names = {std::string(yardstick),
-                                                   "logged",
-                                                   "incll",
-                                                   "malloc",
-                                                   "map",
-                                                   "map-many",
-                                                   "map-trusting",
-                                                   "absl-btree",
-                                                   "absl-hash",
-                                                   "clht-eager",
-                                                   "clht-transient",
-                                                   "art-eager",
-                                                   "art-transient",
-                                                   "hot-eager",
-                                                   "hot-transient",
-                                                   "bwtree-eager",
-                                                   "bwtree-transient"};
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> all = {
+            std::string(yardstick), "logged",     "incll",    "malloc", "map", "map-many",
+            "map-trusting",         "absl-btree", "absl-hash"};
+        for (const std::string& index : eager_index_names()) {
+            all.push_back(index + "-eager");
+            all.push_back(index + "-transient");
+        }
+        return all;
+    }();
     return names;
 }
 

@@ -1,5 +1,7 @@
 #include "bench/options.hpp"
 
+#include <holdfast/eager.hpp>
+
 #include <gtest/gtest.h>
 
 namespace hf::bench {
@@ -256,6 +258,22 @@ TEST(options, help_is_no_error) {
     for (const arguments& each : all) {
         ASSERT_TRUE(parse_options(each, help).has_value());
         EXPECT_NE(help.find("Examples:\n  holdfast bench "), std::string::npos) << help;
+    }
+}
+
+TEST(options, each_index_can_be_compared_and_is_named_by_the_help) {
+    for (const std::string& index : eager_index_names()) {
+        for (const char* verb : {"ycsb", "recovery"}) {
+            std::string help;
+            ASSERT_TRUE(parse_options({verb, "--help"}, help).has_value());
+            EXPECT_NE(help.find(index), std::string::npos) << verb << " " << index;
+        }
+        for (const char* in : {"-eager", "-transient"}) {
+            const std::vector<std::string> both = {index + in};
+            EXPECT_EQ(good({"ycsb", "--compare", both.front()}).disciplines, both);
+        }
+        const std::vector<std::string> by_index = {index + "-transient", index + "-eager"};
+        EXPECT_EQ(good({"ycsb", "--index", index}).disciplines, by_index);
     }
 }
 
