@@ -9,6 +9,8 @@
 #include "heap_of_nodes.hpp"
 
 #include <cstring>
+#include <utility>
+#include <vector>
 
 namespace hf::test {
 namespace {
@@ -188,6 +190,7 @@ TEST_F(damaged_heap, every_kind_of_damage_has_words_of_its_own) {
     };
     const damage all[] = {
         {types + offsetof(nv::type_block, next), types, "leads here a second time"},
+        {in_control(offsetof(nv::control_block, types)), types + 8, "their list is damaged"},
         {in_control(offsetof(nv::control_block, roots)), 8, "the list of roots is damaged"},
         {in_control(offsetof(nv::control_block, roots)), control, "the list of roots is damaged"},
         {in_control(offsetof(nv::control_block, orphans)), 24, "the list of orphans is damaged"},
@@ -221,6 +224,73 @@ TEST_F(damaged_heap, every_kind_of_damage_has_words_of_its_own) {
         write(d.at, whole);
         ASSERT_EQ(seen(), "");
     }
+}
+
+struct wide {
+    static constexpr std::string_view nv_name = "wide";
+    nv::p<u64> number;
+    nv::weak<node> seen;
+    nv::p<u64> a, b, c, d, e, f;  // more than a node has
+};
+
+// Damage that one word alone cannot be.
+TEST_F(patched, what_several_words_agree_in_is_told_all_the_same) {
+    u64 target = 0;
+    u64 other = 0;
+    u64 large = 0;
+    {
+        auto heap = open_heap(file);
+        auto head = must(heap.root<node>("head"));
+        auto held = must(heap.root<wide>("wide"));
+        must(heap.atomic([&](nv::tx<>& tx) {
+            head.set(tx, tx.make<node>(2, tx.make<node>(1)));
+            held.set(tx, tx.make<wide>());
+            held->seen.set(tx, head.get());
+        }));
+        must(heap.read([&](nv::tx<>&) {
+            const region& r = nv::heap_testing::inner(heap).file();
+            target = r.offset_of(head.get().address());
+            other = r.offset_of(head->next.get().address());
+            large = r.offset_of(held.get().address());
+        }));
+        must(heap.close());
+    }
+    const auto seen = [&] {
+        std::string all;
+        const auto look = must(nv::heap_look::open(file));
+        for (const std::string& v : must(look.read()).report.violations) all += v + '\n';
+        return all;
+    };
+    const auto header_of = [](u64 object) { return object - nv::header_bytes; };
+    const auto second_of = [](u64 object) { return object - nv::header_bytes + 8; };
+    const u16 type = nv::state_word::unpack(read(header_of(target))).type;
+    const auto state = [&](u16 flags) { return nv::state_word{1, type, flags}.pack(); };
+    const u64 proxy = read(second_of(target));
+    struct damage {
+        std::vector<std::pair<u64, u64>> words;
+        const char* told;
+    };
+    const damage all[] = {
+        {{{header_of(large), state(0)}}, "an object does not fit its block"},
+        {{{header_of(other), state(nv::state_word::moved)}, {second_of(other), proxy}},
+         "an upgrade has converted it"},
+        {{{header_of(other), state(nv::state_word::proxied)},
+          {second_of(other), large},
+          {large, other}},
+         "has as its proxy does not stand for it"},
+    };
+    ASSERT_EQ(seen(), "");
+    for (const damage& d : all) {
+        std::vector<std::pair<u64, u64>> whole;
+        for (const auto& [at, value] : d.words) {
+            whole.emplace_back(at, read(at));
+            write(at, value);
+        }
+        const auto found = seen();
+        EXPECT_NE(found.find(d.told), std::string::npos) << d.told << ":\n" << found;
+        for (const auto& [at, value] : whole) write(at, value);
+    }
+    EXPECT_EQ(seen(), "");
 }
 
 TEST_F(damaged_heap, a_damaged_control_block_is_refused) {
