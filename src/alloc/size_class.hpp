@@ -123,9 +123,7 @@ enum class class_range : u8 { coarse, fine };
 /// what it is: so both lie in slabs of one page, whose descriptor says it. And there must be room
 /// for lead_in().
 [[nodiscard]] constexpr bool may_stand_in(u32 larger, u32 wanted) noexcept {
-    const bool may_move =
-        block_size(wanted) % line_size == 0 && block_size(larger) % line_size != 0;
-    const u64 most = may_move ? line_size - 16 : 0;
+    const u64 most = block_size(wanted) % line_size == 0 ? line_size - 16 : 0;
     return block_size(larger) > block_size(wanted) &&
            block_size(larger) >= block_size(wanted) + most && slab_pages(larger) == 1;
 }

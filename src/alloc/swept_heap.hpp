@@ -129,11 +129,10 @@ class swept_heap {
         }
     }
     struct sweep_figures {
-        u64 reached = 0;      ///< blocks and extents
-        u64 freed = 0;        ///< blocks and extents
-        u64 freed_pages = 0;  ///< of runs of which nothing was reached
-        u64 trace_ns = 0;     ///< until all was reached
-        u64 free_ns = 0;      ///< then, until all that is free was known
+        u64 reached = 0;   ///< blocks and extents
+        u64 freed = 0;     ///< blocks and extents
+        u64 trace_ns = 0;  ///< until all was reached
+        u64 free_ns = 0;   ///< then, until all that is free was known
     };
     /// The operations that run beside a sweep.
     struct operations {

@@ -216,7 +216,7 @@ void core::tidy_up_if_needed() noexcept(!crashes_throw) {
             done = tidy_up().has_value();
         } catch (...) {
             if constexpr (crashes_throw) throw;
-            done = false;  // nv_destroy() threw: it is left for later
+            // nv_destroy() threw: it is left for later.
         }
         tidying_.store(false, std::memory_order_release);
         if (!done) return;

@@ -1,6 +1,8 @@
+#include "alloc/swept/audit_view.hpp"
 #include "list_fixture.hpp"
 
 #include <array>
+#include <cstring>
 #include <set>
 
 namespace hf::test {
@@ -124,6 +126,34 @@ TEST_F(eager_regions, reuse_after_a_crash_what_nothing_reaches) {
     EXPECT_EQ(f.stack->values().size(), 1000U);
 }
 
+// Whole slabs and extents of which nothing is reached become pages again, for any size.
+TEST_F(eager_regions, give_back_to_all_sizes_the_pages_of_which_nothing_is_reached) {
+    eager_file f(file);
+    f.stack->push(1);
+    for (u64 i = 0; i < 5'000; ++i) f.stack->push(i, 1'000);
+    for (u64 i = 0; i < 20; ++i) f.stack->push(i, 200'000);
+    const u64 size = f.space->file().size();
+    for (u64 i = 0; i < 5'020; ++i) f.stack->pop();
+    f.kill();
+    f.open();
+    // As much as had been in both, but for pages that do not lie side by side.
+    for (u64 i = 0; i < 20; ++i) f.stack->push(i, 400'000);
+    EXPECT_EQ(f.space->file().size(), size);
+    EXPECT_EQ(f.stack->values().size(), 21U);
+}
+
+TEST_F(eager_regions, tell_how_many_pages_extents_have) {
+    eager_file f(file);
+    f.stack->push(1);
+    f.stack->push(2, 200'000);
+    f.stack->push(3, 70'000);
+    audit_report report;
+    swept::view books(f.space->file());
+    heap_audit audit(f.space->file(), books, report);
+    audit.read_runs();
+    EXPECT_EQ(report.heap.extent_pages_handed_out, 4U + 2U);
+}
+
 TEST_F(eager_regions, read_without_a_fence_and_fence_under_a_held_lock) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     eager_file f(file);
@@ -233,9 +263,15 @@ TEST_F(eager_regions, refuse_a_damaged_page_word_and_a_reference_to_no_block) {
     patch(file, word, &wrong, sizeof wrong);
     EXPECT_EQ(code(), errc::corrupt);
     write_file(file, bytes);
-    const u64 nowhere = 12345;
-    patch(file, reference, &nowhere, sizeof nowhere);
-    EXPECT_EQ(code(), errc::corrupt);
+    u64 first = 0;
+    std::memcpy(&first, bytes.data() + reference, sizeof first);
+    // Outside of the heap; the header; within a block.
+    for (const u64 nowhere : {u64{12345}, u64{64}, first + 8}) {
+        patch(file, reference, &nowhere, sizeof nowhere);
+        EXPECT_EQ(code(), errc::corrupt) << nowhere;
+    }
+    write_file(file, bytes);
+    EXPECT_EQ(code(), std::nullopt);
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ bool swept_heap::has_gone(u64 offset) {
 
 void swept_heap::shade_old(const traced& of, u64 offset, u32 kind) {
     auto* r = const_cast<run*>(run_of(offset));
-    if (offset == 0 || r == nullptr || !r->old.load(std::memory_order_acquire)) return;
+    if (r == nullptr || !r->old.load(std::memory_order_acquire)) return;
     if (!r->begins_at(offset)) return;  // a damaged word: the trace tells of it
     const std::lock_guard guard(old_mutex_);
     if (!is_tracing() || !r->mark(r->number_of(offset))) return;
@@ -197,7 +197,6 @@ swept_heap::sweep_figures swept_heap::sweep(const operations& others) {
         for (run* r : empty) {
             remove_run(*r);
             pages_.insert(r->offset, r->pages);
-            found.freed_pages += r->pages;
         }
     });
     return found;
