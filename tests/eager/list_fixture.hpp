@@ -94,8 +94,10 @@ class eager_stack final : public traced {
 
 class eager_file {
    public:
-    explicit eager_file(std::filesystem::path file, medium_kind medium = medium_kind::shm)
-        : file_(std::move(file)), medium_(medium) {
+    /// `most_bytes`: how large it may become; 0: as large as any.
+    explicit eager_file(std::filesystem::path file, medium_kind medium = medium_kind::shm,
+                        u64 most_bytes = 0)
+        : file_(std::move(file)), medium_(medium), most_bytes_(most_bytes) {
         open();
     }
 
@@ -103,6 +105,7 @@ class eager_file {
         eager_options o;
         o.region.kind = discipline::eager;
         o.region.initial_size = u64{1} << 20;
+        if (most_bytes_ != 0) o.region.max_size = most_bytes_;
         o.region.medium = medium_;
         if (medium_ != medium_kind::file) o.region.flush = flush_policy::always;
         o.sweep = how;
@@ -123,6 +126,7 @@ class eager_file {
    private:
     std::filesystem::path file_;
     medium_kind medium_;
+    u64 most_bytes_;
 };
 
 }  // namespace hf::test
