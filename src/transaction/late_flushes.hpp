@@ -16,6 +16,9 @@ namespace hf {
 
 class late_flushes {
    public:
+    /// Lines whose numbers differ by a multiple of this wait in one place.
+    static constexpr u64 places = 1024;
+
     explicit late_flushes(const region& r) noexcept : region_(r) {}
     late_flushes(const late_flushes&) = delete;
     late_flushes& operator=(const late_flushes&) = delete;
@@ -23,7 +26,7 @@ class late_flushes {
 
     /// The line of that number in the region has been stored to. 0 is the superblock's, and none.
     void add(u64 line) {
-        u64& waits = lines_[line % lines_.size()];
+        u64& waits = lines_[line % places];
         if (waits == line) return;
         flush(waits);
         waits = line;
@@ -37,7 +40,7 @@ class late_flushes {
         if (line != 0) region_.med().flush_line(region_.at<std::byte>(line * line_size));
     }
     const region& region_;
-    std::array<u64, 1024> lines_{};
+    std::array<u64, places> lines_{};
 };
 
 }  // namespace hf
