@@ -4,6 +4,9 @@
 #include "bench/eager_target.hpp"
 #include "bench/engine_subject.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <dlfcn.h>
 
 namespace hf::bench {
@@ -157,11 +160,8 @@ result<std::unique_ptr<subject>> make_subject(std::string_view name, const scrat
             return new_index(std::string(name), space, options);
         }
     }
-    return failure(
-        {errc::usage, "make a tree", std::string(name), "no such discipline",
-         "choose transient, logged, incll, malloc, map, map-many, map-trusting, absl-btree, "
-         "absl-hash, clht-eager, clht-transient, art-eager, art-transient, hot-eager, "
-         "hot-transient, bwtree-eager or bwtree-transient"});
+    return failure({errc::usage, "make a tree", std::string(name), "no such discipline",
+                    fmt::format("choose among {}", fmt::join(subject_names(), ", "))});
 }
 
 u64 size_for(u64 records, u32 value_size) noexcept {
