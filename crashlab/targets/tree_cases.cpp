@@ -257,6 +257,13 @@ const std::vector<tree_case>& tree_cases() {
              s.crash();
          },
          open_and_touch, wrapped, 65533},
+        {"recovery.wrap.once", "masstree", "the same, of a leaf that is logged in its lines alone",
+         [](auto& s) {
+             load(s, 12);
+             s.put(any_key(s, 12), 8);
+             s.crash();
+         },
+         open_and_touch, wrapped, 65534},
         {"epochs.change", "checkpoint", "epochs end", [](auto& s) { load(s, 4); }, end_epochs,
          boundary},
         {"epochs.failed", "checkpoint", "several failed epochs in the set",

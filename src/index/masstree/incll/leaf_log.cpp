@@ -2,6 +2,7 @@
 
 #include "persist/persist_point.hpp"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 
@@ -74,7 +75,10 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     l.mark_written();
     const u64 permutation_now = recovered_permutation(n, failed);
     const unsigned used = leaf_permutation(permutation_now).used();
-    const bool far = !same_upper(n.epoch(), epoch);
+    // Also where a process before this one was killed within such a recovery: line 0 may have its
+    // new upper bits in the caches alone. The first failed epoch is remembered until all is durable.
+    const u64 oldest = std::min(n.epoch(), failed.ranges().front().first);
+    const bool far = !same_upper(oldest, epoch);
     recover_line(n, 0, used, failed, epoch);
     recover_line(n, 1, used, failed, epoch);
     if (far) {  // V3: the value lines must not be read with line 0's new upper bits
