@@ -233,8 +233,9 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
         verb->add_option("--operations", r.operations, "Operations of a thread (default 1M)");
         verb->add_option("--records", r.records, "Records in the tree (default 1M)");
         verb->add_option("--compare", r.compare,
-                         "transient,logged,incll,malloc: trees; map,map-many,map-trusting: the "
-                         "public map, by get, by get_many, by unverified get; "
+                         "transient,logged,incll,malloc: trees; map,map-many,map-trusting,"
+                         "map-inlined: the public map, by get, by get_many, by unverified get, "
+                         "with small values in its leaves; "
                          "absl-btree,absl-hash: Abseil's, in ordinary memory "
                          "(ycsb; default transient,incll)");
     }

@@ -43,6 +43,7 @@ result<map_target<Use>> open_map(const std::filesystem::path& file, const subjec
                                  open_mode mode) {
     map_options all;
     all.verify_reads = Use != map_use::trusting;
+    all.small_values_in_leaves = Use == map_use::inlined;
     all.region = region_of(options, mode);
     all.epoch = options.epoch;
     auto opened = map::open(file, all);
@@ -128,8 +129,8 @@ result<std::unique_ptr<subject>> new_yardstick(const std::string& name, bool ord
 const std::vector<std::string>& subject_names() {
     static const std::vector<std::string> names = [] {
         std::vector<std::string> all = {
-            std::string(yardstick), "logged",     "incll",    "malloc", "map", "map-many",
-            "map-trusting",         "absl-btree", "absl-hash"};
+            std::string(yardstick), "logged",      "incll",      "malloc",   "map", "map-many",
+            "map-trusting",         "map-inlined", "absl-btree", "absl-hash"};
         for (const std::string& index : eager_index_names()) {
             all.push_back(index + "-eager");
             all.push_back(index + "-transient");
@@ -152,6 +153,7 @@ result<std::unique_ptr<subject>> make_subject(std::string_view name, const scrat
     if (name == "map") return new_map<map_use::plain>(space, options);
     if (name == "map-many") return new_map<map_use::many>(space, options);
     if (name == "map-trusting") return new_map<map_use::trusting>(space, options);
+    if (name == "map-inlined") return new_map<map_use::inlined>(space, options);
     if (name == "absl-btree" || name == "absl-hash") {
         return new_yardstick(std::string(name), name == "absl-btree", space, options);
     }

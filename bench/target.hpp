@@ -111,6 +111,12 @@ template <class D>
 result<bool> tree_target<D>::put(std::string_view key, std::string_view value) {
     auto& tree = machine_->tree();
     operation op(machine_->checkpoint());
+    if (tree.lies_inline(key, value)) {
+        const decision d = decision::to_store(masstree_detail::cell::of_value(value));
+        auto done = tree.update(op, key, [&](const auto*) { return d; });
+        if (!done) return tl::unexpected(done.error());
+        return true;
+    }
     auto fresh = tree.make_record(op, key, value);
     if (!fresh) [[unlikely]] {
         return tl::unexpected(fresh.error());
@@ -126,7 +132,7 @@ result<bool> tree_target<D>::put(std::string_view key, std::string_view value) {
 }
 
 /// `many`: neighbouring gets of the stream are one get_many(). `trusting`: reads are not verified.
-enum class map_use { plain, many, trusting };
+enum class map_use { plain, many, trusting, inlined };
 
 /// The public map, as a user calls it.
 template <map_use Use>
@@ -138,7 +144,10 @@ class map_target {
     explicit map_target(map opened) : map_(std::move(opened)) {}
 
     [[nodiscard]] static std::string_view name() noexcept {
-        return many ? "map-many" : Use == map_use::trusting ? "map-trusting" : "map";
+        return many                       ? "map-many"
+               : Use == map_use::trusting ? "map-trusting"
+               : Use == map_use::inlined  ? "map-inlined"
+                                          : "map";
     }
     [[nodiscard]] engine<incll_discipline>& machine() noexcept {
         return map_inspection::machine_of(map_);

@@ -19,7 +19,7 @@ namespace hf::lab {
 const std::vector<target_description>& all_targets() {
     static const std::vector<target_description> all = [] {
         std::vector<target_description> found;
-        for (const auto* cases : {&tree_cases(), &rare_cases(), &stale_cases()}) {
+        for (const auto* cases : {&tree_cases(), &inlined_cases(), &rare_cases(), &stale_cases()}) {
             for (const tree_case& c : *cases) {
                 target_description d{c.name, c.room, c.what,
                                      [&c](u64 seed) { return make_tree_target(c, seed); },

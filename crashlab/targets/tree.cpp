@@ -67,6 +67,12 @@ u64 tree_session::store(const std::string& key, const std::string& value) {
         return must(store_large_value(*machine_, key, value, nullptr)).written_in;
     }
     operation op(machine_->checkpoint());
+    if (machine_->tree().lies_inline(key, value)) {
+        const decision d = decision::to_store(masstree_detail::cell::of_value(value));
+        require(must(machine_->tree().update(op, key, [&](const auto*) { return d; })).changed,
+                "a put changed nothing");
+        return op.epoch();
+    }
     const u64 r = must(machine_->tree().make_record(op, key, value));
     const auto done = must(machine_->tree().update(
         op, key, [&](const auto*) { return decision{decision::action::store, r}; }));
@@ -302,7 +308,7 @@ void tree_session::inspect() {
         must(machine_->file().find_root(engine<incll_discipline>::root_name));
     const auto report =
         hf::audit<incll_discipline>(machine_->file(), machine_->checkpoint(), root->value.load(),
-                                    machine_->file().offset_of(&root->value), {});
+                                    machine_->file().offset_of(&root->value), {}, root->format);
     if (!report.ok()) throw violation("the audit says: " + report.to_string());
 }
 
@@ -404,6 +410,7 @@ engine_options options_of(const tree_case& c) {
     o.epochs.epoch = std::chrono::microseconds(0);
     o.epochs.recovery_threads = 1;
     o.background_pass = false;
+    o.inline_values = c.inline_values;
     return o;
 }
 

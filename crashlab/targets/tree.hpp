@@ -127,9 +127,11 @@ struct tree_case {
     unsigned threads = 1;
     std::function<void(tree_session&, unsigned)> run_thread = {};
     u64 max_size = u64{60} << 20;
+    bool inline_values = false;
 };
 
 [[nodiscard]] const std::vector<tree_case>& tree_cases();
+[[nodiscard]] const std::vector<tree_case>& inlined_cases();
 [[nodiscard]] const std::vector<tree_case>& rare_cases();
 [[nodiscard]] const std::vector<tree_case>& stale_cases();
 [[nodiscard]] engine_options options_of(const tree_case& c);

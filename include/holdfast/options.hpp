@@ -72,6 +72,10 @@ struct map_options {
     /// tree and are lost with the process. They need a sixteenth to an eighth of the region's size.
     /// 0: none; nullopt: an eighth of region.memory, or of what that stands for.
     std::optional<std::uint64_t> hint_memory;
+    /// Of a new map of discipline incll: whether values of up to eight bytes under keys of up to
+    /// eight lie in the leaves of the tree, without a record. Such a map takes less memory and time
+    /// for them, and a little more for others. One that is there says itself how it was made.
+    bool small_values_in_leaves = false;
     /// Whether reads compare the checksum of what they find with what they were asked for. Without
     /// it a value that was damaged is given as it is. Writes look at what they replace, and
     /// `holdfast check` at everything, in any case.

@@ -31,7 +31,10 @@ struct engine_options {
     region_options file;
     checkpoint_options epochs;
     bool background_pass = true;  ///< false: only run_pass() does it
-    u64 hint_memory = 0;          ///< bytes for leaf_hints; 0: none are kept
+    /// Of a region that is made: whether small values of short keys lie in the leaves. One that is
+    /// there says itself.
+    bool inline_values = false;
+    u64 hint_memory = 0;  ///< bytes for leaf_hints; 0: none are kept
 };
 
 template <any_discipline D>
@@ -156,7 +159,9 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         const auto place = format_heap(file());
         if (!place) return tl::unexpected(place.error());
         if (!D::memory::is_in_region) return {};
-        return masstree<D>::found(file(), *place, root_name, root_type);
+        return masstree<D>::found(
+            file(), *place, root_name, root_type,
+            options.inline_values ? inlined_root_format : masstree_root_format);
     });
     up.add(recovery_phase::allocator, "allocator", [&] {
         heap_ = std::make_unique<typename D::memory>(checkpoint());
@@ -200,7 +205,9 @@ result<void> engine<D>::find_root() {
     }
     root_ = root.value.load(std::memory_order_acquire);
     root_format_ = root.format;
-    const u64 last = file().size() - masstree_detail::node_payload;
+    const u64 last =
+        file().size() - (root.format == inlined_root_format ? masstree_detail::inlined_node_payload
+                                                            : masstree_detail::node_payload);
     if (root_ < layout::page_size || root_ > last || root_ % line_size != block_header_size) {
         return wrong(errc::corrupt, "the tree's root lies outside of the region",
                      "run `holdfast check` and restore the file from a copy");

@@ -109,6 +109,7 @@ result<map> map::open(const std::filesystem::path& path, const map_options& opti
     all.file = options.region;
     all.epochs.epoch = options.epoch;
     all.hint_memory = hint_memory_of(options);
+    all.inline_values = options.small_values_in_leaves;
     auto machine = engine<incll_discipline>::open(path, all);
     if (!machine) return tl::unexpected(machine.error());
     auto p = std::make_unique<impl>();

@@ -34,8 +34,13 @@ inline bool map::impl::get(std::string_view key, std::string& out) const {
     u64 offset = 0;
     {
         operation op(e.checkpoint(), l);
-        offset = t.find(op, key);
-        if (offset == 0) return false;
+        const tree_type::cell found = t.find_cell(op, key);
+        if (masstree_detail::cell_kind::is_inline(found.kind)) {
+            replace(out, found.value());
+            return true;
+        }
+        if (found.kind == masstree_detail::cell_kind::none) return false;
+        offset = found.word;
         const record* r = t.record_at(offset);
         head = r->head;
         value = r->value();
@@ -91,7 +96,7 @@ result<std::size_t> map::get_many(std::span<const std::string_view> keys,
 result<std::size_t> map::impl::get_many(std::span<const std::string_view> keys,
                                         const finder& found) const {
     constexpr std::size_t at_once = tree_type::most_finds;
-    std::array<u64, at_once> offsets{};
+    std::array<tree_type::cell, at_once> cells{};
     std::size_t count = 0;
     for (std::size_t next = 0; next < keys.size();) {
         const auto group = keys.subspan(next, std::min(keys.size() - next, at_once));
@@ -99,16 +104,19 @@ result<std::size_t> map::impl::get_many(std::span<const std::string_view> keys,
         read_batch batch(group.size());
         {
             operation op(checkpoint());
-            tree().find_many(op, group, offsets.data());
+            tree().find_many(op, group, cells.data());
             bool full = false;
             for (std::size_t i = 0; i < group.size() && !full; ++i, ++next) {
-                if (offsets[i] == 0) continue;
-                full = !batch.add(op, next, {}, *tree().record_at(offsets[i]), offsets[i]);
+                const tree_type::cell& c = cells[i];
+                if (c.kind == masstree_detail::cell_kind::none) continue;
+                full = masstree_detail::cell_kind::is_inline(c.kind)
+                           ? !batch.add(next, {}, c.value())
+                           : !batch.add(op, next, {}, *tree().record_at(c.word), c.word);
             }
         }
         batch.complete();
         for (const read_batch::piece& p : batch) {
-            if (verifies_reads) {
+            if (verifies_reads && p.offset != 0) {
                 tree().check_value(keys[p.number], p.head(), batch.value(p), p.offset);
             }
             found(p.number, batch.value(p));
@@ -139,7 +147,8 @@ result<std::size_t> deliver(const masstree<incll_discipline>& tree, bool verifie
         const bool end = fill(start, exclusive, batch);
         batch.complete();
         for (const read_batch::piece& p : batch) {
-            if (verifies) tree.check_value(batch.key(p), p.head(), batch.value(p), p.offset);
+            if (verifies && p.offset != 0)
+                tree.check_value(batch.key(p), p.head(), batch.value(p), p.offset);
             ++visited;
             if (!visit(batch.key(p), batch.value(p))) return visited;
         }
@@ -161,6 +170,9 @@ struct taker {
         // A large value comes alone: the visitor may have enough before it.
         if (is_large(r->payload()) && batch.size() != 0) return false;
         return batch.add(op, 0, key, *r, offset_from(tree.base(), r));
+    }
+    [[nodiscard]] bool inlined(std::string_view key, const masstree_detail::cell& value) const {
+        return batch.add(0, key, value.value());
     }
     /// For so many more.
     [[nodiscard]] std::size_t room() const noexcept { return batch.room(); }

@@ -57,6 +57,18 @@ result<write_outcome> map::impl::store_small(std::string_view key, std::string_v
     tree().prefetch_hint(key);
     operation op(checkpoint());
     tree().prefetch_hinted(op, key);
+    if (tree().lies_inline(key, value)) {
+        const decision put = decision::to_store(tree_type::cell::of_value(value));
+        auto done = tree().update(
+            op, key,
+            [&](const record* old) {
+                const auto view = old != nullptr ? std::optional(old->value()) : std::nullopt;
+                return allowed == nullptr || (*allowed)(view) ? put : decision{};
+            },
+            allowed == nullptr);
+        if (!done) return tl::unexpected(done.error());
+        return write_outcome{op.epoch(), done->changed, done->existed};
+    }
     auto fresh = tree().make_record(op, key, value);
     if (!fresh) return tl::unexpected(fresh.error());
     undo_unless_stored undo{[&] { tree().drop_record(op, *fresh); }};
@@ -148,6 +160,9 @@ result<write_outcome> map::impl::change(std::string_view key, const modification
         if (is_large(masstree_detail::record_payload(key, value.size()))) {
             failed = too_large("modify the value in place", value.size(), largest_block);
             return {};
+        }
+        if (tree().lies_inline(key, value)) {
+            return decision::to_store(tree_type::cell::of_value(value));
         }
         auto fresh = tree().make_record(op, key, value);
         if (!fresh) {

@@ -53,7 +53,7 @@ class read_batch {
         std::size_t key_size;
         std::size_t value_size;
         std::size_t number;  ///< as the caller counts
-        u64 offset;          ///< of the record, which had this word
+        u64 offset;          ///< of the record, which had this word; 0: the leaf had the value
         u64 word;
         [[nodiscard]] masstree_detail::record_word head() const noexcept {
             return masstree_detail::record_word(word);
@@ -73,15 +73,13 @@ class read_batch {
             large_ = value;
             return false;
         }
-        if (key.size() == word && value.size() == word && capacity_ - used_ >= 2 * word) {
-            std::memcpy(bytes_ + used_, key.data(), word);
-            std::memcpy(bytes_ + used_ + word, value.data(), word);
-            used_ += 2 * word;
-        } else {
-            append(key);
-            append(value);
-        }
-        return count_ < room_ && used_ < most_bytes;
+        return append_both(key, value);
+    }
+    /// The same of a value that has no record, and has been verified.
+    bool add(std::size_t number, std::string_view key, std::string_view value) {
+        HF_ASSERT(count_ < room_ && !pinned_, "the batch is full");
+        pieces_[count_++] = {used_, key.size(), value.size(), number, 0, 0};
+        return append_both(key, value);
     }
 
     /// Outside of it: copies the value that is pinned.
@@ -104,6 +102,17 @@ class read_batch {
     }
 
    private:
+    bool append_both(std::string_view key, std::string_view value) {
+        if (key.size() == word && value.size() == word && capacity_ - used_ >= 2 * word) {
+            std::memcpy(bytes_ + used_, key.data(), word);
+            std::memcpy(bytes_ + used_ + word, value.data(), word);
+            used_ += 2 * word;
+        } else {
+            append(key);
+            append(value);
+        }
+        return count_ < room_ && used_ < most_bytes;
+    }
     void append(std::string_view more) {
         if (more.size() > capacity_ - used_) [[unlikely]] {
             grow(more.size());

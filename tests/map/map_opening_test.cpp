@@ -76,10 +76,10 @@ TEST_F(map_opening, a_root_of_another_type_or_version_is_incompatible) {
     EXPECT_EQ(refusal(open_mode::inspect), errc::incompatible);
     change_root([](layout::root& r) {
         --r.type;
-        ++r.format;
+        r.format += 4;
     });
     EXPECT_EQ(refusal(), errc::incompatible);
-    change_root([](layout::root& r) { --r.format; });
+    change_root([](layout::root& r) { r.format -= 4; });
     EXPECT_EQ(refusal(), std::nullopt);
 }
 

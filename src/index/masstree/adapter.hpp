@@ -30,6 +30,14 @@
 //   audit_leaf(n, check), audit_interior   the words of the discipline, for holdfast check
 //   recover_for_audit(op, n)               rolls back; whether there was anything to
 //
+// An adapter that has `can_inline` knows, by the root's format, leaves that have small values in
+// themselves, too (is_inlined; cell.hpp). Then a third argument makes it one of such a tree, the
+// hooks of audits, and founded_leaf, are told by a last one, and the tree reaches a slot by these:
+//
+//   inlined_at(n, slot), put_inlined       what a slot has, with its seal
+//   fits_inlined(n, cell, slice, length)   whether its check is that of what it has
+//   inlined_word, is_sound_inlined         for holdfast check
+//
 // Shape. How a full leaf splits and an empty one goes is `shape`. in_place_shape is that of
 // split.hpp and remove.hpp: several nodes change behind one log_nodes(), none of the states between
 // them need be sound after a crash. A discipline without logs brings a shape of its own, in which

@@ -61,7 +61,8 @@ class masstree_audit {
           memory_(memory),
           report_(report),
           figures_(report.tree),
-          may_lack_checksums_(format < masstree_root_format) {}
+          may_lack_checksums_(format < masstree_root_format),
+          is_inlined_(adapter_can_inline && format == inlined_root_format) {}
 
     /// Walks the tree whose root is at `root`, an offset that was found at `from`.
     void walk(u64 root, u64 from, const audit_progress& progress = {},
@@ -89,7 +90,7 @@ class masstree_audit {
     struct slot {
         u64 slice;
         unsigned length_class;
-        u64 value;
+        masstree_detail::cell value;
         u64 at;  ///< offset of the value word
         bool is_sound;
     };
@@ -113,6 +114,10 @@ class masstree_audit {
     };
 
     static constexpr unsigned most_height = 32;
+    static constexpr bool adapter_can_inline = requires { adapter::can_inline; };
+    [[nodiscard]] u64 node_payload() const noexcept {
+        return is_inlined_ ? masstree_detail::inlined_node_payload : masstree_detail::node_payload;
+    }
 
     template <class T>
     [[nodiscard]] T& at(u64 offset) const noexcept {
@@ -130,6 +135,8 @@ class masstree_audit {
     void read_interior(layer& in, const branch& b);
     void read_leaf(layer& in, const branch& b);
     void check_links(layer& in, const branch& b, const leaf& n);
+    [[nodiscard]] slot slot_of(const leaf& n, u64 lengths, unsigned i) const;
+    void read_inline(const slot& s, bool is_first_layer);
     [[nodiscard]] bool check_permutation(u64 offset, u64 word);
     void check_epoch(u64 offset, const char* what, u64 epoch);
     void read_slot(const std::string& prefix, const slot& s, std::vector<layer>& below);
@@ -142,6 +149,7 @@ class masstree_audit {
     audit_report& report_;
     tree_figures& figures_;
     bool may_lack_checksums_;
+    bool is_inlined_;
     std::vector<layer> layers_;  ///< from the first one down to the one at work
     const audit_progress* progress_ = nullptr;
     const record_visitor* visit_ = nullptr;
@@ -221,7 +229,7 @@ void masstree_audit<D>::lose(u64 from, const std::string& why) {
 template <any_discipline D>
 bool masstree_audit<D>::enter_node(const branch& b) {
     const auto p = memory_.locate_payload(b.offset);
-    if (!p || !memory_.fits(*p, masstree_detail::node_payload)) {
+    if (!p || !memory_.fits(*p, node_payload())) {
         lose(b.from, memory_.is_unknown(b.offset)
                          ? "the node at offset " + std::to_string(b.offset) +
                                " lies where the heap could not be walked"
@@ -313,13 +321,38 @@ void masstree_audit<D>::check_links(layer& in, const branch& b, const leaf& n) {
 }
 
 template <any_discipline D>
+auto masstree_audit<D>::slot_of(const leaf& n, u64 lengths, unsigned i) const -> slot {
+    const u64 slice = load(n.keys[i]);
+    const unsigned length = masstree_detail::length_class(lengths, i);
+    if constexpr (adapter_can_inline) {
+        if (is_inlined_) {
+            return {slice, length, adapter::inlined_at(n, i),
+                    offset_of(&adapter::inlined_word(n, i)), adapter::is_sound_inlined(n, i)};
+        }
+    }
+    const u64 word = load(n.values[i]);
+    const bool unsealed = masstree_detail::value_word::plain(word) == word;
+    return {slice,
+            length,
+            {word, static_cast<unsigned>(word & masstree_detail::value_word::kind_field)},
+            offset_of(&n.values[i]),
+            n.is_value(word) || (unsealed && may_lack_checksums_)};
+}
+
+template <any_discipline D>
 void masstree_audit<D>::read_leaf(layer& in, const branch& b) {
     auto& n = at<leaf>(b.offset);
     ++figures_.leaves;
     word_check words{*this, b.offset};
-    if (!may_lack_checksums_) adapter::audit_seals(n, words);
-    if (adapter::recover_for_audit(op_, n)) ++figures_.recovered_leaves;
-    adapter::audit_leaf(n, words);
+    if constexpr (adapter_can_inline) {
+        if (!may_lack_checksums_) adapter::audit_seals(n, words, is_inlined_);
+        if (adapter::recover_for_audit(op_, n, is_inlined_)) ++figures_.recovered_leaves;
+        adapter::audit_leaf(n, words, is_inlined_);
+    } else {
+        if (!may_lack_checksums_) adapter::audit_seals(n, words);
+        if (adapter::recover_for_audit(op_, n)) ++figures_.recovered_leaves;
+        adapter::audit_leaf(n, words);
+    }
     is_live_ = report_.violation_count() == violations_before_;
     check_links(in, b, n);
     const u64 word = load(n.order);
@@ -338,11 +371,7 @@ void masstree_audit<D>::read_leaf(layer& in, const branch& b) {
     slot before{};
     for (unsigned r = 0; r < p.size(); ++r) {
         const unsigned i = p.slot(r);
-        const u64 value = load(n.values[i]);
-        const bool unsealed = masstree_detail::value_word::plain(value) == value;
-        const slot s{load(n.keys[i]), masstree_detail::length_class(lengths, i), value,
-                     offset_of(&n.values[i]),
-                     n.is_value(value) || (unsealed && may_lack_checksums_)};
+        const slot s = slot_of(n, lengths, i);
         if (s.slice < b.low || (b.bounded && s.slice >= b.high)) {
             bad(offset_of(&n.keys[i]), "a key lies outside of its leaf's range");
         }
@@ -371,8 +400,12 @@ void masstree_audit<D>::read_slot(const std::string& prefix, const slot& s,
     if (s.length_class < slice_size && s.slice << (8 * s.length_class) != 0) {
         bad(s.at, "a short key's slice is not padded with zeros");
     }
-    const u64 offset = value_word::offset(s.value);
-    const u64 kind = s.value & value_word::kind_field;
+    if (s.is_sound && is_inlined_ && masstree_detail::cell_kind::is_inline(s.value.kind)) {
+        read_inline(s, prefix.empty());
+        return;
+    }
+    const u64 offset = value_word::offset(s.value.word);
+    const u64 kind = s.value.kind;
     if (!s.is_sound || (kind != value_word::record_kind && kind != value_word::layer_kind)) {
         lose(s.at, "a value word has an unknown form");
         return;
@@ -392,6 +425,21 @@ void masstree_audit<D>::read_slot(const std::string& prefix, const slot& s,
     next.to_do.push_back({offset, s.at, 0, 0, false, 0});
     next.root = offset;
     below.push_back(std::move(next));
+}
+
+/// A value that lies in its leaf.
+template <any_discipline D>
+void masstree_audit<D>::read_inline(const slot& s, bool is_first_layer) {
+    if (!is_first_layer || s.length_class > masstree_detail::slice_size) {
+        bad(s.at, "a value in a leaf is of too long a key");
+        return;
+    }
+    ++figures_.records;
+    std::string key;
+    masstree_detail::append_slice(key, s.slice, s.length_class);
+    figures_.key_bytes += key.size();
+    figures_.value_bytes += s.value.kind;
+    if (visit_ != nullptr && is_live_) (*visit_)(key, s.value.value());
 }
 
 template <any_discipline D>
@@ -468,7 +516,9 @@ namespace detail {
 template <any_discipline D, class Engine>
 audit_report audit_engine(Engine& e, masstree<D>& tree) {
     return audit<D>(e.file(), e.checkpoint(), tree.root(), 0, {},
-                    tree.may_lack_checksums() ? 1 : masstree_root_format);
+                    tree.may_lack_checksums() ? 1
+                    : tree.is_inlined()       ? inlined_root_format
+                                              : masstree_root_format);
 }
 }  // namespace detail
 

@@ -35,7 +35,7 @@ inline auto masstree<D>::reach_leaf(node* root, u64 slice, u64& version, descent
             const u64 child_offset = load(in->children[in->child_index(slice)]);
             if (!in->version.changed(v)) [[likely]] {
                 node* child = followed(child_offset);
-                interior::prefetch(child);
+                fetch(child);
                 const u64 child_version = stable(child);
                 if (!in->version.changed(v)) [[likely]] {
                     if (++height == max_height) [[unlikely]] {
@@ -110,24 +110,46 @@ inline unsigned masstree<D>::lower_rank(const leaf& n, perm p, u64 slice,
     return r;
 }
 
-/// The value word, without its seal, of the key's entry in the leaf n, which had it in its range at
-/// `version`, or in one to its right; 0 if it has none; nullopt: the leaf is gone.
+/// A value of n and its check were not of one store, though n had this version before and behind:
+/// looks again under the lock of n. False: n has changed since. Throws damage.
 template <any_discipline D>
-inline std::optional<u64> masstree<D>::find_in_leaf(operation& op, leaf* n, u64 version,
-                                                    const key_cursor& key) {
+[[gnu::noinline]] bool masstree<D>::read_again(leaf& n, u64 version, unsigned slot, u64 slice,
+                                               unsigned length_class, cell& c) const {
+    lock(&n);
+    held mine(n);
+    if (n.version.changed(version)) return false;
+    c = cell_at(n, slot);
+    if (is_torn(n, c, slice, length_class)) {
+        broken(offset_of(&n), "a value in a leaf contradicts its check");
+    }
+    return true;
+}
+
+/// What the key's entry has in the leaf n, which had it in its range at `version`, or in one to its
+/// right, without a seal; kind none: there is no entry; nullopt: the leaf is gone.
+template <any_discipline D>
+inline auto masstree<D>::find_in_leaf(operation& op, leaf* n, u64 version, const key_cursor& key)
+    -> std::optional<cell> {
     for (;;) {
         adapter_.arrive(op, *n);
         const bool hints = hints_ != nullptr && key.depth() == 0;
         const u32 count = hints ? hints_->count(offset_of(n)) : 0;  // H4: before the version
         const u64 order = load(n->order);
         const int slot = find_slot(*n, perm(order), key.slice(), key.length_class());
-        u64 value = slot < 0 ? 0 : load(n->values[static_cast<unsigned>(slot)]);
+        cell value = slot < 0 ? cell{} : cell_at(*n, static_cast<unsigned>(slot));
         const u64 low_key = slot < 0 ? load(n->low_key) : 0;
         if (!n->version.changed(version)) [[likely]] {
             check_order(*n, order, version);
-            if (slot >= 0) value = opened(*n, value);
+            if (slot >= 0) {
+                if (is_torn(*n, value, key.slice(), key.length_class()) &&
+                    !read_again(*n, version, static_cast<unsigned>(slot), key.slice(),
+                                key.length_class(), value)) [[unlikely]] {
+                    continue;
+                }
+                value = opened(*n, value);
+            }
             if (low_key > key.slice()) broken(offset_of(n), "a leaf lies where another belongs");
-            if (hints && slot >= 0) leave_hint(key.slice(), *n, count, value);
+            if (hints && slot >= 0) leave_hint(key.slice(), *n, count, record_offset(value));
             adapter_.observed(op, *n);
             return value;
         }
@@ -148,21 +170,30 @@ inline auto masstree<D>::below(u64 offset, key_cursor& key) const -> node* {
     return followed(offset);
 }
 
-/// The record at `offset`, which the key's value word names, unless it goes on as another key does.
+/// The value, or the record's offset, of an entry that the key has, unless its record goes on as
+/// another key does.
 template <any_discipline D>
-[[gnu::always_inline]] inline u64 masstree<D>::if_same_rest(u64 offset,
-                                                            const key_cursor& key) const {
+[[gnu::always_inline]] inline auto masstree<D>::if_same_rest(const cell& value,
+                                                             const key_cursor& key) const -> cell {
+    namespace kind = masstree_detail::cell_kind;
+    const bool is_longer = key.length_class() == masstree_detail::longer;
+    if (kind::is_inline(value.kind)) {
+        if (is_longer || key.depth() != 0) broken(root_, "a value in a leaf is of too long a key");
+        return value;
+    }
+    const u64 offset = masstree_detail::value_word::offset(value.word);
     const record& found = sized_record(offset);
-    const bool other = key.length_class() == masstree_detail::longer && !found.rest_equals(key);
-    return other ? 0 : offset;
+    if (is_longer && !found.rest_equals(key)) return {};
+    return {offset, kind::record};
 }
 
-/// The key's record, or 0. `value`: its value word in layer 0 if that is known already, or 0.
+/// As find_cell(). `value`: what its entry in layer 0 has if that is known already.
 template <any_discipline D>
-inline u64 masstree<D>::find_from(operation& op, key_cursor key, u64 value) {
+inline auto masstree<D>::find_from(operation& op, key_cursor key, cell value) -> cell {
+    namespace kind = masstree_detail::cell_kind;
     node* root = at<node>(root_);
-    for (patience left(damage_is_known_);; value = 0) {
-        if (value == 0) {
+    for (patience left(damage_is_known_);; value = {}) {
+        if (value.kind == kind::none) {
             u64 v = 0;
             leaf* n = reach_leaf(root, key.slice(), v, nullptr);
             const auto found = n != nullptr ? find_in_leaf(op, n, v, key) : std::nullopt;
@@ -172,24 +203,25 @@ inline u64 masstree<D>::find_from(operation& op, key_cursor key, u64 value) {
                 root = at<node>(root_);
                 continue;
             }
-            if (*found == 0) return 0;
+            if (found->kind == kind::none) return {};
             value = *found;
         }
-        const u64 target = masstree_detail::value_word::offset(value);
-        if (masstree_detail::value_word::is_layer(value)) {
-            root = below(target, key);
+        if (value.kind == kind::layer) {
+            root = below(masstree_detail::value_word::offset(value.word), key);
             continue;
         }
-        return if_same_rest(target, key);
+        return if_same_rest(value, key);
     }
 }
 
 template <any_discipline D>
-[[gnu::always_inline]] inline u64 masstree<D>::find(operation& op, std::string_view key_bytes) {
+[[gnu::always_inline]] inline auto masstree<D>::find_cell(operation& op, std::string_view key_bytes)
+    -> cell {
+    namespace kind = masstree_detail::cell_kind;
     const key_cursor key(key_bytes);
-    const u64 value = hints_ != nullptr ? find_hinted(op, key) : 0;
-    if (value != 0 && !masstree_detail::value_word::is_layer(value)) [[likely]] {
-        return if_same_rest(masstree_detail::value_word::offset(value), key);
+    const cell value = hints_ != nullptr ? find_hinted(op, key) : cell{};
+    if (value.kind != kind::none && value.kind != kind::layer) [[likely]] {
+        return if_same_rest(value, key);
     }
     return find_from(op, key, value);
 }
@@ -197,9 +229,13 @@ template <any_discipline D>
 template <any_discipline D>
 template <class F>
 inline bool masstree<D>::get(operation& op, std::string_view key, F&& found) {
-    const u64 offset = find(op, key);
-    if (offset == 0) return false;
-    found(static_cast<const record*>(record_at(offset))->value());
+    const cell c = find_cell(op, key);
+    if (c.kind == masstree_detail::cell_kind::none) return false;
+    if (masstree_detail::cell_kind::is_inline(c.kind)) {
+        found(c.value());
+    } else {
+        found(static_cast<const record*>(record_at(c.word))->value());
+    }
     return true;
 }
 

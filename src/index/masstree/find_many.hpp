@@ -33,7 +33,7 @@ inline void masstree<D>::walk_down(std::span<walker> all) const {
                 continue;
             }
             w.child = followed(child);
-            interior::prefetch(w.child);
+            fetch(w.child);
         }
         more = false;
         for (walker& w : all) {
@@ -65,8 +65,9 @@ inline void masstree<D>::prefetch(const operation& /*inside of it*/,
 
 template <any_discipline D>
 inline void masstree<D>::find_many(operation& op, std::span<const std::string_view> keys,
-                                   u64* offsets) {
+                                   cell* found) {
     HF_ASSERT(keys.size() <= most_finds, "too many keys at once");
+    namespace kind = masstree_detail::cell_kind;
     std::array<walker, most_finds> walkers;
     std::size_t walking = 0;
     if (hints_ != nullptr) {
@@ -76,9 +77,9 @@ inline void masstree<D>::find_many(operation& op, std::span<const std::string_vi
         walker& w = walkers[walking];
         w.key = key_cursor(keys[i]);
         w.which = i;
-        const u64 hinted = hints_ != nullptr ? find_hinted(op, w.key) : 0;
-        if (hinted != 0) {
-            offsets[i] = find_from(op, w.key, hinted);
+        const cell hinted = hints_ != nullptr ? find_hinted(op, w.key) : cell{};
+        if (hinted.kind != kind::none) {
+            found[i] = find_from(op, w.key, hinted);
         } else {
             ++walking;
         }
@@ -86,15 +87,15 @@ inline void masstree<D>::find_many(operation& op, std::span<const std::string_vi
     const auto all = std::span(walkers).first(walking);
     walk_down(all);
     for (walker& w : all) {
-        w.value = 0;
+        w.value = cell{};
         if (w.n != nullptr) w.value = find_in_leaf(op, static_cast<leaf*>(w.n), w.version, w.key);
-        if (w.value.value_or(0) != 0) {
-            __builtin_prefetch(at<char>(masstree_detail::value_word::offset(*w.value)));
+        if (w.value && w.value->kind != kind::none) {
+            __builtin_prefetch(at<char>(record_offset(*w.value)));
         }
     }
     for (walker& w : all) {
-        const bool absent = w.n != nullptr && w.value == 0;
-        offsets[w.which] = absent ? 0 : find_from(op, w.key, w.value.value_or(0));
+        const bool absent = w.n != nullptr && w.value && w.value->kind == kind::none;
+        found[w.which] = absent ? cell{} : find_from(op, w.key, w.value.value_or(cell{}));
     }
 }
 

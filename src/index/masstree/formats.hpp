@@ -21,10 +21,12 @@ inline constexpr layout::room_format masstree_format{"masstree", 3};
 ///  2  they have one. A root of format 1 in a region that was upgraded leads to records of both
 ///     kinds.
 inline constexpr u32 masstree_root_format = 2;
+/// As 2, with leaves that have small values in themselves (inlined/leaf.hpp).
+inline constexpr u32 inlined_root_format = 3;
 
 /// A root of a format that this program reads.
 [[nodiscard]] constexpr bool reads_root_format(u64 format) noexcept {
-    return format == 1 || format == masstree_root_format;
+    return format == 1 || format == masstree_root_format || format == inlined_root_format;
 }
 
 /// A record without a checksum is one whose checksum is 0, and a count that is not kept says so:

@@ -15,7 +15,7 @@ template <any_discipline D>
     const auto hint = hints_->find(slice);
     if (hint.leaf == 0) return nullptr;
     leaf* n = at<leaf>(hint.leaf);
-    interior::prefetch(n);  // as on the way down
+    fetch(n);  // as on the way down
     const auto* lines = at<const char>(hint.record_line);
     __builtin_prefetch(lines);
     __builtin_prefetch(lines + line_size);
@@ -37,17 +37,17 @@ template <any_discipline D>
     return slot >= 0 && is_order(*n, order) ? n : nullptr;
 }
 
-/// The key's value word, without its seal, if a hint leads to it; 0: it is to be looked for from
-/// the root.
+/// What the key's entry has, without a seal, if a hint leads to it; kind none: it is to be looked
+/// for from the root.
 template <any_discipline D>
-[[gnu::always_inline]] inline u64 masstree<D>::find_hinted(operation& op,
-                                                           const key_cursor& key) const {
+[[gnu::always_inline]] inline auto masstree<D>::find_hinted(operation& op,
+                                                            const key_cursor& key) const -> cell {
     u64 v = 0;
     int slot = 0;
     leaf* n = reach_hinted(op, key, v, slot);
-    if (n == nullptr) return 0;
-    const u64 value = load(n->values[static_cast<unsigned>(slot)]);
-    if (n->version.changed(v)) return 0;
+    if (n == nullptr) return {};
+    const cell value = cell_at(*n, static_cast<unsigned>(slot));
+    if (n->version.changed(v) || is_torn(*n, value, key.slice(), key.length_class())) return {};
     adapter_.observed(op, *n);
     return opened(*n, value);
 }
@@ -71,24 +71,24 @@ inline auto masstree<D>::lock_hinted(operation& op, const key_cursor& key, int& 
 
 /// The entry was found in n, whose count had been taken before that was certain (H4).
 template <any_discipline D>
-inline void masstree<D>::leave_hint(u64 slice, const leaf& n, u32 count, u64 value) noexcept {
-    hints_->note(slice, offset_of(&n), count, masstree_detail::value_word::offset(value));
+inline void masstree<D>::leave_hint(u64 slice, const leaf& n, u32 count, u64 record) noexcept {
+    hints_->note(slice, offset_of(&n), count, record);
 }
 
-/// n, locked, has the key with this value word.
+/// n, locked, has the key with this record; 0: with none.
 template <any_discipline D>
-inline void masstree<D>::leave_hint(const key_cursor& key, const leaf& n, u64 value) noexcept {
+inline void masstree<D>::leave_hint(const key_cursor& key, const leaf& n, u64 record) noexcept {
     if (hints_ == nullptr || key.depth() != 0) return;
-    leave_hint(key.slice(), n, hints_->count(offset_of(&n)), value);
+    leave_hint(key.slice(), n, hints_->count(offset_of(&n)), record);
 }
 
 /// As above; unlocks n.
 template <any_discipline D>
-inline void masstree<D>::unlock_with_hint(const key_cursor& key, leaf& n, u64 value) noexcept {
+inline void masstree<D>::unlock_with_hint(const key_cursor& key, leaf& n, u64 record) noexcept {
     const bool hints = hints_ != nullptr && key.depth() == 0;
     const u32 count = hints ? hints_->count(offset_of(&n)) : 0;  // H4: before it is unlocked
     n.version.unlock();
-    if (hints) leave_hint(key.slice(), n, count, value);
+    if (hints) leave_hint(key.slice(), n, count, record);
 }
 
 /// After a split, with its nodes still locked: what has moved, and what it was for.
@@ -96,7 +96,7 @@ template <any_discipline D>
 void masstree<D>::leave_hints(const split_plan& plan, const node* root, const entry& e) noexcept {
     if (hints_ == nullptr || root != at<node>(root_)) return;
     const auto& divided = *static_cast<const leaf*>(plan.locked[0]);
-    leave_hint(e.slice, divided, hints_->count(offset_of(&divided)), e.value);
+    leave_hint(e.slice, divided, hints_->count(offset_of(&divided)), record_offset(e.value));
     for (unsigned i = 0; i < plan.fresh_used; ++i) {
         if (!is_leaf(plan.fresh[i]->version.load())) continue;
         const auto& n = *static_cast<const leaf*>(plan.fresh[i]);
@@ -104,7 +104,7 @@ void masstree<D>::leave_hints(const split_plan& plan, const node* root, const en
         const u32 count = hints_->count(offset_of(&n));
         const perm p(load(n.order));
         for (unsigned r = 0; r < p.size(); ++r) {
-            leave_hint(load(n.keys[p.slot(r)]), n, count, load(n.values[p.slot(r)]));
+            leave_hint(load(n.keys[p.slot(r)]), n, count, record_offset(cell_at(n, p.slot(r))));
         }
     }
 }

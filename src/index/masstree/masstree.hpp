@@ -41,6 +41,7 @@
 #include "checkpoint/heap/heap.hpp"
 #include "discipline/discipline.hpp"
 #include "index/masstree/adapter.hpp"
+#include "index/masstree/cell.hpp"
 #include "index/masstree/formats.hpp"
 #include "index/masstree/key.hpp"
 #include "index/masstree/leaf_hints.hpp"
@@ -67,6 +68,12 @@ struct decision {
     enum class action { keep, store, erase };
     action what = action::keep;
     u64 record = 0;  ///< store: offset of a filled record, from make_record()
+    /// store: a value to lie in the leaf, instead of a record, where fits_inline() allows it.
+    masstree_detail::cell value = {};
+
+    [[nodiscard]] static decision to_store(masstree_detail::cell value) noexcept {
+        return {action::store, 0, value};
+    }
 };
 
 template <any_discipline D>
@@ -87,13 +94,14 @@ class masstree {
     /// Lays the root of an empty tree into a region that had no session yet, at the place that
     /// format_heap() returned, and publishes it under this name. Until the last store the region
     /// has no root, and may be formatted again.
-    [[nodiscard]] static result<void> found(region& r, u64 place, std::string_view name, u64 type);
+    [[nodiscard]] static result<void> found(region& r, u64 place, std::string_view name, u64 type,
+                                            u32 format = masstree_root_format);
 
     /// The tree whose root is at `root`; `generation` as of this opening of the region, `format` as
     /// its root says.
     masstree(memory& blocks, u64 root, u64 generation, u32 format = masstree_root_format) noexcept
         : heap_(blocks),
-          adapter_(blocks, format >= masstree_root_format),
+          adapter_(make_adapter(blocks, format)),
           base_(blocks.base()),
           root_(root),
           generation_(masstree_detail::version_word::generation_bits(generation)) {}
@@ -127,11 +135,31 @@ class masstree {
     template <class F>
     bool get(operation& op, std::string_view key, F&& found);
 
-    /// Offset of the key's record, or 0.
-    [[nodiscard]] u64 find(operation& op, std::string_view key);
+    /// Offset of the key's record, or 0. Not for trees that have small values in their leaves.
+    [[nodiscard]] u64 find(operation& op, std::string_view key) {
+        HF_ASSERT(!is_inlined(), "the key may have no record");
+        return find_cell(op, key).word;
+    }
+    using cell = masstree_detail::cell;
+    /// The key's value, or where its record is: the word is the offset. Or kind none.
+    [[nodiscard]] cell find_cell(operation& op, std::string_view key);
+    /// Whether small values of short keys lie in the leaves.
+    [[nodiscard]] bool is_inlined() const noexcept {
+        if constexpr (adapter_can_inline) return adapter_.is_inlined();
+        return false;
+    }
+    [[nodiscard]] bool lies_inline(std::string_view key, std::string_view value) const noexcept {
+        return is_inlined() && masstree_detail::fits_inline(key.size(), value.size());
+    }
     /// The same for each of up to most_finds keys, whose waits for memory overlap.
     static constexpr std::size_t most_finds = 16;
-    void find_many(operation& op, std::span<const std::string_view> keys, u64* offsets);
+    void find_many(operation& op, std::span<const std::string_view> keys, u64* offsets) {
+        HF_ASSERT(!is_inlined(), "a key may have no record");
+        std::array<cell, most_finds> found;
+        find_many(op, keys, found.data());
+        for (std::size_t i = 0; i < keys.size(); ++i) offsets[i] = found[i].word;
+    }
+    void find_many(operation& op, std::span<const std::string_view> keys, cell* found);
 
     /// A record of key and value, to be stored in the same operation. Not for large ones.
     [[nodiscard]] result<u64> make_record(operation& op, std::string_view key,
@@ -224,14 +252,87 @@ class masstree {
     struct entry {
         u64 slice;
         unsigned length_class;
-        u64 value;
+        cell value;
     };
+
+    static constexpr bool adapter_can_inline = requires { adapter::can_inline; };
+    [[nodiscard]] static adapter make_adapter(memory& blocks, u32 format) noexcept {
+        const bool sealed = format >= masstree_root_format;
+        if constexpr (adapter_can_inline) {
+            return adapter(blocks, sealed, format == inlined_root_format);
+        } else {
+            return adapter(blocks, sealed);
+        }
+    }
+    /// Of each node.
+    [[nodiscard]] u64 node_payload() const noexcept {
+        return is_inlined() ? masstree_detail::inlined_node_payload : masstree_detail::node_payload;
+    }
+    /// What a slot has, as it is read: with its seal. It counts while the leaf's version holds.
+    [[nodiscard, gnu::always_inline]] cell cell_at(const leaf& n, unsigned slot) const noexcept {
+        if constexpr (adapter_can_inline) {
+            if (is_inlined()) return adapter::inlined_at(n, slot);
+        }
+        return of_word(load(n.values[slot]));
+    }
+    [[nodiscard]] static cell of_word(u64 word) noexcept {
+        namespace kind = masstree_detail::cell_kind;
+        return {word, masstree_detail::value_word::is_layer(word) ? kind::layer : kind::record};
+    }
+    [[nodiscard]] static cell cell_of_record(u64 offset) noexcept {
+        return of_word(masstree_detail::value_word::of_record(offset));
+    }
+    [[nodiscard]] static cell cell_of_layer(u64 offset) noexcept {
+        return of_word(masstree_detail::value_word::of_layer(offset));
+    }
+    /// Into a slot that nobody sees, or of a leaf that is marked; its key is there. No seal yet.
+    void put_cell(leaf& n, unsigned slot, const cell& c) const noexcept {
+        if constexpr (adapter_can_inline) {
+            if (is_inlined()) {
+                adapter::put_inlined(n, slot, sealed(n, c));
+                return;
+            }
+        }
+        store(n.values[slot], n.sealed_value(c.word));
+    }
+    /// Into a slot that is used, and has `old`: logged.
+    void publish_cell(operation& op, leaf& n, unsigned slot, const cell& old, const cell& c) const {
+        if constexpr (adapter_can_inline) {
+            if (is_inlined()) {
+                if (old.kind != c.kind) n.version.mark_inserting();  // no word with another's kind
+                adapter::put_inlined(n, slot, sealed(n, c));
+                return;
+            }
+        }
+        adapter_.publish(op, n.values[slot], n.sealed_value(c.word));
+    }
+    [[nodiscard]] static cell sealed(const leaf& n, const cell& c) noexcept {
+        if (masstree_detail::cell_kind::is_inline(c.kind)) return c;
+        return {n.sealed_value(c.word), c.kind};
+    }
+    /// For prefetching and hints.
+    [[nodiscard]] static u64 record_offset(const cell& c) noexcept {
+        const bool none = masstree_detail::cell_kind::is_inline(c.kind);
+        return none ? 0 : masstree_detail::value_word::offset(c.word);
+    }
+    /// Starts loading all lines of a node.
+    [[gnu::always_inline]] void fetch(const node* n) const noexcept {
+        interior::prefetch(n);
+        if (is_inlined()) {
+            constexpr u64 last = masstree_detail::inlined_node_payload - line_size;
+            __builtin_prefetch(reinterpret_cast<const char*>(n) + last);
+        }
+    }
 
     // --- small things ---
     /// Of a leaf that is sound; without the seal.
-    [[nodiscard]] static entry entry_at(const leaf& n, u64 lengths, unsigned slot) noexcept {
+    [[nodiscard]] entry entry_at(const leaf& n, u64 lengths, unsigned slot) const noexcept {
         return {load(n.keys[slot]), masstree_detail::length_class(lengths, slot),
-                masstree_detail::value_word::plain(load(n.values[slot]))};
+                plain(cell_at(n, slot))};
+    }
+    [[nodiscard]] static cell plain(const cell& c) noexcept {
+        if (masstree_detail::cell_kind::is_inline(c.kind)) return c;
+        return {masstree_detail::value_word::plain(c.word), c.kind};
     }
     template <class T>
     [[nodiscard]] T* at(u64 offset) const noexcept {
@@ -270,7 +371,7 @@ class masstree {
     [[nodiscard]] bool can_be_followed(u64 offset) const noexcept {
         if constexpr (memory::is_in_region) {
             constexpr u64 least = layout::page_size;
-            const u64 room = heap_.end() - least - masstree_detail::node_payload;
+            const u64 room = heap_.end() - least - node_payload();
             return offset - least <= room && offset % line_size == block_header_size;
         } else {
             return true;
@@ -292,13 +393,26 @@ class masstree {
             broken(offset_of(&n), "a leaf's epoch contradicts its seal");
         }
     }
-    /// The value word without its seal, which it must have.
-    [[nodiscard]] u64 opened(const leaf& n, u64 value) const {
-        if (!n.is_value(value) && adapter_.is_sealed()) [[unlikely]] {
+    /// What a slot has, without its seal, which it must have: its version has held. A value in the
+    /// leaf is looked at by itself (is_torn).
+    [[nodiscard]] cell opened(const leaf& n, const cell& c) const {
+        namespace kind = masstree_detail::cell_kind;
+        if (is_inlined() && kind::is_inline(c.kind)) return c;
+        if ((!n.is_value(c.word) || !kind::is_known(c.kind)) && adapter_.is_sealed()) [[unlikely]] {
             broken(offset_of(&n), "a value of a leaf contradicts its seal");
         }
-        return masstree_detail::value_word::plain(value);
+        return plain(c);
     }
+    /// Whether a value in the leaf, and its check, are not of one store, or damaged.
+    [[nodiscard, gnu::always_inline]] bool is_torn(const leaf& n, const cell& c, u64 slice,
+                                                   unsigned length_class) const noexcept {
+        if constexpr (adapter_can_inline) {
+            return is_inlined() && !adapter::fits_inlined(n, c, slice, length_class);
+        }
+        return false;
+    }
+    [[nodiscard]] bool read_again(leaf& n, u64 version, unsigned slot, u64 slice,
+                                  unsigned length_class, cell& c) const;
     /// The permutation of a leaf that is locked.
     [[nodiscard]] perm order_of(const leaf& n) const {
         const u64 order = load(n.order);
@@ -343,11 +457,11 @@ class masstree {
     [[nodiscard]] leaf* hinted_leaf(u64 slice) const noexcept;
     [[nodiscard]] leaf* reach_hinted(operation& op, const key_cursor& key, u64& version,
                                      int& slot) const;
-    [[nodiscard]] u64 find_hinted(operation& op, const key_cursor& key) const;
+    [[nodiscard]] cell find_hinted(operation& op, const key_cursor& key) const;
     [[nodiscard]] leaf* lock_hinted(operation& op, const key_cursor& key, int& slot) const;
-    void leave_hint(u64 slice, const leaf& n, u32 count, u64 value) noexcept;
-    void leave_hint(const key_cursor& key, const leaf& n, u64 value) noexcept;
-    void unlock_with_hint(const key_cursor& key, leaf& n, u64 value) noexcept;
+    void leave_hint(u64 slice, const leaf& n, u32 count, u64 record) noexcept;
+    void leave_hint(const key_cursor& key, const leaf& n, u64 record) noexcept;
+    void unlock_with_hint(const key_cursor& key, leaf& n, u64 record) noexcept;
     void leave_hints(const split_plan& plan, const node* root, const entry& e) noexcept;
     void retire(const leaf& n) noexcept {
         if (hints_ != nullptr) hints_->retire(offset_of(&n));
@@ -355,10 +469,10 @@ class masstree {
 
     // --- find.hpp: ways down ---
     [[nodiscard]] leaf* reach_leaf(node* root, u64 slice, u64& version, descent* path) const;
-    [[nodiscard]] std::optional<u64> find_in_leaf(operation& op, leaf* n, u64 version,
-                                                  const key_cursor& key);
-    [[nodiscard]] u64 find_from(operation& op, key_cursor key, u64 value);
-    [[nodiscard]] u64 if_same_rest(u64 offset, const key_cursor& key) const;
+    [[nodiscard]] std::optional<cell> find_in_leaf(operation& op, leaf* n, u64 version,
+                                                   const key_cursor& key);
+    [[nodiscard]] cell find_from(operation& op, key_cursor key, cell value);
+    [[nodiscard]] cell if_same_rest(const cell& value, const key_cursor& key) const;
     [[nodiscard]] node* below(u64 offset, key_cursor& key) const;
     [[nodiscard]] bool follow_right(leaf*& n, u64& version, u64 slice) const;
     void arrive_locked(operation& op, leaf& n, bool taken_over) const {
@@ -381,8 +495,8 @@ class masstree {
         std::size_t which = 0;  ///< of the keys
         node* n = nullptr;
         u64 version = 0;
-        node* child = nullptr;     ///< of n, not validated
-        std::optional<u64> value;  ///< word, as find_in_leaf() says
+        node* child = nullptr;      ///< of n, not validated
+        std::optional<cell> value;  ///< as find_in_leaf() says
     };
     void walk_down(std::span<walker> all) const;
 
@@ -390,15 +504,14 @@ class masstree {
     void check_before_insert(leaf& n, u64 slice, const node* root, const descent& path) const;
     [[nodiscard]] result<void> insert(operation& op, leaf& n, node* root, descent& path,
                                       const entry& e);
-    [[nodiscard]] result<void> make_layer(operation& op, leaf& n, unsigned slot, u64 old_value,
-                                          key_cursor key, u64 fresh);
+    [[nodiscard]] cell to_store(const decision& d, const key_cursor& key) const noexcept;
+    [[nodiscard]] result<void> make_layer(operation& op, leaf& n, unsigned slot,
+                                          const cell& old_cell, key_cursor key, u64 fresh);
     static void init_leaf(leaf& n, u64 generation, u64 layer) noexcept;
     [[nodiscard]] result<leaf*> new_leaf(operation& op, const node* root);
     void fill_leaf(leaf& n, const entry* entries, unsigned count) noexcept;
     [[nodiscard]] result<interior*> new_interior(operation& op);
-    void drop_node(operation& op, node* n) {
-        heap_.deallocate(op, offset_of(n), masstree_detail::node_payload);
-    }
+    void drop_node(operation& op, node* n) { heap_.deallocate(op, offset_of(n), node_payload()); }
 
     // --- split.hpp: a full leaf ---
     [[nodiscard]] interior* lock_parent(node* root, node* child, u64 slice, descent& path) const;
@@ -444,6 +557,15 @@ class masstree {
     void check_way(operation& op, node* root, u64 slice) const;
     [[nodiscard]] bool take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const;
     void fetch_ahead(u64 next) const noexcept;
+    [[gnu::always_inline]] void fetch_next(const node* n) const noexcept {
+        masstree_detail::prefetch_node(n);
+        if (is_inlined()) {
+            constexpr u64 last = masstree_detail::inlined_node_payload - line_size;
+            __builtin_prefetch(reinterpret_cast<const char*>(n) + last);
+        }
+    }
+    template <class F>
+    static bool show(F& visit, std::string_view key, const cell& value);
 
     memory& heap_;
     [[no_unique_address]] adapter adapter_;

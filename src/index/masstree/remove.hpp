@@ -220,9 +220,11 @@ auto masstree<D>::drop_layer(operation& op, key_cursor key, node*& root, descent
         const perm p = whole_order_of(*u);
         const int slot = find_slot(*u, p, key.slice(), longer);
         if (slot < 0) return nullptr;
-        const u64 value = opened(*u, load(u->values[static_cast<unsigned>(slot)]));
-        if (!value_word::is_layer(value)) return nullptr;
-        auto* below = followed<leaf>(value_word::offset(value));
+        const cell seen = cell_at(*u, static_cast<unsigned>(slot));
+        const cell value = opened(*u, seen);
+        if (is_torn(*u, seen, key.slice(), longer)) return nullptr;
+        if (value.kind != masstree_detail::cell_kind::layer) return nullptr;
+        auto* below = followed<leaf>(value_word::offset(value.word));
         if (key.depth() < depth) {
             above = below;
             key.descend();

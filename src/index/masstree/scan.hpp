@@ -30,7 +30,7 @@ struct masstree<D>::scan_state {
         if (e.length_class < masstree_detail::slice_size ? e.slice << 8 * e.length_class != 0
                                                          : e.length_class > masstree_detail::longer)
             [[unlikely]] {
-            broken(masstree_detail::value_word::offset(e.value), "a key's slice is none");
+            broken(masstree_detail::value_word::offset(e.value.word), "a key's slice is none");
         }
         if (prefix == 0 && e.length_class != masstree_detail::longer) [[likely]] {
             bytes = masstree_detail::bytes_of(e.slice);
@@ -41,7 +41,7 @@ struct masstree<D>::scan_state {
         if (e.length_class == masstree_detail::longer) {
             const std::string_view rest = r.rest(prefix / masstree_detail::slice_size);
             if (rest.empty()) [[unlikely]] {
-                broken(masstree_detail::value_word::offset(e.value), "a key does not go on");
+                broken(masstree_detail::value_word::offset(e.value.word), "a key does not go on");
             }
             key.append(rest);
         }
@@ -68,7 +68,7 @@ struct masstree<D>::last_visit {
 /// What lies below a slot whose key goes on, in a layer with so long a prefix.
 template <any_discipline D>
 inline auto masstree<D>::layer_below(const entry& e, std::size_t prefix) const -> node* {
-    const u64 offset = masstree_detail::value_word::offset(e.value);
+    const u64 offset = masstree_detail::value_word::offset(e.value.word);
     if (e.length_class != masstree_detail::longer || prefix >= masstree_detail::most_key_bytes)
         [[unlikely]] {
         broken(offset, "a layer lies below a key that ends above it");
@@ -98,12 +98,19 @@ inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snap
     for (unsigned r = 0; r < s.count; ++r) {
         const unsigned slot = p.slot(r) % leaf::width;
         s.entries[r] = {load(n->keys[slot]), masstree_detail::length_class(lengths, slot),
-                        load(n->values[slot])};
+                        cell_at(*n, slot)};
     }
     s.next = load(n->next);
     s.low_key = load(n->low_key);
     if (n->version.changed(version)) return false;
     check_order(*n, order, version);
+    for (unsigned r = 0; is_inlined() && r < s.count; ++r) {
+        entry& e = s.entries[r];
+        if (is_torn(*n, e.value, e.slice, e.length_class) &&
+            !read_again(*n, version, p.slot(r) % leaf::width, e.slice, e.length_class, e.value)) {
+            return false;
+        }
+    }
     adapter_.observed(op, *n);
     return true;
 }
@@ -118,11 +125,21 @@ inline void masstree<D>::fetch_ahead(u64 next) const noexcept {
     const perm p(load(n->order));
     const unsigned count = std::min(p.size(), leaf::width);
     for (unsigned r = 0; r < count; ++r) {
-        const u64 value = load(n->values[p.slot(r) % leaf::width]);
-        __builtin_prefetch(record_at(masstree_detail::value_word::offset(value)));
+        __builtin_prefetch(record_at(record_offset(cell_at(*n, p.slot(r) % leaf::width))));
     }
     if (const u64 behind = load(n->next); behind != 0) {
-        masstree_detail::prefetch_node(at<node>(behind));
+        fetch_next(at<node>(behind));
+    }
+}
+
+/// A value that lies in a leaf: a visitor may want to know that there is no record.
+template <any_discipline D>
+template <class F>
+bool masstree<D>::show(F& visit, std::string_view key, const cell& value) {
+    if constexpr (requires { visit.inlined(key, value); }) {
+        return visit.inlined(key, value);
+    } else {
+        return visit(key, value.value());
     }
 }
 
@@ -185,22 +202,32 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         }
         for (unsigned r = first; r < first + wanted; ++r) {
             const entry& e = snap.entries[r];
-            if (value_word::is_layer(e.value)) continue;
-            __builtin_prefetch(record_at(value_word::offset(e.value)));
+            if (e.value.kind != masstree_detail::cell_kind::record) continue;
+            __builtin_prefetch(record_at(value_word::offset(e.value.word)));
         }
         if (goes_on) {
             fetch_ahead(snap.next);
         } else if (wanted == left_here && snap.next != 0) {
-            masstree_detail::prefetch_node(at<node>(snap.next));
+            fetch_next(at<node>(snap.next));
         }
         for (unsigned r = first; r < snap.count; ++r) {
             const entry& e = snap.entries[r];
             if (!comes_later(e)) continue;  // the keys of a damaged leaf need not ascend
             const bool on_bound =
                 at_bound && e.slice == bound_slice && e.length_class == bound_class;
-            const u64 value = opened(*n, e.value);
-            const u64 target = value_word::offset(value);
-            if (value_word::is_layer(value)) {
+            const cell value = opened(*n, e.value);
+            if (masstree_detail::cell_kind::is_inline(value.kind)) {
+                if (prefix != 0 || e.length_class == longer) {
+                    broken(offset_of(n), "a value in a leaf is of too long a key");
+                }
+                if (on_bound && s.exclusive) continue;
+                static constexpr record none{};  // the key is in the leaf, all of it
+                last = {e, &none};
+                if (!show(visit, s.key_of(prefix, e, none), e.value)) return walk::stopped;
+                continue;
+            }
+            const u64 target = value_word::offset(value.word);
+            if (value.kind == masstree_detail::cell_kind::layer) {
                 last.remember(s, prefix);
                 s.key.resize(prefix);
                 masstree_detail::append_slice(s.key, e.slice, e.length_class);
@@ -300,9 +327,19 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
                 }
                 on_bound = e.slice == bound_slice && e.length_class == bound_class;
             }
-            const u64 value = opened(*n, e.value);
-            const u64 target = value_word::offset(value);
-            if (value_word::is_layer(value)) {
+            const cell value = opened(*n, e.value);
+            if (masstree_detail::cell_kind::is_inline(value.kind)) {
+                if (prefix != 0 || e.length_class == longer) {
+                    broken(offset_of(n), "a value in a leaf is of too long a key");
+                }
+                if (on_bound && s.exclusive) continue;
+                static constexpr record none{};  // the key is in the leaf, all of it
+                last = {e, &none};
+                if (!show(visit, s.key_of(prefix, e, none), e.value)) return walk::stopped;
+                continue;
+            }
+            const u64 target = value_word::offset(value.word);
+            if (value.kind == masstree_detail::cell_kind::layer) {
                 last.remember(s, prefix);
                 s.key.resize(prefix);
                 masstree_detail::append_slice(s.key, e.slice, e.length_class);

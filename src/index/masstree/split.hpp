@@ -67,7 +67,7 @@ auto masstree<D>::lock_parent(node* root, node* child, u64 slice, descent& path)
                     break;
                 }
                 n = followed(next);
-                interior::prefetch(n);
+                fetch(n);
                 v = stable(n);
             }
         }
@@ -83,7 +83,13 @@ void masstree<D>::check_before_split(const leaf& n) const {
     if (first == last || !masstree_detail::is_in_order(n)) {
         broken(offset_of(&n), "the keys of a leaf do not ascend");
     }
-    for (unsigned s = 0; s < leaf::width; ++s) (void)opened(n, load(n.values[s]));
+    for (unsigned s = 0; s < leaf::width; ++s) {
+        const cell c = cell_at(n, s);
+        (void)opened(n, c);
+        if (is_torn(n, c, load(n.keys[s]), masstree_detail::length_class(load(n.lengths), s))) {
+            broken(offset_of(&n), "a value in a leaf contradicts its check");
+        }
+    }
 }
 
 /// Step 1.

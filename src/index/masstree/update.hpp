@@ -17,17 +17,24 @@ result<u64> masstree<D>::create_root(memory& blocks, operation& op, u64 generati
 }
 
 template <any_discipline D>
-result<void> masstree<D>::found(region& r, u64 place, std::string_view name, u64 type) {
-    static_assert(masstree_detail::node_block <= founding_bytes);
+result<void> masstree<D>::found(region& r, u64 place, std::string_view name, u64 type, u32 format) {
+    static_assert(masstree_detail::inlined_node_block <= founding_bytes);
+    const bool inlined = format == inlined_root_format;
     const u64 offset = place + block_header_size;
     leaf& n = *r.at<leaf>(offset);
     init_leaf(n, 0, offset);
     const auto first = layout::epoch_record_load(r.header().epoch);
     if (!first) return tl::unexpected(first.error());
-    adapter::founded_leaf(n, *first - 1);  // as of an epoch that is over, and never fails
-    r.med().persist(&n, masstree_detail::node_payload);
+    // As of an epoch that is over, and never fails.
+    if constexpr (adapter_can_inline) {
+        adapter::founded_leaf(n, *first - 1, inlined);
+    } else {
+        adapter::founded_leaf(n, *first - 1);
+    }
+    r.med().persist(
+        &n, inlined ? masstree_detail::inlined_node_payload : masstree_detail::node_payload);
     HF_PERSIST_POINT("masstree F1: empty root leaf durable before the root leads to it");
-    auto root = r.publish_root(name, type, masstree_root_format, offset);
+    auto root = r.publish_root(name, type, format, offset);
     return root ? result<void>{} : tl::unexpected(root.error());
 }
 
@@ -50,7 +57,7 @@ inline result<u64> masstree<D>::make_record(operation& op, std::string_view key,
 /// Of the layer with this root; nullptr: it is one.
 template <any_discipline D>
 auto masstree<D>::new_leaf(operation& op, const node* root) -> result<leaf*> {
-    auto offset = heap_.allocate(op, masstree_detail::node_payload);
+    auto offset = heap_.allocate(op, node_payload());
     if (!offset) return tl::unexpected(offset.error());
     leaf* n = at<leaf>(*offset);
     cover_region();
@@ -72,7 +79,7 @@ void masstree<D>::init_leaf(leaf& n, u64 generation, u64 layer) noexcept {
 
 template <any_discipline D>
 auto masstree<D>::new_interior(operation& op) -> result<interior*> {
-    auto offset = heap_.allocate(op, masstree_detail::node_payload);
+    auto offset = heap_.allocate(op, node_payload());
     if (!offset) return tl::unexpected(offset.error());
     auto* n = at<interior>(*offset);
     n->version.init(false, generation_);
@@ -89,10 +96,10 @@ void masstree<D>::fill_leaf(leaf& n, const entry* entries, unsigned count) noexc
     for (unsigned i = 0; i < count; ++i) {
         const unsigned s = perm::nth_slot(i);
         store(n.keys[s], entries[i].slice);
-        store(n.values[s], n.sealed_value(entries[i].value));
         lengths = masstree_detail::with_length_class(lengths, s, entries[i].length_class);
     }
     n.set_lengths(lengths);
+    for (unsigned i = 0; i < count; ++i) put_cell(n, perm::nth_slot(i), entries[i].value);
     store(n.order, n.sealed_order(perm::filled(count).word()));
     HF_ASSERT(masstree_detail::is_in_order(n), "M2: a leaf's entries ascend");
 }
@@ -136,7 +143,7 @@ inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, desc
     n.version.mark_inserting();
     store(n.keys[*slot], e.slice);
     store(n.lengths, masstree_detail::with_length_class(load(n.lengths), *slot, e.length_class));
-    store(n.values[*slot], n.sealed_value(e.value));
+    put_cell(n, *slot, e.value);
     const unsigned rank = lower_rank(n, p, e.slice, e.length_class);
     adapter_.publish(op, n.order, n.sealed_order(p.inserted(rank, *slot).word()));
     HF_ASSERT(!in_order || masstree_detail::is_in_order(n), "M2: a leaf's entries ascend");
@@ -147,9 +154,9 @@ inline result<void> masstree<D>::insert(operation& op, leaf& n, node* root, desc
 /// slot's value word turns from a record, of `old_word`, into a layer in one store, logged like any
 /// value.
 template <any_discipline D>
-result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, u64 old_word,
+result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, const cell& old_cell,
                                      key_cursor key, u64 fresh) {
-    const u64 old_offset = masstree_detail::value_word::offset(old_word);
+    const u64 old_offset = masstree_detail::value_word::offset(old_cell.word);
     const record& old = sized_record(old_offset);
     const std::string_view whole = key.whole();
     std::string old_key(whole.substr(0, masstree_detail::slice_size));
@@ -174,8 +181,8 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, u64 
         made[count++] = *layer;
         key.descend();
         const key_cursor theirs(old.rest(key.depth() - 1));
-        of_old = {theirs.slice(), theirs.length_class(), old_word};
-        of_new = {key.slice(), key.length_class(), masstree_detail::value_word::of_record(fresh)};
+        of_old = {theirs.slice(), theirs.length_class(), old_cell};
+        of_new = {key.slice(), key.length_class(), cell_of_record(fresh)};
         if (of_old.slice != of_new.slice || of_old.length_class != of_new.length_class) break;
     }
     if (auto ready = adapter_.before_value_change(op, n, slot); !ready) {
@@ -190,12 +197,21 @@ result<void> masstree<D>::make_layer(operation& op, leaf& n, unsigned slot, u64 
     for (unsigned i = count - 1; i > 0; --i) {
         const std::string_view rest = old.rest(key.depth() - (count - i) - 1);
         const entry link{masstree_detail::slice_of(rest), masstree_detail::longer,
-                         masstree_detail::value_word::of_layer(offset_of(made[i]))};
+                         cell_of_layer(offset_of(made[i]))};
         fill_leaf(*made[i - 1], &link, 1);
     }
-    adapter_.publish(op, n.values[slot],
-                     n.sealed_value(masstree_detail::value_word::of_layer(offset_of(made[0]))));
+    publish_cell(op, n, slot, old_cell, cell_of_layer(offset_of(made[0])));
     return {};
+}
+
+template <any_discipline D>
+inline auto masstree<D>::to_store(const decision& d, const key_cursor& key) const noexcept -> cell {
+    namespace kind = masstree_detail::cell_kind;
+    if (d.value.kind == kind::none) return cell_of_record(d.record);
+    HF_CHECK(is_inlined() && kind::is_inline(d.value.kind) &&
+                 masstree_detail::fits_inline(key.whole().size(), d.value.kind),
+             "a value of this size, or key, has a record");
+    return d.value;
 }
 
 template <any_discipline D>
@@ -203,6 +219,7 @@ template <class F>
 inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& decide, bool blind)
     -> result<outcome> {
     using masstree_detail::longer;
+    namespace kind = masstree_detail::cell_kind;
     adapter_.begin_update(op);
     key_cursor key(key_bytes);
     node* root = at<node>(root_);
@@ -237,29 +254,47 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
                 return outcome{false, false};
             }
             check_before_insert(*n, key.slice(), root, path);
-            auto done = insert(op, *n, root, path,
-                               {key.slice(), key.length_class(),
-                                masstree_detail::value_word::of_record(d.record)});
+            auto done =
+                insert(op, *n, root, path, {key.slice(), key.length_class(), to_store(d, key)});
             if (!done) return tl::unexpected(done.error());
             heap_.count_objects(op, +1);
             if (p.full()) {
                 mine.let_go();  // a split has unlocked n itself
             } else {
-                leave_hint(key, *n, d.record);
+                leave_hint(key, *n, d.record);  // 0: a value in the leaf
             }
             return outcome{false, true};
         }
         const auto slot = static_cast<unsigned>(found);
-        const u64 value = opened(*n, load(n->values[slot]));
-        const u64 target = masstree_detail::value_word::offset(value);
-        if (masstree_detail::value_word::is_layer(value)) {
+        const cell seen = cell_at(*n, slot);
+        const cell value = opened(*n, seen);
+        const bool is_inline = kind::is_inline(value.kind);
+        const bool is_torn_cell = is_torn(*n, seen, key.slice(), key.length_class());
+        if (is_torn_cell && !is_inline) [[unlikely]] {
+            broken(offset_of(n), "a slot of a leaf contradicts its check");
+        }
+        const u64 target = record_offset(value);
+        if (value.kind == kind::layer) {
             mine.let_go();
-            unlock_with_hint(key, *n, value);
+            unlock_with_hint(key, *n, target);
             root = below(target, key);
             continue;
         }
-        const record* old = &sized_record(target);
-        if (key.length_class() == longer && !old->rest_equals(key)) {
+        // What `decide` is shown of a value that has no record.
+        struct {
+            record r;
+            u64 word;
+        } shown{};
+        static_assert(sizeof shown == sizeof(record) + sizeof(u64));
+        if (is_inline) {
+            shown.r.head = masstree_detail::record_word(value.kind, 0, 0);
+            shown.word = value.word;
+            if (key.length_class() == longer || key.depth() != 0) {
+                broken(offset_of(n), "a value in a leaf is of too long a key");
+            }
+        }
+        const record* old = is_inline ? &shown.r : &sized_record(target);
+        if (!is_inline && key.length_class() == longer && !old->rest_equals(key)) {
             const decision d = decide(static_cast<const record*>(nullptr));
             if (d.what != decision::action::store) return outcome{false, false};
             auto done = make_layer(op, *n, slot, value, key, d.record);
@@ -267,9 +302,9 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             heap_.count_objects(op, +1);
             return outcome{false, true};
         }
-        heap_.prefetch_header(target);
+        if (!is_inline) heap_.prefetch_header(target);
         // Its sizes, too: they say to which blocks the record's belongs when it is freed.
-        const bool is_lost = !is_whole(key.whole(), *old, target);
+        const bool is_lost = is_inline ? is_torn_cell : !is_whole(key.whole(), *old, target);
         if (is_lost && (!blind || !masstree_detail::is_in_order(*n))) [[unlikely]] {
             broken(target, "a record's checksum is not that of its key and value");
         }
@@ -283,8 +318,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
             return tl::unexpected(ready.error());
         }
         if (!erase) {
-            adapter_.publish(op, n->values[slot],
-                             n->sealed_value(masstree_detail::value_word::of_record(d.record)));
+            publish_cell(op, *n, slot, value, to_store(d, key));
             mine.let_go();
             unlock_with_hint(key, *n, d.record);
         } else {
@@ -302,7 +336,7 @@ inline auto masstree<D>::update(operation& op, std::string_view key_bytes, F&& d
                 n->version.unlock();
             }
         }
-        if (!is_lost) [[likely]] {
+        if (!is_lost && !is_inline) [[likely]] {
             heap_.deallocate(op, target, old->payload());
         }
         return outcome{true, true};

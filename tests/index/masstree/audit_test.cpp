@@ -235,7 +235,7 @@ TEST(audit, of_a_root_of_another_type_or_format_says_that_it_is_none_of_its_tree
         bytes.seekg(at);
         const auto before = static_cast<char>(bytes.get());
         bytes.seekp(at);
-        bytes.put(static_cast<char>(before ^ 1)).flush();
+        bytes.put(static_cast<char>(before ^ 4)).flush();
         EXPECT_EQ(refusal(), errc::incompatible) << "field at " << field;
         bytes.seekp(at);
         bytes.put(before).flush();

@@ -3,7 +3,8 @@
 //
 // A node that is in the external log of the running epoch, or was made in it, may be changed at
 // will until the epoch ends (M5 of masstree.hpp). log_epoch says so. What is to be done to a leaf
-// besides, when it has come to that, is LeafStamp's: a function object (durable_leaf&, epoch) that
+// besides, when it has come to that, is LeafStamp's: a function object (leaf&, epoch), of either
+// kind of leaf, that
 // sets log_epoch and whatever else must then be so.
 #pragma once
 
@@ -12,15 +13,24 @@
 #include "checkpoint/operation.hpp"
 #include "index/masstree/adapter.hpp"
 #include "index/masstree/checkpoint/leaf.hpp"
+#include "index/masstree/inlined/leaf.hpp"
 
 #include <array>
 #include <span>
 
 namespace hf::masstree_detail {
 
-/// Notes all five lines of a node.
-inline void note_node(lane& l, const void* n) {
-    l.note_sticky(static_cast<const char*>(n), node_payload);
+/// In a tree whose leaves are such; what is known of one is no more than its head.
+[[nodiscard]] inline inlined_leaf& as_inlined(leaf_head& n) noexcept {
+    return static_cast<inlined_leaf&>(n);
+}
+[[nodiscard]] inline const inlined_leaf& as_inlined(const leaf_head& n) noexcept {
+    return static_cast<const inlined_leaf&>(n);
+}
+
+/// Notes all lines of a node.
+inline void note_node(lane& l, const void* n, u64 payload = node_payload) {
+    l.note_sticky(static_cast<const char*>(n), payload);
 }
 
 template <class LeafStamp>
@@ -31,13 +41,38 @@ class external_adapter {
     using interior = masstree_detail::interior;
     using shape = in_place_shape;
 
-    /// `sealed`: whether all of the tree's leaves are (seal.hpp).
+    /// `sealed`: whether all of the tree's leaves are (seal.hpp). `inlined`: whether they are such
+    /// as have small values in themselves (inlined/leaf.hpp).
     template <class Memory>
-    external_adapter(const Memory& memory, bool sealed) noexcept
-        : base_(memory.base()), sealed_(sealed) {}
+    external_adapter(const Memory& memory, bool sealed, bool inlined = false) noexcept
+        : base_(memory.base()), sealed_(sealed), inlined_(inlined) {}
 
     /// Whether a seal that does not fit is damage.
     [[nodiscard]] bool is_sealed() const noexcept { return sealed_; }
+
+    static constexpr bool can_inline = true;
+    [[nodiscard]] bool is_inlined() const noexcept { return inlined_; }
+    /// What a slot of such a leaf has, with its seal.
+    [[nodiscard]] static cell inlined_at(const leaf& n, unsigned slot) noexcept {
+        return as_inlined(n).at(slot);
+    }
+    static void put_inlined(leaf& n, unsigned slot, const cell& c) noexcept {
+        as_inlined(n).put(slot, c);
+    }
+    [[nodiscard]] static bool fits_inlined(const leaf& n, const cell& c, u64 slice,
+                                           unsigned length_class) noexcept {
+        return as_inlined(n).fits(c, slice, length_class);
+    }
+    [[nodiscard]] static const word& inlined_word(const leaf& n, unsigned slot) noexcept {
+        return as_inlined(n).value(slot);
+    }
+    [[nodiscard]] static bool is_sound_inlined(const leaf& n, unsigned slot) noexcept {
+        return as_inlined(n).is_sound(slot);
+    }
+    /// Of each node.
+    [[nodiscard]] u64 payload() const noexcept {
+        return inlined_ ? inlined_node_payload : node_payload;
+    }
 
     /// Whether a leaf's first line is its own, as far as words of it tell that only the adapter
     /// knows.
@@ -52,12 +87,14 @@ class external_adapter {
     }
 
     /// The root of a new region's tree, before any session: as logged in `epoch`, which is over.
-    static void founded_leaf(leaf& n, u64 epoch) noexcept { LeafStamp{}(n, epoch); }
+    static void founded_leaf(leaf& n, u64 epoch, bool inlined = false) noexcept {
+        stamp(n, epoch, inlined);
+    }
     // A fresh node is like one that has been logged: there is nothing to undo.
-    static void fresh_leaf(operation& op, leaf& n) { mark_logged(op, n); }
-    static void fresh_interior(operation& op, interior& n) { mark_logged(op, n); }
+    void fresh_leaf(operation& op, leaf& n) const { mark_logged(op, n); }
+    void fresh_interior(operation& op, interior& n) const { mark_logged(op, n); }
     // A logged root's log epoch lies elsewhere now.
-    static void turned_leaf(operation& op, leaf& n) { mark_logged(op, n); }
+    void turned_leaf(operation& op, leaf& n) const { mark_logged(op, n); }
     static void turned_interior(operation& op, interior& n) noexcept {
         store(n.log_epoch, op.epoch());
     }
@@ -80,7 +117,7 @@ class external_adapter {
             if (is_logged(op, *one)) continue;
             if (auto ok = check_undone_before_log(op, *one); !ok) return ok;
             HF_CHECK(n < most_nodes, "too many nodes in one change");
-            objects[n] = {offset_from(base_, one), static_cast<u32>(node_payload)};
+            objects[n] = {offset_from(base_, one), static_cast<u32>(payload())};
             fresh[n++] = one;
         }
         if (n == 0) return {};
@@ -123,7 +160,7 @@ class external_adapter {
     }
 
     template <class Check>
-    static void audit_seals(const leaf& n, Check& check) {
+    static void audit_seals(const leaf& n, Check& check, bool /*inlined*/ = false) {
         if (!n.is_order(load(n.order))) {
             check.bad(&n.order, "a leaf's permutation contradicts its seal");
         }
@@ -149,17 +186,25 @@ class external_adapter {
                         "run `holdfast check`"});
     }
     /// The node may be changed at will for the rest of the epoch.
-    static void mark_logged(operation& op, leaf& n) {
-        LeafStamp{}(n, op.epoch());
-        note_node(op.my_lane(), &n);
+    void mark_logged(operation& op, leaf& n) const {
+        stamp(n, op.epoch(), inlined_);
+        note_node(op.my_lane(), &n, payload());
     }
-    static void mark_logged(operation& op, interior& n) {
+    void mark_logged(operation& op, interior& n) const {
         store(n.log_epoch, op.epoch());
-        note_node(op.my_lane(), &n);
+        note_node(op.my_lane(), &n, payload());
+    }
+    static void stamp(leaf& n, u64 epoch, bool inlined) noexcept {
+        if (inlined) {
+            LeafStamp{}(as_inlined(n), epoch);
+        } else {
+            LeafStamp{}(n, epoch);
+        }
     }
 
     std::byte* base_;
     bool sealed_;
+    bool inlined_;
 };
 
 }  // namespace hf::masstree_detail

@@ -19,7 +19,8 @@
 
 namespace hf::masstree_detail {
 
-struct durable_leaf : node {
+/// What the leaves of a tree begin with, wherever their values are.
+struct leaf_head : node {
     static constexpr unsigned width = 14;
     word order;            ///< which slots are used, in order
     word permutation_log;  ///< permutation at the start of epoch node_epoch
@@ -29,9 +30,6 @@ struct durable_leaf : node {
     word lengths;          ///< 4 bits a slot: length class; above them the home
     word low_key;          ///< least slice that belongs here
     std::array<word, width> keys;
-    word value_log_0;
-    std::array<word, width> values;
-    word value_log_1;
 
     [[nodiscard]] u64 place() const noexcept { return seal::place_of(this); }
     [[nodiscard]] u64 sealed_order(u64 plain) const noexcept {
@@ -70,6 +68,12 @@ struct durable_leaf : node {
         return seal::wide::fits(load(node_epoch), place());
     }
     void set_epoch(u64 epoch) noexcept { store(node_epoch, seal::wide::put(epoch, place())); }
+};
+
+struct durable_leaf : leaf_head {
+    word value_log_0;
+    std::array<word, width> values;
+    word value_log_1;
 };
 static_assert(sizeof(durable_leaf) == node_payload);
 

@@ -11,11 +11,13 @@
 #include "checkpoint/heap/heap.hpp"
 #include "index/masstree/checkpoint/external_adapter.hpp"
 #include "index/masstree/incll/leaf_log.hpp"
+#include "index/masstree/inlined/log.hpp"
 
 namespace hf::masstree_detail {
 
 struct stamp_all_logs {
     void operator()(durable_leaf& n, u64 epoch) const noexcept { restamp(n, epoch); }
+    void operator()(inlined_leaf& n, u64 epoch) const noexcept { inlined::restamp(n, epoch); }
 };
 
 class incll_adapter : public external_adapter<stamp_all_logs> {
@@ -36,6 +38,15 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
 
     [[nodiscard]] result<void> before_value_change(operation& op, leaf& n, unsigned slot) const {
         if (load(n.log_epoch) == op.epoch()) return {};
+        if (is_inlined()) {
+            inlined_leaf& in = as_inlined(n);
+            check_before_change(in, slot);
+            if (inlined::same_upper(n.epoch(), op.epoch()) &&
+                inlined::log_value(in, op.my_lane(), op.epoch(), slot)) [[likely]] {
+                return {};
+            }
+            return log_leaf(op, n);
+        }
         check_before_change(n, &value_log(n, slot / slots_per_line));
         if (same_upper(n.epoch(), op.epoch()) && log_value(n, op.my_lane(), op.epoch(), slot))
             [[likely]] {
@@ -47,7 +58,7 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
     [[nodiscard]] result<void> before_removal(operation& op, leaf& n) const {
         if (load(n.log_epoch) == op.epoch()) return {};
         check_before_change(n);
-        if (same_upper(n.epoch(), op.epoch())) [[likely]] {
+        if (has_upper_of(n, op.epoch())) [[likely]] {
             begin_permutation(n, op.my_lane(), op.epoch());
             return {};
         }
@@ -58,12 +69,18 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
                                                           leaf_permutation p) const {
         if (load(n.log_epoch) == op.epoch()) return p.slot(p.size());
         check_before_change(n);
-        if (same_upper(n.epoch(), op.epoch())) [[likely]] {
+        if (has_upper_of(n, op.epoch())) [[likely]] {
             for (unsigned r = p.size(); r < leaf::width; ++r) {
                 const unsigned s = p.slot(r);
-                if (!may_fill(n, op.epoch(), s)) continue;
+                const bool may = is_inlined() ? inlined::may_fill(as_inlined(n), op.epoch(), s)
+                                              : may_fill(n, op.epoch(), s);
+                if (!may) continue;
                 begin_permutation(n, op.my_lane(), op.epoch());
-                begin_value_line(n, op.my_lane(), op.epoch(), s);
+                if (is_inlined()) {
+                    inlined::begin_value_line(as_inlined(n), op.my_lane(), op.epoch(), s);
+                } else {
+                    begin_value_line(n, op.my_lane(), op.epoch(), s);
+                }
                 return s;
             }
         }
@@ -72,11 +89,18 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
     }
 
     template <class Check>
-    static void audit_seals(const leaf& n, Check& check) {
+    static void audit_seals(const leaf& n, Check& check, bool inlined = false) {
         external_adapter::audit_seals(n, check);
         if (!n.has_sound_epoch()) check.bad(&n.node_epoch, "a leaf's epoch contradicts its seal");
         if (!n.is_order(load(n.permutation_log))) {
             check.bad(&n.permutation_log, "the log of a leaf's permutation contradicts its seal");
+        }
+        if (inlined) {
+            for (const auto& line : as_inlined(n).lines) {
+                if (inlined::is_sealed_head(as_inlined(n), line)) continue;
+                check.bad(&line.head, "a leaf's value log contradicts its seal");
+            }
+            return;
         }
         for (const word* w : {&n.value_log_0, &n.value_log_1}) {
             if (!is_sealed_log(n, load(*w))) {
@@ -90,16 +114,33 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
             }
         }
     }
-    [[nodiscard]] static bool recover_for_audit(operation& op, leaf& n) {
+    [[nodiscard]] static bool recover_for_audit(operation& op, leaf& n, bool inlined = false) {
+        if (inlined) {
+            inlined_leaf& in = as_inlined(n);
+            if (n.epoch() >= op.horizon() || !inlined::needs_recovery(in, op.failed()))
+                return false;
+            inlined::recover(in, op.my_lane(), op.failed(), op.epoch());
+            return true;
+        }
         if (n.epoch() >= op.horizon() || !needs_recovery(n, op.failed())) return false;
         recover(n, op.my_lane(), op.failed(), op.epoch());
         return true;
     }
     template <class Check>
-    static void audit_leaf(const leaf& n, Check& check) {
+    static void audit_leaf(const leaf& n, Check& check, bool inlined = false) {
         const u64 node_epoch = n.epoch();
         check.epoch("a leaf", node_epoch);
         check.epoch("a leaf", load(n.log_epoch));
+        if (inlined) {
+            for (const auto& line : as_inlined(n).lines) {
+                const u64 log = load(line.head);
+                if (node_epoch <= check.running() && inlined::head::is_log(log)) {
+                    check.epoch(&line.head, "a leaf's value log",
+                                inlined::head::epoch(log, node_epoch));
+                }
+            }
+            return;
+        }
         for (const word* w : {&n.value_log_0, &n.value_log_1}) {
             const u64 log = load(*w);
             if ((log & 0xf) > log_word::cleared) {
@@ -114,17 +155,38 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
     /// While epochs that failed are remembered.
     [[gnu::noinline]] void arrive_after_crash(operation& op, leaf& n) const {
         if (is_sealed()) {
-            check_logs(n);
+            check_all_logs(n);
             check_undone(op, n);
         }
-        if (n.epoch() < op.horizon()) settle(n, op.my_lane(), op.failed(), op.epoch());
+        if (n.epoch() >= op.horizon()) return;
+        if (is_inlined()) {
+            inlined::settle(as_inlined(n), op.my_lane(), op.failed(), op.epoch());
+        } else {
+            settle(n, op.my_lane(), op.failed(), op.epoch());
+        }
+    }
+    void check_all_logs(const leaf& n) const {
+        if (is_inlined()) {
+            inlined::check_logs(as_inlined(n));
+        } else {
+            check_logs(n);
+        }
+    }
+    /// V3.
+    [[nodiscard]] bool has_upper_of(const leaf& n, u64 epoch) const noexcept {
+        return is_inlined() ? inlined::same_upper(n.epoch(), epoch) : same_upper(n.epoch(), epoch);
+    }
+    void check_before_change(const inlined_leaf& n, unsigned slot) const {
+        if (!n.has_sound_epoch() || !inlined::is_sealed_head(n, n.line_of(slot))) [[unlikely]] {
+            inlined::check_logs(n);
+        }
     }
     /// Of a leaf that is to be logged in its lines; `log`: the one that may be written over.
     void check_before_change(const leaf& n, const word* log = nullptr) const {
         if (!is_sealed()) return;
         if (!n.has_sound_epoch() || (log != nullptr && !is_sealed_log(n, load(*log))))
             [[unlikely]] {
-            check_logs(n);
+            check_all_logs(n);
         }
     }
 };

@@ -76,7 +76,8 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     const u64 permutation_now = recovered_permutation(n, failed);
     const unsigned used = leaf_permutation(permutation_now).used();
     // Also where a process before this one was killed within such a recovery: line 0 may have its
-    // new upper bits in the caches alone. The first failed epoch is remembered until all is durable.
+    // new upper bits in the caches alone. The first failed epoch is remembered until all of it is
+    // durable.
     const u64 oldest = std::min(n.epoch(), failed.ranges().front().first);
     const bool far = !same_upper(oldest, epoch);
     recover_line(n, 0, used, failed, epoch);

@@ -111,8 +111,7 @@ inline void note_value_line(lane& l, const durable_leaf& n, unsigned line) {
 }
 
 /// Stamps line 0 for the running epoch (V2). The leaf is locked, recovered, and same_upper.
-inline void begin_permutation(durable_leaf& n, lane& l, u64 epoch) {
-    HF_ASSERT(same_upper(n.epoch(), epoch), "V3: line 0 may get the epoch's upper bits");
+inline void begin_permutation(leaf_head& n, lane& l, u64 epoch) {
     if (n.epoch() == epoch) return;
     store(n.permutation_log, load(n.order));
 #if !defined(HF_MUTATION_leaf_epoch)  // a seeded bug, for the tests of the tests
@@ -122,7 +121,7 @@ inline void begin_permutation(durable_leaf& n, lane& l, u64 epoch) {
 }
 
 /// The slots that a rollback to the epoch's start would leave unused.
-[[nodiscard]] inline unsigned free_at_start(const durable_leaf& n, u64 epoch) noexcept {
+[[nodiscard]] inline unsigned free_at_start(const leaf_head& n, u64 epoch) noexcept {
     const u64 word_at_start = n.epoch() == epoch ? load(n.permutation_log) : load(n.order);
     return ~leaf_permutation(word_at_start).used() & ((1U << durable_leaf::width) - 1);
 }

@@ -11,7 +11,7 @@
 namespace hf::masstree_detail {
 
 struct stamp_log_epoch {
-    void operator()(durable_leaf& n, u64 epoch) const noexcept { store(n.log_epoch, epoch); }
+    void operator()(leaf_head& n, u64 epoch) const noexcept { store(n.log_epoch, epoch); }
 };
 
 class logged_adapter : public external_adapter<stamp_log_epoch> {
@@ -38,11 +38,12 @@ class logged_adapter : public external_adapter<stamp_log_epoch> {
         return p.slot(p.size());
     }
 
-    [[nodiscard]] static bool recover_for_audit(operation& /*op*/, leaf& /*n*/) noexcept {
+    [[nodiscard]] static bool recover_for_audit(operation& /*op*/, leaf& /*n*/,
+                                                bool /*inlined*/ = false) noexcept {
         return false;
     }
     template <class Check>
-    static void audit_leaf(const leaf& n, Check& check) {
+    static void audit_leaf(const leaf& n, Check& check, bool /*inlined*/ = false) {
         check.epoch("a leaf", load(n.log_epoch));
     }
 };

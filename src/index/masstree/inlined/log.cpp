@@ -1,0 +1,98 @@
+#include "index/masstree/inlined/log.hpp"
+
+#include "persist/persist_point.hpp"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+namespace hf::masstree_detail::inlined {
+
+namespace {
+
+constexpr std::size_t stripes = 1024;
+
+// As in incll/leaf_log.cpp: a lock inside of the leaf is garbage after a crash.
+spin_lock& recovery_lock(const inlined_leaf& n) noexcept {
+    static std::array<spin_lock, stripes> locks;
+    return locks[(reinterpret_cast<u64>(&n) / inlined_node_block) % stripes];
+}
+
+[[nodiscard]] bool is_failed_log(u64 w, u64 node_epoch, const failed_set& failed) noexcept {
+    return head::is_log(w) && failed.contains(head::epoch(w, node_epoch));
+}
+
+void recover_line(inlined_leaf& n, unsigned line, const failed_set& failed, u64 epoch) {
+    inlined_leaf::value_line& l = n.lines[line];
+    const u64 w = load(l.head);
+    if (is_failed_log(w, n.epoch(), failed)) {
+        n.put(line * inlined_slots_per_line + head::slot_in_line(w),
+              {load(l.old_value), head::kind(w)});
+    }
+    set_head(l, head::stamp(epoch, n.place()));
+}
+
+}  // namespace
+
+bool needs_recovery(const inlined_leaf& n, const failed_set& failed) noexcept {
+    const u64 node_epoch = n.epoch();
+    if (failed.contains(node_epoch)) return true;
+    for (const auto& line : n.lines) {
+        if (is_failed_log(load(line.head), node_epoch, failed)) return true;
+    }
+    return false;
+}
+
+void recover(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
+    const std::lock_guard guard(recovery_lock(n));
+    // Looked at again: who waited for the lock finds the leaf settled, and perhaps changed since.
+    if (n.epoch() >= failed.horizon() || !needs_recovery(n, failed)) return;
+    l.mark_written();
+    const u64 permutation_now =
+        failed.contains(n.epoch()) ? load(n.permutation_log) : load(n.order);
+    // Also where a process before this one was killed within such a recovery: line 0 may have its
+    // new upper bits in the caches alone. The first failed epoch is remembered until all of it is
+    // durable.
+    const u64 oldest = std::min(n.epoch(), failed.ranges().front().first);
+    const bool far = !same_upper(oldest, epoch);
+    for (unsigned line = 0; line < inlined_lines; ++line) recover_line(n, line, failed, epoch);
+    if (far) {  // V3: the value lines must not be read with line 0's new upper bits
+        l.med.persist(n.lines.data(), sizeof n.lines);
+        HF_PERSIST_POINT(
+            "masstree U3: inlined value lines durable before line 0 gets new upper epoch bits");
+    }
+    store(n.order, permutation_now);
+    store(n.permutation_log, permutation_now);
+    n.set_epoch(epoch);
+    if (far) {  // V3 again: no log with new upper bits before line 0 has them, too
+        l.med.persist(&n, sizeof(word));
+        HF_PERSIST_POINT(
+            "masstree U4: line 0 durable before an inlined value line is logged with its bits");
+    }
+    l.note_sticky(&n, inlined_node_payload);
+    HF_ASSERT(!needs_recovery(n, failed), "R1: nothing is left to undo");
+}
+
+void check_logs(const inlined_leaf& n) {
+    const auto demand = [&](bool sound, const word& w, const char* why) {
+        if (!sound) throw damage(seal::place_of(&w), why);
+    };
+    demand(n.has_sound_epoch(), n.node_epoch, "a leaf's epoch contradicts its seal");
+    demand(n.is_order(load(n.order)), n.order, "a leaf's permutation contradicts its seal");
+    demand(n.is_order(load(n.permutation_log)), n.permutation_log,
+           "the log of a leaf's permutation contradicts its seal");
+    for (const auto& line : n.lines) {
+        demand(is_sealed_head(n, line), line.head, "a leaf's value log contradicts its seal");
+    }
+}
+
+void settle(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
+    if (needs_recovery(n, failed)) {
+        recover(n, l, failed, epoch);
+        return;
+    }
+    backoff pause;
+    while (recovery_lock(n).is_held()) pause.wait();
+}
+
+}  // namespace hf::masstree_detail::inlined

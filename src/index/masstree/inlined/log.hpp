@@ -1,0 +1,149 @@
+// masstree/inlined/log.hpp: the in-cache-line logs of a leaf that has small values in itself
+// (inlined/leaf.hpp).
+//
+// Purpose. As incll/leaf_log.hpp, whose line 0, V2, V4 and recovery of the permutation are these,
+// too. What differs is the log of a value line: a value of eight bytes leaves no room in its word.
+//
+//        63        35 34      32 31 28 27 16 15        0
+//       | epoch 28..0 | slot 0-4 | kind | sum | check 4 |      head; `old value` is the word before
+//
+//     kind none: a stamp without a log. The sum is over epoch, slot, kind, old value and place.
+//
+// Invariants.
+//  V1  A slot that was used when the epoch began changes only after its line holds a log of it
+//      stamped with the running epoch, or the leaf is in the external log. All of it lies in one
+//      line and is written in this order by release stores: a stamp of the epoch (head), the old
+//      value, the head that makes it a log, then the value, then its check. Any prefix of this is
+//      sound: a stamp says that the old value is none, and no old value is written under a head
+//      that is a log. The check need not be logged, but for its kind: what it was follows from the
+//      old word and the slot's key, which V5 keeps. A pair that contradicts itself goes to the
+//      external log, so that undoing it does not make it look whole.
+//  V3  All heads have the same upper epoch bits, from the 30th on, as the leaf's node_epoch, on the
+//      medium too; else the leaf goes to the external log. U1 and U2 as there.
+//  V5  A slot is filled only if it was free when the epoch began; else the leaf goes to the
+//      external log first. So no log of a failed epoch is of a slot whose key has changed since.
+//
+// A line has one log. A second slot of it that changes in an epoch takes the leaf to the external
+// log. A free slot has no room for one: that would be a word and 48 bits.
+//
+// Lines old and new on the medium: as there, for each of the value lines, independently of the
+// others.
+//
+// Recovery (R1). For each value line with a log of a failed epoch: value, its check, then a stamp
+// of the running epoch over the log; then line 0. Any prefix is restored again by the same rules.
+#pragma once
+
+#include "base/check.hpp"
+#include "base/damage.hpp"
+#include "checkpoint/operation.hpp"
+#include "index/masstree/incll/leaf_log.hpp"
+#include "index/masstree/inlined/leaf.hpp"
+
+namespace hf::masstree_detail::inlined {
+
+inline constexpr unsigned epoch_bits = 29;
+
+/// A head taken apart; without the check that it has besides.
+namespace head {
+inline constexpr u64 check_field = 0xffff;
+inline constexpr u64 low_mask = (u64{1} << epoch_bits) - 1;
+
+[[nodiscard]] constexpr u64 low_epoch(u64 w) noexcept { return w >> 35; }
+[[nodiscard]] constexpr unsigned slot_in_line(u64 w) noexcept {
+    return static_cast<unsigned>(w >> 32) & 7;
+}
+[[nodiscard]] constexpr unsigned kind(u64 w) noexcept {
+    return static_cast<unsigned>(w >> 28) & 15;
+}
+[[nodiscard]] constexpr bool is_log(u64 w) noexcept { return kind(w) != cell_kind::none; }
+[[nodiscard]] constexpr u64 epoch(u64 w, u64 node_epoch) noexcept {
+    return (node_epoch & ~low_mask) | low_epoch(w);
+}
+[[nodiscard]] constexpr u64 sealed(u64 plain, u64 old_value, u64 place) noexcept {
+    const u64 counted = is_log(plain) ? old_value : 0;
+    const u64 salt = ((plain >> 28) ^ place << 5 ^ 0x3f84d5b5b5470917) * 0xbe5466cf34e90c6d;
+    return plain | ((counted ^ salt) * 0x9e3779b97f4a7c15) >> 52 << 16;
+}
+[[nodiscard]] constexpr u64 make(u64 epoch, unsigned slot_in_line, const cell& old,
+                                 u64 place) noexcept {
+    return sealed((epoch & low_mask) << 35 | u64{slot_in_line} << 32 | u64{old.kind} << 28,
+                  old.word, place);
+}
+/// Without a log.
+[[nodiscard]] constexpr u64 stamp(u64 epoch, u64 place) noexcept {
+    return make(epoch, 0, {}, place);
+}
+}  // namespace head
+
+[[nodiscard]] inline bool same_upper(u64 a, u64 b) noexcept {
+    return a >> epoch_bits == b >> epoch_bits;
+}
+
+/// The check that lies beside it stays.
+inline void set_head(inlined_leaf::value_line& line, u64 head) noexcept {
+    store(line.head, head | (load(line.head) & head::check_field));
+}
+[[nodiscard]] inline bool is_sealed_head(const inlined_leaf& n,
+                                         const inlined_leaf::value_line& line) noexcept {
+    const u64 w = load(line.head) & ~head::check_field;
+    constexpr u64 sum = u64{0xfff} << 16;
+    const bool known = head::is_log(w) ? cell_kind::is_known(head::kind(w)) &&
+                                             head::slot_in_line(w) < inlined_slots_per_line
+                                       : head::slot_in_line(w) == 0;
+    return known && head::sealed(w & ~sum, load(line.old_value), n.place()) == w;
+}
+
+/// Stamps the line of `slot` before a store to it that needs no log.
+inline void begin_value_line(inlined_leaf& n, lane& l, u64 epoch, unsigned slot) {
+    inlined_leaf::value_line& line = n.line_of(slot);
+    if (head::low_epoch(load(line.head)) == (epoch & head::low_mask)) return;
+    set_head(line, head::stamp(epoch, n.place()));
+    l.note_sticky(&line, sizeof(word));
+}
+
+/// Logs what `slot` has in its line (V1). False: the leaf must go to the external log.
+[[nodiscard]] inline bool log_value(inlined_leaf& n, lane& l, u64 epoch, unsigned slot) {
+    HF_ASSERT(same_upper(n.epoch(), epoch), "V3: logs have the upper bits of line 0");
+    inlined_leaf::value_line& line = n.line_of(slot);
+    const unsigned in_line = slot % inlined_slots_per_line;
+    if (n.epoch() == epoch && (free_at_start(n, epoch) >> slot & 1) != 0) {
+        return true;  // filled in this epoch, its line is stamped: a rollback doesn't name the slot
+    }
+    begin_value_line(n, l, epoch, slot);
+    if (const u64 w = load(line.head); head::is_log(w)) return head::slot_in_line(w) == in_line;
+    if (!n.is_sound(slot)) [[unlikely]] {
+        return false;
+    }
+    const cell old = n.at(slot);
+    store(line.old_value, old.word);
+    set_head(line, head::make(epoch, in_line, old, n.place()));
+    return true;
+}
+
+/// Whether `slot`, free now, may be filled without the external log (V5).
+[[nodiscard]] inline bool may_fill(const inlined_leaf& n, u64 epoch, unsigned slot) noexcept {
+    return (free_at_start(n, epoch) >> slot & 1) != 0;
+}
+
+/// After the leaf has gone to the external log, or has been made: all its logs are of the running
+/// epoch and empty (V3). Of a new leaf `order` has been set.
+inline void restamp(inlined_leaf& n, u64 epoch) noexcept {
+    for (auto& line : n.lines) set_head(line, head::stamp(epoch, n.place()));
+    store(n.permutation_log, load(n.order));
+    n.set_epoch(epoch);
+    store(n.log_epoch, epoch);
+}
+
+/// Whether any log of the leaf is of a failed epoch. Call only where node_epoch < horizon.
+[[nodiscard]] bool needs_recovery(const inlined_leaf& n, const failed_set& failed) noexcept;
+
+/// Rolls the leaf back (R1), if that is still needed.
+void recover(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch);
+
+/// Throws damage unless every word that a rollback would believe has its seal.
+void check_logs(const inlined_leaf& n);
+
+/// On return the leaf is rolled back. Call where node_epoch < horizon.
+void settle(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch);
+
+}  // namespace hf::masstree_detail::inlined

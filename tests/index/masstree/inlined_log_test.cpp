@@ -1,0 +1,262 @@
+// Leaves that have small values in themselves: whatever was done to one in an epoch, and whichever
+// of its lines a power cut has left old or new, its own words bring back the epoch's start, or the
+// external log does; every slot's check fits what it has; and a bit that flips shows.
+#include "base/random.hpp"
+#include "index/masstree/inlined/log.hpp"
+#include "index/masstree/tree_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string>
+
+namespace hf::test {
+namespace {
+
+using namespace masstree_detail;
+namespace head = inlined::head;
+
+class inlined_log : public ::testing::Test {
+   protected:
+    static constexpr unsigned width = inlined_leaf::width;
+    using image = std::array<std::byte, sizeof(inlined_leaf)>;
+
+    void start(u64 first_epoch) {
+        engine_options o = by_hand();
+        o.file.first_epoch = first_epoch;
+        e_.emplace(file_.path(), o);
+        hooks_.emplace(e_->machine().memory(), true, true);
+        operation op(e_->checkpoint());
+        const u64 offset = must(e_->machine().memory().allocate(op, inlined_node_payload));
+        leaf_ = object_at<inlined_leaf>(e_->tree().base(), offset);
+        ASSERT_EQ(reinterpret_cast<u64>(leaf_->lines.data()) % line_size, 0U);
+        std::memset(static_cast<void*>(leaf_), 0xa5, sizeof *leaf_);  // any block's last owner
+        leaf_->version.init(true, 0);
+        store(leaf_->lengths, 0);
+        store(leaf_->order, leaf_->sealed_order(leaf_permutation::empty().word()));
+        hooks_->fresh_leaf(op, reinterpret_cast<durable_leaf&>(*leaf_));
+        ASSERT_NO_THROW(inlined::check_logs(*leaf_));
+        store(leaf_->log_epoch, 0);  // so that its own logs count
+        remember();
+    }
+    [[nodiscard]] durable_leaf& hooked() const { return reinterpret_cast<durable_leaf&>(*leaf_); }
+
+    void remember() {
+        order_ = load(leaf_->order);
+        for (unsigned s = 0; s < width; ++s) cells_[s] = leaf_->at(s);
+        std::memcpy(at_start_.data(), static_cast<const void*>(leaf_), at_start_.size());
+    }
+    cell some_cell(unsigned length) {
+        const u64 dice = r_.below(10);
+        if (length == longer || dice < 2) {
+            const u64 offset = 16 * (1 + r_.below(window_size / 16 - 1));
+            return length == longer && dice < 3
+                       ? cell{leaf_->sealed_value(value_word::of_layer(offset)), cell_kind::layer}
+                       : cell{leaf_->sealed_value(value_word::of_record(offset)),
+                              cell_kind::record};
+        }
+        std::string bytes(dice < 7 ? 8 : r_.below(9), '\0');
+        for (char& c : bytes) c = static_cast<char>(r_.below(256));
+        return cell::of_value(bytes);
+    }
+
+    void change(operation& op) {
+        inlined_leaf& n = *leaf_;
+        const leaf_permutation p(load(n.order));
+        const u64 dice = r_.below(10);
+        n.version.lock(0);
+        if (dice < 5 && p.size() > 0) {
+            const unsigned s = p.slot(static_cast<unsigned>(r_.below(p.size())));
+            must(hooks_->before_value_change(op, hooked(), s));
+            n.put(s, some_cell(length_class(load(n.lengths), s)));
+        } else if (dice < 7 && p.size() > 0) {
+            must(hooks_->before_removal(op, hooked()));
+            const auto rank = static_cast<unsigned>(r_.below(p.size()));
+            store(n.order, n.sealed_order(p.removed(rank).word()));
+        } else if (!p.full()) {
+            const unsigned s = must(hooks_->choose_slot_for_insert(op, hooked(), p));
+            ASSERT_EQ(p.used() >> s & 1, 0U);
+            const unsigned length = r_.below(4) == 0 ? longer : 8;
+            store(n.keys[s], r_());
+            store(n.lengths, with_length_class(load(n.lengths), s, length));
+            n.put(s, some_cell(length));
+            const auto rank = static_cast<unsigned>(r_.below(p.size() + 1));
+            store(n.order, n.sealed_order(p.inserted(rank, s).word()));
+        }
+        n.version.unlock();
+        for (unsigned s = 0; s < width; ++s) {
+            if (leaf_permutation(load(n.order)).uses(s)) {
+                ASSERT_TRUE(n.is_sound(s)) << s;
+            }
+        }
+    }
+
+    /// Were the power to go now: each choice of lines that are written.
+    void expect_recovery(operation& op) {
+        if (load(leaf_->log_epoch) == op.epoch()) {
+            ++externally_logged_;
+            return;  // the external log's work
+        }
+        failed_set failed;
+        failed.add(op.epoch());
+        image now;
+        std::memcpy(now.data(), static_cast<const void*>(leaf_), now.size());
+        constexpr unsigned lines = inlined_node_block / line_size;
+        for (unsigned written = 0; written < 1U << lines; ++written) {
+            for (unsigned line = 0; line < lines; ++line) {
+                const std::size_t from = line == 0 ? 0 : line * line_size - block_header_size;
+                const std::size_t to = (line + 1) * line_size - block_header_size;
+                const image& its = (written >> line & 1) != 0 ? now : at_start_;
+                std::memcpy(reinterpret_cast<std::byte*>(leaf_) + from, its.data() + from,
+                            to - from);
+            }
+            roll_back(op, failed);
+            if (HasFatalFailure()) FAIL() << "lines written: " << written;
+        }
+        std::memcpy(static_cast<void*>(leaf_), now.data(), now.size());
+    }
+    void roll_back(operation& op, const failed_set& failed) {
+        inlined_leaf& n = *leaf_;
+        ASSERT_NO_THROW(inlined::check_logs(n));
+        inlined::settle(n, op.my_lane(), failed, op.epoch() + 1);
+        ASSERT_NO_THROW(inlined::check_logs(n));
+        ASSERT_FALSE(inlined::needs_recovery(n, failed));
+        ASSERT_EQ(load(n.order), order_);
+        for (unsigned s = 0; s < width; ++s) {
+            if (!leaf_permutation(order_).uses(s)) continue;
+            ASSERT_EQ(n.at(s), cells_[s]) << s;
+            ASSERT_TRUE(n.is_sound(s)) << s;
+        }
+        ++recovered_;
+    }
+
+    void live(unsigned epochs) {
+        for (unsigned i = 0; i < epochs; ++i) {
+            {
+                operation op(e_->checkpoint());
+                remember();
+                const u64 count = r_.below(6);
+                for (u64 k = 0; k < count; ++k) {
+                    change(op);
+                    expect_recovery(op);
+                    if (HasFatalFailure()) FAIL() << "epoch " << op.epoch() << ", change " << k;
+                }
+            }
+            e_->epochs().end_epoch();
+        }
+    }
+    /// Uses all slots but one, and begins an epoch behind that.
+    void fill(operation& op, unsigned count) {
+        for (unsigned i = 0; i < count; ++i) {
+            const leaf_permutation p(load(leaf_->order));
+            const unsigned s = must(hooks_->choose_slot_for_insert(op, hooked(), p));
+            store(leaf_->keys[s], i);
+            store(leaf_->lengths, with_length_class(load(leaf_->lengths), s, 8));
+            leaf_->put(s, {i, 8});
+            store(leaf_->order, leaf_->sealed_order(p.inserted(i, s).word()));
+        }
+    }
+
+    scratch_file file_;
+    std::optional<test_engine<incll_discipline>> e_;
+    std::optional<incll_adapter> hooks_;
+    inlined_leaf* leaf_ = nullptr;
+    xoshiro256ss r_{7};
+    u64 order_ = 0;
+    std::array<cell, width> cells_{};
+    image at_start_{};
+    u64 recovered_ = 0;
+    unsigned externally_logged_ = 0;
+};
+
+TEST_F(inlined_log, brings_back_the_start_of_the_epoch_from_any_lines) {
+    start(1000);
+    live(2000);
+    EXPECT_GT(recovered_, 1000U * 64);
+    EXPECT_GT(externally_logged_, 100U);
+}
+
+TEST_F(inlined_log, does_so_where_the_upper_bits_of_the_epoch_turn) {
+    start((u64{3} << inlined::epoch_bits) - 100);
+    live(300);
+    EXPECT_GT(recovered_, 100U * 64);
+}
+
+TEST_F(inlined_log, a_second_slot_of_a_line_takes_the_leaf_to_the_external_log) {
+    start(1000);
+    {
+        operation op(e_->checkpoint());
+        fill(op, width);
+    }
+    e_->epochs().end_epoch();
+    operation op(e_->checkpoint());
+    leaf_->version.lock(0);
+    for (const unsigned s : {0U, 5U, 10U, 0U, 13U}) {
+        must(hooks_->before_value_change(op, hooked(), s));
+        leaf_->put(s, {s + 100, 8});
+        EXPECT_EQ(load(leaf_->log_epoch) == op.epoch(), s == 13) << s;
+    }
+    leaf_->version.unlock();
+}
+
+TEST_F(inlined_log, a_pair_that_contradicts_itself_is_not_logged_in_its_line) {
+    start(1000);
+    {
+        operation op(e_->checkpoint());
+        fill(op, width);
+    }
+    e_->epochs().end_epoch();
+    operation op(e_->checkpoint());
+    leaf_->set_check(7, leaf_->check(7) ^ 16);
+    leaf_->version.lock(0);
+    must(hooks_->before_value_change(op, hooked(), 7));
+    leaf_->version.unlock();
+    EXPECT_EQ(load(leaf_->log_epoch), op.epoch());
+}
+
+TEST_F(inlined_log, each_bit_that_flips_in_a_value_its_check_or_a_log_shows) {
+    start(1000);
+    operation op(e_->checkpoint());
+    fill(op, width);
+    inlined_leaf& n = *leaf_;
+    for (unsigned round = 0; round < 200; ++round) {
+        for (unsigned s = 0; s < width; ++s) {
+            store(n.keys[s], r_());
+            n.put(s, some_cell(8));
+            const u64 word = load(n.value(s));
+            const unsigned check = n.check(s);
+            for (unsigned bit = 0; bit < 64; ++bit) {
+                store(n.value(s), word ^ u64{1} << bit);
+                ASSERT_FALSE(n.is_sound(s)) << s << " bit " << bit;
+            }
+            store(n.value(s), word);
+            for (unsigned bit = 4; bit < 16; ++bit) {
+                n.set_check(s, check ^ 1U << bit);
+                ASSERT_FALSE(n.is_sound(s)) << s << " bit " << bit;
+            }
+            n.set_check(s, check);
+            ASSERT_TRUE(n.is_sound(s));
+        }
+        auto& line = n.lines[round % inlined_lines];
+        const cell old = some_cell(8);
+        store(line.old_value, old.word);
+        inlined::set_head(line, head::make(r_(), round % 5, old, n.place()));
+        ASSERT_TRUE(inlined::is_sealed_head(n, line));
+        for (unsigned bit = 0; bit < 64; ++bit) {
+            store(line.old_value, old.word ^ u64{1} << bit);
+            ASSERT_FALSE(inlined::is_sealed_head(n, line)) << bit;
+        }
+        store(line.old_value, old.word);
+        const u64 w = load(line.head);
+        for (unsigned bit = 16; bit < 28; ++bit) {
+            store(line.head, w ^ u64{1} << bit);
+            ASSERT_FALSE(inlined::is_sealed_head(n, line)) << bit;
+        }
+        store(line.head, w);
+    }
+}
+
+}  // namespace
+}  // namespace hf::test
