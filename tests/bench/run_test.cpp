@@ -41,7 +41,8 @@ std::size_t files_left() {
 TEST(ycsb, measures_every_workload_of_every_discipline) {
     options o = small();
     o.workloads = {workload::a, workload::b, workload::c, workload::e, workload::load};
-    o.disciplines = {"transient", "logged", "incll", "malloc", "map", "map-many", "map-trusting"};
+    o.disciplines = {"transient", "logged",   "incll",        "malloc",
+                     "map",       "map-many", "map-trusting", "map-inlined"};
     std::ostringstream out;
     nlohmann::json json;
     const auto done = run_ycsb(o, out, json);
