@@ -29,6 +29,21 @@ void add_epoch_targets(std::vector<target>& all, image_file& file, u64 seed) {
     add(5, true, 4000, 6000, 1);
 }
 
+/// Of epochs, too, with trees that have small values in their leaves.
+void add_inlined_targets(std::vector<target>& all, image_file& file, u64 seed) {
+    for (const bool crashes : {false, true}) {
+        target& t = all.emplace_back();
+        t.v = make_victim(file, {.seed = seed + (crashes ? 31U : 30U),
+                                 .crashes = crashes,
+                                 .names = 500,
+                                 .steps = 1000,
+                                 .inlined = true});
+        file.write(t.v);
+        t.where = find_places(file.path(), t.v.used);
+        t.share = 5;
+    }
+}
+
 void add_eager_targets(std::vector<target>& all, image_file& file, u64 seed,
                        const std::string& only) {
     u64 n = 6;
@@ -60,7 +75,10 @@ void add_eager_targets(std::vector<target>& all, image_file& file, u64 seed,
 std::vector<target> make_targets(image_file& file, u64 seed, const std::string& regions) {
     std::vector<target> all;
     if (regions == "all" || regions == "epochs") add_epoch_targets(all, file, seed);
-    if (regions != "epochs") {
+    if (regions == "all" || regions == "epochs" || regions == "inlined") {
+        add_inlined_targets(all, file, seed);
+    }
+    if (regions != "epochs" && regions != "inlined") {
         add_eager_targets(all, file, seed, regions == "all" ? "eager" : regions);
     }
     require(!all.empty(), "there are no such regions");

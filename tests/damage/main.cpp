@@ -22,7 +22,10 @@ int main(int argc, char** argv) {
             CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}));
     app.add_option("--images", options.images, "Stop after so many, whatever the time");
     app.add_option("--seed", options.seed, "Of all that is random");
-    app.add_option("--regions", options.regions, "Of epochs, eager, all, or of one eager index")
+    app.add_option(
+           "--regions", options.regions,
+           "Of epochs, inlined (epochs, small values in leaves), eager, all, or of one eager "
+           "index")
         ->capture_default_str();
     app.add_option("--image", options.only, "Try only this one, in this process, to replay");
     app.add_option("--save", options.save_to,

@@ -4,12 +4,15 @@
 #include "checkpoint/inspect.hpp"
 #include "damage/victim.hpp"
 #include "eager_map/inspection.hpp"
+#include "index/masstree/formats.hpp"
 #include "index/masstree/incll/leaf_log.hpp"
+#include "index/masstree/inlined/leaf.hpp"
 #include "map/inspect.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 namespace hf::damage_test {
@@ -20,7 +23,8 @@ namespace tree = masstree_detail;
 
 class finder {
    public:
-    finder(const inspection& looked, u64 used) : file_(looked.file()), used_(used) {
+    finder(const inspection& looked, u64 used)
+        : file_(looked.file()), used_(used), inlined_(looked.root_format() == inlined_root_format) {
         read_header();
         for (const segment& s : file_.segments()) {
             s.kind == segment_kind::heap ? read_heap(s) : read_log(s);
@@ -88,23 +92,32 @@ class finder {
     }
 
     void read_node(u64 offset, bool root) {
-        if (offset == 0 || offset + tree::node_payload > used_) return;
+        const u64 bytes = inlined_ ? tree::inlined_node_payload : tree::node_payload;
+        if (offset == 0 || offset + bytes > used_) return;
         auto* n = file_.at<tree::node>(offset);
         if ((n->version.load() & tree::version_word::leaf) != 0) {
-            add(root ? part::root_leaf : part::leaf, offset, sizeof(tree::durable_leaf));
-            read_leaf(*static_cast<tree::durable_leaf*>(n));
+            add(root ? part::root_leaf : part::leaf, offset, bytes);
+            read_leaf(*static_cast<tree::leaf_head*>(n));
             return;
         }
         const auto& in = *static_cast<tree::interior*>(n);
         add(part::interior, offset, sizeof in);
         for (unsigned i = 0; i <= in.key_count(); ++i) read_node(tree::load(in.children[i]), false);
     }
-    void read_leaf(const tree::durable_leaf& n) {
+    /// nullopt: the value is in the leaf.
+    [[nodiscard]] std::optional<u64> value_word_at(const tree::leaf_head& n, unsigned slot) const {
+        if (!inlined_) return tree::load(static_cast<const tree::durable_leaf&>(n).values[slot]);
+        const tree::cell c = static_cast<const tree::inlined_leaf&>(n).at(slot);
+        if (tree::cell_kind::is_inline(c.kind)) return std::nullopt;
+        return c.word;
+    }
+    void read_leaf(const tree::leaf_head& n) {
         const tree::leaf_permutation p(tree::load(n.order));
         for (unsigned r = 0; r < p.size(); ++r) {
-            const u64 value = tree::load(n.values[p.slot(r)]);
-            const u64 target = tree::value_word::offset(value);
-            if (tree::value_word::is_layer(value)) {
+            const auto value = value_word_at(n, p.slot(r));
+            if (!value) continue;
+            const u64 target = tree::value_word::offset(*value);
+            if (tree::value_word::is_layer(*value)) {
                 read_node(target, true);
                 continue;
             }
@@ -116,6 +129,7 @@ class finder {
 
     region& file_;
     u64 used_;
+    bool inlined_;
     places found_;
 };
 

@@ -19,9 +19,10 @@ namespace {
 constexpr u64 page_unit = 4096;
 }  // namespace
 
-map_options by_hand(const std::string& index) {
+map_options by_hand(const std::string& index, bool inlined) {
     map_options o;
     o.index = index;
+    o.small_values_in_leaves = inlined;
     o.epoch = std::chrono::microseconds(0);
     o.region.initial_size = u64{2} << 20;
     o.region.max_size = most_region_bytes;
@@ -144,7 +145,7 @@ victim make_victim(image_file& file, const recipe& how) {
     const fs::path made =
         file.path().string() + ".new";  // no region is made in a file that is there
     for (int life = 1; life <= lives; ++life) {
-        auto m = map::open(made, by_hand(how.index));
+        auto m = map::open(made, by_hand(how.index, how.inlined));
         if (!m) throw wrong("an opening: " + m.error().to_string());
         require(map_inspection::wait_for_sweep(*m).has_value(), "a sweep");
         live(*m, v, r, how.steps);

@@ -49,13 +49,14 @@ struct recipe {
     u64 names;               ///< keys that come and go
     unsigned steps;          ///< changes in each of three lives
     std::string index = {};  ///< of discipline eager; "": epochs
+    bool inlined = false;    ///< (epochs) small values lie in the leaves
 };
 
 /// No region of a victim is larger.
 inline constexpr u64 most_region_bytes = u64{16} << 20;
 
 /// How they are opened: epochs end by sync() alone.
-[[nodiscard]] map_options by_hand(const std::string& index = {});
+[[nodiscard]] map_options by_hand(const std::string& index = {}, bool inlined = false);
 
 [[nodiscard]] std::string key_of(u64 n);
 [[nodiscard]] std::string value_of(xoshiro256ss& r);

@@ -37,6 +37,8 @@ class inspection {
     [[nodiscard]] bool is_fresh() const noexcept { return fresh_; }
     /// Offset of the tree's root; 0: there is no tree.
     [[nodiscard]] u64 root() const noexcept { return root_; }
+    /// What it says of its nodes and records (formats.hpp).
+    [[nodiscard]] u32 root_format() const noexcept { return root_format_; }
 
     /// Checks everything. Needs is_open().
     [[nodiscard]] audit_report audit(const audit_progress& progress = {},
