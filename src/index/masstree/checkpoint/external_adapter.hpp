@@ -3,9 +3,8 @@
 //
 // A node that is in the external log of the running epoch, or was made in it, may be changed at
 // will until the epoch ends (M5 of masstree.hpp). log_epoch says so. What is to be done to a leaf
-// besides, when it has come to that, is LeafStamp's: a function object (leaf&, epoch), of either
-// kind of leaf, that
-// sets log_epoch and whatever else must then be so.
+// besides, when it has come to that, is LeafStamp's: a function object (leaf&, epoch), for either
+// kind of leaf, that sets log_epoch and whatever else must then be so.
 #pragma once
 
 #include "base/check.hpp"
