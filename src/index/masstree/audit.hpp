@@ -345,7 +345,9 @@ void masstree_audit<D>::read_leaf(layer& in, const branch& b) {
     ++figures_.leaves;
     word_check words{*this, b.offset};
     if constexpr (adapter_can_inline) {
-        if (!may_lack_checksums_) adapter::audit_seals(n, words, is_inlined_);
+        if (!may_lack_checksums_) {
+            adapter::audit_seals(n, words, is_inlined_ ? &op_.failed() : nullptr);
+        }
         if (adapter::recover_for_audit(op_, n, is_inlined_)) ++figures_.recovered_leaves;
         adapter::audit_leaf(n, words, is_inlined_);
     } else {

@@ -158,8 +158,10 @@ class external_adapter {
         }
     }
 
+    /// `of_inlined`: of a leaf that has small values in itself, the epochs that failed.
     template <class Check>
-    static void audit_seals(const leaf& n, Check& check, bool /*inlined*/ = false) {
+    static void audit_seals(const leaf& n, Check& check,
+                            const failed_set* /*of_inlined*/ = nullptr) {
         if (!n.is_order(load(n.order))) {
             check.bad(&n.order, "a leaf's permutation contradicts its seal");
         }

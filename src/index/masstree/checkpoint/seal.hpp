@@ -51,6 +51,13 @@ namespace hf::masstree_detail::seal {
     return (plain ^ place << 5) * 0x9e3779b97f4a7c15;
 }
 
+/// Twelve bits, of which each bit of the word that flips changes some: it is multiplied by a number
+/// no twelve bits of which in a row are equal, so neither what it adds nor a carry leaves the
+/// uppermost twelve as they were.
+[[nodiscard]] constexpr unsigned twelve_of(u64 w) noexcept {
+    return static_cast<unsigned>((w ^ 0x452821e638d01377) * 0x9e3779b97f4a7c15 >> 52);
+}
+
 /// Of 60 bits. Words of zeros have none.
 namespace nibbles {
 inline constexpr unsigned shift = 60;

@@ -40,14 +40,14 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
         if (load(n.log_epoch) == op.epoch()) return {};
         if (is_inlined()) {
             inlined_leaf& in = as_inlined(n);
-            check_before_change(in, slot);
+            check_before_change(op, in, slot);
             if (inlined::same_upper(n.epoch(), op.epoch()) &&
                 inlined::log_value(in, op.my_lane(), op.epoch(), slot)) [[likely]] {
                 return {};
             }
             return log_leaf(op, n);
         }
-        check_before_change(n, &value_log(n, slot / slots_per_line));
+        check_before_change(op, n, &value_log(n, slot / slots_per_line));
         if (same_upper(n.epoch(), op.epoch()) && log_value(n, op.my_lane(), op.epoch(), slot))
             [[likely]] {
             return {};
@@ -57,7 +57,7 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
 
     [[nodiscard]] result<void> before_removal(operation& op, leaf& n) const {
         if (load(n.log_epoch) == op.epoch()) return {};
-        check_before_change(n);
+        check_before_change(op, n);
         if (has_upper_of(n, op.epoch())) [[likely]] {
             begin_permutation(n, op.my_lane(), op.epoch());
             return {};
@@ -68,7 +68,7 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
     [[nodiscard]] result<unsigned> choose_slot_for_insert(operation& op, leaf& n,
                                                           leaf_permutation p) const {
         if (load(n.log_epoch) == op.epoch()) return p.slot(p.size());
-        check_before_change(n);
+        check_before_change(op, n);
         if (has_upper_of(n, op.epoch())) [[likely]] {
             for (unsigned r = p.size(); r < leaf::width; ++r) {
                 const unsigned s = p.slot(r);
@@ -89,15 +89,16 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
     }
 
     template <class Check>
-    static void audit_seals(const leaf& n, Check& check, bool inlined = false) {
+    static void audit_seals(const leaf& n, Check& check, const failed_set* of_inlined = nullptr) {
         external_adapter::audit_seals(n, check);
         if (!n.has_sound_epoch()) check.bad(&n.node_epoch, "a leaf's epoch contradicts its seal");
         if (!n.is_order(load(n.permutation_log))) {
             check.bad(&n.permutation_log, "the log of a leaf's permutation contradicts its seal");
         }
-        if (inlined) {
+        if (of_inlined != nullptr) {
+            const unsigned used = inlined::used_at_start(as_inlined(n), *of_inlined);
             for (const auto& line : as_inlined(n).lines) {
-                if (inlined::is_sealed_head(as_inlined(n), line)) continue;
+                if (inlined::is_sealed_head(as_inlined(n), line, used)) continue;
                 check.bad(&line.head, "a leaf's value log contradicts its seal");
             }
             return;
@@ -155,7 +156,7 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
     /// While epochs that failed are remembered.
     [[gnu::noinline]] void arrive_after_crash(operation& op, leaf& n) const {
         if (is_sealed()) {
-            check_all_logs(n);
+            check_all_logs(op, n);
             check_undone(op, n);
         }
         if (n.epoch() >= op.horizon()) return;
@@ -165,9 +166,9 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
             settle(n, op.my_lane(), op.failed(), op.epoch());
         }
     }
-    void check_all_logs(const leaf& n) const {
+    void check_all_logs(const operation& op, const leaf& n) const {
         if (is_inlined()) {
-            inlined::check_logs(as_inlined(n));
+            inlined::check_logs(as_inlined(n), op.failed());
         } else {
             check_logs(n);
         }
@@ -176,17 +177,19 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
     [[nodiscard]] bool has_upper_of(const leaf& n, u64 epoch) const noexcept {
         return is_inlined() ? inlined::same_upper(n.epoch(), epoch) : same_upper(n.epoch(), epoch);
     }
-    void check_before_change(const inlined_leaf& n, unsigned slot) const {
-        if (!n.has_sound_epoch() || !inlined::is_sealed_head(n, n.line_of(slot))) [[unlikely]] {
-            inlined::check_logs(n);
+    static void check_before_change(const operation& op, const inlined_leaf& n, unsigned slot) {
+        const unsigned used = leaf_permutation(load(n.order)).used();
+        if (!n.has_sound_epoch() || !inlined::is_sealed_head(n, n.line_of(slot), used))
+            [[unlikely]] {
+            inlined::check_logs(n, op.failed());
         }
     }
     /// Of a leaf that is to be logged in its lines; `log`: the one that may be written over.
-    void check_before_change(const leaf& n, const word* log = nullptr) const {
+    void check_before_change(const operation& op, const leaf& n, const word* log = nullptr) const {
         if (!is_sealed()) return;
         if (!n.has_sound_epoch() || (log != nullptr && !is_sealed_log(n, load(*log))))
             [[unlikely]] {
-            check_all_logs(n);
+            check_all_logs(op, n);
         }
     }
 };

@@ -17,8 +17,8 @@
 // A slot's check. Its kind says what the value word is: the bytes of a value of so many, or a
 // record's or a layer's sealed offset (seal.hpp). Its sum is, for a value in the leaf, over the
 // word, the key's slice and length, and the leaf's place. It stands for a record's checksum and a
-// value word's seal: every single flipped bit of the word shows, and all but one of 4,096
-// of other damage. For a record or a layer, whose word and record are sealed by themselves, it does
+// value word's seal: every single flipped bit of word, slice and length shows, and all but one of
+// 4,096 of other damage. For a record or a layer, whose word and record are sealed by themselves, it does
 // not depend on the word: so a new record is one store, as elsewhere.
 //
 // Readers. A word and its check are two words, and no checksum makes them one. So the kind of a
@@ -31,8 +31,6 @@
 #include "index/masstree/cell.hpp"
 #include "index/masstree/checkpoint/leaf.hpp"
 #include "index/masstree/record.hpp"
-
-#include <bit>
 
 namespace hf::masstree_detail {
 
@@ -101,16 +99,21 @@ struct inlined_leaf : leaf_head {
         if (const unsigned now = check_of(slot, c); now != check(slot)) set_check(slot, now);
     }
 
+    /// Twelve bits of a key in this leaf.
+    [[nodiscard]] unsigned sum_of_key(u64 slice, unsigned length) const noexcept {
+        return seal::twelve_of(slice ^ place() << 5) ^ (length * 0x2b5 & 0xfff);
+    }
+    [[nodiscard]] unsigned sum_of_key(unsigned slot) const noexcept {
+        return sum_of_key(load(keys[slot]), length_class(load(lengths), slot));
+    }
+
    private:
+    /// Of value and key a part each, and size and length beside them, times odd numbers, so that
+    /// none is like another: a bit that flips in one of them changes the sum, whatever the others
+    /// are.
     [[nodiscard]] unsigned sum_of(const cell& c, u64 slice, unsigned length) const noexcept {
-        const bool is_inline = cell_kind::is_inline(c.kind);
-        // Odd numbers without a pattern: no twelve bits of the first in a row are equal, so each
-        // bit of the word that flips, and a carry, change the uppermost twelve.
-        const u64 key = (slice ^ 0x452821e638d01377) * 0xbe5466cf34e90c6d;
-        const u64 salt = (std::rotl(key, 29) ^ place() ^ u64{length} << 56 ^ u64{c.kind} << 60) *
-                         0xc0ac29b7c97c50dd;
-        const u64 word = is_inline ? c.word : 0;
-        return static_cast<unsigned>(((word ^ salt) * 0x9e3779b97f4a7c15) >> 52);
+        const u64 word = cell_kind::is_inline(c.kind) ? c.word : 0;
+        return seal::twelve_of(word) ^ sum_of_key(slice, length) ^ (c.kind * 0x6a3 & 0xfff);
     }
 };
 static_assert(sizeof(inlined_leaf) == inlined_node_payload);

@@ -73,7 +73,7 @@ void recover(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     HF_ASSERT(!needs_recovery(n, failed), "R1: nothing is left to undo");
 }
 
-void check_logs(const inlined_leaf& n) {
+void check_logs(const inlined_leaf& n, const failed_set& failed) {
     const auto demand = [&](bool sound, const word& w, const char* why) {
         if (!sound) throw damage(seal::place_of(&w), why);
     };
@@ -81,8 +81,13 @@ void check_logs(const inlined_leaf& n) {
     demand(n.is_order(load(n.order)), n.order, "a leaf's permutation contradicts its seal");
     demand(n.is_order(load(n.permutation_log)), n.permutation_log,
            "the log of a leaf's permutation contradicts its seal");
+    const unsigned used = used_at_start(n, failed);
     for (const auto& line : n.lines) {
-        demand(is_sealed_head(n, line), line.head, "a leaf's value log contradicts its seal");
+        // Of a failed epoch it is of a slot that was used when that began (V1).
+        const bool counts = is_failed_log(load(line.head), n.epoch(), failed);
+        const bool of_none = counts && (used >> slot_of_log(n, line) & 1) == 0;
+        demand(is_sealed_head(n, line, used) && !of_none, line.head,
+               "a leaf's value log contradicts its seal");
     }
 }
 

@@ -7,7 +7,8 @@
 //        63        35 34      32 31 28 27 16 15        0
 //       | epoch 28..0 | slot 0-4 | kind | sum | check 4 |      head; `old value` is the word before
 //
-//     kind none: a stamp without a log. The sum is over epoch, slot, kind, old value and place.
+//     kind none: a stamp without a log. The sum is over epoch, slot, kind, place, and of a log old
+//     value and the slot's key: what a rollback makes a check of.
 //
 // Invariants.
 //  V1  A slot that was used when the epoch began changes only after its line holds a log of it
@@ -16,8 +17,8 @@
 //      value, the head that makes it a log, then the value, then its check. Any prefix of this is
 //      sound: a stamp says that the old value is none, and no old value is written under a head
 //      that is a log. The check need not be logged, but for its kind: what it was follows from the
-//      old word and the slot's key, which V5 keeps. A pair that contradicts itself goes to the
-//      external log, so that undoing it does not make it look whole.
+//      old word and the slot's key, which V5 keeps. Undoing must not make look whole what is not:
+//      a pair that contradicts itself goes to the external log, and the head's sum knows the key.
 //  V3  All heads have the same upper epoch bits, from the 30th on, as the leaf's node_epoch, on the
 //      medium too; else the leaf goes to the external log. U1 and U2 as there.
 //  V5  A slot is filled only if it was free when the epoch began; else the leaf goes to the
@@ -59,19 +60,20 @@ inline constexpr u64 low_mask = (u64{1} << epoch_bits) - 1;
 [[nodiscard]] constexpr u64 epoch(u64 w, u64 node_epoch) noexcept {
     return (node_epoch & ~low_mask) | low_epoch(w);
 }
-[[nodiscard]] constexpr u64 sealed(u64 plain, u64 old_value, u64 place) noexcept {
-    const u64 counted = is_log(plain) ? old_value : 0;
-    const u64 salt = ((plain >> 28) ^ place << 5 ^ 0x3f84d5b5b5470917) * 0xbe5466cf34e90c6d;
-    return plain | ((counted ^ salt) * 0x9e3779b97f4a7c15) >> 52 << 16;
+/// `key`: the slot's sum_of_key().
+[[nodiscard]] constexpr u64 sealed(u64 plain, u64 old_value, unsigned key, u64 place) noexcept {
+    const unsigned told = seal::twelve_of(plain >> 28 ^ place << 5) ^ 0x5a3;
+    const unsigned of_log = is_log(plain) ? seal::twelve_of(old_value) ^ key : 0;
+    return plain | u64{told ^ of_log} << 16;
 }
-[[nodiscard]] constexpr u64 make(u64 epoch, unsigned slot_in_line, const cell& old,
+[[nodiscard]] constexpr u64 make(u64 epoch, unsigned slot_in_line, const cell& old, unsigned key,
                                  u64 place) noexcept {
     return sealed((epoch & low_mask) << 35 | u64{slot_in_line} << 32 | u64{old.kind} << 28,
-                  old.word, place);
+                  old.word, key, place);
 }
 /// Without a log.
 [[nodiscard]] constexpr u64 stamp(u64 epoch, u64 place) noexcept {
-    return make(epoch, 0, {}, place);
+    return make(epoch, 0, {}, 0, place);
 }
 }  // namespace head
 
@@ -83,14 +85,36 @@ inline constexpr u64 low_mask = (u64{1} << epoch_bits) - 1;
 inline void set_head(inlined_leaf::value_line& line, u64 head) noexcept {
     store(line.head, head | (load(line.head) & head::check_field));
 }
+/// The slot that a line's log is of, or would be.
+[[nodiscard]] inline unsigned slot_of_log(const inlined_leaf& n,
+                                          const inlined_leaf::value_line& line) noexcept {
+    const auto first = static_cast<unsigned>(&line - n.lines.data()) * inlined_slots_per_line;
+    return first + head::slot_in_line(load(line.head));
+}
+/// Whether a head is what was put there. `used`: the slots in use, or that a rollback leaves in
+/// use. A log of a finished epoch may be of none of them, and its key another one's by now: a power
+/// cut may have lost the stamp that came before the slot was filled, and not the key.
 [[nodiscard]] inline bool is_sealed_head(const inlined_leaf& n,
-                                         const inlined_leaf::value_line& line) noexcept {
-    const u64 w = load(line.head) & ~head::check_field;
+                                         const inlined_leaf::value_line& line,
+                                         unsigned used) noexcept {
     constexpr u64 sum = u64{0xfff} << 16;
-    const bool known = head::is_log(w) ? cell_kind::is_known(head::kind(w)) &&
-                                             head::slot_in_line(w) < inlined_slots_per_line
-                                       : head::slot_in_line(w) == 0;
-    return known && head::sealed(w & ~sum, load(line.old_value), n.place()) == w;
+    const u64 w = load(line.head) & ~head::check_field;
+    const unsigned slot = slot_of_log(n, line);
+    unsigned key = 0;
+    if (head::is_log(w)) {
+        if (!cell_kind::is_known(head::kind(w)) || slot >= inlined_leaf::width) return false;
+        if ((used >> slot & 1) == 0) return true;
+        key = n.sum_of_key(slot);
+    } else if (head::slot_in_line(w) != 0) {
+        return false;
+    }
+    return head::sealed(w & ~sum, load(line.old_value), key, n.place()) == w;
+}
+/// The slots that are in use once the leaf is rolled back.
+[[nodiscard]] inline unsigned used_at_start(const inlined_leaf& n,
+                                            const failed_set& failed) noexcept {
+    const word& order = failed.contains(n.epoch()) ? n.permutation_log : n.order;
+    return leaf_permutation(load(order)).used();
 }
 
 /// Stamps the line of `slot` before a store to it that needs no log.
@@ -116,7 +140,7 @@ inline void begin_value_line(inlined_leaf& n, lane& l, u64 epoch, unsigned slot)
     }
     const cell old = n.at(slot);
     store(line.old_value, old.word);
-    set_head(line, head::make(epoch, in_line, old, n.place()));
+    set_head(line, head::make(epoch, in_line, old, n.sum_of_key(slot), n.place()));
     return true;
 }
 
@@ -141,7 +165,7 @@ inline void restamp(inlined_leaf& n, u64 epoch) noexcept {
 void recover(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch);
 
 /// Throws damage unless every word that a rollback would believe has its seal.
-void check_logs(const inlined_leaf& n);
+void check_logs(const inlined_leaf& n, const failed_set& failed);
 
 /// On return the leaf is rolled back. Call where node_epoch < horizon.
 void settle(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch);
