@@ -18,8 +18,8 @@
 // record's or a layer's sealed offset (seal.hpp). Its sum is, for a value in the leaf, over the
 // word, the key's slice and length, and the leaf's place. It stands for a record's checksum and a
 // value word's seal: every single flipped bit of word, slice and length shows, and all but one of
-// 4,096 of other damage. For a record or a layer, whose word and record are sealed by themselves, it does
-// not depend on the word: so a new record is one store, as elsewhere.
+// 4,096 of other damage. For a record or a layer, whose word and record are sealed by themselves,
+// it does not depend on the word: so a new record is one store, as elsewhere.
 //
 // Readers. A word and its check are two words, and no checksum makes them one. So the kind of a
 // used slot changes under a mark of the leaf's version alone: a reader whose version holds has the
