@@ -318,10 +318,12 @@ class masstree {
     /// Starts loading all lines of a node.
     [[gnu::always_inline]] void fetch(const node* n) const noexcept {
         interior::prefetch(n);
-        if (is_inlined()) {
-            constexpr u64 last = masstree_detail::inlined_node_payload - line_size;
-            __builtin_prefetch(reinterpret_cast<const char*>(n) + last);
-        }
+        fetch_sixth_line(n);
+    }
+    /// Of a node that has one.
+    [[gnu::always_inline]] void fetch_sixth_line(const node* n) const noexcept {
+        constexpr u64 last = masstree_detail::inlined_node_payload - line_size;
+        if (is_inlined()) __builtin_prefetch(reinterpret_cast<const char*>(n) + last);
     }
 
     // --- small things ---
@@ -559,13 +561,10 @@ class masstree {
     void fetch_ahead(u64 next) const noexcept;
     [[gnu::always_inline]] void fetch_next(const node* n) const noexcept {
         masstree_detail::prefetch_node(n);
-        if (is_inlined()) {
-            constexpr u64 last = masstree_detail::inlined_node_payload - line_size;
-            __builtin_prefetch(reinterpret_cast<const char*>(n) + last);
-        }
+        fetch_sixth_line(n);
     }
     template <class F>
-    static bool show(F& visit, std::string_view key, const cell& value);
+    static bool show_inlined(scan_state& s, const entry& e, last_visit& last, F& visit);
 
     memory& heap_;
     [[no_unique_address]] adapter adapter_;

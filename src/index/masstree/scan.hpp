@@ -132,14 +132,17 @@ inline void masstree<D>::fetch_ahead(u64 next) const noexcept {
     }
 }
 
-/// A value that lies in a leaf: a visitor may want to know that there is no record.
+/// A value that lies in a leaf, of layer 0: a visitor may want to know that there is no record.
 template <any_discipline D>
 template <class F>
-bool masstree<D>::show(F& visit, std::string_view key, const cell& value) {
-    if constexpr (requires { visit.inlined(key, value); }) {
-        return visit.inlined(key, value);
+bool masstree<D>::show_inlined(scan_state& s, const entry& e, last_visit& last, F& visit) {
+    static constexpr record none{};  // the key is in the leaf, all of it
+    last = {e, &none};
+    const std::string_view key = s.key_of(0, e, none);
+    if constexpr (requires { visit.inlined(key, e.value); }) {
+        return visit.inlined(key, e.value);
     } else {
-        return visit(key, value.value());
+        return visit(key, e.value.value());
     }
 }
 
@@ -221,9 +224,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
                     broken(offset_of(n), "a value in a leaf is of too long a key");
                 }
                 if (on_bound && s.exclusive) continue;
-                static constexpr record none{};  // the key is in the leaf, all of it
-                last = {e, &none};
-                if (!show(visit, s.key_of(prefix, e, none), e.value)) return walk::stopped;
+                if (!show_inlined(s, e, last, visit)) return walk::stopped;
                 continue;
             }
             const u64 target = value_word::offset(value.word);
@@ -333,9 +334,7 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
                     broken(offset_of(n), "a value in a leaf is of too long a key");
                 }
                 if (on_bound && s.exclusive) continue;
-                static constexpr record none{};  // the key is in the leaf, all of it
-                last = {e, &none};
-                if (!show(visit, s.key_of(prefix, e, none), e.value)) return walk::stopped;
+                if (!show_inlined(s, e, last, visit)) return walk::stopped;
                 continue;
             }
             const u64 target = value_word::offset(value.word);

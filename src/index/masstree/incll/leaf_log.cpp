@@ -10,22 +10,8 @@ namespace hf::masstree_detail {
 
 namespace {
 
-constexpr std::size_t stripes = 1024;
-
-// Volatile locks: a lock inside of the leaf is garbage after a crash (Cohen et al., ASPLOS 2019,
-// section 4.3).
-spin_lock& recovery_lock(const durable_leaf& n) noexcept {
-    static std::array<spin_lock, stripes> locks;
-    return locks[(reinterpret_cast<u64>(&n) / node_block) % stripes];
-}
-
 [[nodiscard]] bool is_failed_log(u64 w, u64 node_epoch, const failed_set& failed) noexcept {
     return log_word::is_log(w) && failed.contains(log_word::epoch(w, node_epoch));
-}
-
-/// The permutation that counts.
-[[nodiscard]] u64 recovered_permutation(const durable_leaf& n, const failed_set& failed) noexcept {
-    return failed.contains(n.epoch()) ? load(n.permutation_log) : load(n.order);
 }
 
 /// Restores the values of one line, then clears its logs.
@@ -53,6 +39,14 @@ void recover_line(durable_leaf& n, unsigned line, unsigned used, const failed_se
 }
 
 }  // namespace
+
+// Volatile locks: a lock inside of the leaf is garbage after a crash (Cohen et al., ASPLOS 2019,
+// section 4.3).
+spin_lock& recovery_lock(const leaf_head& n) noexcept {
+    constexpr std::size_t stripes = 1024;
+    static std::array<spin_lock, stripes> locks;
+    return locks[(reinterpret_cast<u64>(&n) / node_block) % stripes];
+}
 
 bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept {
     const u64 node_epoch = n.epoch();
@@ -98,20 +92,25 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     HF_ASSERT(!needs_recovery(n, failed), "R1: nothing is left to undo");
 }
 
+void demand_seal(bool is_sound, const word& w, const char* why) {
+    if (!is_sound) throw damage(seal::place_of(&w), why);
+}
+
+void check_line_0(const leaf_head& n) {
+    demand_seal(n.has_sound_epoch(), n.node_epoch, "a leaf's epoch contradicts its seal");
+    demand_seal(n.is_order(load(n.order)), n.order, "a leaf's permutation contradicts its seal");
+    demand_seal(n.is_order(load(n.permutation_log)), n.permutation_log,
+                "the log of a leaf's permutation contradicts its seal");
+}
+
 void check_logs(const durable_leaf& n) {
-    const auto demand = [&](bool sound, const word& w, const char* why) {
-        if (!sound) throw damage(seal::place_of(&w), why);
-    };
-    demand(n.has_sound_epoch(), n.node_epoch, "a leaf's epoch contradicts its seal");
-    demand(n.is_order(load(n.order)), n.order, "a leaf's permutation contradicts its seal");
-    demand(n.is_order(load(n.permutation_log)), n.permutation_log,
-           "the log of a leaf's permutation contradicts its seal");
+    check_line_0(n);
     for (const word* w : {&n.value_log_0, &n.value_log_1}) {
-        demand(is_sealed_log(n, load(*w)), *w, "a leaf's value log contradicts its seal");
+        demand_seal(is_sealed_log(n, load(*w)), *w, "a leaf's value log contradicts its seal");
     }
     for (const word& w : n.values) {
-        demand(is_sound_slot(n, load(w)), w,
-               "a value of a leaf, or the log in its place, contradicts its seal");
+        demand_seal(is_sound_slot(n, load(w)), w,
+                    "a value of a leaf, or the log in its place, contradicts its seal");
     }
 }
 

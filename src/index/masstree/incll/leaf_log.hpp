@@ -62,6 +62,7 @@
 #include "checkpoint/operation.hpp"
 #include "index/masstree/checkpoint/external_adapter.hpp"
 #include "index/masstree/record.hpp"
+#include "sync/spin_lock.hpp"
 
 namespace hf::masstree_detail {
 
@@ -205,6 +206,14 @@ inline void restamp(durable_leaf& n, u64 epoch) noexcept {
     store(n.log_epoch, epoch);
 }
 
+/// The permutation that counts once the leaf is rolled back.
+[[nodiscard]] inline u64 recovered_permutation(const leaf_head& n,
+                                               const failed_set& failed) noexcept {
+    return failed.contains(n.epoch()) ? load(n.permutation_log) : load(n.order);
+}
+/// Held by who rolls the leaf back; others share it.
+[[nodiscard]] spin_lock& recovery_lock(const leaf_head& n) noexcept;
+
 /// Whether any log of the leaf is of a failed epoch. Call only where node_epoch < horizon.
 [[nodiscard]] bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept;
 
@@ -219,6 +228,10 @@ void recover(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch);
     return is_settled(n, w) || (log_word::is_log(w) && is_sealed_log(n, w));
 }
 
+/// Throws damage at the word, unless it is sound.
+void demand_seal(bool is_sound, const word& w, const char* why);
+/// Throws damage unless epoch and permutations have their seals.
+void check_line_0(const leaf_head& n);
 /// Throws damage unless every word that a rollback would believe has its seal.
 void check_logs(const durable_leaf& n);
 

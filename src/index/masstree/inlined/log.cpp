@@ -3,20 +3,11 @@
 #include "persist/persist_point.hpp"
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 
 namespace hf::masstree_detail::inlined {
 
 namespace {
-
-constexpr std::size_t stripes = 1024;
-
-// As in incll/leaf_log.cpp: a lock inside of the leaf is garbage after a crash.
-spin_lock& recovery_lock(const inlined_leaf& n) noexcept {
-    static std::array<spin_lock, stripes> locks;
-    return locks[(reinterpret_cast<u64>(&n) / inlined_node_block) % stripes];
-}
 
 [[nodiscard]] bool is_failed_log(u64 w, u64 node_epoch, const failed_set& failed) noexcept {
     return head::is_log(w) && failed.contains(head::epoch(w, node_epoch));
@@ -48,8 +39,7 @@ void recover(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
     // Looked at again: who waited for the lock finds the leaf settled, and perhaps changed since.
     if (n.epoch() >= failed.horizon() || !needs_recovery(n, failed)) return;
     l.mark_written();
-    const u64 permutation_now =
-        failed.contains(n.epoch()) ? load(n.permutation_log) : load(n.order);
+    const u64 permutation_now = recovered_permutation(n, failed);
     // Also where a process before this one was killed within such a recovery: line 0 may have its
     // new upper bits in the caches alone. The first failed epoch is remembered until all of it is
     // durable.
@@ -74,20 +64,14 @@ void recover(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
 }
 
 void check_logs(const inlined_leaf& n, const failed_set& failed) {
-    const auto demand = [&](bool sound, const word& w, const char* why) {
-        if (!sound) throw damage(seal::place_of(&w), why);
-    };
-    demand(n.has_sound_epoch(), n.node_epoch, "a leaf's epoch contradicts its seal");
-    demand(n.is_order(load(n.order)), n.order, "a leaf's permutation contradicts its seal");
-    demand(n.is_order(load(n.permutation_log)), n.permutation_log,
-           "the log of a leaf's permutation contradicts its seal");
+    check_line_0(n);
     const unsigned used = used_at_start(n, failed);
     for (const auto& line : n.lines) {
         // Of a failed epoch it is of a slot that was used when that began (V1).
         const bool counts = is_failed_log(load(line.head), n.epoch(), failed);
         const bool of_none = counts && (used >> slot_of_log(n, line) & 1) == 0;
-        demand(is_sealed_head(n, line, used) && !of_none, line.head,
-               "a leaf's value log contradicts its seal");
+        demand_seal(is_sealed_head(n, line, used) && !of_none, line.head,
+                    "a leaf's value log contradicts its seal");
     }
 }
 

@@ -113,8 +113,7 @@ inline void set_head(inlined_leaf::value_line& line, u64 head) noexcept {
 /// The slots that are in use once the leaf is rolled back.
 [[nodiscard]] inline unsigned used_at_start(const inlined_leaf& n,
                                             const failed_set& failed) noexcept {
-    const word& order = failed.contains(n.epoch()) ? n.permutation_log : n.order;
-    return leaf_permutation(load(order)).used();
+    return leaf_permutation(recovered_permutation(n, failed)).used();
 }
 
 /// Stamps the line of `slot` before a store to it that needs no log.
