@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace hf::detail {
@@ -15,6 +16,7 @@ constexpr u64 huge_page = u64{2} << 20;
 constexpr u64 small_page = 4096;
 constexpr int collapse = 25;  // MADV_COLLAPSE, which older headers do not know
 constexpr u64 for_each_ns = 2'000'000;
+constexpr u64 most_at_once = 32;  // huge pages; what is asked for can't be called off
 
 /// A mapping of a part of a file, at a multiple of a huge page.
 class aligned_view {
@@ -48,11 +50,20 @@ class aligned_view {
 }  // namespace
 
 void ask_for_huge_pages(std::byte* at, u64 bytes, u64 at_first_ns) noexcept {
-    u64 until = now_ns() + at_first_ns;
-    for (u64 done = 0; done + huge_page <= bytes && now_ns() < until; done += huge_page) {
+    u64 now = now_ns();
+    u64 until = now + at_first_ns;
+    u64 left = bytes / huge_page;
+    for (u64 step = 1; left != 0 && now < until;) {
+        const u64 asked = std::min(step, left);
         // There may be none at the moment; or no such call.
-        if (::madvise(at + done, huge_page, collapse) != 0 && errno == EINVAL) return;
-        until += for_each_ns;
+        if (::madvise(at, asked * huge_page, collapse) != 0 && errno == EINVAL) return;
+        at += asked * huge_page;
+        left -= asked;
+        const u64 took = now_ns() - now;
+        now += took;
+        until += asked * for_each_ns;
+        // Twice as many, if they would be had in time.
+        step = now + 2 * took < until ? std::min(2 * step, most_at_once) : u64{1};
     }
 }
 

@@ -9,8 +9,11 @@
 // work for the kernel than 512 small pages. Whoever has the file mapped later meets the huge page
 // at the first access, in this process, in others and after a crash.
 // Time. Where the processors are busy, or memory is in pieces, a huge page may take the kernel
-// seconds. So a new region asks for one after the other, for some milliseconds each: then the rest
-// is small. And what it grows by is small: who grows a region holds what others wait for.
+// seconds. So a new region gives it some milliseconds for each: then the rest is small. It asks for
+// one, and as long as they come in time for twice as many in the next call; for what a call costs
+// by itself, whose size does not matter to it, is some milliseconds as well (it waits for each
+// processor to hand over the pages that it is about to list). And what a region grows by is small:
+// who grows it holds what others wait for.
 // A wish. Where there is no such call (Linux before 6.1), no huge page or no room for one, pages
 // are small, and all is as it would be without.
 #pragma once

@@ -141,6 +141,23 @@ TEST_F(huge_pages, a_kernel_that_takes_its_time_is_not_asked_for_many) {
     EXPECT_LE(asked, many / 4);
 }
 
+// What a call costs by itself is then paid for many.
+TEST_F(huge_pages, are_had_by_a_large_region_though_each_call_takes_its_time) {
+    constexpr u64 many = 30;
+    constexpr u64 of_a_call_ns = 4'000'000;
+    u64 now = 0;
+    u64 asked = 0;
+    const answered slow([&](const kernel::call& c) -> kernel::answer {
+        if (c.name == "clock_gettime") return {.value = now, .is_lie = true};
+        if (!is_wish(c)) return {};
+        asked += c.size;
+        now += of_a_call_ns;
+        return {.is_lie = true};
+    });
+    const auto r = opened(many * huge_page);
+    EXPECT_EQ(asked, many * huge_page);
+}
+
 TEST_F(huge_pages, a_file_becomes_no_longer_than_it_will_be) {
     auto handle = must(detail::create_unnamed(file));
     detail::wish_for_huge_pages(handle, page_size, 3 * huge_page - page_size);
