@@ -115,13 +115,8 @@ class basic_eager_map {
                  !std::same_as<std::remove_cvref_t<Visit>, visitor>)
     [[nodiscard]] result<std::uint64_t> scan(Key from, std::uint64_t most, Visit&& visit,
                                              bool backwards = false) const {
-        return scan_runs(
-            from, most, backwards,
-            [](void* of, const entry* run, std::size_t count) {
-                auto& to = *static_cast<std::remove_reference_t<Visit>*>(of);
-                for (std::size_t i = 0; i < count; ++i) to(run[i].key, run[i].value);
-            },
-            const_cast<void*>(static_cast<const void*>(std::addressof(visit))));
+        return scan_runs(from, most, backwards, visit_run<std::remove_reference_t<Visit>>,
+                         const_cast<void*>(static_cast<const void*>(std::addressof(visit))));
     }
 
     /// The epoch that is running: what this thread has done belongs to it, or to one before. 0,
@@ -149,6 +144,12 @@ class basic_eager_map {
     };
     friend class detail::eager_engine<Key, Owned>;
     using run_visitor = void (*)(void* of, const entry* run, std::size_t count);
+    /// `of` is a Visit.
+    template <class Visit>
+    static void visit_run(void* of, const entry* run, std::size_t count) {
+        auto& visit = *static_cast<Visit*>(of);
+        for (std::size_t i = 0; i < count; ++i) visit(run[i].key, run[i].value);
+    }
     template <class Scan>
     [[nodiscard]] result<std::uint64_t> scan_by(Scan&& found) const;
     [[nodiscard]] result<std::uint64_t> scan_runs(Key from, std::uint64_t most, bool backwards,
