@@ -327,6 +327,7 @@ TEST_F(objects, with_a_wrong_count_are_told_and_mended) {
     write(header, was + 4);
     const outcome again = repair({}, 2);  // the backup is there
     expect_one_clear_error(again);
+    EXPECT_NE(again.err.find("--backup"), std::string::npos) << again.err;
     EXPECT_EQ(read(header), was + 4);
     repair({"--backup", dir / "another.hf"}, 0);
     expect_sound();
