@@ -15,7 +15,7 @@
 // and shares the disk's sync with all who wait. A crash takes what was not durable, whole epochs.
 //
 //   auto m = hf::eager_map::open("/mnt/pmem/m.hf");
-//   m->insert("key", "value");        // true; durable
+//   m->insert("key", "value").value();        // true; durable
 //
 // After a crash. The map is there at once. What the crash left allocated and unreached is found by
 // a sweep beside the operations; until it has ended new records take fresh space.
@@ -134,7 +134,8 @@ class basic_eager_map {
     [[nodiscard]] std::uint64_t size() const noexcept;
     /// Until it is known what is free.
     [[nodiscard]] result<void> wait_for_sweep();
-    /// No other call may be running or follow.
+    /// No other call may be running or follow, which ends the process; a second close() does
+    /// nothing.
     [[nodiscard]] result<void> close();
 
    private:
@@ -155,6 +156,8 @@ class basic_eager_map {
     [[nodiscard]] result<std::uint64_t> scan_runs(Key from, std::uint64_t most, bool backwards,
                                                   run_visitor visit, void* of) const;
 
+    /// Ends the process where the map was closed.
+    [[nodiscard]] detail::eager_engine<Key, Owned>& engine() const;
     explicit basic_eager_map(std::unique_ptr<detail::eager_engine<Key, Owned>> e);
     std::unique_ptr<detail::eager_engine<Key, Owned>> engine_;
 };
