@@ -117,6 +117,18 @@ void lose_everything(S& s, splitmix64& r) {
     s.remove(70);
     s.insert(70);
 }
+/// There is none for the smaller node that will do when keys go.
+template <class S>
+void have_five_and_no_memory(S& s) {
+    brothers(s, 0, 5);
+    s.use_up_memory();
+}
+template <class S>
+void lose_all_five(S& s, splitmix64& r) {
+    const u64 first = r() % 5;
+    for (u64 k = 0; k < 5; ++k) s.remove((first + k) % 5);
+    s.get(first);
+}
 
 // ----------------------------------------------------------------------------- behind a crash
 
@@ -270,6 +282,11 @@ std::vector<eager_case<S>> make_cases(const char* kind) {
          "nodes go with their last keys",
          two_families<S>,
          lose_everything<S>,
+         {a7, a8}},
+        {n("empty16"),
+         "a node that could not shrink goes with its last key",
+         have_five_and_no_memory<S>,
+         lose_all_five<S>,
          {a7, a8}},
         {n("repair_split"),
          "a prefix that a crash left too long is repaired",

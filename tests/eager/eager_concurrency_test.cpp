@@ -1,10 +1,13 @@
 #include "list_fixture.hpp"
 #include "sync_points.hpp"
 
+#include <array>
 #include <atomic>
 #include <functional>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace hf::test {
 namespace {
@@ -34,6 +37,67 @@ TEST_F(eager_threads, read_nodes_that_others_retire) {
     over = true;
     reader.join();
     EXPECT_EQ(f.stack->values().size(), 50U);
+}
+
+// Whoever came before a node was unlinked may be looking at it, whichever of several leaves last.
+TEST_F(eager_threads, free_nothing_before_all_have_left_who_may_see_it) {
+    constexpr unsigned readers = 3;
+    for (unsigned last = 0; last < readers; ++last) {
+        eager_file f(dir / std::to_string(last));
+        f.stack->push(1);
+        const u64 offset = f.stack->top().first.load();
+        std::array<std::atomic<bool>, readers> leaves{};
+        std::atomic<unsigned> inside{0};
+        std::vector<std::thread> all;
+        for (unsigned t = 0; t < readers; ++t) {
+            all.emplace_back([&, t] {
+                const eager_stack::operation op(*f.space);
+                ++inside;
+                while (!leaves[t]) std::this_thread::yield();
+            });
+        }
+        while (inside != readers) std::this_thread::yield();
+        f.stack->pop();
+        grace_periods& grace = f.space->grace();
+        const auto is_kept = [&] {
+            grace.reclaim(grace.my_lane());
+            bool is_there = false;
+            grace.each_retired([&](u64 retired) { is_there |= retired == offset; });
+            return is_there;
+        };
+        for (unsigned i = 1; i <= readers; ++i) {
+            EXPECT_TRUE(is_kept()) << "before reader " << i << " has left";
+            leaves[(last + i) % readers] = true;
+            all[(last + i) % readers].join();
+        }
+        EXPECT_FALSE(is_kept());
+    }
+}
+
+// What waits for somebody is free when nobody is at work any more.
+TEST_F(eager_threads, free_all_that_waits_when_they_end) {
+    eager_file f(file);
+    f.stack->push(1);
+    const u64 offset = f.stack->top().first.load();
+    grace_periods& grace = f.space->grace();
+    std::atomic<bool> is_inside{false};
+    std::atomic<bool> leaves{false};
+    std::thread reader([&] {
+        const eager_stack::operation op(*f.space);
+        is_inside = true;
+        while (!leaves) std::this_thread::yield();
+    });
+    while (!is_inside) std::this_thread::yield();
+    f.stack->pop();
+    grace.reclaim(grace.my_lane());
+    leaves = true;
+    reader.join();
+    grace.reclaim_all();
+    std::set<u64> free;
+    for (unsigned i = 0; i < 1000; ++i) {
+        free.insert(must(f.space->heap().allocate(grace.my_lane().blocks, 16)));
+    }
+    EXPECT_TRUE(free.contains(offset));
 }
 
 TEST_F(eager_threads, sweep_beside_each_other_and_writers) {

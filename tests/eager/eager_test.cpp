@@ -107,6 +107,26 @@ TEST_F(eager_regions, find_what_returned_and_take_over_a_dead_lock) {
     EXPECT_FALSE(f.stack->push(8));
 }
 
+// Until then whoever reads flushes what he finds (eager/space.hpp).
+TEST_F(eager_regions, know_that_they_are_behind_a_kill_until_they_are_swept) {
+    eager_file f(file);
+    EXPECT_FALSE(f.space->is_after_a_kill());
+    for (int kill = 0; kill < 2; ++kill) {
+        f.kill();
+        f.open(sweeping::by_hand);
+        EXPECT_TRUE(f.space->is_after_a_kill());
+    }
+    static_cast<void>(must(f.space->sweep()));
+    EXPECT_FALSE(f.space->is_after_a_kill());
+    must(f.space->close());
+    f.kill();
+    f.open(sweeping::by_hand);
+    EXPECT_FALSE(f.space->is_after_a_kill()) << "it was closed in order";
+    f.kill();
+    f.open(sweeping::by_hand);
+    EXPECT_TRUE(f.space->is_after_a_kill()) << "this time it was not";
+}
+
 TEST_F(eager_regions, reuse_after_a_crash_what_nothing_reaches) {
     eager_file f(file);
     for (u64 i = 0; i < 20'000; ++i) f.stack->push(i, 100);
@@ -269,6 +289,12 @@ TEST_F(eager_regions, refuse_a_damaged_page_word_and_a_reference_to_no_block) {
     for (const u64 nowhere : {u64{12345}, u64{64}, first + 8}) {
         patch(file, reference, &nowhere, sizeof nowhere);
         EXPECT_EQ(code(), errc::corrupt) << nowhere;
+    }
+    {
+        // Beside the operations, it is told by who waits for it.
+        eager_file f(file, sweeping::in_background);
+        EXPECT_EQ(f.space->wait_for_sweep().error().code, errc::corrupt);
+        EXPECT_EQ(f.space->close().error().code, errc::corrupt);
     }
     write_file(file, bytes);
     EXPECT_EQ(code(), std::nullopt);

@@ -101,6 +101,11 @@ class eager_file {
         open();
     }
 
+    eager_file(std::filesystem::path file, sweeping how)
+        : file_(std::move(file)), medium_(medium_kind::shm), most_bytes_(0) {
+        open(how);
+    }
+
     void open(sweeping how = sweeping::at_opening, unsigned threads = 1) {
         eager_options o;
         o.region.kind = discipline::eager;

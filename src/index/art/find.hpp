@@ -144,7 +144,9 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
         if (path::can_end ? next > path::length(k) : next == path::length(k)) [[unlikely]] {
             op.fail(p.at, "a key goes on behind its end");
         }
-        if (removes && p.parent != nullptr && p.kind == what::n4 && entries_of(p.at, p.kind) == 1) {
+        // A larger node's count is a hint: who locks the node makes it, and the next way has it.
+        if (removes && p.parent != nullptr && (p.kind == what::n4 || hints) &&
+            entries_of(p.at, p.kind) == 1) {
             p.how = end_of_way::lone;
             return;
         }

@@ -188,8 +188,12 @@ void art<D, Keys>::take_place_of(operation& op, const place& p, node* child, wha
     if (!lock(op, p.at, p.kind)) return;
     const u32 level = prefix_of(child).level;
     u64 now = 0;
-    each_word(p.at, p.kind, [&](u64 w, published*) { now = w; });
-    const bool is_lone = entries_of(p.at, p.kind) == 1 && now == word;
+    u32 entries = 0;
+    each_word(p.at, p.kind, [&](u64 w, published*) {
+        now = w;
+        ++entries;
+    });
+    const bool is_lone = entries == 1 && now == word;
     const record* below = is_lone ? any_record(child, child_kind) : nullptr;
     const bool is_sound = below != nullptr && path::length(Keys::key_of(*below)) >= level;
     if (!is_sound || !lock_parent(op, p)) {

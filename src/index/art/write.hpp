@@ -292,22 +292,23 @@ bool art<D, Keys>::remove(operation& op, key k, Old&& old) {
     }
 }
 
-/// The key's record leaves. An N4 that would be empty goes with it (I3); one that would have a
-/// single record leaves that one in its place. All of that is one word.
+/// The key's record leaves. A node that would be empty goes with it (I3): a larger one than an N4,
+/// too, where there was no memory to shrink it. An N4 that would have a single record leaves that
+/// one in its place. All of that is one word.
 template <class D, class Keys>
 template <class Old>
 auto art<D, Keys>::take_out(operation& op, const place& p, key k, Old&& old) -> step {
     using namespace art_detail;
     if (!lock_with_slot(op, p, k)) return step::again;
     const u32 entries = entries_of(p.at, p.kind);
-    const bool may_go = p.parent != nullptr && p.kind == what::n4;
+    const bool may_go = p.parent != nullptr && (p.kind == what::n4 || entries == 1);
     u64 other = 0;
     if (may_go) {
         each_word(p.at, p.kind, [&](u64 w, published* s) {
             if (s != p.slot.at) other = w;
         });
     }
-    const bool goes = may_go && (entries == 1 || (entries == 2 && !slot_word::is_node(other)));
+    const bool goes = may_go && (other == 0 || (entries == 2 && !slot_word::is_node(other)));
     const auto taken = [&] {
         old(Keys::value_of(*record_of(p.slot.word)));
         op.retire(*this, slot_word::offset_of(p.slot.word), leaf);
@@ -319,7 +320,7 @@ auto art<D, Keys>::take_out(operation& op, const place& p, key k, Old&& old) -> 
             return step::again;
         }
         const bool is_root = p.parent == root_;
-        if (entries == 1 && !is_root && entries_of(p.parent, p.parent_kind) == 1) {
+        if (other == 0 && !is_root && entries_of(p.parent, p.parent_kind) == 1) {
             p.parent->lock.unlock();  // it would be empty: the next way down merges it
             p.at->lock.unlock();
             return step::again;

@@ -20,4 +20,16 @@ static_assert(eager_index<clht<eager_discipline, integer_keys>> &&
 
 using clht_family = family<small_clht>;
 
+/// Many keys have one hash, all of it, that of the key "no key" among them.
+struct colliding_keys : byte_keys {
+    [[nodiscard]] static u64 hash(std::string_view k) noexcept { return byte_keys::hash(k) % 24; }
+};
+
+/// Keys that differ in the last byte alone have one hash: so there are chains at every level.
+struct keys_in_bunches : byte_keys {
+    [[nodiscard]] static u64 hash(std::string_view k) noexcept {
+        return byte_keys::hash(k.substr(0, k.size() - 1));
+    }
+};
+
 }  // namespace hf::test

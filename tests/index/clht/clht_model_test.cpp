@@ -6,10 +6,6 @@ namespace {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_model, clht_family::all);
 
-/// Many keys have one hash, all of it, that of the key "no key" among them.
-struct colliding_keys : byte_keys {
-    [[nodiscard]] static u64 hash(std::string_view k) noexcept { return byte_keys::hash(k) % 24; }
-};
 using colliding =
     index_in_memory<clht<eager_discipline, colliding_keys, small_clht_shape>, discipline::eager>;
 INSTANTIATE_TYPED_TEST_SUITE_P(clht_of_equal_hashes, index_model, ::testing::Types<colliding>);

@@ -163,6 +163,99 @@ TEST_F(clht_store, grows_bucket_by_bucket_and_loses_nothing) {
     t.expect_sound();
 }
 
+// Chains that no split parts: they come back, and the sweep spares all that hangs from them.
+TEST_F(clht_store, chains_of_equal_hashes_come_back) {
+    using tree = clht<eager_discipline, colliding_keys, small_clht_shape>;
+    index_in_file<tree> t(file);
+    std::map<std::string, std::string> model;
+    constexpr u64 keys = 300;
+    const auto key = [](u64 k) { return std::string(k % 30, 'k') + std::to_string(k); };
+    for (u64 k = 0; k < keys; ++k) {
+        ASSERT_TRUE(t.insert(key(k), "v"));
+        model.emplace(key(k), "v");
+    }
+    for (u64 round = 1; round < 4; ++round) {
+        t.open_again();
+        t.expect_sound();
+        // Into whatever the sweep takes for free.
+        for (u64 k = round * keys; k < (round + 1) * keys; ++k) {
+            ASSERT_TRUE(t.insert(key(k), std::string(round * 20, 'w')));
+            model.emplace(key(k), std::string(round * 20, 'w'));
+        }
+        for (u64 k = round; k < round * keys; k += 5) {
+            ASSERT_EQ(t.remove(key(k)), model.erase(key(k)) != 0);
+        }
+        ASSERT_EQ(t.all(), index_in_file<tree>::entries(model.begin(), model.end()));
+        t.expect_sound();
+    }
+}
+
+/// All memory but for records, some chunks, and so many overflow buckets; given back at its end.
+template <class Tree>
+class memory_for_buckets {
+   public:
+    memory_for_buckets(Tree& t, u64 buckets) : t_(t) {
+        for (u64 bytes = u64{1} << 16; bytes >= line_size; bytes /= 2) {
+            take(bytes);
+            give_back(bytes == chunk ? 6 : bytes == line_size ? buckets : 0);
+        }
+    }
+    memory_for_buckets(const memory_for_buckets&) = delete;
+    memory_for_buckets& operator=(const memory_for_buckets&) = delete;
+    ~memory_for_buckets() { give_back(taken_.size()); }
+
+   private:
+    static constexpr u64 chunk = line_size << small_clht_shape::chunk_bits;
+
+    void take(u64 bytes) {
+        typename Tree::operation op(*t_.space);
+        while (const auto block = op.allocate(bytes)) taken_.push_back(*block);
+    }
+    void give_back(u64 blocks) {
+        typename Tree::operation op(*t_.space);
+        for (; blocks > 0 && !taken_.empty(); --blocks) {
+            op.cancel(taken_.back());
+            taken_.pop_back();
+        }
+    }
+    Tree& t_;
+    std::vector<u64> taken_;
+};
+
+// A bunch moves to a buddy as a chain, of which there may be memory for a part.
+TEST_F(clht_store, a_split_that_gets_no_memory_leaves_nothing_behind) {
+    using tree = clht<eager_discipline, keys_in_bunches, small_clht_shape>;
+    constexpr u64 bunch = 11;
+    const auto key = [](u64 n) {
+        return std::to_string(n / bunch) + static_cast<char>('a' + n % bunch);
+    };
+    unsigned refused = 0;
+    for (u64 buckets = 0; buckets < 24; ++buckets) {
+        index_in_file<tree> t(dir / std::to_string(buckets), u64{3} << 20);
+        std::map<std::string, std::string> model;
+        u64 n = 0;
+        const auto insert = [&] {
+            const std::string k = key(n++);
+            tree::operation op(*t.space);
+            const auto done = t.index->insert(op, k, "v");
+            ASSERT_TRUE(done ? *done : done.error().code == errc::no_space);
+            if (done) {
+                model.emplace(k, "v");
+            } else {
+                ++refused;
+            }
+        };
+        while (n < 40 * bunch + buckets * 5) ASSERT_NO_FATAL_FAILURE(insert());
+        {
+            const memory_for_buckets<index_in_file<tree>> some(t, buckets);
+            while (n < 80 * bunch) ASSERT_NO_FATAL_FAILURE(insert());
+        }
+        ASSERT_EQ(t.all(), index_in_file<tree>::entries(model.begin(), model.end()));
+        t.expect_sound();
+    }
+    EXPECT_GT(refused, 100U);
+}
+
 // Without growth: a bucket's line, and that of a record before it.
 TEST_F(clht_store, operations_flush_and_fence_as_often_as_they_say) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();

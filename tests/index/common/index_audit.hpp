@@ -13,6 +13,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace hf::test {
@@ -191,7 +192,44 @@ TYPED_TEST_P(index_audits, of_numbers_say_what_is_wrong_before_reads_do) {
     }
 }
 
+// A long value has its checksum compared by whatever reads it.
+TYPED_TEST_P(index_audits, no_read_gives_a_long_value_that_is_damaged) {
+    typename TypeParam::bytes_in_file t(this->file);
+    const std::string v(10'000, 'v');
+    t.insert("a", "short");
+    t.insert("k", v);
+    t.insert("z", "short");
+    const auto read_all = [&] {
+        EXPECT_EQ(t.get("k"), v);
+        EXPECT_EQ(t.get("k"), v);  // an index may have two ways to read
+        EXPECT_EQ(t.all().size(), 3U);
+        if constexpr (TypeParam::bytes_in_file::is_ordered) {
+            EXPECT_EQ(t.scan("b", 1).size(), 1U);
+            EXPECT_EQ(t.scan_back("y", 1).size(), 1U);
+        }
+    };
+    read_all();
+    const auto blocks = blocks_of(t);
+    for (const heap_audit::place& p : blocks.at("a record")) {
+        if (p.room < v.size()) continue;
+        char& byte = t.space->file().template at<char>(p.payload)[v.size() / 2];
+        byte = 'w';
+        EXPECT_THROW(std::ignore = t.get("k"), damage);
+        EXPECT_THROW(std::ignore = t.get("k"), damage);
+        EXPECT_THROW(std::ignore = t.all(), damage);
+        if constexpr (TypeParam::bytes_in_file::is_ordered) {
+            EXPECT_THROW(std::ignore = t.scan("b", 1), damage);
+            EXPECT_THROW(std::ignore = t.scan_back("y", 1), damage);
+        }
+        EXPECT_FALSE(t.audit().ok());
+        byte = 'v';
+    }
+    EXPECT_EQ(t.get("a"), "short");
+    read_all();
+}
+
 REGISTER_TYPED_TEST_SUITE_P(index_audits, say_what_is_wrong_before_reads_do,
-                            of_numbers_say_what_is_wrong_before_reads_do);
+                            of_numbers_say_what_is_wrong_before_reads_do,
+                            no_read_gives_a_long_value_that_is_damaged);
 
 }  // namespace hf::test

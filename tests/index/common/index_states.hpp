@@ -7,6 +7,7 @@
 #include "index/common/scans.hpp"
 #include "support/effort.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace hf::test {
@@ -176,17 +177,23 @@ TYPED_TEST_P(index_states, answer_like_a_map_with_all_sets_of_odd_keys) {
 constexpr u64 state_sizes = 271;  ///< more than any node has room for; a prime
 
 /// Key number n of a shape: neighbours in the last byte or in the first, behind nothing or behind
-/// what all share.
+/// what all share. One string ends there, where the others part: so their node has a key of its
+/// own, whatever size it is of.
 template <class Kept>
 Kept key_of_shape(u64 shape, u64 n) {
     if constexpr (std::is_same_v<Kept, u64>) {
         return shape == 0 ? n : shape == 1 ? n << 55 : n << 24 | 7;
     } else {
         std::string k(shape * 11, 'p');
+        if (n == 262) return k;  // it comes early and goes late, in shape 1
         k += static_cast<char>(n >> 1);
         return k + std::string(n % 2 * (shape + 1), '\0') + "end";
     }
 }
+
+/// A key that lies right behind: with it the other one's record needs a node.
+[[nodiscard]] inline u64 key_behind(u64 k) { return k ^ 1; }
+[[nodiscard]] inline std::string key_behind(const std::string& k) { return k + "behind"; }
 
 template <class Tree>
 void grow_and_shrink(u64 shape, u64 up, u64 down) {
@@ -230,6 +237,85 @@ TYPED_TEST_P(index_states, answer_like_a_map_at_all_sizes) {
             grow_and_shrink<typename TypeParam::eager_numbers>(shape, up, down));
         ASSERT_NO_FATAL_FAILURE(grow_and_shrink<typename TypeParam::eager_bytes>(shape, up, down));
     }
+}
+
+// A kill at each of them: the sweep spares all that nodes of any size lead to.
+TYPED_TEST_P(index_states, come_back_at_all_sizes) {
+    const auto come_and_go = [](auto& t) {
+        using tree = std::remove_reference_t<decltype(t)>;
+        using kept = typename tree::kept;
+        beside_a_map<tree> both{t};
+        const auto key = [](u64 n) { return key_of_shape<kept>(1, n % state_sizes); };
+        for (u64 i = 0; i < 2 * state_sizes; ++i) {
+            if (i < state_sizes) {
+                both.upsert(key(i * (state_sizes - 1)), state_value<kept>(i));
+            } else {
+                both.remove(key((i - state_sizes) * 70));
+            }
+            if (i % (is_sanitized ? 36 : 9) != 0) continue;
+            t.open_again();
+            ASSERT_NO_FATAL_FAILURE(both.expect_all());
+            if (::testing::Test::HasFailure()) return;
+        }
+        ASSERT_TRUE(both.model.empty());
+    };
+    typename TypeParam::numbers_in_file numbers(this->dir / "numbers");
+    ASSERT_NO_FATAL_FAILURE(come_and_go(numbers));
+    typename TypeParam::bytes_in_file bytes(this->dir / "bytes");
+    ASSERT_NO_FATAL_FAILURE(come_and_go(bytes));
+}
+
+// ------------------------------------------------------------------------------------------- ways
+
+/// Two keys that part behind `way` bytes, two that leave their way at a byte before that, and one
+/// that ends there: of numbers this is one with zeros from there on.
+template <class Kept>
+std::vector<Kept> keys_that_part(u64 way, u64 leaves_at) {
+    if constexpr (std::is_same_v<Kept, u64>) {
+        constexpr u64 whole = 0x1122334455667788;
+        const auto other = [](u64 byte) { return whole ^ u64 { 1 } << (56 - 8 * byte); };
+        return {whole, other(way), other(leaves_at), other(leaves_at) ^ 2,
+                whole & ~(~u64{0} >> 8 * leaves_at)};
+    } else {
+        std::string shared;
+        for (u64 i = 0; i < way; ++i) shared += static_cast<char>('a' + i % 23);
+        std::string leaves = shared;
+        leaves[leaves_at] = '#';
+        return {shared + "1 and on", shared + "2", leaves + "3", leaves + "1 and on",
+                shared.substr(0, leaves_at)};
+    }
+}
+
+template <class Tree>
+void part_at_all_places(u64 longest) {
+    using kept = typename Tree::kept;
+    Tree t;
+    beside_a_map<Tree> both{t};
+    for (u64 way = 1; way <= longest; ++way) {
+        for (u64 leaves_at = 0; leaves_at < way; ++leaves_at) {
+            SCOPED_TRACE(std::to_string(way) + " bytes, left at " + std::to_string(leaves_at));
+            const auto keys = keys_that_part<kept>(way, leaves_at);
+            for (std::size_t n = 0; n < keys.size(); ++n) {
+                ASSERT_NO_FATAL_FAILURE(both.expect_reads(keys, {2}));
+                both.insert(keys[n], state_value<kept>(n));
+                both.insert(keys[n], state_value<kept>(9));
+            }
+            ASSERT_NO_FATAL_FAILURE(both.expect_reads(keys, {1, 4}));
+            for (const kept& k : keys) {
+                both.remove(k);
+                ASSERT_NO_FATAL_FAILURE(both.expect_reads(keys, {2}));
+            }
+            if (::testing::Test::HasFailure()) return;
+        }
+        ASSERT_TRUE(both.model.empty());
+    }
+    ASSERT_NO_FATAL_FAILURE(both.expect_all());
+}
+
+// Whatever part of a key nodes hold, compare or leave out: it ends at one of these places.
+TYPED_TEST_P(index_states, tell_keys_apart_wherever_they_part) {
+    ASSERT_NO_FATAL_FAILURE(part_at_all_places<typename TypeParam::eager_numbers>(7));
+    ASSERT_NO_FATAL_FAILURE(part_at_all_places<typename TypeParam::eager_bytes>(26));
 }
 
 // ------------------------------------------------------------------------------------ long scans
@@ -290,6 +376,7 @@ class no_memory {
         }
         taken_.clear();
     }
+    void forget() { taken_.clear(); }
 
    private:
     Tree& t_;
@@ -339,7 +426,14 @@ void change_without_memory(Tree& t, u64 seed) {
         for (u64 part = 0; part < 8; ++part) {
             ASSERT_NO_FATAL_FAILURE(change(25, part % 2 == 0 ? 3 : 8));
         }
-        none.give_back();
+        if (least == 48) {
+            // What was changed without memory comes back as it is; a sweep frees what was taken.
+            t.open_again();
+            none.forget();
+            ASSERT_NO_FATAL_FAILURE(both.expect_all());
+        } else {
+            none.give_back();
+        }
         ASSERT_NO_FATAL_FAILURE(change(40, 5));
         ASSERT_NO_FATAL_FAILURE(both.expect_all());
     }
@@ -351,13 +445,93 @@ void change_without_memory(Tree& t, u64 seed) {
 
 TYPED_TEST_P(index_states, answer_like_a_map_without_memory) {
     constexpr u64 room = u64{3} << 20;
-    for (u64 seed = 0; seed < 3; ++seed) {
+    for (u64 seed = 0; seed < effort(u64{3}); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         const std::string name = std::to_string(seed);
         typename TypeParam::numbers_in_file numbers(this->dir / (name + "n"), room);
         ASSERT_NO_FATAL_FAILURE(change_without_memory(numbers, seed));
         typename TypeParam::bytes_in_file bytes(this->dir / (name + "b"), room);
         ASSERT_NO_FATAL_FAILURE(change_without_memory(bytes, seed));
+    }
+}
+
+/// Of so many keys all but a few go while there is no memory for smaller nodes; then others come,
+/// on all sides of what is left, and all go.
+template <class Tree>
+void empty_without_memory(Tree& t, u64 shape, u64 many, u64 left) {
+    using kept = typename Tree::kept;
+    beside_a_map<Tree> both{t};
+    for (u64 n = 0; n < many; ++n) {
+        both.insert(key_of_shape<kept>(shape, n), state_value<kept>(n));
+        // Behind some a node of its own.
+        if (n % 7 == 3) both.insert(key_behind(key_of_shape<kept>(shape, n)), state_value<kept>(n));
+    }
+    no_memory<Tree> none(t, 16);
+    std::vector<kept> there;
+    for (const auto& [k, v] : both.model) there.push_back(k);
+    xoshiro256ss random(shape);
+    std::shuffle(there.begin(), there.end(), random);
+    for (u64 i = 0; i + left < there.size(); ++i) both.remove(there[i]);
+    ASSERT_NO_FATAL_FAILURE(both.expect_reads(there, {1, 300}));
+    t.open_again();  // a sweep frees what was taken
+    none.forget();
+    ASSERT_NO_FATAL_FAILURE(both.expect_all());
+    for (u64 n = 0; n < state_sizes; n += 11) {
+        for (u64 s = 0; s < 3; ++s) both.upsert(key_of_shape<kept>(s, n), state_value<kept>(n));
+    }
+    ASSERT_EQ(both.refused, 0U);
+    ASSERT_NO_FATAL_FAILURE(both.expect_all());
+    for (const auto& k : there) both.remove(k);
+    ASSERT_NO_FATAL_FAILURE(both.expect_all());
+}
+
+/// Nodes of so many keys are full, and do not grow: nobody who comes by waits for what was locked.
+template <class Tree>
+void come_without_memory(Tree& t, u64 many) {
+    using kept = typename Tree::kept;
+    beside_a_map<Tree> both{t};
+    const auto key = [many](u64 n) { return key_of_shape<kept>(many % 3, n * 2); };
+    for (u64 n = 0; n < many; ++n) both.insert(key(n), kept{});
+    no_memory<Tree> none(t, 128);  // there is some for records, and for the least nodes
+    for (u64 n = 0; n < many + 8; ++n) {
+        both.insert(key(n), kept{});
+        both.upsert(key(many + 7 - n), kept{});
+        if (n % 3 == 0) both.remove(key(n));
+        both.insert(key_of_shape<kept>(1, n * 5 + many), kept{});
+    }
+    t.open_again();
+    none.forget();
+    ASSERT_NO_FATAL_FAILURE(both.expect_all());
+    both.refused = 0;
+    for (u64 n = 0; n < 2 * many; ++n) both.insert(key(n), kept{});
+    ASSERT_EQ(both.refused, 0U);
+    ASSERT_NO_FATAL_FAILURE(both.expect_all());
+}
+
+TYPED_TEST_P(index_states, do_not_grow_without_memory) {
+    constexpr u64 room = u64{3} << 20;
+    for (u64 many = 1; many < 60; many += is_sanitized ? 10 : 4) {
+        SCOPED_TRACE(std::to_string(many) + " keys");
+        const std::string name = std::to_string(many);
+        typename TypeParam::numbers_in_file numbers(this->dir / (name + "n"), room);
+        ASSERT_NO_FATAL_FAILURE(come_without_memory(numbers, many));
+        typename TypeParam::bytes_in_file bytes(this->dir / (name + "b"), room);
+        ASSERT_NO_FATAL_FAILURE(come_without_memory(bytes, many));
+    }
+}
+
+TYPED_TEST_P(index_states, are_emptied_without_memory) {
+    constexpr u64 room = u64{3} << 20;
+    for (const u64 many : std::initializer_list<u64>{1, 4, 8, 40, state_sizes}) {
+        for (u64 left = 0; left < 3 && left < many; ++left) {
+            const u64 shape = (many + left) % 3;
+            SCOPED_TRACE(std::to_string(many) + " keys, " + std::to_string(left) + " are left");
+            const std::string name = std::to_string(many) + "-" + std::to_string(left);
+            typename TypeParam::numbers_in_file numbers(this->dir / (name + "n"), room);
+            ASSERT_NO_FATAL_FAILURE(empty_without_memory(numbers, shape, many, left));
+            typename TypeParam::bytes_in_file bytes(this->dir / (name + "b"), room);
+            ASSERT_NO_FATAL_FAILURE(empty_without_memory(bytes, shape, many, left));
+        }
     }
 }
 
@@ -418,7 +592,10 @@ TYPED_TEST_P(index_states, reaches_beyond_4_gib) {
 
 REGISTER_TYPED_TEST_SUITE_P(index_states, reaches_beyond_4_gib,
                             answer_like_a_map_with_all_sets_of_odd_keys,
-                            answer_like_a_map_at_all_sizes, scan_on_behind_what_an_operation_takes,
-                            answer_like_a_map_without_memory);
+                            answer_like_a_map_at_all_sizes, come_back_at_all_sizes,
+                            tell_keys_apart_wherever_they_part,
+                            scan_on_behind_what_an_operation_takes,
+                            answer_like_a_map_without_memory, do_not_grow_without_memory,
+                            are_emptied_without_memory);
 
 }  // namespace hf::test

@@ -205,11 +205,53 @@ TYPED_TEST_P(index_threads, of_a_batchs_equal_keys_the_first_stays) {
     t.expect_sound();
 }
 
+// What is there all the time a walk meets once, and nothing twice, whatever comes and goes where it
+// is, and while the index grows.
+TYPED_TEST_P(index_threads, walks_meet_what_stays_once) {
+    using kept = typename TypeParam::kept;
+    constexpr u64 old_keys = 90;  // every third stays, the others come and go
+    const u64 grown = effort(u64{4'000}, u64{600});
+    for (u64 round = 0; round < effort(u64{12}, u64{3}); ++round) {
+        TypeParam t;
+        std::vector<std::pair<kept, kept>> stay;
+        for (u64 n = 0; n < old_keys; n += 3) {
+            stay.emplace_back(crowded_key<kept>(n), value_for<kept>(n, 0));
+            ASSERT_TRUE(t.insert(stay.back().first, stay.back().second));
+        }
+        std::sort(stay.begin(), stay.end());
+        std::atomic<bool> over{false};
+        std::thread writer([&] {
+            splitmix64 random(round);
+            for (u64 i = 0; i < grown; ++i) {
+                t.insert(crowded_key<kept>(old_keys + i), value_for<kept>(old_keys + i, 0));
+                const u64 n = random() % (old_keys / 3) * 3 + 1 + random() % 2;
+                if (random() % 2 == 0) {
+                    t.upsert(crowded_key<kept>(n), value_for<kept>(n, i));
+                } else {
+                    t.remove(crowded_key<kept>(n));
+                }
+            }
+            over = true;
+        });
+        while (!over) {
+            const auto met = t.all();
+            const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
+            EXPECT_EQ(std::adjacent_find(met.begin(), met.end(), same_key), met.end());
+            EXPECT_TRUE(std::includes(met.begin(), met.end(), stay.begin(), stay.end()));
+            if (testing::Test::HasFailure()) break;
+        }
+        writer.join();
+        if (testing::Test::HasFailure()) return;
+        t.expect_sound();
+    }
+}
+
 REGISTER_TYPED_TEST_SUITE_P(index_threads, insert_beside_each_other,
                             of_several_inserters_of_a_key_one_wins,
                             change_the_shape_under_each_other,
                             readers_never_find_the_value_of_another_key,
-                            take_batches_beside_each_other, of_a_batchs_equal_keys_the_first_stays);
+                            take_batches_beside_each_other, of_a_batchs_equal_keys_the_first_stays,
+                            walks_meet_what_stays_once);
 
 /// Of ordered indexes alone.
 template <class T>
