@@ -322,6 +322,7 @@ std::vector<eager_case<S>> make_cases(const char* kind) {
                        work_beside_another<S>),
         without_memory<S>(n("no_memory")),
         unswept<S>(n("unswept")),
+        unswept_far<S>(n("unswept.far"), &S::remove),
         peeking<S>(n("peek"), have<6>),
         peeking<S, 6>(n("peek.add"), have<6>),
         peeking_at_new<S, 4>(n("peek.grow"), have<4>),

@@ -239,6 +239,24 @@ eager_case<S> unswept(std::string_view name) {
             .work_first = look_for_two<S>};
 }
 
+/// Whoever was killed was changing the last of a node's keys, by this. Who takes over the node's
+/// lock changes the first one, in another line, and gives the lock back.
+template <class S>
+eager_case<S> unswept_far(std::string_view name, void (S::*change)(u64)) {
+    constexpr u64 last = 11;
+    return {.name = name,
+            .what = "the same, in another line of a node",
+            .prepare = come<S, 0, last + 1>,
+            .run = [change](S& s, splitmix64&) { (s.*change)(last); },
+            .points = {eager_points::p2},
+            .sweep = sweeping::by_hand,
+            .work_first =
+                [](S& s) {
+                    s.update_or_miss(0);
+                    s.get(last);
+                }};
+}
+
 /// Of keys that are not there, by an update and by a remove; then others, so that a crash has time.
 template <class S>
 void miss_two(S& s) {

@@ -110,18 +110,6 @@ void hot_after_opening(S& s, splitmix64& r) {
 
 // ---------------------------------------------------------------------------------- behind a kill
 
-/// Whoever was killed was changing the last of a node's words. Who takes over the node's lock
-/// changes the first one, in another line, and gives the lock back.
-constexpr u64 many = 12;
-template <class S>
-void change_last(S& s, splitmix64&) {
-    s.update(many - 1);
-}
-template <class S>
-void change_first(S& s) {
-    s.update_or_miss(0);
-    s.get(many - 1);
-}
 /// Whoever was killed was changing the root's word. Who takes over its lock has memory for a
 /// record, and none for a node: the lock is given back, and nothing has changed.
 template <class S>
@@ -138,16 +126,6 @@ void fail_to_insert(S& s) {
     s.upsert_or_fail(2);
     s.get(0);
     s.audit();  // the sweep: what comes next needs memory
-}
-template <class S>
-eager_case<S> unswept_far(std::string_view name) {
-    return {.name = name,
-            .what = "the same, in another line of a node",
-            .prepare = come<S, 0, many>,
-            .run = change_last<S>,
-            .points = {p2},
-            .sweep = sweeping::by_hand,
-            .work_first = change_first<S>};
 }
 template <class S>
 eager_case<S> unswept_full(std::string_view name) {
@@ -302,7 +280,7 @@ std::vector<eager_case<S>> make_hot_cases(const char* kind) {
                        work_beside_another<S>),
         without_memory<S>(n("no_memory")),
         unswept<S>(n("unswept")),
-        unswept_far<S>(n("unswept.far")),
+        unswept_far<S>(n("unswept.far"), &S::update),
         unswept_full<S>(n("unswept.full")),
         peeking<S>(n("peek"), come<S, 0, 6>),
         peeking<S, 33>(n("peek.collapse"), come<S, 0, 34>),
