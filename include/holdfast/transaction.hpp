@@ -48,7 +48,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -296,8 +295,9 @@ class transactional {
 
     // Between begin() and the end of one of the others the thread is in a transaction.
     [[nodiscard]] virtual transaction& begin(bool read_only, unsigned attempt) = 0;
-    /// nullopt: it must begin anew. May throw like the user's function.
-    [[nodiscard]] virtual std::optional<ticket> commit(transaction& t) = 0;
+    /// False: it must begin anew. May throw like the user's function. (An optional would be written
+    /// to the stack in two parts and read as one, and that read waits for the fence before it.)
+    [[nodiscard]] virtual bool commit(transaction& t, ticket& done) = 0;
     /// `anew`: another attempt follows at once.
     virtual void roll_back(transaction& t, bool anew) noexcept = 0;
     /// Outside of a transaction, so many attempts behind it.
@@ -351,12 +351,12 @@ auto transactional::run(F&& f, bool read_only, ticket* when)
         try {
             t = &begin(read_only, attempt);
             auto value = call(f, *t);
-            if (const std::optional<ticket> done = commit(*t)) {
-                committed(*done);
+            if (ticket done = 0; commit(*t, done)) {
+                committed(done);
                 if (when != nullptr) {
-                    *when = *done;
+                    *when = done;
                 } else if (!read_only && waits()) {
-                    if (auto ok = wait_durable(*done); !ok) return tl::unexpected(ok.error());
+                    if (auto ok = wait_durable(done); !ok) return tl::unexpected(ok.error());
                 }
                 return value;
             }

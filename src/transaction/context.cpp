@@ -50,9 +50,10 @@ void context::read_by_clock() noexcept {
     forgot_reads_ = true;
 }
 
-void context::end(std::optional<u64> version) noexcept {
+void context::end(u64 version) noexcept {
     for (const owned_record& o : owned_) {
-        records_.records[o.index].store(version.value_or(o.before), std::memory_order_release);
+        const u64 now = version != no_version ? version : o.before;
+        records_.records[o.index].store(now, std::memory_order_release);
     }
     owned_.clear();
     lines_.clear();

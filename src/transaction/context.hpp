@@ -13,7 +13,6 @@
 
 #include <deque>
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace hf {
@@ -30,9 +29,12 @@ class context final : public transaction {
     void start(lane& inside, bool read_only, bool anew);
     /// It goes by T2 of transaction.hpp: no commit of its snapshot is under way. Behind start().
     void read_by_clock() noexcept;
+    /// Before all commits.
+    static constexpr u64 no_version = 0;
     /// The end of it: it is no transaction any more, and owns nothing. Lines that it changed bear
-    /// `version`; nullopt: it changed nothing.
-    void end(std::optional<u64> version) noexcept;
+    /// `version`; no_version: it changed nothing. (What is no one word would be written to the stack
+    /// in parts; to read them as one waits for the fence before it, as long as a miss.)
+    void end(u64 version) noexcept;
 
     // --- loads and stores (transaction.cpp) ---
     [[nodiscard]] u64 load_word(const void* at, unsigned bytes);

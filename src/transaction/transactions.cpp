@@ -126,7 +126,7 @@ void transactions::give_turn_back(place& p) noexcept {
     p.turn.unlock();
 }
 
-void transactions::leave(place& p, std::optional<u64> version) noexcept {
+void transactions::leave(place& p, u64 version) noexcept {
     p.running.end(version);
     p.commits_now.store(false, std::memory_order_release);
     p.inside.reset();
@@ -144,7 +144,7 @@ bool transactions::change(context& t) {
     return true;
 }
 
-std::optional<ticket> transactions::commit(transaction& t) {
+bool transactions::commit(transaction& t, ticket& done) {
     context& c = context::of(t);
     if (c.is_doomed()) {
         if (!c.begins_anew()) transaction::fail(aborted());
@@ -152,24 +152,24 @@ std::optional<ticket> transactions::commit(transaction& t) {
         return std::nullopt;
     }
     if (listener_ != nullptr && !t.is_read_only()) listener_->before_commit(t);
-    const ticket epoch = c.epoch();
+    done = c.epoch();
     place& p = *(*places_)[t.thread_number()].load(std::memory_order_relaxed);
     if (c.changes_nothing()) {
-        leave(p, std::nullopt);
+        leave(p, context::no_version);
     } else if (change(c)) {
         count(p.commits);
     } else {
         roll_back(t, true);
-        return std::nullopt;
+        return false;
     }
     give_turn_back(p);
-    return epoch;
+    return true;
 }
 
 void transactions::roll_back(transaction& t, bool anew) noexcept {
     if (listener_ != nullptr) listener_->rolled_back(t);
     place& p = *(*places_)[t.thread_number()].load(std::memory_order_relaxed);
-    leave(p, std::nullopt);
+    leave(p, context::no_version);
     if (!anew) give_turn_back(p);
 }
 

@@ -39,6 +39,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace hf {
 
@@ -101,7 +102,7 @@ class transactions final : public transactional {
     };
 
     [[nodiscard]] transaction& begin(bool read_only, unsigned attempt) override;
-    [[nodiscard]] std::optional<ticket> commit(transaction& t) override;
+    [[nodiscard]] bool commit(transaction& t, ticket& done) override;
     void roll_back(transaction& t, bool anew) noexcept override;
     void back_off(unsigned attempt, bool asked_for) noexcept override;
     void committed(ticket when) override;
@@ -115,7 +116,7 @@ class transactions final : public transactional {
     /// Behind start(): whether its snapshot may be read by the clock (T2 of transaction.hpp).
     [[nodiscard]] bool is_quiet() const noexcept;
     [[nodiscard]] bool change(context& t);
-    void leave(place& p, std::optional<u64> version) noexcept;
+    void leave(place& p, u64 version) noexcept;
     void give_turn_back(place& p) noexcept;
 
     epoch_manager& epochs_;

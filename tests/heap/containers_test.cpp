@@ -76,13 +76,69 @@ TEST_F(containers, a_vector_is_as_the_standard_one) {
     sound(heap);
 }
 
-TEST_F(containers, a_hash_table_has_more_buckets_than_entries) {
+TEST_F(containers, a_hash_table_has_a_line_for_four_entries) {
     constexpr u64 entries = 10'000;
     for (u64 k = 0; k < entries; ++k) {
         change([&](nv::tx<>& tx, store& s) { s.table.insert_or_assign(tx, k, k); });
     }
     using entry = nv::unordered_map<u64, nv::p<u64>>::entry;
-    EXPECT_GE(sound(heap).bytes, entries * (sizeof(entry) + 16 + 2 * sizeof(u64)));
+    EXPECT_GE(sound(heap).bytes, entries * (sizeof(entry) + 16 + line_size / 4));
+}
+
+/// So many keys whose hashes agree in those bits.
+std::vector<u64> alike(u64 bits, std::size_t many) {
+    std::vector<u64> keys;
+    const u64 wanted = nv::detail::hash_key(u64{0}) & bits;
+    for (u64 k = 0; keys.size() < many; ++k) {
+        if ((nv::detail::hash_key(k) & bits) == wanted) keys.push_back(k);
+    }
+    return keys;
+}
+
+// They are found by their bucket's spills, which widening the table takes along, and of which those
+// that are empty go.
+TEST_F(containers, a_hash_table_holds_more_of_one_bucket_than_it_has_room_for) {
+    for (const u64 bits : {u64{0xfff}, u64{0xff} << 56 | 0x3f}) {
+        const std::vector<u64> keys = alike(bits, 100);
+        std::map<u64, u64> model;
+        splitmix64 random(3);
+        for (u64 round = 0; round < 2'000; ++round) {
+            const u64 key = keys[random() % keys.size()];
+            const bool insert = random() % 10 < (round / 500 % 2 == 0 ? 8U : 2U);
+            change([&](nv::tx<>& tx, store& s) {
+                if (insert) {
+                    s.table.insert_or_assign(tx, key, round);
+                } else {
+                    EXPECT_EQ(s.table.erase(tx, key), model.contains(key));
+                }
+            });
+            if (insert) {
+                model[key] = round;
+            } else {
+                model.erase(key);
+            }
+            if (round % 20 != 0) continue;
+            must(heap.read([&](nv::tx<>&) {
+                std::map<u64, u64> found;
+                all->table.for_each([&](u64 k, nv::p<u64>& v) { found.emplace(k, v); });
+                ASSERT_EQ(found, model);
+                ASSERT_EQ(all->table.size(), model.size());
+                for (const u64 k : keys) {
+                    const auto entry = all->table.find(k);
+                    ASSERT_EQ(static_cast<bool>(entry), model.contains(k));
+                    if (entry) {
+                        EXPECT_EQ(entry->value, model[k]);
+                    }
+                }
+            }));
+        }
+        EXPECT_GT(sound(heap).objects, 2 + model.size()) << "the store, the table, entries, spills";
+        change([&](nv::tx<>& tx, store& s) {
+            for (const auto& [key, value] : model) EXPECT_TRUE(s.table.erase(tx, key));
+        });
+        EXPECT_EQ(sound(heap).objects, 2U);
+        change([&](nv::tx<>& tx, store& s) { s.table.clear(tx); });
+    }
 }
 
 TEST_F(containers, elements_that_are_pointers_are_counted) {

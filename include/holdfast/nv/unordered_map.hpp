@@ -1,21 +1,36 @@
-// holdfast/nv/unordered_map.hpp: a hash table in a heap, by chains. Written with
+// holdfast/nv/unordered_map.hpp: a hash table in a heap, by buckets of a cache line. Written with
 // the public interface alone.
 //
 // Key is any type that nv::p holds, with operator==; Value a field: nv::p<T>, nv::ptr<T, H>, a
-// struct of these, or a container. What a transaction pays: find() reads a bucket and the
-// entries of its chain (1 on the average); inserting makes one object and stores two words, and a
-// part of the number of entries, of which each thread has one (counter.hpp): two threads seldom
-// meet. The table doubles, in one transaction, when it has fewer than two buckets for an entry: a
-// bucket costs 8 bytes, and an entry of another key in its chain a miss of the cache. Who inserts
-// looks when its chain is a long one, which few are before, for that means to read what other
-// threads write.
+// struct of these, or a container. What a transaction pays: find() reads a bucket and, as a rule,
+// the key's entry and no other, or none if the key is not there: a bucket has a byte of each of its
+// entries' hashes. Inserting makes one object and stores two words of the bucket, and a part of the
+// number of entries, of which each thread has one (counter.hpp): two threads seldom meet. Erasing
+// stores the same words. The table doubles, in one transaction, when it has four entries for a
+// bucket. Who inserts looks when the bucket has no room, which few have not before, for that means
+// to read what other threads write.
+//
+//   bucket   | tags 8 | more 8 | entries 6 x 8 |       tags: byte i is 0, or of the hash of entry i
+//               more: null, or a spill, which is as a bucket is, for those that it has no room for
+//
+// A table begins 32 bytes behind a multiple of 64, for there are its object's header and its
+// length. So that a bucket lies in one line it is made of two elements of the table: its last four
+// pointers are the first words of the next element. One element more than buckets ends the table.
+// (A small table may lie at a multiple of 16 bytes: there a bucket takes two lines.)
+//
+// Literature: Fan, Andersen, Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching
+// and Smarter Hashing" (NSDI 2013), section 3.2.1, for tags; David, Guerraoui, Trigonakis,
+// "Asynchronized Concurrency" (ASPLOS 2015), for buckets of a line.
 #pragma once
 
 #include <holdfast/nv/counter.hpp>
 #include <holdfast/nv/transaction.hpp>
 
+#include <bit>
 #include <cstddef>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 namespace hf::nv {
 
@@ -48,15 +63,29 @@ class unordered_map {
    public:
     struct entry {
         p<K> key;
-        ptr<entry, H> next;
         V value;
     };
     using cursor_type = cursor<entry, H>;
-    static constexpr std::size_t first_buckets = 64;
-    /// So many other entries make a chain long.
-    static constexpr std::size_t long_chain = 4;
-    /// One that leads round in a circle is found out.
+    static constexpr std::uint32_t bucket_entries = 6;
+    static constexpr std::size_t first_buckets = 16;
+    static constexpr std::size_t entries_a_bucket = 4;  ///< where the table doubles
+    /// A chain of spills that leads round in a circle is found out.
     static constexpr std::size_t look_at_length = 1024;
+
+    /// What a bucket has no room for.
+    struct spill {
+        p<std::uint64_t> tags;
+        ptr<spill, H> more;
+        array<ptr<entry, H>, bucket_entries> entries;
+    };
+    static constexpr std::uint32_t first_entries = 2;
+    /// An element of the table.
+    struct piece {
+        array<ptr<entry, H>, bucket_entries - first_entries> last;  ///< of the bucket before
+        p<std::uint64_t> tags;
+        ptr<spill, H> more;
+        array<ptr<entry, H>, first_entries> first;
+    };
 
     unordered_map() = default;
     unordered_map(const unordered_map&) = delete;
@@ -73,10 +102,15 @@ class unordered_map {
 
        private:
         friend class unordered_map;
-        ptr<unordered_map::entry, H>* bucket_ = nullptr;  ///< nullptr: there is no table
-        ptr<unordered_map::entry, H>* link_ = nullptr;    ///< to the entry, or behind the last one
         cursor_type entry_;
-        std::size_t passed_ = 0;  ///< entries of other keys
+        /// To the entry, or the first free one; nullptr: there is no room.
+        ptr<unordered_map::entry, H>* link_ = nullptr;
+        p<std::uint64_t>* tags_at_ = nullptr;  ///< of its bucket or spill
+        std::uint64_t tags_ = 0;
+        std::uint32_t shift_ = 0;  ///< of its tag
+        std::uint64_t tag_ = 0;
+        ptr<spill, H>* spill_ = nullptr;  ///< leads to what the entry is in, if that is a spill
+        ptr<spill, H>* end_ = nullptr;    ///< of the chain, where there is no room; or no table
     };
 
     [[nodiscard]] std::size_t size() const { return size_.get(); }
@@ -85,16 +119,33 @@ class unordered_map {
         place at;
         const auto table = buckets_.get();
         if (!table) return at;
-        const std::size_t buckets = table.size();
-        if (buckets == 0) [[unlikely]]
-            detail::broken("a hash table has no buckets");
-        at.bucket_ = std::addressof(table.first()[detail::hash_key(key) & (buckets - 1)]);
-        at.link_ = at.bucket_;
-        for (at.entry_ = *at.link_; at.entry_ && at.entry_->key.get() != key; ++at.passed_) {
-            check_chain(at.passed_);
-            at.link_ = std::addressof(at.entry_->next);
-            at.entry_ = *at.link_;
+        const std::uint64_t hash = detail::hash_key(key);
+        at.tag_ = tag_of(hash);
+        ptr<spill, H>* into = nullptr;
+        bucket b(table.first(), hash & (buckets_of(table) - 1));
+        for (std::size_t passed = 0;; ++passed) {
+            const std::uint64_t tags = *b.tags;
+            for (std::uint64_t m = bytes_like(tags, at.tag_); m != 0; m &= m - 1) {
+                auto& link = b.entry(index_of(m));
+                const cursor_type e = link;
+                if (!e || e->key.get() != key) continue;
+                at.entry_ = e;
+                at.spill_ = into;
+                take(at, b, tags, m);
+                return at;
+            }
+            if (at.link_ == nullptr) {
+                if (const std::uint64_t free = bytes_like(tags, 0); free != 0) {
+                    take(at, b, tags, free);
+                }
+            }
+            const cursor<spill, H> more = *b.more;
+            if (!more) break;
+            check_chain(passed);
+            into = b.more;
+            b = bucket(*more);
         }
+        at.end_ = b.more;
         return at;
     }
     /// Null, or the entry: find(k)->value.
@@ -102,19 +153,23 @@ class unordered_map {
     [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(place_of(key)); }
     /// The entry of a key that is not there, with a value of zeros; `at` is its place.
     cursor_type insert_at(tx<H>& t, place at, const K& key) {
-        if (at.bucket_ == nullptr || (at.passed_ >= long_chain && is_full())) [[unlikely]] {
-            make_room(t);
-            at = place_of(key);
+        if (at.link_ == nullptr) [[unlikely]] {
+            at = make_room(t, at, key);
         }
-        const cursor_type made = t.template make<entry>(key, at.bucket_->get());
-        at.bucket_->set(t, made);
+        const cursor_type made = t.template make<entry>(key);
+        at.link_->set(t, made);
+        at.tags_at_->set(t, at.tags_ | at.tag_ << at.shift_);
         size_.add(t, 1);
         return made;
     }
     /// The key that is there goes.
     void erase_at(tx<H>& t, const place& at) {
-        at.link_->set(t, at.entry_->next);
+        const std::uint64_t left = at.tags_ & ~(std::uint64_t{0xff} << at.shift_);
+        at.link_->set(t, nullptr);
+        at.tags_at_->set(t, left);
         size_.add(t, -1);
+        // So a chain has no more spills than entries.
+        if (at.spill_ != nullptr && left == 0) at.spill_->set(t, at.spill_->get()->more);
     }
     /// The entry of that key; made, with a value of zeros, where there is none. Second: made.
     std::pair<cursor_type, bool> try_emplace(tx<H>& t, const K& key) {
@@ -138,38 +193,139 @@ class unordered_map {
     /// visit(key, value) for each; in no order.
     template <class F>
     void for_each(F&& visit) const {
-        const auto table = buckets_.get();
-        for (std::size_t i = 0; table && i < table.size(); ++i) {
-            std::size_t passed = 0;
-            for (cursor_type e = table.first()[i]; e; e = e->next) {
-                check_chain(passed++);
-                visit(e->key.get(), e->value);
-            }
-        }
+        each_link([&](const auto& link) {
+            const cursor_type e = link;
+            visit(e->key.get(), e->value);
+        });
     }
 
    private:
+    using table_cursor = cursor<piece[], H>;
+    using link_type = ptr<entry, H>;
+
+    /// Where the parts of a bucket, or of a spill, are.
+    struct bucket {
+        bucket(piece* table, std::size_t i)
+            : tags(std::addressof(table[i].tags)),
+              more(std::addressof(table[i].more)),
+              first(table[i].first.begin()),
+              last(table[i + 1].last.begin()) {}
+        explicit bucket(spill& s)
+            : tags(std::addressof(s.tags)),
+              more(std::addressof(s.more)),
+              first(s.entries.begin()),
+              last(s.entries.begin() + first_entries) {}
+        [[nodiscard]] link_type& entry(std::uint32_t i) const {
+            return i < first_entries ? first[i] : last[i - first_entries];
+        }
+        p<std::uint64_t>* tags;
+        ptr<spill, H>* more;
+        link_type* first;
+        link_type* last;
+    };
+
+    static constexpr std::uint64_t each_byte = 0x0101'0101'0101'0101;
+    static_assert(bucket_entries == 6, "as many bytes of the word are looked at");
+    static_assert(sizeof(piece) == 64 && sizeof(spill) == 64, "a bucket is a line");
+
+    /// The table's number has the lowest bits of the hash.
+    [[nodiscard]] static std::uint64_t tag_of(std::uint64_t hash) noexcept {
+        const std::uint64_t tag = hash >> 56;
+        return tag == 0 ? 1 : tag;
+    }
+    /// Of each of the six bytes that is this one, the highest bit.
+    [[nodiscard]] static std::uint64_t bytes_like(std::uint64_t word, std::uint64_t byte) noexcept {
+        constexpr std::uint64_t low = 0x7f * each_byte;
+        const std::uint64_t x = word ^ byte * each_byte;
+        return ~(((x & low) + low) | x | low) & 0x8080'8080'8080;
+    }
+    /// Of the first of such bytes.
+    [[nodiscard]] static std::uint32_t index_of(std::uint64_t bits) noexcept {
+        return static_cast<std::uint32_t>(std::countr_zero(bits)) / 8;
+    }
+    static void take(place& at, const bucket& b, std::uint64_t tags, std::uint64_t bits) {
+        at.link_ = std::addressof(b.entry(index_of(bits)));
+        at.tags_at_ = b.tags;
+        at.tags_ = tags;
+        at.shift_ = 8 * index_of(bits);
+    }
+    [[nodiscard]] static std::size_t buckets_of(const table_cursor& table) {
+        const std::size_t pieces = table.size();
+        if (pieces < 2) [[unlikely]]
+            detail::broken("a hash table has no buckets");
+        return pieces - 1;
+    }
     void check_chain(std::size_t passed) const {
         if (passed % look_at_length == look_at_length - 1 && passed > size()) [[unlikely]]
             detail::broken("a chain of a hash table leads round in a circle");
     }
-    [[nodiscard]] bool is_full() const { return 2 * size() >= buckets_.get().size(); }
-    void make_room(tx<H>& t) {
-        const auto old = buckets_.get();
-        const std::size_t n = old ? old.size() : 0;
-        auto table = t.template make_array<ptr<entry, H>[]>(n == 0 ? first_buckets : 2 * n);
+    /// f(link) for each pointer to an entry.
+    template <class F>
+    void each_link(F&& f) const {
+        const auto table = buckets_.get();
+        const std::size_t n = table ? buckets_of(table) : 0;
         for (std::size_t i = 0; i < n; ++i) {
-            while (cursor_type e = old.first()[i]) {
-                old.first()[i].set(t, e->next);
-                auto& bucket = table.first()[detail::hash_key(e->key.get()) & (2 * n - 1)];
-                e->next.set(t, bucket);
-                bucket.set(t, e);
+            bucket b(table.first(), i);
+            for (std::size_t passed = 0;; ++passed) {
+                for (std::uint32_t k = 0; k < bucket_entries; ++k) {
+                    if (b.entry(k)) f(b.entry(k));
+                }
+                const cursor<spill, H> more = *b.more;
+                if (!more) break;
+                check_chain(passed);
+                b = bucket(*more);
             }
         }
-        buckets_.set(t, table);
+    }
+    [[nodiscard]] bool is_full() const {
+        return size() >= entries_a_bucket * buckets_of(buckets_.get());
+    }
+    /// For the key, whose place has none.
+    [[nodiscard]] place make_room(tx<H>& t, place at, const K& key) {
+        if (at.end_ == nullptr || is_full()) {
+            widen(t);
+            at = place_of(key);
+        }
+        if (at.link_ == nullptr) add_spill(t, at);
+        return at;
+    }
+    static void add_spill(tx<H>& t, place& at) {
+        const auto made = t.template make<spill>();
+        at.end_->set(t, made);
+        take(at, bucket(*made), 0, bytes_like(0, 0));
+    }
+    /// A pointer to an entry moves there, and leaves null: no object's count changes.
+    static void move(tx<H>& t, link_type& from, const place& at) {
+        at.link_->swap(t, from);
+        at.tags_at_->set(t, at.tags_ | at.tag_ << at.shift_);
+    }
+    // What the new table's buckets have no room for goes there last: for as long as nothing else is
+    // made, the new table is stored to in place.
+    void widen(tx<H>& t) {
+        const auto old = buckets_.get();
+        const std::size_t n = old ? 2 * buckets_of(old) : first_buckets;
+        const auto table = t.template make_array<piece[]>(n + 1);
+        std::vector<link_type*> left;
+        each_link([&](link_type& link) {
+            const std::uint64_t hash = detail::hash_key(link->key.get());
+            const bucket b(table.first(), hash & (n - 1));
+            const std::uint64_t tags = *b.tags;
+            const std::uint64_t free = bytes_like(tags, 0);
+            if (free == 0) return left.push_back(std::addressof(link));
+            place at;
+            at.tag_ = tag_of(hash);
+            take(at, b, tags, free);
+            move(t, link, at);
+        });
+        buckets_.set(t, table);  // the old one dies with the transaction's end
+        for (link_type* const link : left) {
+            place at = place_of(link->get()->key.get());
+            if (at.link_ == nullptr) add_spill(t, at);
+            move(t, *link, at);
+        }
     }
 
-    ptr<ptr<entry, H>[], H> buckets_;
+    ptr<piece[], H> buckets_;
     counter size_;
 
    public:
