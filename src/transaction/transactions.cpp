@@ -149,7 +149,7 @@ bool transactions::commit(transaction& t, ticket& done) {
     if (c.is_doomed()) {
         if (!c.begins_anew()) transaction::fail(aborted());
         roll_back(t, true);
-        return std::nullopt;
+        return false;
     }
     if (listener_ != nullptr && !t.is_read_only()) listener_->before_commit(t);
     done = c.epoch();
