@@ -30,16 +30,7 @@ class inlined_tree : public ::testing::Test {
     }
     masstree<D>& tree() { return e_->tree(); }
 
-    bool put(std::string_view key, std::string_view value) {
-        operation op(e_->checkpoint());
-        decision d{decision::action::store};
-        if (tree().lies_inline(key, value)) {
-            d = decision::to_store(masstree_detail::cell::of_value(value));
-        } else {
-            d.record = must(tree().make_record(op, key, value));
-        }
-        return must(tree().update(op, key, [&](const auto*) { return d; })).existed;
-    }
+    bool put(std::string_view key, std::string_view value) { return e_->put(key, value); }
     std::string some_key() {
         const u64 dice = r_.below(10);
         std::string key(dice < 6 ? 8 : r_.below(9), '\0');
