@@ -201,6 +201,28 @@ TEST_F(inlined_log, a_second_slot_of_a_line_takes_the_leaf_to_the_external_log) 
     leaf_->version.unlock();
 }
 
+TEST_F(inlined_log, a_log_or_an_epoch_that_is_damaged_is_not_written_over) {
+    start(1000);
+    {
+        operation op(e_->checkpoint());
+        fill(op, width);
+    }
+    e_->epochs().end_epoch();
+    operation op(e_->checkpoint());
+    leaf_->version.lock(0);
+    for (word* const w : {&leaf_->lines[1].head, &leaf_->node_epoch}) {
+        const u64 whole = load(*w);
+        store(*w, whole ^ u64{1} << 20);
+        image now;
+        std::memcpy(now.data(), static_cast<const void*>(leaf_), now.size());
+        EXPECT_THROW((void)hooks_->before_value_change(op, hooked(), 7), damage);
+        EXPECT_EQ(std::memcmp(now.data(), static_cast<const void*>(leaf_), now.size()), 0);
+        store(*w, whole);
+    }
+    must(hooks_->before_value_change(op, hooked(), 7));
+    leaf_->version.unlock();
+}
+
 // Who waited for the lock of a leaf that somebody else has rolled back comes to it when it may have
 // been changed again.
 TEST_F(inlined_log, what_is_rolled_back_already_stays_as_it_is) {
