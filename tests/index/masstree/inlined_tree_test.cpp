@@ -122,6 +122,10 @@ class inlined_audit : public ::testing::Test {
         o.inline_values = true;
         return o;
     }
+    static std::atomic<u64>& word_of_log(masstree_detail::inlined_leaf& n) {
+        namespace tree = masstree_detail;
+        return n.line_of(tree::leaf_permutation(tree::load(n.order)).slot(0)).old_value;
+    }
     scratch_file file_;
 };
 
@@ -166,8 +170,24 @@ TEST_F(inlined_audit, finds_logs_that_nobody_can_have_written) {
     tree::store(line.head, log_of(running + 1));
     EXPECT_FALSE(audit(e.machine()).ok()) << "an epoch that has not begun";
     tree::store(line.head, whole);
-    tree::store(line.old_value, tree::load(line.old_value) ^ 1);
+    word_of_log(n) ^= 1;
     EXPECT_FALSE(audit(e.machine()).ok()) << "a value that was not logged";
+}
+
+TEST_F(inlined_audit, nor_is_a_damaged_log_rolled_back_by_who_reads_or_writes) {
+    namespace tree = masstree_detail;
+    {
+        test_engine<incll_discipline> e(file_.path(), options());
+        e.put("a", "before");
+        e.epochs().end_epoch();
+        e.put("a", "now");
+        auto& n = *object_at<tree::inlined_leaf>(e.tree().base(), e.tree().root());
+        word_of_log(n) ^= 1;
+    }
+    test_engine<incll_discipline> e(file_.path(), options());
+    EXPECT_THROW((void)e.get("a"), damage);
+    EXPECT_THROW((void)e.put("a", "again"), damage);
+    EXPECT_THROW((void)e.all(), damage);
 }
 
 /// Readers beside a writer that changes the kind of a value: never one kind's word as another's,
