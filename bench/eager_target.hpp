@@ -54,15 +54,14 @@ class eager_target {
     }
     [[nodiscard]] result<unsigned> scan(std::string_view key) {
         scan_check check{key, allowed};
+        const auto text = [&](std::string_view k, std::string_view v) {
+            if (!check.wrong) check(k, v);
+        };
+        const auto numbers = [&](u64 k, u64 v) { text(bytes_of(k), bytes_of(v)); };
         if (strings_) {
-            static_cast<void>(strings_->scan(key, scan_length, false,
-                                             [&](std::string_view k, std::string_view v) {
-                                                 if (!check.wrong) check(k, v);
-                                             }));
+            static_cast<void>(strings_->scan_with(key, scan_length, false, text));
         } else {
-            static_cast<void>(numbers_->scan(number(key), scan_length, false, [&](u64 k, u64 v) {
-                if (!check.wrong) check(bytes_of(k), bytes_of(v));
-            }));
+            static_cast<void>(numbers_->scan_with(number(key), scan_length, false, numbers));
         }
         return check.outcome();
     }

@@ -308,7 +308,13 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
         help = text.str();
         return std::nullopt;
     } catch (const CLI::ParseError& e) {
-        return failure({errc::usage, "read the options", "holdfast bench", e.what(),
+        const auto subcommands = app.get_subcommands({});
+        const bool is_unknown =
+            !arguments.empty() && !arguments[0].starts_with('-') &&
+            std::none_of(subcommands.begin(), subcommands.end(),
+                         [&](const CLI::App* verb) { return verb->check_name(arguments[0]); });
+        return failure({errc::usage, "read the options", "holdfast bench",
+                        is_unknown ? "there is no '" + arguments[0] + "'" : e.what(),
                         "see holdfast bench --help"});
     }
     if (o.what == measurement_kind::recovery && !has_recovery(o.disciplines)) {

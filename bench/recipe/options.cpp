@@ -64,7 +64,7 @@ CLI::App* recipe_bench_parser::add_to(CLI::App& bench) {
                      "What A, B, D and E write are inserts, as in RECIPE's driver; A-update and\n"
                      "B-update overwrite, as YCSB does; miss looks for what is not there")
         ->capture_default_str();
-    verb->add_option("--distributions", r.spreads, "Of what is read; that of D is its own")
+    verb->add_option("--distributions", r.spreads, "Of what is read; D and E have their own")
         ->capture_default_str();
     verb->add_option("--threads", r.threads, "Threads; several numbers are measured in turn")
         ->capture_default_str();

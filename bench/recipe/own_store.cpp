@@ -65,13 +65,14 @@ class index_calls {
     result<bool> update(Key k, u64 value) { return engine_.update(k, as_value(value)); }
     template <class Visit>
     result<u64> scan(Key from, u64 most, Visit&& visit) {
-        return engine_.scan(from, most, false, [&](Key k, Key v) {
+        const auto both = [&](Key k, Key v) {
             if constexpr (std::is_same_v<Key, u64>) {
                 visit(k, v);
             } else {
                 visit(k, value_in(v));
             }
-        });
+        };
+        return engine_.scan_with(from, most, false, both);
     }
 
    private:

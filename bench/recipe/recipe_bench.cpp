@@ -100,7 +100,8 @@ class recipe_run {
     }
     [[nodiscard]] std::vector<distribution> spreads_of(recipe_load w) const {
         if (w == recipe_load::load) return {distribution::uniform};
-        if (w == recipe_load::d) return {distribution::zipfian};
+        // What D reads was inserted last; and where scans begin is as in the paper's driver.
+        if (w == recipe_load::d || w == recipe_load::e) return {distribution::zipfian};
         return o_.spreads;
     }
     /// In the end.

@@ -15,7 +15,7 @@
 // and shares the disk's sync with all who wait. A crash takes what was not durable, whole epochs.
 //
 //   auto m = hf::eager_map::open("/mnt/pmem/m.hf");
-//   m->insert("key", "value");        // true; durable
+//   m->insert("key", "value").value();        // true; durable
 //
 // After a crash. The map is there at once. What the crash left allocated and unreached is found by
 // a sweep beside the operations; until it has ended new records take fresh space.
@@ -115,13 +115,8 @@ class basic_eager_map {
                  !std::same_as<std::remove_cvref_t<Visit>, visitor>)
     [[nodiscard]] result<std::uint64_t> scan(Key from, std::uint64_t most, Visit&& visit,
                                              bool backwards = false) const {
-        return scan_runs(
-            from, most, backwards,
-            [](void* of, const entry* run, std::size_t count) {
-                auto& to = *static_cast<std::remove_reference_t<Visit>*>(of);
-                for (std::size_t i = 0; i < count; ++i) to(run[i].key, run[i].value);
-            },
-            const_cast<void*>(static_cast<const void*>(std::addressof(visit))));
+        return scan_runs(from, most, backwards, visit_run<std::remove_reference_t<Visit>>,
+                         const_cast<void*>(static_cast<const void*>(std::addressof(visit))));
     }
 
     /// The epoch that is running: what this thread has done belongs to it, or to one before. 0,
@@ -139,7 +134,8 @@ class basic_eager_map {
     [[nodiscard]] std::uint64_t size() const noexcept;
     /// Until it is known what is free.
     [[nodiscard]] result<void> wait_for_sweep();
-    /// No other call may be running or follow.
+    /// No other call may be running or follow, which ends the process; a second close() does
+    /// nothing.
     [[nodiscard]] result<void> close();
 
    private:
@@ -149,11 +145,19 @@ class basic_eager_map {
     };
     friend class detail::eager_engine<Key, Owned>;
     using run_visitor = void (*)(void* of, const entry* run, std::size_t count);
+    /// `of` is a Visit.
+    template <class Visit>
+    static void visit_run(void* of, const entry* run, std::size_t count) {
+        auto& visit = *static_cast<Visit*>(of);
+        for (std::size_t i = 0; i < count; ++i) visit(run[i].key, run[i].value);
+    }
     template <class Scan>
     [[nodiscard]] result<std::uint64_t> scan_by(Scan&& found) const;
     [[nodiscard]] result<std::uint64_t> scan_runs(Key from, std::uint64_t most, bool backwards,
                                                   run_visitor visit, void* of) const;
 
+    /// Ends the process where the map was closed.
+    [[nodiscard]] detail::eager_engine<Key, Owned>& engine() const;
     explicit basic_eager_map(std::unique_ptr<detail::eager_engine<Key, Owned>> e);
     std::unique_ptr<detail::eager_engine<Key, Owned>> engine_;
 };

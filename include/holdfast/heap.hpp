@@ -207,15 +207,15 @@ class heap {
 
     /// Runs f(tx&) as a transaction and gives what it returns: transaction.hpp, transactional.
     template <class F>
-    auto atomic(F&& f) {
+    [[nodiscard]] auto atomic(F&& f) {
         return base_.runner().atomic(in_heap(f));
     }
     template <class F>
-    auto later(F&& f, ticket& when) {
+    [[nodiscard]] auto later(F&& f, ticket& when) {
         return base_.runner().later(in_heap(f), when);
     }
     template <class F>
-    auto read(F&& f) {
+    [[nodiscard]] auto read(F&& f) {
         return base_.runner().read(in_heap(f));
     }
     result<void> wait_durable(ticket when) { return base_.runner().wait_durable(when); }

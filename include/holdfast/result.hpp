@@ -6,6 +6,7 @@
 
 #include <tl/expected.hpp>
 
+#include <exception>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -43,6 +44,26 @@ struct error {
     [[nodiscard]] int exit_code() const noexcept { return static_cast<int>(code); }
 };
 
+}  // namespace hf
+
+/// What value() throws where there is no value: what() is the error's own line, for this is what a
+/// program says that ends by it.
+template <>
+class tl::bad_expected_access<hf::error> : public std::exception {
+   public:
+    explicit bad_expected_access(hf::error e) : error_(std::move(e)), line_(error_.to_string()) {}
+    [[nodiscard]] const char* what() const noexcept override { return line_.c_str(); }
+    [[nodiscard]] const hf::error& error() const& { return error_; }
+    [[nodiscard]] hf::error& error() & { return error_; }
+    [[nodiscard]] const hf::error&& error() const&& { return std::move(error_); }
+    [[nodiscard]] hf::error&& error() && { return std::move(error_); }
+
+   private:
+    hf::error error_;
+    std::string line_;
+};
+
+namespace hf {
 namespace detail {
 
 /// With the value() that not every version of tl::expected has where there is none.

@@ -183,12 +183,18 @@ class transaction {
     /// ended. Ends the process where it is no such memory.
     void release(void* p, std::uint64_t bytes);
 
+    // What ends a transaction is an exception. It ends even if a handler of the program's own
+    // (`catch (...)`) takes that: it never commits what was done up to there.
+
     /// Ends the transaction: nothing of it happened, and atomic() returns errc::aborted.
-    [[noreturn]] static void abort() { throw detail::transaction_abort{false}; }
+    [[noreturn]] static void abort();
     /// Nothing of it happened, and it is begun anew, after a while that grows.
-    [[noreturn]] static void retry() { throw detail::transaction_abort{true}; }
-    /// Ends the transaction: nothing of it happened, and atomic() returns this error.
-    [[noreturn]] static void fail(error why) { throw detail::transaction_failure{std::move(why)}; }
+    [[noreturn]] static void retry();
+    /// Ends the transaction: nothing of it happened, and atomic() returns this error; errc::aborted
+    /// where the program took the exception.
+    [[noreturn]] static void fail(error why);
+    /// Nothing of it happened, and it is begun anew: it has met another, or needs the epoch's end.
+    [[noreturn]] static void meet_conflict();
 
     /// Whether it was begun as one that writes nothing.
     [[nodiscard]] bool is_read_only() const noexcept { return read_only_; }
@@ -228,6 +234,8 @@ class transaction {
         quiet_clock_ = &detail::no_clock_to_read_by;  // it has moved: looked at no more
         *reads_++ = static_cast<std::uint32_t>(index);
     }
+    /// What runs on this thread will not commit, whoever takes the exception that follows.
+    static void doom_running(bool begins_anew) noexcept;
     [[nodiscard, gnu::cold]] std::uint64_t load_slowly(const void* at, unsigned bytes);
     void store_slowly(void* at, unsigned bytes, std::uint64_t value);
 
@@ -246,8 +254,9 @@ class transaction {
     std::uint64_t serial_ = 0;
     unsigned lane_ = 0;
     bool read_only_ = false;
-    bool doomed_ = false;      ///< an exception left a part of it
-    bool has_copies_ = false;  ///< of lines, where the isolation is `alone`
+    bool doomed_ = false;       ///< an exception has ended it, or left a part of it
+    bool begins_anew_ = false;  ///< that was asked for by what has ended it
+    bool has_copies_ = false;   ///< of lines, where the isolation is `alone`
 };
 
 /// What transactions run in: a heap, to programs.

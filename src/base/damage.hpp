@@ -18,17 +18,23 @@ namespace hf {
 
 class damage : public std::runtime_error {
    public:
-    /// `offset`: of the bytes that can't be right, in the region.
-    damage(u64 offset, const char* why) : std::runtime_error(why), offset_(offset) {}
+    /// `offset`: of the bytes that can't be right, in the region; `why`: a literal.
+    damage(u64 offset, const char* why)
+        : std::runtime_error(std::string(why) + " (at offset " + std::to_string(offset) +
+                             " of the region); run `holdfast check`"),
+          why_(why),
+          offset_(offset) {}
     [[nodiscard]] u64 offset() const noexcept { return offset_; }
+    [[nodiscard]] const char* why() const noexcept { return why_; }
 
     /// `doing`: what was attempted with the region `file`.
     [[nodiscard]] error to_error(const char* doing, const std::filesystem::path& file) const {
-        return {errc::corrupt, doing, file.string() + " at offset " + std::to_string(offset_),
-                what(), "run `holdfast check`; restore the file from a copy"};
+        return {errc::corrupt, doing, file.string() + " at offset " + std::to_string(offset_), why_,
+                "run `holdfast check`; restore the file from a copy"};
     }
 
    private:
+    const char* why_;
     u64 offset_;
 };
 

@@ -156,6 +156,11 @@ result<dump_report> dump_store(const std::filesystem::path& region, std::uint64_
 
 result<salvage_report> salvage_store(const std::filesystem::path& region, std::uint64_t now,
                                      detail::dump_writer::sink to, const audit_progress& progress) {
+    if (detail::discipline_in(region) == discipline::eager) {
+        return failure({errc::incompatible, "salvage the region", region.string(),
+                        "its discipline is eager, of which only whole regions are dumped",
+                        "see what `holdfast check` says; restore it from a copy"});
+    }
     const inspection looked = inspect_map(region);
     if (looked.refusal()) return tl::unexpected(*looked.refusal());
     salvage_report report;

@@ -1,3 +1,4 @@
+#include "base/check.hpp"
 #include "base/damage.hpp"
 #include "eager/discipline.hpp"
 #include "eager_map/engine.hpp"
@@ -65,93 +66,99 @@ basic_eager_map<Key, Owned>::~basic_eager_map() {
 }
 
 template <class Key, class Owned>
+detail::eager_engine<Key, Owned>& basic_eager_map<Key, Owned>::engine() const {
+    HF_CHECK(engine_ != nullptr, "the map was closed");
+    return *engine_;
+}
+
+template <class Key, class Owned>
 result<bool> basic_eager_map<Key, Owned>::insert(Key key, Key value) {
-    if (auto ok = engine_->space().accepts_writes(); !ok) return tl::unexpected(ok.error());
-    return engine_->insert(key, value);
+    if (auto ok = engine().space().accepts_writes(); !ok) return tl::unexpected(ok.error());
+    return engine().insert(key, value);
 }
 template <class Key, class Owned>
 result<std::uint64_t> basic_eager_map<Key, Owned>::insert_many(
     std::span<const std::pair<Key, Key>> entries) {
-    return engine_->insert_many(entries);
+    return engine().insert_many(entries);
 }
 template <class Key, class Owned>
 result<bool> basic_eager_map<Key, Owned>::put(Key key, Key value) {
-    if (auto ok = engine_->space().accepts_writes(); !ok) return tl::unexpected(ok.error());
-    return engine_->put(key, value);
+    if (auto ok = engine().space().accepts_writes(); !ok) return tl::unexpected(ok.error());
+    return engine().put(key, value);
 }
 template <class Key, class Owned>
 result<bool> basic_eager_map<Key, Owned>::update(Key key, Key value) {
-    if (auto ok = engine_->space().accepts_writes(); !ok) return tl::unexpected(ok.error());
-    return engine_->update(key, value);
+    if (auto ok = engine().space().accepts_writes(); !ok) return tl::unexpected(ok.error());
+    return engine().update(key, value);
 }
 template <class Key, class Owned>
 bool basic_eager_map<Key, Owned>::remove(Key key) {
-    static_cast<void>(engine_->space().accepts_writes());  // it needs no room but the disk's
-    return engine_->remove(key);
+    static_cast<void>(engine().space().accepts_writes());  // it needs no room but the disk's
+    return engine().remove(key);
 }
 template <class Key, class Owned>
 bool basic_eager_map<Key, Owned>::get(Key key, Owned& value) const {
-    return engine_->get(key, value);
+    return engine().get(key, value);
 }
 template <class Key, class Owned>
 std::optional<Owned> basic_eager_map<Key, Owned>::get(Key key) const {
     std::optional<Owned> found(std::in_place);
-    if (!engine_->get(key, *found)) found.reset();
+    if (!engine().get(key, *found)) found.reset();
     return found;
 }
 template <class Key, class Owned>
 void basic_eager_map<Key, Owned>::for_each(const visitor& visit) const {
-    engine_->for_each(visit);
+    engine().for_each(visit);
 }
 template <class Key, class Owned>
 bool basic_eager_map<Key, Owned>::is_ordered() const noexcept {
-    return engine_->is_ordered();
+    return engine().is_ordered();
 }
 template <class Key, class Owned>
 template <class Scan>
 result<std::uint64_t> basic_eager_map<Key, Owned>::scan_by(Scan&& found) const {
     if (!is_ordered()) {
-        return failure({errc::usage, "scan the eager map", engine_->space().file().path().string(),
+        return failure({errc::usage, "scan the eager map", engine().space().file().path().string(),
                         "its index has no order",
                         "use for_each, or a region with the index art, hot, bwtree or masstree"});
     }
     try {
         return found();
     } catch (const damage& d) {
-        return failure(d.to_error("scan the eager map", engine_->space().file().path()));
+        return failure(d.to_error("scan the eager map", engine().space().file().path()));
     }
 }
 template <class Key, class Owned>
 result<std::uint64_t> basic_eager_map<Key, Owned>::scan(Key from, std::uint64_t most,
                                                         const visitor& visit,
                                                         bool backwards) const {
-    return scan_by([&] { return engine_->scan(from, most, backwards, visit); });
+    return scan_by([&] { return engine().scan(from, most, backwards, visit); });
 }
 template <class Key, class Owned>
 result<std::uint64_t> basic_eager_map<Key, Owned>::scan_runs(Key from, std::uint64_t most,
                                                              bool backwards, run_visitor visit,
                                                              void* of) const {
-    return scan_by([&] { return engine_->scan_runs(from, most, backwards, visit, of); });
+    return scan_by([&] { return engine().scan_runs(from, most, backwards, visit, of); });
 }
 template <class Key, class Owned>
 std::string_view basic_eager_map<Key, Owned>::index() const noexcept {
-    return engine_->name();
+    return engine().name();
 }
 template <class Key, class Owned>
 std::uint64_t basic_eager_map<Key, Owned>::size() const noexcept {
-    return engine_->space().file().size();
+    return engine().space().file().size();
 }
 template <class Key, class Owned>
 ticket basic_eager_map<Key, Owned>::current_epoch() const noexcept {
-    return engine_->space().current_epoch();
+    return engine().space().current_epoch();
 }
 template <class Key, class Owned>
 ticket basic_eager_map<Key, Owned>::durable_epoch() const noexcept {
-    return engine_->space().durable_epoch();
+    return engine().space().durable_epoch();
 }
 template <class Key, class Owned>
 result<void> basic_eager_map<Key, Owned>::wait_durable(ticket t) {
-    return engine_->space().wait_durable(t);
+    return engine().space().wait_durable(t);
 }
 template <class Key, class Owned>
 result<void> basic_eager_map<Key, Owned>::sync() {
@@ -159,7 +166,7 @@ result<void> basic_eager_map<Key, Owned>::sync() {
 }
 template <class Key, class Owned>
 result<void> basic_eager_map<Key, Owned>::wait_for_sweep() {
-    return engine_->space().wait_for_sweep();
+    return engine().space().wait_for_sweep();
 }
 template <class Key, class Owned>
 result<void> basic_eager_map<Key, Owned>::close() {

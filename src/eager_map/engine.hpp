@@ -44,6 +44,13 @@ class eager_engine {
     /// The same; what is visited comes in runs: visit(of, run, how many).
     [[nodiscard]] virtual u64 scan_runs(Key from, u64 most, bool backwards, run_visitor visit,
                                         void* of) const = 0;
+    /// As basic_eager_map::scan() does it for code that the compiler sees.
+    template <class Visit>
+    [[nodiscard]] u64 scan_with(Key from, u64 most, bool backwards, Visit& visit) const {
+        return scan_runs(from, most, backwards,
+                         basic_eager_map<Key, Owned>::template visit_run<Visit>,
+                         const_cast<void*>(static_cast<const void*>(std::addressof(visit))));
+    }
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
     virtual void audit(heap_audit& a) const = 0;
 

@@ -23,7 +23,7 @@ void audit_index(const std::function<void(heap_audit&)>& index, heap_audit& all,
     try {
         index(all);
     } catch (const damage& d) {
-        report.add(d.offset(), d.what());
+        report.add(d.offset(), d.why());
         report.mark_incomplete();
     }
 }

@@ -10,6 +10,7 @@
 #include "persist/trace.hpp"
 
 #include <algorithm>
+#include <string>
 #include <thread>
 
 namespace hf {
@@ -261,6 +262,12 @@ void epoch_manager::end_epoch(u64 ending, bool waits) {
 // ------------------------------------------------------------------------------- those who wait
 
 result<void> epoch_manager::wait_durable(u64 t) {
+    if (const u64 now = current_epoch(); t > now) {  // no operation was of it: a mistake
+        return failure({errc::usage, "wait for an epoch", file().path().string(),
+                        "epoch " + std::to_string(t) + " has not begun: " + std::to_string(now) +
+                            " is running",
+                        "wait for a ticket that this region has given"});
+    }
     while (durable_epoch() < t) {
         const u32 calls = commits_.calls(t);  // before anything that is called for (G3)
         if (auto ok = accepts_writes(); !ok) return ok;

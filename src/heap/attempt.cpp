@@ -91,8 +91,7 @@ held_object* attempt::hold(u64 offset, bool strongly) {
     // The other half of the meeting with who lets it die: held_table.hpp.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     try {
-        if (h->state.load(std::memory_order_acquire) != held::live)
-            throw hf::detail::transaction_conflict{};
+        if (h->state.load(std::memory_order_acquire) != held::live) transaction::meet_conflict();
         const counted* const c = counts_.find(offset);
         if (c == nullptr || !c->fresh) (void)t_.load_and_meet_owner(&header_of(offset)->word);
     } catch (...) {
@@ -109,7 +108,7 @@ held_object* attempt::hold(u64 offset, bool strongly) {
 bool attempt::is_alive(held_object& h) {
     const u32 state = h.state.load(std::memory_order_acquire);
     if (state == held::gone) return false;
-    if (state == held::dying) throw hf::detail::transaction_conflict{};
+    if (state == held::dying) transaction::meet_conflict();
     const counted* const c = counts_.find(h.offset);
     if (c != nullptr && c->fresh) return true;
     return state_word::unpack(t_.load(&header_of(h.offset)->word)).type != 0;
@@ -255,7 +254,7 @@ void attempt::lose_last(u32 index, state_word s) {
         make_orphan(index, s);
         return;
     }
-    if (f.undecided) throw hf::detail::transaction_conflict{};
+    if (f.undecided) transaction::meet_conflict();
     if (f.dying != nullptr) dying_.push_back(f.dying);
     let_go_of_proxy(index, s);
     die(index, s);
@@ -406,7 +405,7 @@ bool attempt::reclaim(u64 offset, u64 slot) {
         set_state(counts_[index], s);
         return false;
     }
-    if (f.undecided) throw hf::detail::transaction_conflict{};
+    if (f.undecided) transaction::meet_conflict();
     if (f.dying != nullptr) dying_.push_back(f.dying);
     free_slot(slot != 0 ? slot : core_.refs().slot_of(offset));
     let_go_of_proxy(index, dying);

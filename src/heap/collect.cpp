@@ -80,7 +80,7 @@ result<u64> core::collect() {
         element = from;
     }
     if (auto ok = tidy_up(); !ok) return tl::unexpected(ok.error());
-    return found.size();
+    return facts->report.unreachable;
 }
 
 }  // namespace hf::nv::detail

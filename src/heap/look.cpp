@@ -2,6 +2,7 @@
 
 #include "epoch/epoch_area.hpp"
 #include "heap/layout.hpp"
+#include "recovery/upgrade.hpp"
 #include "transaction/transaction_area.hpp"
 
 namespace hf::nv {
@@ -43,12 +44,13 @@ result<u64> find_control(const region& r) {
 result<heap_look> heap_look::open(const std::filesystem::path& path) {
     opening_options o;
     o.file.mode = open_mode::inspect;
-    o.rooms = rooms;
     auto opened = open_region(path, o);
     if (!opened) return tl::unexpected(opened.error());
     heap_look look;
     look.opened_ = std::move(*opened);
+    // Before the formats: what another discipline's rooms are is not known here.
     if (auto ok = check_discipline(look.file()); !ok) return tl::unexpected(ok.error());
+    if (auto ok = check_formats(look.file(), rooms, {}); !ok) return tl::unexpected(ok.error());
     epoch_options by_hand;
     by_hand.epoch = no_clock;
     auto epochs = epoch_manager::open(look.opened_, by_hand);

@@ -100,6 +100,11 @@ result<discipline> kind_of(const std::filesystem::path& path, const map_options&
                            std::string(to_string(wanted)),
                        "open it without saying which, or dump it and load it into a new region");
     }
+    if (*there == discipline::transaction || *there == discipline::snapshot) {
+        return refused(errc::incompatible,
+                       "its discipline is " + std::string(to_string(*there)) + ": it holds no map",
+                       "open it with its own discipline");
+    }
     return *there == discipline::eager ? discipline::eager : discipline::incll;
 }
 

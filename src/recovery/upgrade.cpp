@@ -51,8 +51,9 @@ result<void> check_known(const region& r, std::span<const room_format> known) {
         if (ours == known.end()) {
             return incompatible(
                 r,
-                "it holds " + of_room(name, there.version) + ", which this program does not know",
-                "open it with the program that created it, or a newer one");
+                "its discipline is " + std::string(to_string(r.kind())) + ", and it holds " +
+                    of_room(name, there.version) + ", which what opens it does not know",
+                "open it as one of its discipline, by a Holdfast that is no older than it");
         }
         if (there.version > ours->version) {
             return incompatible(r,

@@ -38,6 +38,7 @@ void context::start(lane& inside, bool read_only, bool anew) {
     forgot_reads_ = false;
     read_only_ = read_only;
     doomed_ = false;
+    begins_anew_ = false;
     has_copies_ = false;
     if (!anew) ++serials_;
     serial_ = serials_;
@@ -89,7 +90,7 @@ result<void> context::make_room(u64 bytes) {
     turn_ = std::unique_lock(shared_.mutex);
     if (shared_.log.make_room(bytes, epoch())) return {};
     wants_boundary_ = log_.has_records(epoch()) || shared_.log.has_records(epoch());
-    if (wants_boundary_) throw detail::transaction_conflict{};
+    if (wants_boundary_) meet_conflict();
     return room;
 }
 

@@ -51,7 +51,12 @@ class context final : public transaction {
     /// Whether everything that was read is still as it was, or owned by this transaction.
     [[nodiscard]] bool is_valid() const noexcept;
     [[nodiscard]] u64 snapshot() const noexcept { return snapshot_; }
-    [[nodiscard]] bool is_doomed() const noexcept { return doomed_; }
+    /// Whether it can only end. What is in place can't be taken back, and stays.
+    [[nodiscard]] bool is_doomed() const noexcept {
+        return doomed_ && kept_ != detail::isolation::in_place;
+    }
+    /// Of one that is doomed.
+    [[nodiscard]] bool begins_anew() const noexcept { return begins_anew_; }
     [[nodiscard]] std::span<const written_line> lines() const noexcept { return lines_.lines(); }
     [[nodiscard]] std::span<const committed::word_change> heap_changes() {
         return blocks_ == nullptr ? std::span<const committed::word_change>{} : blocks_->changes();

@@ -38,6 +38,28 @@ u64 line_of(const void* at) noexcept { return reinterpret_cast<u64>(at) / line_s
 
 }  // namespace
 
+void transaction::abort() {
+    doom_running(false);
+    throw detail::transaction_abort{false};
+}
+void transaction::retry() {
+    doom_running(true);
+    throw detail::transaction_abort{true};
+}
+void transaction::fail(error why) {
+    doom_running(false);
+    throw detail::transaction_failure{std::move(why)};
+}
+void transaction::meet_conflict() {
+    doom_running(true);
+    throw detail::transaction_conflict{};
+}
+void transaction::doom_running(bool begins_anew) noexcept {
+    if (of_thread == nullptr) return;
+    of_thread->doomed_ = true;
+    of_thread->begins_anew_ = begins_anew;
+}
+
 u64 transaction::load_slowly(const void* at, unsigned bytes) {
     return context::of(*this).load_word(at, bytes);
 }
@@ -48,13 +70,13 @@ std::byte* transaction::allocate(u64 bytes) { return context::of(*this).allocate
 void transaction::release(void* p, u64 bytes) { context::of(*this).release_block(p, bytes); }
 
 void context::wait_for_owner(unsigned& spins) const {
-    if (++spins > most_spins) throw detail::transaction_conflict{};
+    if (++spins > most_spins) meet_conflict();
     cpu_relax();
 }
 
 void context::move_snapshot() {
     const u64 now = records_.clock.load(std::memory_order_acquire);
-    if (!is_valid()) throw detail::transaction_conflict{};
+    if (!is_valid()) meet_conflict();
     snapshot_ = now;
 }
 
@@ -224,8 +246,7 @@ std::byte* context::allocate_block(u64 bytes) {
     if (!offset) {
         wants_boundary_ = offset.error().code == errc::no_space && !freed_.empty();
         // What is in place can't be begun anew.
-        if (wants_boundary_ && kept_ != detail::isolation::in_place)
-            throw detail::transaction_conflict{};
+        if (wants_boundary_ && kept_ != detail::isolation::in_place) meet_conflict();
         fail(offset.error());
     }
     auto* const p = base() + *offset;

@@ -146,7 +146,11 @@ bool transactions::change(context& t) {
 
 std::optional<ticket> transactions::commit(transaction& t) {
     context& c = context::of(t);
-    if (c.is_doomed()) transaction::fail(aborted());
+    if (c.is_doomed()) {
+        if (!c.begins_anew()) transaction::fail(aborted());
+        roll_back(t, true);
+        return std::nullopt;
+    }
     if (listener_ != nullptr && !t.is_read_only()) listener_->before_commit(t);
     const ticket epoch = c.epoch();
     place& p = *(*places_)[t.thread_number()].load(std::memory_order_relaxed);

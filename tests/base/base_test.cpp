@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "base/checksum.hpp"
 #include "base/clock.hpp"
+#include "base/damage.hpp"
 #include "base/os_error.hpp"
 #include "base/random.hpp"
 
@@ -50,6 +51,30 @@ TEST(result, of_nothing_has_a_value_that_throws_where_there_is_none) {
     EXPECT_FALSE(fine.and_then([&]() -> result<void> { return bad; }));
     EXPECT_FALSE(result<int>(1).and_then([&](int) -> result<void> { return bad; }));
     EXPECT_EQ(fine.map([] { return 2; }).value(), 2);
+}
+
+TEST(result, without_a_value_says_why_where_that_ends_the_program) {
+    const error why{errc::io, "sync", "", "I/O error", ""};
+    const auto said_by = [](const auto& r) -> std::string {
+        try {
+            (void)r.value();
+        } catch (const std::exception& e) {
+            return e.what();
+        }
+        return "nothing";
+    };
+    EXPECT_EQ(said_by(result<void>(failure(why))), "cannot sync: I/O error");
+    EXPECT_EQ(said_by(result<int>(failure(why))), "cannot sync: I/O error");
+}
+
+TEST(damage, says_where_it_is_to_who_knows_the_base_class_alone) {
+    const damage d(4096, "a record is damaged");
+    const std::string said = static_cast<const std::runtime_error&>(d).what();
+    EXPECT_EQ(said, "a record is damaged (at offset 4096 of the region); run `holdfast check`");
+    EXPECT_EQ(
+        d.to_error("scan", "a.hf").to_string(),
+        "cannot scan (a.hf at offset 4096): a record is damaged; run `holdfast check`; restore "
+        "the file from a copy");
 }
 
 TEST(check_death, a_failed_check_says_where_and_what) {

@@ -195,6 +195,15 @@ TEST_F(eager_map_errors, are_told_for_wrong_names_and_keys) {
 }
 
 // No damage is known that an audit's walk throws at: the walk here does nothing else.
+TEST_F(eager_map_errors, who_uses_a_map_that_was_closed_is_told_so) {
+    auto m = must(eager_map::open(file));
+    must(m.close());
+    must(m.close());
+    EXPECT_DEATH((void)m.insert("k", "v"), "the map was closed");
+    EXPECT_DEATH((void)m.get("k"), "the map was closed");
+    EXPECT_DEATH((void)m.index(), "the map was closed");
+}
+
 TEST_F(eager_map_errors, what_readers_take_for_damage_is_a_finding_of_the_audit) {
     const auto engine =
         must(detail::open_engine<std::string_view, std::string>(file, eager_map_options{}));

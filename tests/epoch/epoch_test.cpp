@@ -82,6 +82,17 @@ TEST_F(epoch_test, a_region_of_which_nothing_survives_has_epochs_for_its_grace_p
     EXPECT_EQ(total_persist_counters().flushes, before.flushes);
 }
 
+TEST_F(epoch_test, who_waits_for_an_epoch_that_has_not_begun_is_told_so) {
+    for (const medium_kind medium : {medium_kind::shm, medium_kind::file}) {
+        open(no_clock, medium);
+        const u64 e = write(0, 'a');
+        EXPECT_EQ(epochs_->wait_durable(e + 1).error().code, errc::usage) << "no write was of it";
+        EXPECT_EQ(epochs_->current_epoch(), e) << "nothing was ended for it";
+        must(epochs_->wait_durable(e));
+        must(epochs_->close());
+    }
+}
+
 TEST_F(epoch_test, a_boundary_writes_back_exactly_the_noted_lines) {
     open();
     (void)epochs_->my_lane();

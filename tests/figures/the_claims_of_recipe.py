@@ -64,8 +64,8 @@ def entry(machine, measurement):
                     lines, fences = counts(machine, store, workload)
                     one = {"operations": 1e6, "seconds": 1 / rate, "cpu seconds": threads / rate,
                            "flushes": lines * 1e6, "fences": fences * 1e6}
-                    for spread in (["-"] if workload == "load" else ["latest"] if workload == "D"
-                                   else given["--distributions"].split(",")):
+                    alone = {"load": "-", "D": "latest", "E": "zipfian"}.get(workload)
+                    for spread in [alone] if alone else given["--distributions"].split(","):
                         results.append({"store": store, "keys": keys, "workload": workload,
                                         "distribution": spread, "threads": threads,
                                         "repetitions": [one] * 3})

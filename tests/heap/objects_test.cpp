@@ -237,6 +237,54 @@ TEST_F(objects, a_cycle_stays_until_it_is_collected) {
     EXPECT_EQ(sound(heap).objects, 0U);
 }
 
+struct vertex {
+    nv::ptr<vertex> next;
+    nv::weak<vertex> back;
+};
+
+TEST_F(objects, what_a_collection_frees_is_what_the_check_could_not_reach) {
+    auto start = must(heap.root<vertex>("start"));
+    must(heap.atomic([&](nv::tx<>& tx) {
+        auto a = tx.make<vertex>();
+        auto b = tx.make<vertex>(a);
+        a->next.set(tx, b);
+        b->back.set(tx, a);  // and so a proxy, an object as any other
+        start.set(tx, a);
+    }));
+    must(heap.atomic([&](nv::tx<>& tx) { start.set(tx, nullptr); }));
+    EXPECT_EQ(sound(heap).unreachable, 3U);
+    EXPECT_EQ(must(heap.collect()), 3U);
+    EXPECT_EQ(sound(heap).objects, 0U);
+}
+
+TEST_F(objects, of_a_transaction_that_has_ended_do_not_change_whoever_takes_its_exception) {
+    push(1);
+    const auto swallowing = [&](auto&& what) {
+        return heap.atomic([&](nv::tx<>& tx) {
+            head->value.set(tx, 2);
+            try {
+                what(tx);
+            } catch (...) {  // NOLINT(bugprone-empty-catch): what programs do
+            }
+        });
+    };
+    EXPECT_EQ(swallowing([](nv::tx<>& tx) { tx.abort(); }).error().code, errc::aborted);
+    EXPECT_EQ(swallowing([](nv::tx<>& tx) { nv::cursor<node>()->value.set(tx, 3); }).error().code,
+              errc::aborted);
+    EXPECT_EQ(swallowing([](nv::tx<>& tx) { (void)tx.make_array<nv::p<char>[]>(1ULL << 45); })
+                  .error()
+                  .code,
+              errc::aborted);
+    EXPECT_EQ(must(heap.read([&](nv::tx<>&) { return int{head->value}; })), 1);
+    int attempts = 0;
+    must(swallowing([&](nv::tx<>& tx) {
+        if (++attempts < 3) tx.retry();
+    }));
+    EXPECT_EQ(attempts, 3);
+    EXPECT_EQ(must(heap.read([&](nv::tx<>&) { return int{head->value}; })), 2);
+    must(swallowing([](nv::tx<>&) { throw std::runtime_error("the program's own matter"); }));
+}
+
 TEST_F(objects, a_reference_keeps_its_object_alive_until_it_goes) {
     push(7);
     nv::ref<node> kept;

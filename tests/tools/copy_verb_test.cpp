@@ -105,7 +105,10 @@ TEST_F(copy_verb, keeps_what_is_there_unless_forced) {
     EXPECT_TRUE(read_file(copy) == before);
     EXPECT_EQ(holdfast({"copy", dir / "none.hf", copy, "--force"}).code, 3);
     EXPECT_TRUE(read_file(copy) == before);
-    EXPECT_EQ(holdfast({"copy", file, file, "--force"}).code, 2);
+    const outcome onto_itself = holdfast({"copy", file, file, "--force"});
+    EXPECT_EQ(onto_itself.code, 2);
+    EXPECT_EQ(onto_itself.err.find("--force"), std::string::npos)
+        << "it won't: " << onto_itself.err;
     EXPECT_EQ(holdfast({"copy", file, copy, "--force"}).code, 0);
     expect_like(dump(file));
 }

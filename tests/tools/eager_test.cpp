@@ -138,6 +138,15 @@ TEST_P(eager_store, is_served_as_what_it_is) {
     expect_served(file);
 }
 
+TEST_P(eager_store, is_not_salvaged) {
+    serve_and_kill();
+    const outcome o = holdfast({"dump", file, "--salvage"});
+    EXPECT_EQ(o.code, 7);
+    EXPECT_EQ(o.out, "");
+    expect_one_clear_error(o);
+    EXPECT_NE(o.err.find("its discipline is eager"), std::string::npos) << o.err;
+}
+
 /// Whatever is damaged, tools end with an exit code, and change nothing.
 TEST_P(eager_store, is_looked_at_though_it_is_damaged) {
     serve_and_kill();

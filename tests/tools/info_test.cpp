@@ -221,6 +221,8 @@ TEST_F(info, of_a_region_without_superblocks_says_what_is_wrong_with_each) {
     const auto j = look(6).json();
     EXPECT_EQ(j["superblocks"][0], "damaged: its checksum is wrong");
     EXPECT_EQ(j["superblocks"][1], "no superblock");
+    flip(file, 0);
+    EXPECT_EQ(line_of(look(6).err, "superblocks"), "none");
 }
 
 TEST_F(info, of_a_damaged_epoch_record_prints_the_rest) {

@@ -1,4 +1,5 @@
 // `holdfast check`, `inspect` and `repair` of heaps of objects, whole and damaged by hand.
+#include <holdfast/eager.hpp>
 #include <holdfast/heap.hpp>
 #include <holdfast/nv/vector.hpp>
 
@@ -192,7 +193,28 @@ TEST_F(objects, are_inspected_without_their_program) {
     const outcome text = holdfast({"inspect", file, "--object", "shelf"});
     EXPECT_NE(text.out.find("A \"fine\" book"), std::string::npos) << text.out;
     EXPECT_NE(text.out.find("weak 0x"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find(" book  (pointer at "), std::string::npos) << "said once: " << text.out;
     EXPECT_NE(holdfast({"inspect", file}).out.find("pointer to book"), std::string::npos);
+}
+
+TEST_F(objects, are_looked_for_in_heaps_only) {
+    make_region(dir / "map.hf", ending::closed);
+    {
+        const auto eager = eager_map::open(dir / "eager.hf").value();
+    }
+    make(3);
+    const auto refused = [](const arguments& words, const std::string& discipline) {
+        const outcome o = holdfast(words);
+        EXPECT_EQ(o.code, 7) << words[0];
+        expect_one_clear_error(o);
+        EXPECT_NE(o.err.find("its discipline is " + discipline), std::string::npos) << o.err;
+    };
+    for (const std::string verb : {"inspect", "repair"}) {
+        refused({verb, dir / "map.hf"}, "incll");
+        refused({verb, dir / "eager.hf"}, "eager");
+    }
+    refused({"dump", file}, "transaction");
+    refused({"serve", file, "--port", "0"}, "transaction");
 }
 
 TEST_F(objects, are_drawn_where_they_are_few) {
@@ -305,6 +327,7 @@ TEST_F(objects, with_a_wrong_count_are_told_and_mended) {
     write(header, was + 4);
     const outcome again = repair({}, 2);  // the backup is there
     expect_one_clear_error(again);
+    EXPECT_NE(again.err.find("--backup"), std::string::npos) << again.err;
     EXPECT_EQ(read(header), was + 4);
     repair({"--backup", dir / "another.hf"}, 0);
     expect_sound();

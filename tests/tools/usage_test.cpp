@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace hf::test {
 namespace {
 
@@ -43,6 +45,22 @@ TEST(command_line, has_help_as_a_word_too) {
         }
     }
     EXPECT_TRUE(dir.names().empty()) << "a file was made that is called help";
+}
+
+TEST(command_line, has_a_manual_that_knows_all_options) {
+    const std::string manual = read_file(HF_MANUAL);
+    for (const std::string& verb : verbs) {
+        std::istringstream help(holdfast({verb, "--help"}).out);
+        for (std::string line; std::getline(help, line);) {
+            const std::size_t at = line.find("--");
+            if (!line.starts_with("  -") || at > 5) continue;
+            std::string option;
+            for (const char c : line.substr(at, line.find_first_of(" =,", at) - at)) {
+                option += c == '-' ? "\\-" : std::string(1, c);
+            }
+            EXPECT_NE(manual.find(option), std::string::npos) << verb << ": " << option;
+        }
+    }
 }
 
 TEST(command_line, gives_an_example_with_each_verb) {

@@ -104,6 +104,34 @@ TEST_F(isolation, a_reader_never_sees_two_moments) {
     EXPECT_EQ(attempts, 2);
 }
 
+TEST_F(isolation, a_conflict_whose_exception_the_program_takes_is_one_still) {
+    std::atomic<bool> is_owned{false};
+    std::atomic<bool> was_met{false};
+    std::thread other([&] {
+        must(r.all().atomic([&](transaction& t) {
+            t.store(r.word(64), u64{5});
+            is_owned.store(true);
+            is_owned.notify_one();
+            was_met.wait(false);
+        }));
+    });
+    is_owned.wait(false);
+    must(r.all().atomic([&](transaction& t) {
+        t.store(r.word(0), u64{1});
+        try {
+            t.store(r.word(64), u64{6});
+        } catch (...) {
+            was_met.store(true);
+            was_met.notify_one();
+        }
+    }));
+    other.join();
+    must(r.all().read([&](transaction& t) {
+        EXPECT_EQ(t.load(r.word(0)), 1U);
+        EXPECT_EQ(t.load(r.word(64)), 6U) << "half of it has committed";
+    }));
+}
+
 TEST_F(isolation, what_was_read_must_still_be_so_at_the_commit) {
     int attempts = 0;
     must(r.all().atomic([&](transaction& t) {

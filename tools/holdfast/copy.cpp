@@ -65,7 +65,7 @@ int run(const copy_arguments& a) {
     }();
     if (!done) {
         error e = done.error();
-        if (e.code == errc::usage && e.where == a.to) {
+        if (e.code == errc::usage && e.where == a.to && a.to != a.file) {
             e.next = "choose another name, or replace it with --force";
         }
         if (a.as_json) say_json(json{{"file", a.file}, {"error", to_json(e)}});

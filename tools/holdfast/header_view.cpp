@@ -41,7 +41,7 @@ result<detail::file_handle> open_plainly(const std::filesystem::path& path, stru
 }
 
 std::string judge(const layout::superblock& s) {
-    if (std::memcmp(s.magic, layout::magic, sizeof s.magic) != 0) return "no superblock";
+    if (std::memcmp(s.magic, layout::magic, sizeof s.magic) != 0) return header_view::no_superblock;
     if (s.byte_order == __builtin_bswap64(layout::byte_order_mark)) return "other byte order";
     if (s.checksum != layout::superblock_checksum(s)) return "damaged: its checksum is wrong";
     if (s.format != layout::current_format) return "whole, of another format version";

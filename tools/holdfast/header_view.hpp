@@ -26,6 +26,9 @@ struct header_view {
         u64 format;  ///< of what lies behind it
     };
 
+    /// The verdict on what does not begin as a superblock does.
+    static constexpr const char* no_superblock = "no superblock";
+
     std::string path;
     u64 file_bytes = 0;
     u64 allocated_bytes = 0;

@@ -91,6 +91,12 @@ void add_super(sheet& s, const header_view& v, bool busy) {
     }
 }
 
+/// What is to be said of the two superblocks.
+std::string both(const std::string& first, const std::string& second) {
+    if (first != second) return first + " (1), " + second + " (2)";
+    return first == header_view::no_superblock ? "none" : "both " + first;
+}
+
 void add_directories(sheet& s, const header_view& v) {
     s.title("segments");
     const bool is_snapshot = v.super->kind == discipline::snapshot;
@@ -182,9 +188,7 @@ int inform(const std::string& path, bool as_json) {
     if (v->allocated_bytes < v->file_bytes) {
         s.line("allocated", human_size(v->allocated_bytes) + ": the file has holes");
     }
-    s.line("superblocks", v->super_verdict[0] == v->super_verdict[1]
-                              ? "both " + v->super_verdict[0]
-                              : v->super_verdict[0] + " (1), " + v->super_verdict[1] + " (2)");
+    s.line("superblocks", both(v->super_verdict[0], v->super_verdict[1]));
     if (v->super) {
         add_super(s, *v, busy);
         add_directories(s, *v);

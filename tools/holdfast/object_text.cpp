@@ -161,9 +161,11 @@ void object_text::add_to(sheet& s, const object& o, u64 most) const {
     const bool is_all = each_field(o, most, [&](const field& f) {
         const json v = value(f);
         std::string line = v.is_string() ? v.get<std::string>() : v.dump();
+        const std::string type = printable(f.member.type);
+        const bool is_told = f.member.kind != member_kind::plain && line.ends_with(type);
         if (const std::string said = said_by(o, f); !said.empty()) line += " " + said;
         s.line(f.name,
-               fmt::format("{}  ({} at {})", line, printable(f.member.type), f.at - o.offset));
+               fmt::format("{}  ({} at {})", line, is_told ? "pointer" : type, f.at - o.offset));
     });
     if (!is_all) s.line("...", "no more is shown; --limit N shows more");
 }

@@ -128,7 +128,13 @@ result<nv::heap_facts> facts_before(const std::string& file) {
 
 result<void> mend(const repair_arguments& a, outcome& o) {
     const auto copied = detail::copy_image(a.file, a.backup, {});
-    if (!copied) return tl::unexpected(copied.error());
+    if (!copied) {
+        error e = copied.error();
+        if (e.code == errc::usage && e.where == a.backup) {
+            e.next = "move it away, or choose another name with --backup";
+        }
+        return failure(std::move(e));
+    }
     auto mended = nv::mend_heap(a.file, a.how);
     if (!mended) return tl::unexpected(mended.error());
     o.mended = *mended;

@@ -245,8 +245,8 @@ void add_serve(CLI::App& app, action& chosen) {
         ->check(CLI::IsMember(map_disciplines()).description(""))
         ->type_name("NAME");
     verb->add_option("--index", a->index,
-                     "Of a region of discipline eager that is created (without it: clht). docs/\n"
-                     "indexes.md tells which is for what")
+                     "Of a region of discipline eager that is created (without it: clht).\n"
+                     "docs/indexes.md tells which is for what")
         ->check(CLI::IsMember(eager_index_names()).description(""))
         ->type_name("NAME");
     verb->add_option("--ack", a->ack,

@@ -277,6 +277,10 @@ void describe(type_info& info, const place_of_members& at, std::string_view name
                 describe<M>(info, {at.prefix, at.offset + i * at.stride, 1, 0}, name);
             }
         }
+    } else if constexpr (!std::is_class_v<M>) {
+        static_assert(never<M>,
+                      "holdfast: pointers lead to structs of fields, and containers hold fields or "
+                      "structs of these: write nv::vector<nv::p<int>>, not nv::vector<int>");
     } else {
         using list = typename members<M>::list;
         describe_members<M>(info,

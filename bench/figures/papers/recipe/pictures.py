@@ -49,8 +49,8 @@ def throughput(results, part, keys, numbers):
         panels.append(panel)
     return Figure(part, PARTS[part], panels, caption(results, name),
                   "A, B, D and E insert new keys, as in the paper's driver; F updates. D reads "
-                  "what was inserted last, whatever the panel is called. The hash table has no "
-                  "order, so no scans (E).")
+                  "what was inserted last, and E's scans begin by Zipf's law, whatever the panel "
+                  "is called. The hash table has no order, so no scans (E).")
 
 
 def is_comparable(results):

@@ -1,6 +1,7 @@
 """What others measured: the paper's own code, and indexes made by hand for persistent memory, built
 and run on a virtual machine with two cores, memory that is DRAM, and clwb. Million operations a
-second by two threads, uniform; A's and B's writes are inserts, as in the paper's driver."""
+second by two threads; reads uniform, where scans begin by Zipf's law; A's and B's writes are
+inserts: all as in the paper's driver."""
 
 MACHINE = ("the paper's code and that of hand-made indexes, built and run on a machine with two "
            "cores, clwb on DRAM, by two threads: not in turns with what was measured here")

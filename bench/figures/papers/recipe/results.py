@@ -10,7 +10,7 @@ BYTES_OF_A_LINE = 64
 class Results(Measured):
     def repetitions(self, name, store, workload, keys="integer", spread="uniform", threads=None):
         """Of one point. `spread` says nothing where a workload has its own."""
-        spread = {"load": "-", "D": "latest"}.get(workload, spread)
+        spread = {"load": "-", "D": "latest", "E": "zipfian"}.get(workload, spread)
         wanted = {"store": store, "keys": keys, "workload": workload, "distribution": spread,
                   "threads": self.settings["cores"] if threads is None else threads}
         for one in self.entry(name)["output"]["results"]:
