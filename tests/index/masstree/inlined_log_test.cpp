@@ -216,6 +216,9 @@ TEST_F(inlined_log, a_log_or_an_epoch_that_is_damaged_is_not_written_over) {
         image now;
         std::memcpy(now.data(), static_cast<const void*>(leaf_), now.size());
         EXPECT_THROW((void)hooks_->before_value_change(op, hooked(), 7), damage);
+        if (w == &leaf_->node_epoch) {
+            EXPECT_THROW((void)hooks_->before_removal(op, hooked()), damage);
+        }
         EXPECT_EQ(std::memcmp(now.data(), static_cast<const void*>(leaf_), now.size()), 0);
         store(*w, whole);
     }
