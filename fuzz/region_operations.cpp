@@ -1,7 +1,8 @@
 // Feeds the map with regions in which somebody else wrote (tests/damage/trial.hpp).
 //
-// The first byte of the input chooses one of the regions, closed or crashed, of epochs or of one of
-// the eager indexes; the rest is a program of edits, eight bytes each: a place, a kind and a value.
+// The first byte of the input chooses one of the regions, closed or crashed, of epochs, with small
+// values in its leaves or without, or of one of the eager indexes; the rest is a program of edits,
+// eight bytes each: a place, a kind and a value.
 #include <holdfast/eager.hpp>
 
 #include "base/checksum.hpp"
@@ -49,19 +50,22 @@ edit read_edit(const std::uint8_t* at) {
     return {place, kind == edit_kind::end && value % 16 != 0 ? edit_kind::bit : kind, value};
 }
 
-/// Half of them are of epochs.
+/// Two of three are of epochs, one of these with small values in its leaves.
 std::vector<victim> make_all() {
     std::vector<victim> all;
     const auto& indexes = hf::eager_index_names();
     for (u64 i = 0; i < indexes.size(); ++i) {
-        for (const std::string& index : {std::string(), indexes[i]}) {
-            for (const bool crashes : {false, true}) {
-                all.push_back(make_victim(scratch_region(), {.seed = 7 + 2 * i + (crashes ? 1 : 0),
-                                                             .crashes = crashes,
-                                                             .names = 500,
-                                                             .steps = 1000,
-                                                             .index = index}));
-            }
+        for (const bool crashes : {false, true}) {
+            recipe how{.seed = 7 + 2 * i + (crashes ? 1 : 0),
+                       .crashes = crashes,
+                       .names = 500,
+                       .steps = 1000};
+            all.push_back(make_victim(scratch_region(), how));
+            how.inlined = true;
+            all.push_back(make_victim(scratch_region(), how));
+            how.inlined = false;
+            how.index = indexes[i];
+            all.push_back(make_victim(scratch_region(), how));
         }
     }
     return all;

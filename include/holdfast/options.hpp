@@ -75,6 +75,7 @@ struct map_options {
     /// Of a new map of discipline incll: whether values of up to eight bytes under keys of up to
     /// eight lie in the leaves of the tree, without a record. Such a map takes less memory and time
     /// for them, and a little more for others. One that is there says itself how it was made.
+    /// errc::usage where eager is asked for.
     bool small_values_in_leaves = false;
     /// Whether reads compare the checksum of what they find with what they were asked for. Without
     /// it a value that was damaged is given as it is. Writes look at what they replace, and

@@ -54,6 +54,7 @@ struct load_options {
     bool replace = false;      ///< load_new(): an existing region of this name is replaced
     std::optional<discipline> kind = std::nullopt;  ///< load_new(): as map_options::kind
     std::string index = {};                         ///< load_new(): as map_options::index
+    bool small_values_in_leaves = false;            ///< load_new(): as map_options' of this name
 };
 
 /// A new region with what the dump holds.

@@ -109,6 +109,7 @@ result<detail::dump_totals> load_new(const std::filesystem::path& region, detail
     fresh.region.mode = open_mode::create_new;
     fresh.kind = options.kind;
     fresh.index = options.index;
+    fresh.small_values_in_leaves = options.small_values_in_leaves;
     auto m = map::open(place->path(), fresh);
     if (!m) return tl::unexpected(m.error());
     loader to(*m, options.new_uniques);

@@ -8,6 +8,8 @@
 #include "index/masstree/inspection.hpp"
 
 #include <filesystem>
+#include <optional>
+#include <string_view>
 
 namespace hf {
 
@@ -31,5 +33,9 @@ struct map_inspection {
 /// The map of discipline incll in a region file, to be looked at while nobody uses it; nothing in
 /// the file changes.
 [[nodiscard]] inspection inspect_map(const std::filesystem::path& path);
+
+/// Whether a root that says this leads to a map with small values in its leaves; nullopt: to no map
+/// of discipline incll.
+[[nodiscard]] std::optional<bool> map_has_small_values(std::string_view root, u64 type, u64 format);
 
 }  // namespace hf

@@ -36,6 +36,12 @@ inspection inspect_map(const std::filesystem::path& path) {
     return inspection::open(path, {machine::root_name, machine::root_type});
 }
 
+std::optional<bool> map_has_small_values(std::string_view root, u64 type, u64 format) {
+    using machine = engine<incll_discipline>;
+    if (root != machine::root_name || type != machine::root_type) return std::nullopt;
+    return format == inlined_root_format;
+}
+
 map::map(std::unique_ptr<impl> p) noexcept : impl_(std::move(p)) {}
 map::map(map&&) noexcept = default;
 
@@ -79,6 +85,10 @@ result<discipline> kind_of(const std::filesystem::path& path, const map_options&
     if (wanted == discipline::incll && !options.index.empty()) {
         return refused(errc::usage, "the index " + options.index + " is of discipline eager",
                        "choose that, or name no index");
+    }
+    if (wanted == discipline::eager && options.small_values_in_leaves) {
+        return refused(errc::usage, "small values lie in the leaves of discipline incll alone",
+                       "choose that, or leave small_values_in_leaves out");
     }
     if (options.kind == discipline::incll) return wanted;
     const auto there = detail::discipline_in(path);

@@ -1,6 +1,7 @@
 #include "campaign.hpp"
 
 #include "dying.hpp"
+#include "index/masstree/inlined/log.hpp"
 #include "persist/detect.hpp"
 
 #include <fcntl.h>
@@ -62,17 +63,30 @@ void campaign::begin_region() {
 
     map_options_ = {};
     map_options_.kind = options_.kind;
+    const u64 turn = cycle_ / options_.cycles_per_region;
+    map_options_.small_values_in_leaves = has_small_values(turn);
     if (is_eager()) {
-        const u64 turn = cycle_ / options_.cycles_per_region;
         map_options_.index = options_.indexes[turn % options_.indexes.size()];
     }
     if (!is_eager() || is_on_disk()) choose_epochs();
     map_options_.region.initial_size = u64{16} << 20 << random_.below(3);
 }
 
+/// The seed says with which kind a campaign begins.
+bool campaign::has_small_values(u64 turn) const {
+    return !is_eager() && options_.small_values.value_or((turn + options_.seed) % 2 == 0);
+}
+
 void campaign::choose_epochs() {
-    // Where numbers of epochs wrap around: in leaves, in compact cells, at a due refreshing.
-    constexpr u64 ends[] = {0, 0, u64{1} << 16, u64{1} << 32, u64{1} << 33, u64{1} << 36};
+    // Where numbers of epochs wrap around: in leaves of both kinds, in compact cells, at a due
+    // refreshing.
+    constexpr u64 ends[] = {0,
+                            0,
+                            u64{1} << 16,
+                            u64{1} << masstree_detail::inlined::epoch_bits,
+                            u64{1} << 32,
+                            u64{1} << 33,
+                            u64{1} << 36};
     const u64 end = ends[random_.below(std::size(ends))];
     map_options_.region.first_epoch = end == 0 ? 1 : end - 1 - random_.below(100);
 }

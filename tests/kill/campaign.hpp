@@ -47,6 +47,7 @@ struct campaign_options {
     std::filesystem::path directory;
     discipline kind = discipline::incll;
     std::vector<std::string> indexes;  ///< of discipline eager: a region each, in turn
+    std::optional<bool> small_values;  ///< (incll) in the leaves; none: in every other region
     bool keep = false;
     bool discard = false;
     u64 give_up_after = 5;  ///< cycles with violations
@@ -82,6 +83,7 @@ class campaign {
     [[nodiscard]] bool is_on_disk() const;
     void begin_region();
     void choose_epochs();
+    [[nodiscard]] bool has_small_values(u64 turn) const;
     void run_cycle();
     void work_for_a_while();
     void interrupt_openings();
@@ -103,7 +105,7 @@ class campaign {
     void end_session(bool orderly);
     void blame(std::string text);
 
-    [[nodiscard]] std::string choice_of_index() const;
+    [[nodiscard]] std::string choice_of_region() const;
     void report_begin() const;
     void report_violations();
     void report_progress();

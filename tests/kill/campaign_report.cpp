@@ -31,9 +31,10 @@ void campaign::report_violations() {
     counted_.violations += wrongs_.size();
     ++counted_.bad_cycles;
     kept_ = true;
-    std::printf("VIOLATION in cycle %llu (epoch numbers from %llu):\n",
+    std::printf("VIOLATION in cycle %llu (epoch numbers from %llu%s):\n",
                 static_cast<unsigned long long>(cycle_),
-                static_cast<unsigned long long>(map_options_.region.first_epoch));
+                static_cast<unsigned long long>(map_options_.region.first_epoch),
+                map_options_.small_values_in_leaves ? "; small values in leaves" : "");
     constexpr std::size_t most = 12;
     for (std::size_t i = 0; i < std::min(wrongs_.size(), most); ++i) {
         std::printf("    %s\n", wrongs_[i].c_str());
@@ -50,13 +51,16 @@ void campaign::report_violations() {
         static_cast<unsigned long long>(options_.cycles_per_region),
         static_cast<unsigned long long>(options_.storm_every), options_.seconds_per_cycle,
         static_cast<long long>(options_.shortest_epoch.count()),
-        static_cast<long long>(options_.longest_epoch.count()), choice_of_index().c_str());
+        static_cast<long long>(options_.longest_epoch.count()), choice_of_region().c_str());
     std::fflush(stdout);
 }
 
 /// The arguments that chose it.
-std::string campaign::choice_of_index() const {
-    if (!is_eager()) return {};
+std::string campaign::choice_of_region() const {
+    if (!is_eager()) {
+        if (!options_.small_values) return {};
+        return std::string(" --small-values ") + (*options_.small_values ? "always" : "never");
+    }
     std::string text = " --discipline eager --index ";
     for (const std::string& one : options_.indexes) {
         if (&one != &options_.indexes.front()) text += ',';

@@ -94,12 +94,18 @@ int main(int argc, char** argv) {
     app.add_option("--index", options.indexes, "Of regions of discipline eager, in turn; none: all")
         ->delimiter(',')
         ->check(CLI::IsMember(hf::eager_index_names()));
+    std::string small_values = "in-turn";
+    app.add_option("--small-values", small_values,
+                   "Of regions of discipline incll that have small values in their leaves")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"in-turn", "always", "never"}));
     app.add_flag("--keep", options.keep, "Keep all regions, not only those that went wrong");
     app.add_flag("--discard", options.discard, "Keep no region, not even one that went wrong");
     try {
         app.parse(argc, argv);
         parse_epochs(epochs, options);
         choose_discipline(kind, options);
+        if (small_values != "in-turn") options.small_values = small_values == "always";
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? 0 : 2;
     }

@@ -89,8 +89,9 @@ int work(const session_plan& plan, journal& record, const key_set& keys,
     if (!m) return 1;
     std::vector<std::unique_ptr<writer>> writers;
     for (u32 i = 0; i < record.writers(); ++i) {
-        writers.push_back(
-            std::make_unique<writer>(*m, record, keys, values, i, plan.number, plan.seed + i));
+        writers.push_back(std::make_unique<writer>(*m, record, keys, values, i, plan.number,
+                                                   plan.seed + i,
+                                                   plan.options.small_values_in_leaves));
     }
     std::atomic<bool> stop{false};
     record.session().now = phase::working;

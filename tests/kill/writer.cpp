@@ -1,9 +1,11 @@
 #include "writer.hpp"
 
+#include "index/masstree/cell.hpp"
+
 namespace hf::kill_test {
 
 writer::writer(map& target, journal& record, const key_set& keys, const value_maker& values,
-               u32 index, u32 session, u64 seed)
+               u32 index, u32 session, u64 seed, bool small_values)
     : map_(target),
       journal_(record),
       keys_(keys),
@@ -13,7 +15,8 @@ writer::writer(map& target, journal& record, const key_set& keys, const value_ma
       session_(session),
       random_(seed),
       beliefs_(keys.size()),
-      is_ordered_(map_.is_ordered()) {
+      is_ordered_(map_.is_ordered()),
+      small_values_(small_values) {
     for (const u32 key : own_) {
         const key_state& known = journal_.known()[key];
         of(key) = {known.present ? sureness::present : sureness::absent, known.size, known.number};
@@ -362,6 +365,10 @@ void writer::complain(u32 key, const std::string& what) {
 u32 writer::any_key() { return own_[random_.below(own_.size())]; }
 
 u32 writer::any_size() {
+    if (small_values_ && chance(70)) {
+        constexpr u32 longest = masstree_detail::cell_kind::longest;
+        return chance(60) ? longest : static_cast<u32>(random_.below(longest + 2));
+    }
     const u64 drawn = random_.below(100);
     if (drawn < 10) return static_cast<u32>(random_.below(8));
     if (drawn < 60) return static_cast<u32>(8 + random_.below(100));

@@ -23,7 +23,7 @@ namespace hf::kill_test {
 class writer {
    public:
     writer(map& target, journal& record, const key_set& keys, const value_maker& values, u32 index,
-           u32 session, u64 seed);
+           u32 session, u64 seed, bool small_values);
 
     /// Works until told to stop, or until its part of the journal is full, but only for so many
     /// strokes; then another thread may go on.
@@ -93,6 +93,7 @@ class writer {
     std::vector<belief> beliefs_;  ///< of all keys; only one's own are used
     u64 last_ticket_ = 0;
     bool is_ordered_;
+    bool small_values_;  ///< most are of those that leaves may have in themselves
     std::string value_;
     std::string read_;
 };

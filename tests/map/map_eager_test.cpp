@@ -436,6 +436,9 @@ TEST_P(eager_sides, says_what_it_is_to_who_wants_another) {
     EXPECT_EQ(as_epochs.error().code, errc::incompatible);
     o.index = GetParam();
     EXPECT_EQ(map::open(dir / "new.hf", o).error().code, errc::usage);
+    o.kind.reset();
+    o.small_values_in_leaves = true;
+    EXPECT_EQ(map::open(dir / "new.hf", o).error().code, errc::usage);
 }
 
 TEST(eager_side, refuses_a_region_of_epochs) {

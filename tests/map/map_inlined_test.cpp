@@ -112,6 +112,27 @@ TEST_F(map_inlined, does_all_that_a_map_does) {
     }
 }
 
+/// Whether what is put takes memory, in a leaf that is there.
+TEST_F(map_inlined, values_of_up_to_eight_bytes_under_keys_of_up_to_eight_need_no_record) {
+    for (const bool small : {true, false}) {
+        std::filesystem::remove(file);
+        map m = open(small);
+        must(m.put("another", ""));
+        for (std::size_t key = 0; key <= 10; ++key) {
+            for (std::size_t value = 0; value <= 10; ++value) {
+                const u64 before = m.stats().allocated_bytes;
+                const std::string name(key, 'k');
+                must(m.put(name, std::string(value, 'v')));
+                const bool needs_record = !small || key > 8 || value > 8;
+                EXPECT_EQ(m.stats().allocated_bytes > before, needs_record) << key << ' ' << value;
+                EXPECT_EQ(get(m, name), std::string(value, 'v'));
+                must(m.remove(name));
+                must(m.sync());
+            }
+        }
+    }
+}
+
 TEST_F(map_inlined, a_bit_that_flips_in_a_value_is_corrupt_and_no_other_value) {
     map m = open();
     for (int i = 0; i < 8; ++i)

@@ -23,12 +23,14 @@ namespace {
 using test::must;
 using records = std::vector<std::pair<std::string, std::string>>;
 
-class map_model : public test::on_tmpfs {
+/// Of maps with small values in their leaves (true), and of others.
+class map_model : public test::on_tmpfs, public ::testing::WithParamInterface<bool> {
    protected:
     static map_options options() {
         map_options o;
         o.region.initial_size = u64{64} << 20;
         o.epoch = std::chrono::microseconds(0);  // an epoch ends when one is told
+        o.small_values_in_leaves = GetParam();
         return o;
     }
     map m = must(map::open(file, options()));
@@ -82,14 +84,14 @@ class map_model : public test::on_tmpfs {
     }
 };
 
-TEST_F(map_model, every_operation_tells_what_it_did) {
+TEST_P(map_model, every_operation_tells_what_it_did) {
     constexpr u64 seed = 3;
     SCOPED_TRACE("seed " + std::to_string(seed));
     xoshiro256ss random(seed);
     const std::string keys[] = {"",           "a",         "ab",
                                 "12345678",   "123456789", "123456780",
                                 "12345678ab", "12345679",  std::string(4096, 'k')};
-    const std::size_t sizes[] = {0, 1, 100, 5000, 70'000};
+    const std::size_t sizes[] = {0, 1, 8, 9, 100, 5000, 70'000};
     for (int step = 0; step < test::effort(2000) && !HasFailure(); ++step) {
         const std::string& key = keys[random.below(std::size(keys))];
         const std::string value(sizes[random.below(std::size(sizes))],
@@ -147,7 +149,7 @@ TEST_F(map_model, every_operation_tells_what_it_did) {
     EXPECT_TRUE(found("") == records(model.begin(), model.end()));
 }
 
-TEST_F(map_model, values_on_both_sides_of_the_largest_block_are_kept) {
+TEST_P(map_model, values_on_both_sides_of_the_largest_block_are_kept) {
     const auto payload = [](std::size_t size) { return size + 16; };
     must(m.sync());
     for (std::size_t size = largest_block - 60; size <= largest_block + 4; size += 4) {
@@ -162,7 +164,7 @@ TEST_F(map_model, values_on_both_sides_of_the_largest_block_are_kept) {
     }
 }
 
-TEST_F(map_model, a_value_that_is_too_large_to_be_modified_in_place_changes_nothing) {
+TEST_P(map_model, a_value_that_is_too_large_to_be_modified_in_place_changes_nothing) {
     put("k", "v");
     must(m.sync());
     std::size_t largest = 0;
@@ -196,7 +198,7 @@ TEST_F(map_model, a_value_that_is_too_large_to_be_modified_in_place_changes_noth
     EXPECT_EQ(m.stats().allocated_bytes, used);
 }
 
-TEST_F(map_model, every_operation_takes_the_longest_key_and_refuses_a_longer_one) {
+TEST_P(map_model, every_operation_takes_the_longest_key_and_refuses_a_longer_one) {
     const auto all = [&](const std::string& key) {
         const auto yes = [](auto) { return true; };
         const auto see = [](auto, auto) { return true; };
@@ -222,7 +224,7 @@ TEST_F(map_model, every_operation_takes_the_longest_key_and_refuses_a_longer_one
 }
 
 // A scan takes 10 records, then 40, 160, and 256 at a time; large ones each by itself.
-TEST_F(map_model, scans_of_every_length_deliver_everything_once) {
+TEST_P(map_model, scans_of_every_length_deliver_everything_once) {
     const auto key = [](unsigned i) { return std::to_string(10'000 + i); };
     unsigned made = 0;
     for (const unsigned count :
@@ -246,7 +248,7 @@ TEST_F(map_model, scans_of_every_length_deliver_everything_once) {
 
 // Copies of a word, of two, and of a byte more or less are made in ways of their own; those of a
 // batch fill its first bytes, or all but a few.
-TEST_F(map_model, scans_deliver_what_is_about_as_long_as_a_word) {
+TEST_P(map_model, scans_deliver_what_is_about_as_long_as_a_word) {
     const auto expect_all = [&] {
         EXPECT_TRUE(found("") == records(model.begin(), model.end()));
         EXPECT_TRUE(found_backward(std::nullopt) == records(model.rbegin(), model.rend()));
@@ -277,7 +279,7 @@ TEST_F(map_model, scans_deliver_what_is_about_as_long_as_a_word) {
 }
 
 // What it has taken is delivered though it is removed meanwhile; the rest is not there any more.
-TEST_F(map_model, a_scan_takes_no_more_at_a_time_than_it_should) {
+TEST_P(map_model, a_scan_takes_no_more_at_a_time_than_it_should) {
     const auto delivered = [&](std::size_t size, bool forward, std::size_t when) {
         for (unsigned i = 0; i < 600; ++i) {
             must(m.put(std::to_string(10'000 + i), std::string(size, 'v')));
@@ -336,7 +338,7 @@ class many_gets : public map_model {
     }
 };
 
-TEST_F(many_gets, find_what_gets_would_find_in_the_order_of_the_keys) {
+TEST_P(many_gets, find_what_gets_would_find_in_the_order_of_the_keys) {
     constexpr u64 seed = 5;
     SCOPED_TRACE("seed " + std::to_string(seed));
     xoshiro256ss random(seed);
@@ -369,7 +371,7 @@ TEST_F(many_gets, find_what_gets_would_find_in_the_order_of_the_keys) {
 }
 
 // Large values end a batch wherever they stand; what follows is looked for again.
-TEST_F(many_gets, deliver_large_values_among_small_ones) {
+TEST_P(many_gets, deliver_large_values_among_small_ones) {
     for (const unsigned large : {0U, 1U, 14U, 15U, 16U, 17U, 31U, 32U}) {
         std::vector<std::string> keys;
         for (unsigned i = 0; i < 40; ++i) {
@@ -382,7 +384,7 @@ TEST_F(many_gets, deliver_large_values_among_small_ones) {
     }
 }
 
-TEST_F(many_gets, may_be_asked_from_within) {
+TEST_P(many_gets, may_be_asked_from_within) {
     std::vector<std::string> keys;
     for (unsigned i = 0; i < 100; ++i) {
         keys.push_back(std::to_string(i));
@@ -401,7 +403,7 @@ TEST_F(many_gets, may_be_asked_from_within) {
     EXPECT_EQ(calls, 100);
 }
 
-TEST_F(many_gets, refuse_a_key_that_is_too_long_before_anything_is_delivered) {
+TEST_P(many_gets, refuse_a_key_that_is_too_long_before_anything_is_delivered) {
     put("a", "1");
     const std::string longest(max_key_size, 'k');
     const std::string longer(max_key_size + 1, 'k');
@@ -414,7 +416,7 @@ TEST_F(many_gets, refuse_a_key_that_is_too_long_before_anything_is_delivered) {
     EXPECT_EQ(must(m.get_many(std::span(keys).first(2), [](auto, auto) {})), 1U);
 }
 
-TEST_F(map_model, what_was_removed_or_refused_gives_its_space_back) {
+TEST_P(map_model, what_was_removed_or_refused_gives_its_space_back) {
     put("kept", "x");
     must(m.sync());
     must(m.sync());
@@ -434,6 +436,12 @@ TEST_F(map_model, what_was_removed_or_refused_gives_its_space_back) {
         EXPECT_EQ(m.stats().allocated_bytes, used) << size;
     }
 }
+
+constexpr auto name_of_kind = [](const ::testing::TestParamInfo<bool>& of) {
+    return of.param ? "small_values_in_leaves" : "records_alone";
+};
+INSTANTIATE_TEST_SUITE_P(with, map_model, ::testing::Bool(), name_of_kind);
+INSTANTIATE_TEST_SUITE_P(with, many_gets, ::testing::Bool(), name_of_kind);
 
 }  // namespace
 }  // namespace hf

@@ -24,13 +24,15 @@ namespace {
 using test::must;
 using machine = engine<incll_discipline>;
 
-class map_records : public test::on_tmpfs {
+/// Of maps with small values in their leaves (true), and of others.
+class map_records : public test::on_tmpfs, public ::testing::WithParamInterface<bool> {
    protected:
     [[nodiscard]] map open(open_mode mode = open_mode::open_or_create) const {
         map_options o;
         o.region.initial_size = u64{16} << 20;
         o.region.mode = mode;
         o.epoch = std::chrono::seconds(10);  // ends when the test says so
+        o.small_values_in_leaves = GetParam();
         return must(map::open(file, o));
     }
     static std::optional<u64> count(const map& m) { return m.stats().records; }
@@ -61,7 +63,7 @@ class map_records : public test::on_tmpfs {
     }
 };
 
-TEST_F(map_records, are_counted_whatever_is_done_to_them) {
+TEST_P(map_records, are_counted_whatever_is_done_to_them) {
     map m = open();
     EXPECT_EQ(count(m), 0U);
     must(m.put("", "a record like any other"));
@@ -100,7 +102,7 @@ TEST_F(map_records, are_counted_whatever_is_done_to_them) {
     test::expect_sound(file);
 }
 
-TEST_F(map_records, roll_back_with_the_epoch) {
+TEST_P(map_records, roll_back_with_the_epoch) {
     const int ended = test::in_child([&]() -> int {
         map m = open();
         for (unsigned i = 0; i < 100; ++i) must(m.put(std::to_string(i), "v"));
@@ -121,7 +123,7 @@ TEST_F(map_records, roll_back_with_the_epoch) {
     EXPECT_EQ(count(m), 101U);
 }
 
-TEST_F(map_records, of_many_threads_are_counted_together) {
+TEST_P(map_records, of_many_threads_are_counted_together) {
     map m = open();
     const auto work = [&m](unsigned first) {
         for (unsigned i = first; i < 8000; i += 2) {
@@ -140,7 +142,7 @@ TEST_F(map_records, of_many_threads_are_counted_together) {
     test::expect_sound(file);
 }
 
-TEST_F(map_records, are_counted_once_where_an_older_program_did_not) {
+TEST_P(map_records, are_counted_once_where_an_older_program_did_not) {
     for (const u32 version : {1, 2}) {
         {
             map m = open();
@@ -161,7 +163,7 @@ TEST_F(map_records, are_counted_once_where_an_older_program_did_not) {
     }
 }
 
-TEST_F(map_records, that_a_crash_kept_from_being_counted_are_counted_at_the_next_opening) {
+TEST_P(map_records, that_a_crash_kept_from_being_counted_are_counted_at_the_next_opening) {
     {
         map m = open();
         for (unsigned i = 0; i < 700; ++i) must(m.put(std::to_string(i), "v"));
@@ -183,7 +185,7 @@ TEST_F(map_records, that_a_crash_kept_from_being_counted_are_counted_at_the_next
     EXPECT_EQ(count(m), 700U);
 }
 
-TEST_F(map_records, that_are_miscounted_are_found_by_a_check) {
+TEST_P(map_records, that_are_miscounted_are_found_by_a_check) {
     {
         map m = open();
         must(m.put("k", "v"));
@@ -209,6 +211,10 @@ TEST_F(map_records, that_are_miscounted_are_found_by_a_check) {
     EXPECT_EQ(found.violation_count(), 1U) << found.to_string();
     EXPECT_NE(found.to_string().find("counts 2 records, found were 1"), std::string::npos);
 }
+
+INSTANTIATE_TEST_SUITE_P(with, map_records, ::testing::Bool(), [](const auto& of) {
+    return of.param ? "small_values_in_leaves" : "records_alone";
+});
 
 }  // namespace
 }  // namespace hf

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/random.hpp"
+#include "index/masstree/inlined/log.hpp"
 #include "scratch.hpp"
 #include "storm/machine.hpp"
 #include "storm/shadow_memory.hpp"
@@ -24,12 +25,13 @@ class crashing_map : public on_tmpfs {
     /// Creates the region, or opens what the last crash has left.
     void open(const machine_options& o) {
         options_ = o;
+        options_.small_values = small_values_;
         if (!std::filesystem::exists(file)) {
-            machine made(file, o);
+            machine made(file, options_);
             must(made->close());
         }
         shadow_ = std::make_unique<shadow_memory>(u64{1} << 30, read_file(file));
-        machine_.emplace(file, o);
+        machine_.emplace(file, options_);
     }
     void open() { open(options_); }
 
@@ -127,6 +129,7 @@ class crashing_map : public on_tmpfs {
         }
     }
 
+    bool small_values_ = false;  ///< they lie in the leaves
     machine_options options_;
     contents now_;                     ///< all that was written
     contents kept_;                    ///< what the last crash has left
@@ -135,5 +138,18 @@ class crashing_map : public on_tmpfs {
     std::unique_ptr<shadow_memory> shadow_;
     std::optional<machine> machine_;
 };
+
+/// The same of maps with small values in their leaves (true), and of others.
+class crashing_map_of_a_kind : public crashing_map, public ::testing::WithParamInterface<bool> {
+   protected:
+    void SetUp() override { small_values_ = GetParam(); }
+    /// An epoch at which the upper bits change that a leaf's value logs do not have.
+    [[nodiscard]] u64 wrap() const {
+        return u64{1} << (small_values_ ? masstree_detail::inlined::epoch_bits : 16);
+    }
+};
+inline std::string name_of_kind(const ::testing::TestParamInfo<bool>& of) {
+    return of.param ? "small_values_in_leaves" : "records_alone";
+}
 
 }  // namespace hf::test

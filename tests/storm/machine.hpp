@@ -26,6 +26,7 @@ struct machine_options {
     std::chrono::microseconds epoch{0};
     medium_kind medium = medium_kind::shm;
     bool flushes = true;
+    bool small_values = false;  ///< in the leaves
 };
 
 /// A map whose epochs the test ends.
@@ -46,6 +47,7 @@ class machine {
         m.region.flush = o.flushes ? flush_policy::always : flush_policy::automatic;
         m.epoch = o.epoch;
         m.hint_memory = o.hint_memory;
+        m.small_values_in_leaves = o.small_values;
         return m;
     }
 

@@ -1,10 +1,14 @@
 #include "storm/population.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace hf::test {
 
 namespace {
+
+/// A version, and two bytes of a key's number.
+constexpr std::size_t least_size = 6;
 
 u64 mix(u64 a, u64 b) noexcept {
     u64 z = a * 0x9e3779b97f4a7c15 + b * 0xbf58476d1ce4e5b9 + 1;
@@ -38,7 +42,7 @@ std::string name_of(u32 key) {
 
 }  // namespace
 
-population::population(u32 keys) : lives_(keys) {
+population::population(u32 keys, bool small) : small_(small), lives_(keys) {
     for (u32 i = 0; i < keys; ++i) {
         names_.push_back(name_of(i));
         numbers_.emplace(names_.back(), i);
@@ -50,7 +54,7 @@ std::optional<u32> population::find(std::string_view name) const {
     return it != numbers_.end() ? std::optional(it->second) : std::nullopt;
 }
 
-state population::state_of(u32 key, u32 version) {
+state population::state_of(u32 key, u32 version) const {
     if (version == 0) return {};
     const u64 h = mix(key, version);
     // Times in which most is removed, so that leaves run empty; neighbours have them together.
@@ -61,13 +65,14 @@ state population::state_of(u32 key, u32 version) {
     if (dice == 0) return {true, 66'000 + random % 20'000};  // an extent of its own
     if (dice < 8) return {true, 4096 + random % 30'000};
     if (dice < 128) return {true, 200 + random % 2000};
+    if (small_ && dice < 1800) return {true, 8 - (dice % 4 == 0 ? random % 3 : 0)};
     return {true, 8 + random % 100};
 }
 
-std::string population::value_of(u32 key, u32 version) {
+std::string population::value_of(u32 key, u32 version) const {
     std::string v(state_of(key, version).size, static_cast<char>(mix(version, key)));
-    std::memcpy(v.data(), &key, 4);
-    std::memcpy(v.data() + 4, &version, 4);
+    std::memcpy(v.data(), &version, 4);
+    std::memcpy(v.data() + 4, &key, std::min<std::size_t>(v.size() - 4, 4));
     return v;
 }
 
@@ -109,9 +114,9 @@ std::optional<std::string> population::judge(u32 key, known k,
     }
     u32 who = 0;
     u32 version = 0;
-    if (seen->size() < 8) return "a value of no key was found" + range();
-    std::memcpy(&who, seen->data(), 4);
-    std::memcpy(&version, seen->data() + 4, 4);
+    if (seen->size() < least_size) return "a value of no key was found" + range();
+    std::memcpy(&version, seen->data(), 4);
+    std::memcpy(&who, seen->data() + 4, std::min<std::size_t>(seen->size() - 4, 4));
     if (who != key) return "the value of key " + std::to_string(who) + " was found" + range();
     if (!may_be(l, version, k.oldest, newest)) {
         return "version " + std::to_string(version) + " was found" + range();

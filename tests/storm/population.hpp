@@ -25,15 +25,16 @@ struct state {
 
 class population {
    public:
-    explicit population(u32 keys);
+    /// `small`: most values are of those that leaves may have in themselves.
+    explicit population(u32 keys, bool small = false);
 
     [[nodiscard]] u32 size() const noexcept { return static_cast<u32>(names_.size()); }
     [[nodiscard]] const std::string& name(u32 key) const { return names_[key]; }
     /// nullopt: no key of this population.
     [[nodiscard]] std::optional<u32> find(std::string_view name) const;
 
-    [[nodiscard]] static state state_of(u32 key, u32 version);
-    [[nodiscard]] static std::string value_of(u32 key, u32 version);
+    [[nodiscard]] state state_of(u32 key, u32 version) const;
+    [[nodiscard]] std::string value_of(u32 key, u32 version) const;
 
     // --- its writer ---
     /// The version that is to be written; it may be seen from now on.
@@ -63,6 +64,7 @@ class population {
 
     [[nodiscard]] bool may_be(const life& l, u32 version, u32 oldest, u32 newest) const noexcept;
 
+    bool small_;
     std::vector<std::string> names_;
     std::map<std::string, u32, std::less<>> numbers_;
     std::vector<life> lives_;

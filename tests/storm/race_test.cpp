@@ -7,10 +7,10 @@
 namespace hf::test {
 namespace {
 
-class race : public crashing_map {
+class race : public crashing_map_of_a_kind {
    protected:
     void SetUp() override {
-        crashing_map::SetUp();
+        crashing_map_of_a_kind::SetUp();
         if (!sync_points::exist) GTEST_SKIP() << "this build has no persist points";
     }
     /// Long enough for a thread that is not kept back to be through.
@@ -22,18 +22,20 @@ class race : public crashing_map {
     }
 };
 
-TEST_F(race, who_comes_to_a_leaf_that_is_being_rolled_back_waits_until_it_is) {
-    open({.first_epoch = 65000});
+TEST_P(race, who_comes_to_a_leaf_that_is_being_rolled_back_waits_until_it_is) {
+    open({.first_epoch = wrap() - 536});
     for (unsigned i = 0; i < 8; ++i) put("key " + std::to_string(i), "kept");
     do end_epoch();
-    while (m().epoch() != 65535);
+    while (m().epoch() != wrap() - 1);
     put("key 0", "lost");
     put("key 7", "lost");
     crash(evicted::everything);
     sync_points points;
-    points.hold("masstree U1");  // the upper bits of the leaf's epochs have moved on
-    open();                      // 65536, whose pass comes to the leaf
-    points.await("masstree U1");
+    // The upper bits of the leaf's epochs have moved on.
+    const std::string point = GetParam() ? "masstree U3" : "masstree U1";
+    points.hold(point);
+    open();  // its pass comes to the leaf
+    points.await(point);
     std::atomic<unsigned> done{0};
     std::thread writer([&] {
         put("key 8", "new");
@@ -47,7 +49,7 @@ TEST_F(race, who_comes_to_a_leaf_that_is_being_rolled_back_waits_until_it_is) {
     });
     let_others_run();
     EXPECT_EQ(done, 0U);
-    points.release("masstree U1");
+    points.release(point);
     writer.join();
     reader.join();
     expect_contents(m(), "after both");
@@ -56,7 +58,7 @@ TEST_F(race, who_comes_to_a_leaf_that_is_being_rolled_back_waits_until_it_is) {
     expect_kept("after a crash");
 }
 
-TEST_F(race, a_large_value_that_is_filled_over_boundaries_is_there_from_its_put_on) {
+TEST_P(race, a_large_value_that_is_filled_over_boundaries_is_there_from_its_put_on) {
     open({});
     put("other", "x");
     end_epoch();
@@ -82,7 +84,7 @@ TEST_F(race, a_large_value_that_is_filled_over_boundaries_is_there_from_its_put_
     expect_kept("after a crash");
 }
 
-TEST_F(race, a_crash_while_a_large_value_is_filled_leaks_nothing) {
+TEST_P(race, a_crash_while_a_large_value_is_filled_leaks_nothing) {
     open({});
     put("other", "x");
     end_epoch();
@@ -100,7 +102,7 @@ TEST_F(race, a_crash_while_a_large_value_is_filled_leaks_nothing) {
     expect_kept("after a crash");
 }
 
-TEST_F(race, readers_of_a_leaf_that_is_about_to_split_see_all_of_it) {
+TEST_P(race, readers_of_a_leaf_that_is_about_to_split_see_all_of_it) {
     open({});
     for (unsigned i = 10; i < 24; ++i) put("key " + std::to_string(i), "v" + std::to_string(i));
     end_epoch();
@@ -126,7 +128,7 @@ TEST_F(race, readers_of_a_leaf_that_is_about_to_split_see_all_of_it) {
     expect_kept("after a crash");
 }
 
-TEST_F(race, nobody_enters_an_epoch_before_the_last_one_is_counted) {
+TEST_P(race, nobody_enters_an_epoch_before_the_last_one_is_counted) {
     open({});
     put("one", "1");
     end_epoch();
@@ -151,7 +153,7 @@ TEST_F(race, nobody_enters_an_epoch_before_the_last_one_is_counted) {
     expect_kept("cut before the epoch was counted");
 }
 
-TEST_F(race, an_epoch_is_announced_only_after_it_is_counted) {
+TEST_P(race, an_epoch_is_announced_only_after_it_is_counted) {
     open({});
     put("one", "1");
     sync_points points;
@@ -166,6 +168,8 @@ TEST_F(race, an_epoch_is_announced_only_after_it_is_counted) {
     crash(evicted::nothing);
     expect_kept("cut after the epoch was counted");
 }
+
+INSTANTIATE_TEST_SUITE_P(with, race, ::testing::Bool(), name_of_kind);
 
 }  // namespace
 }  // namespace hf::test

@@ -8,7 +8,6 @@ namespace hf::test {
 
 namespace {
 
-constexpr u64 node_class = class_of_block(masstree_detail::node_block);
 constexpr u64 page_bytes = layout::page_size;
 
 /// Words that may differ between a memory at rest and the medium: see storm.hpp.
@@ -18,6 +17,8 @@ class volatile_words {
         runs_.clear();
         m.each_run([&](u64 offset, const page_run& run) { runs_.emplace_back(offset, run); });
         root_ = m.behind().tree().root();
+        node_block_ = m.behind().tree().is_inlined() ? masstree_detail::inlined_node_block
+                                                     : masstree_detail::node_block;
     }
     /// Whether [page, page + 64 KiB) is to be compared at all.
     [[nodiscard]] bool is_watched(u64 page) const {
@@ -29,8 +30,8 @@ class volatile_words {
         const auto* run = run_of(word);
         if (run == nullptr || word == root_) return true;  // the root lies in the heap's own pages
         if (run->second.use != page_use::slab) return false;
-        return run->second.size_class == node_class &&
-               (word - run->first) % masstree_detail::node_block == block_header_size;
+        return run->second.size_class == class_of_block(node_block_) &&
+               (word - run->first) % node_block_ == block_header_size;
     }
 
    private:
@@ -42,6 +43,7 @@ class volatile_words {
     }
     std::vector<std::pair<u64, page_run>> runs_;
     u64 root_ = 0;  ///< its version word comes first
+    u64 node_block_ = 0;
 };
 
 }  // namespace
@@ -120,14 +122,14 @@ class storm::session {
 
     void write_one(u32 key, xoshiro256ss& r, log& into) {
         population& p = s_.people_;
-        const bool existed = population::state_of(key, p.newest(key)).present;
+        const bool existed = p.state_of(key, p.newest(key)).present;
         const u32 version = p.begin(key);
         const std::string& name = p.name(key);
         result<write_outcome> done;
-        if (!population::state_of(key, version).present) {
+        if (!p.state_of(key, version).present) {
             done = m_->remove(name);
         } else {
-            const std::string value = population::value_of(key, version);
+            const std::string value = p.value_of(key, version);
             if (value.size() > 2000 || r.below(4) != 0) {
                 done = m_->put(name, value);
             } else {
@@ -277,7 +279,7 @@ storm::storm(const std::filesystem::path& directory, const storm_options& option
     : options_(options),
       file_(directory / "storm.hf"),
       copy_(directory / "copy.hf"),
-      people_(options.keys),
+      people_(options.keys, options.machine.small_values),
       kept_(options.keys) {
     machine made(file_, options_.machine);
     must(made->close());

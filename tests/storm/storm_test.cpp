@@ -1,5 +1,6 @@
 #include "storm/storm.hpp"
 
+#include "storm/crash_fixture.hpp"
 #include "support/effort.hpp"
 
 #include <gtest/gtest.h>
@@ -7,9 +8,11 @@
 namespace hf::test {
 namespace {
 
-class power_cut : public on_tmpfs {
+/// Of maps with small values in their leaves (true), and of others.
+class power_cut : public on_tmpfs, public ::testing::WithParamInterface<bool> {
    protected:
-    void storms(const storm_options& options, unsigned sessions) {
+    void storms(storm_options options, unsigned sessions) {
+        options.machine.small_values = GetParam();
         storm s(dir.path(), options);
         for (unsigned i = 0; i < sessions; ++i) {
             if (!s.run_session()) break;
@@ -42,16 +45,16 @@ storm_options rush() {
     return o;
 }
 
-TEST_F(power_cut, amid_a_crowd_takes_back_the_running_epoch_and_nothing_else) {
+TEST_P(power_cut, amid_a_crowd_takes_back_the_running_epoch_and_nothing_else) {
     storms(crowd(), scaled(8));
 }
 
-TEST_F(power_cut, amid_a_rush_of_boundaries_takes_back_the_running_epoch_and_nothing_else) {
+TEST_P(power_cut, amid_a_rush_of_boundaries_takes_back_the_running_epoch_and_nothing_else) {
     storms(rush(), scaled(4));
 }
 
 // So few keys that everybody is in the same leaf, whose logs are used again and again.
-TEST_F(power_cut, amid_a_crowd_in_one_leaf_takes_back_the_running_epoch_and_nothing_else) {
+TEST_P(power_cut, amid_a_crowd_in_one_leaf_takes_back_the_running_epoch_and_nothing_else) {
     storm_options o;
     o.keys = 32;
     o.writers = 2;
@@ -61,13 +64,15 @@ TEST_F(power_cut, amid_a_crowd_in_one_leaf_takes_back_the_running_epoch_and_noth
     storms(o, scaled(4));
 }
 
-// Compact epochs have 36 bits, those of value logs 16.
-TEST_F(power_cut, where_epochs_wrap_around_takes_back_the_running_epoch_and_nothing_else) {
+// Compact epochs have 36 bits, those of value logs 16, or 29 where small values are in the leaves.
+TEST_P(power_cut, where_epochs_wrap_around_takes_back_the_running_epoch_and_nothing_else) {
     storm_options o = rush();
     o.machine.first_epoch = (u64{1} << 36) - 20'000;
     o.readers = 1;
     storms(o, scaled(2));
 }
+
+INSTANTIATE_TEST_SUITE_P(with, power_cut, ::testing::Bool(), name_of_kind);
 
 }  // namespace
 }  // namespace hf::test

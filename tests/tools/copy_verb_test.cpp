@@ -59,6 +59,13 @@ TEST_F(copy_verb, tells_what_it_has_copied) {
     }
 }
 
+TEST_F(copy_verb, has_small_values_where_they_were) {
+    make_region(file, ending::crashed, true);
+    ASSERT_EQ(holdfast({"copy", file, copy}).code, 0);
+    EXPECT_EQ(info(copy)["small_values_in_leaves"], true);
+    expect_like(dump(file));
+}
+
 TEST_F(copy_verb, of_a_region_in_use_tells_who_waited) {
     for (const std::string medium : {"shm", "file"}) {
         std::filesystem::remove(file);

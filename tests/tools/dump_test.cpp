@@ -62,6 +62,47 @@ TEST_F(dump_verb, and_load_make_the_same_store_again) {
     EXPECT_EQ(holdfast({"dump", other}).out, read_file(text));
 }
 
+// What a dump holds is the same, wherever the values lay; where they are to lie, load is told.
+TEST_F(dump_verb, and_load_go_between_maps_with_small_values_in_their_leaves_and_others) {
+    const auto in_leaves = [](const std::string& region) {
+        return holdfast({"info", region, "--json"}).json()["small_values_in_leaves"];
+    };
+    std::filesystem::remove(file);
+    make_region(file, ending::crashed, true);
+    ASSERT_EQ(in_leaves(file), true);
+    ASSERT_EQ(holdfast({"dump", file, text}).code, 0);
+    ASSERT_EQ(holdfast({"load", other, text}).code, 0);
+    EXPECT_EQ(in_leaves(other), false);
+    const std::string again = dir / "again.hf";
+    ASSERT_EQ(holdfast({"load", again, text, "--small-values-in-leaves"}).code, 0);
+    EXPECT_EQ(in_leaves(again), true);
+    for (const std::string& made : {other, again}) {
+        EXPECT_EQ(holdfast({"dump", made}).out, read_file(text)) << made;
+        EXPECT_EQ(holdfast({"check", made}).code, 0) << made;
+    }
+    const auto handed_out = [](const std::string& region) {
+        return holdfast({"info", region, "--json"}).json()["heap"]["handed_out_bytes"];
+    };
+    EXPECT_LT(handed_out(again), handed_out(other)) << "short values have no records";
+    // Salvaging looks at each of them, and finds all sound.
+    ASSERT_EQ(holdfast({"dump", again, dir / "whole.dump", "--salvage"}).code, 0);
+    EXPECT_EQ(read_file(dir / "whole.dump"), read_file(text));
+}
+
+TEST_F(dump_verb, small_values_lie_in_leaves_of_new_regions_of_epochs_alone) {
+    ASSERT_EQ(holdfast({"dump", file, text}).code, 0);
+    for (const arguments& more : {arguments{"--index", "art"}, arguments{"--discipline", "eager"},
+                                  arguments{"--into-existing"}}) {
+        arguments a{"load", other, text, "--small-values-in-leaves"};
+        a.insert(a.end(), more.begin(), more.end());
+        const outcome o = holdfast(a);
+        EXPECT_EQ(o.code, 2) << more[0];
+        expect_one_clear_error(o);
+        EXPECT_FALSE(std::filesystem::exists(other)) << more[0];
+        EXPECT_FALSE(std::filesystem::exists(other + ".partial")) << more[0];
+    }
+}
+
 TEST_F(dump_verb, a_dump_that_is_damaged_is_refused_with_code_6) {
     ASSERT_EQ(holdfast({"dump", file, text}).code, 0);
     flip(text, 5000);

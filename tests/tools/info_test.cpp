@@ -57,6 +57,28 @@ TEST_F(info, tells_everything_of_a_closed_region) {
     EXPECT_GT(j["heap"]["records"], 5000);
 }
 
+TEST_F(info, tells_whether_small_values_lie_in_the_leaves) {
+    for (const bool small : {false, true}) {
+        std::filesystem::remove(file);
+        make_region(file, small ? ending::crashed : ending::closed, small);
+        const outcome o = look(0);
+        EXPECT_EQ(o.json()["small_values_in_leaves"], small);
+        EXPECT_EQ(line_of(o.err, "small values"),
+                  small ? "in the leaves, without records" : "in records");
+    }
+    map_options eager;
+    eager.region.initial_size = std::uint64_t{1} << 20;
+    eager.kind = discipline::eager;
+    std::filesystem::remove(file);
+    {
+        auto m = map::open(file, eager);
+        ASSERT_TRUE(m && m->close());
+    }
+    const outcome o = look(0);
+    EXPECT_EQ(o.json()["small_values_in_leaves"], nullptr);
+    EXPECT_EQ(line_of(o.err, "small values"), "");
+}
+
 TEST_F(info, shows_what_removals_have_left_in_pieces) {
     {
         auto m = map::open(file, {});
@@ -114,8 +136,9 @@ TEST_F(info, tells_people_and_programs_the_same) {
     EXPECT_EQ(line_of(o.err, "found on the way"), "");
     for (const auto& root : j["roots"]) {
         char value[64];
-        std::snprintf(value, sizeof value, "type 0x%lx, value 0x%lx",
-                      root["type"].get<unsigned long>(), root["value"].get<unsigned long>());
+        std::snprintf(value, sizeof value, "type 0x%lx, format %lu, value 0x%lx",
+                      root["type"].get<unsigned long>(), root["format"].get<unsigned long>(),
+                      root["value"].get<unsigned long>());
         expect(root["name"], value);
     }
     std::uint64_t bytes = 4096 * 16;  // the header

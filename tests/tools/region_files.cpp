@@ -16,15 +16,16 @@ namespace hf::test {
 namespace {
 
 /// In a child, so that it can end without closing the map, as in a crash.
-int fill(const std::string& path, ending how) {
+int fill(const std::string& path, ending how, bool small_values) {
     map_options options;
     options.region.initial_size = std::uint64_t{16} << 20;
     options.epoch = std::chrono::microseconds(0);
+    options.small_values_in_leaves = small_values;
     auto m = map::open(path, options);
     if (!m) return 1;
     for (int i = 0; i < 3000; ++i) {
         const std::string n = std::to_string(i);
-        if (!m->put(n, "value of " + n)) return 2;
+        if (!m->put(n, small_values ? n : "value of " + n)) return 2;
         if (!m->put("a longer key, which shares its beginning, " + n, n)) return 3;
         if (i % 1000 == 0 && !m->sync()) return 4;
     }
@@ -45,9 +46,9 @@ int fill(const std::string& path, ending how) {
 
 }  // namespace
 
-void make_region(const std::string& path, ending how) {
+void make_region(const std::string& path, ending how, bool small_values) {
     const pid_t child = ::fork();
-    if (child == 0) ::_exit(fill(path, how));
+    if (child == 0) ::_exit(fill(path, how, small_values));
     int status = 0;
     ::waitpid(child, &status, 0);
     ASSERT_TRUE(WIFEXITED(status));

@@ -11,7 +11,8 @@ namespace hf::test {
 enum class ending { closed, crashed };
 
 /// A region of 16 MiB with a few thousand records: short keys, long keys, large values.
-void make_region(const std::string& path, ending how);
+/// `small_values`: short ones, too, and they lie in the leaves.
+void make_region(const std::string& path, ending how, bool small_values = false);
 
 [[nodiscard]] std::string read_file(const std::string& path);
 void write_file(const std::string& path, std::string_view bytes);

@@ -1,6 +1,7 @@
 #include "header_view.hpp"
 
 #include "base/os_error.hpp"
+#include "map/inspect.hpp"
 #include "recovery/redo.hpp"
 #include "region/file.hpp"
 #include "region/header.hpp"
@@ -104,7 +105,7 @@ result<header_view> header_view::read(const std::filesystem::path& path) {
     for (const layout::root& r : h->roots) {
         if (r.value.load(std::memory_order_relaxed) == 0) continue;
         v.roots.push_back({std::string(r.name, ::strnlen(r.name, sizeof r.name)),
-                           r.value.load(std::memory_order_relaxed), r.type});
+                           r.value.load(std::memory_order_relaxed), r.type, r.format});
     }
     read_segments(*h, v);
     const u64 pages = h->intent.pages.load(std::memory_order_relaxed);
@@ -120,6 +121,13 @@ u64 header_view::segment_bytes(segment_kind kind) const noexcept {
         if (s.kind == kind) bytes += s.bytes();
     }
     return bytes;
+}
+
+std::optional<bool> header_view::small_values_in_leaves() const {
+    for (const root_entry& r : roots) {
+        if (const auto found = map_has_small_values(r.name, r.type, r.format)) return found;
+    }
+    return std::nullopt;
 }
 
 std::string header_view::uuid() const {

@@ -23,6 +23,7 @@ struct header_view {
         std::string name;
         u64 value;
         u64 type;
+        u64 format;  ///< of what lies behind it
     };
 
     /// The verdict on what does not begin as a superblock does.
@@ -45,6 +46,8 @@ struct header_view {
 
     [[nodiscard]] u64 segment_bytes(segment_kind kind) const noexcept;
     [[nodiscard]] std::string uuid() const;
+    /// nullopt: no map with a Masstree lies there.
+    [[nodiscard]] std::optional<bool> small_values_in_leaves() const;
 };
 
 }  // namespace hf::tool

@@ -74,6 +74,9 @@ void add_super(sheet& s, const header_view& v, bool busy) {
     const layout::superblock& super = *v.super;
     s.line("uuid", v.uuid());
     s.line("discipline", std::string(to_string(super.kind)));
+    if (const auto in_leaves = v.small_values_in_leaves()) {
+        s.line("small values", *in_leaves ? "in the leaves, without records" : "in records");
+    }
     s.line("last medium", std::string(to_string(super.medium)));
     s.line("format versions", versions_of(super));
     s.line("state", state_of(v, busy));
@@ -109,7 +112,8 @@ void add_directories(sheet& s, const header_view& v) {
     }
     s.title("roots");
     for (const auto& r : v.roots) {
-        s.line(printable(r.name), fmt::format("type 0x{:x}, value 0x{:x}", r.type, r.value));
+        s.line(printable(r.name),
+               fmt::format("type 0x{:x}, format {}, value 0x{:x}", r.type, r.format, r.value));
     }
     if (v.roots.empty()) s.line("none", "");
 }
@@ -124,6 +128,8 @@ json json_of(const header_view& v, bool busy) {
     const layout::superblock& s = *v.super;
     j["uuid"] = v.uuid();
     j["discipline"] = to_string(s.kind);
+    const auto in_leaves = v.small_values_in_leaves();
+    j["small_values_in_leaves"] = in_leaves ? json(*in_leaves) : json(nullptr);
     j["medium"] = to_string(s.medium);
     j["versions"] = versions_json(s);
     j["features"] = s.features;
@@ -151,7 +157,10 @@ json json_of(const header_view& v, bool busy) {
     j["damaged_segment_entries"] = v.bad_segments;
     j["roots"] = json::array();
     for (const auto& r : v.roots) {
-        j["roots"].push_back({{"name", printable(r.name)}, {"type", r.type}, {"value", r.value}});
+        j["roots"].push_back({{"name", printable(r.name)},
+                              {"type", r.type},
+                              {"format", r.format},
+                              {"value", r.value}});
     }
     return j;
 }

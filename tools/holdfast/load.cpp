@@ -25,6 +25,7 @@ struct load_arguments {
     bool force = false;
     std::string discipline;
     std::string index;
+    bool small_values_in_leaves = false;
     bool as_json = false;
 };
 
@@ -37,7 +38,8 @@ transfer_progress progress_of(progress_bar& bar, std::uint64_t total) {
 result<detail::dump_totals> make_new(const load_arguments& a, text_input& in) {
     detail::dump_reader reader(in.source(), in.name());
     progress_bar bar("loading " + a.file);
-    const load_options how{a.new_cas, a.force, kind_named(a.discipline), a.index};
+    const load_options how{a.new_cas, a.force, kind_named(a.discipline), a.index,
+                           a.small_values_in_leaves};
     return load_new(a.file, reader, how, progress_of(bar, in.bytes()));
 }
 
@@ -122,9 +124,14 @@ void add_load(CLI::App& app, action& chosen) {
                 "Of the new region: incll (epochs), or eager (durable with every write);\n"
                 "none: incll, or eager where --index is given")
         .choice("--index", a->index, eager_index_names(), "Of a new region of discipline eager")
+        .flag("--small-values-in-leaves", a->small_values_in_leaves,
+              "Of a new region of discipline incll: values of up to 8 bytes under keys of\n"
+              "up to 8 need no record. For maps; records of a store are longer")
         .not_both("--new-cas", "--into-existing")
         .not_both("--discipline", "--into-existing")
         .not_both("--index", "--into-existing")
+        .not_both("--small-values-in-leaves", "--index")
+        .not_both("--small-values-in-leaves", "--into-existing")
         .not_both("--force", "--into-existing")
         .json(a->as_json)
         .remarks(load_remarks)

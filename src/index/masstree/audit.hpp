@@ -441,7 +441,10 @@ void masstree_audit<D>::read_inline(const slot& s, bool is_first_layer) {
     masstree_detail::append_slice(key, s.slice, s.length_class);
     figures_.key_bytes += key.size();
     figures_.value_bytes += s.value.kind;
-    if (visit_ != nullptr && is_live_) (*visit_)(key, s.value.value());
+    if (visit_ == nullptr || !is_live_) return;
+    // Where it lies: whoever is shown it may keep the view, as that of a record.
+    const auto* const there = reinterpret_cast<const char*>(&at<masstree_detail::word>(s.at));
+    (*visit_)(key, {there, s.value.kind});
 }
 
 template <any_discipline D>

@@ -71,24 +71,24 @@ inline auto masstree<D>::lock_hinted(operation& op, const key_cursor& key, int& 
 
 /// The entry was found in n, whose count had been taken before that was certain (H4).
 template <any_discipline D>
-inline void masstree<D>::leave_hint(u64 slice, const leaf& n, u32 count, u64 record) noexcept {
-    hints_->note(slice, offset_of(&n), count, record);
+inline void masstree<D>::leave_hint(u64 slice, const leaf& n, u32 count, u64 its_record) noexcept {
+    hints_->note(slice, offset_of(&n), count, its_record);
 }
 
 /// n, locked, has the key with this record; 0: with none.
 template <any_discipline D>
-inline void masstree<D>::leave_hint(const key_cursor& key, const leaf& n, u64 record) noexcept {
+inline void masstree<D>::leave_hint(const key_cursor& key, const leaf& n, u64 its_record) noexcept {
     if (hints_ == nullptr || key.depth() != 0) return;
-    leave_hint(key.slice(), n, hints_->count(offset_of(&n)), record);
+    leave_hint(key.slice(), n, hints_->count(offset_of(&n)), its_record);
 }
 
 /// As above; unlocks n.
 template <any_discipline D>
-inline void masstree<D>::unlock_with_hint(const key_cursor& key, leaf& n, u64 record) noexcept {
+inline void masstree<D>::unlock_with_hint(const key_cursor& key, leaf& n, u64 its_record) noexcept {
     const bool hints = hints_ != nullptr && key.depth() == 0;
     const u32 count = hints ? hints_->count(offset_of(&n)) : 0;  // H4: before it is unlocked
     n.version.unlock();
-    if (hints) leave_hint(key.slice(), n, count, record);
+    if (hints) leave_hint(key.slice(), n, count, its_record);
 }
 
 /// After a split, with its nodes still locked: what has moved, and what it was for.

@@ -461,9 +461,9 @@ class masstree {
                                      int& slot) const;
     [[nodiscard]] cell find_hinted(operation& op, const key_cursor& key) const;
     [[nodiscard]] leaf* lock_hinted(operation& op, const key_cursor& key, int& slot) const;
-    void leave_hint(u64 slice, const leaf& n, u32 count, u64 record) noexcept;
-    void leave_hint(const key_cursor& key, const leaf& n, u64 record) noexcept;
-    void unlock_with_hint(const key_cursor& key, leaf& n, u64 record) noexcept;
+    void leave_hint(u64 slice, const leaf& n, u32 count, u64 its_record) noexcept;
+    void leave_hint(const key_cursor& key, const leaf& n, u64 its_record) noexcept;
+    void unlock_with_hint(const key_cursor& key, leaf& n, u64 its_record) noexcept;
     void leave_hints(const split_plan& plan, const node* root, const entry& e) noexcept;
     void retire(const leaf& n) noexcept {
         if (hints_ != nullptr) hints_->retire(offset_of(&n));

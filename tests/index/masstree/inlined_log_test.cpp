@@ -201,6 +201,86 @@ TEST_F(inlined_log, a_second_slot_of_a_line_takes_the_leaf_to_the_external_log) 
     leaf_->version.unlock();
 }
 
+TEST_F(inlined_log, a_log_or_an_epoch_that_is_damaged_is_not_written_over) {
+    start(1000);
+    {
+        operation op(e_->checkpoint());
+        fill(op, width);
+    }
+    e_->epochs().end_epoch();
+    operation op(e_->checkpoint());
+    leaf_->version.lock(0);
+    for (word* const w : {&leaf_->lines[1].head, &leaf_->node_epoch}) {
+        const u64 whole = load(*w);
+        store(*w, whole ^ u64{1} << 20);
+        image now;
+        std::memcpy(now.data(), static_cast<const void*>(leaf_), now.size());
+        EXPECT_THROW((void)hooks_->before_value_change(op, hooked(), 7), damage);
+        if (w == &leaf_->node_epoch) {
+            EXPECT_THROW((void)hooks_->before_removal(op, hooked()), damage);
+        }
+        EXPECT_EQ(std::memcmp(now.data(), static_cast<const void*>(leaf_), now.size()), 0);
+        store(*w, whole);
+    }
+    must(hooks_->before_value_change(op, hooked(), 7));
+    leaf_->version.unlock();
+}
+
+// Who waited for the lock of a leaf that somebody else has rolled back comes to it when it may have
+// been changed again.
+TEST_F(inlined_log, what_is_rolled_back_already_stays_as_it_is) {
+    start(1000);
+    {
+        operation op(e_->checkpoint());
+        fill(op, width);
+    }
+    e_->epochs().end_epoch();
+    operation op(e_->checkpoint());
+    inlined_leaf& n = *leaf_;
+    const cell before = n.at(3);
+    n.version.lock(0);
+    must(hooks_->before_value_change(op, hooked(), 3));
+    n.put(3, {100, 8});
+    failed_set failed;
+    failed.add(op.epoch());
+    const u64 next = op.epoch() + 1;
+    inlined::settle(n, op.my_lane(), failed, next);
+    EXPECT_EQ(n.at(3), before);
+    ASSERT_TRUE(inlined::log_value(n, op.my_lane(), next, 3));
+    n.put(3, {200, 8});
+    image now;
+    std::memcpy(now.data(), static_cast<const void*>(&n), now.size());
+    inlined::recover(n, op.my_lane(), failed, next);
+    EXPECT_EQ(std::memcmp(now.data(), static_cast<const void*>(&n), now.size()), 0);
+    n.version.unlock();
+}
+
+TEST_F(inlined_log, a_slot_that_was_filled_in_the_epoch_needs_no_log) {
+    start(1000);
+    {
+        operation op(e_->checkpoint());
+        fill(op, width - 1);
+    }
+    e_->epochs().end_epoch();
+    operation op(e_->checkpoint());
+    leaf_->version.lock(0);
+    const leaf_permutation p(load(leaf_->order));
+    const unsigned s = must(hooks_->choose_slot_for_insert(op, hooked(), p));
+    store(leaf_->keys[s], 99);
+    store(leaf_->lengths, with_length_class(load(leaf_->lengths), s, 8));
+    leaf_->put(s, {1, 8});
+    store(leaf_->order, leaf_->sealed_order(p.inserted(width - 1, s).word()));
+    const u64 head_before = load(leaf_->line_of(s).head) & ~head::check_field;
+    must(hooks_->before_value_change(op, hooked(), s));
+    leaf_->put(s, {2, 8});
+    EXPECT_EQ(load(leaf_->line_of(s).head) & ~head::check_field, head_before);
+    // So the line's log is there for another slot.
+    const unsigned first = s / inlined_slots_per_line * inlined_slots_per_line;
+    must(hooks_->before_value_change(op, hooked(), first == s ? s + 1 : first));
+    leaf_->version.unlock();
+    EXPECT_NE(load(leaf_->log_epoch), op.epoch());
+}
+
 TEST_F(inlined_log, a_pair_that_contradicts_itself_is_not_logged_in_its_line) {
     start(1000);
     {
@@ -214,6 +294,74 @@ TEST_F(inlined_log, a_pair_that_contradicts_itself_is_not_logged_in_its_line) {
     must(hooks_->before_value_change(op, hooked(), 7));
     leaf_->version.unlock();
     EXPECT_EQ(load(leaf_->log_epoch), op.epoch());
+}
+
+TEST_F(inlined_log, two_cells_are_equal_if_word_and_kind_are) {
+    const cell one{77, 8};
+    EXPECT_EQ(one, (cell{77, 8}));
+    EXPECT_FALSE(one == (cell{78, 8}));
+    EXPECT_FALSE(one == (cell{77, 7}));
+}
+
+// Also where a sum fits it.
+TEST_F(inlined_log, a_kind_that_no_value_has_is_not_sound) {
+    start(1000);
+    operation op(e_->checkpoint());
+    fill(op, width);
+    inlined_leaf& n = *leaf_;
+    for (unsigned s = 0; s < width; ++s) {
+        for (unsigned kind = 0; kind < 16; ++kind) {
+            const bool known = kind <= 8 || kind == cell_kind::record || kind == cell_kind::layer;
+            const cell c{kind <= 8 ? s : n.sealed_value(value_word::of_record(16)), kind};
+            store(n.value(s), c.word);
+            n.set_check(s, n.check_of(s, c));
+            EXPECT_EQ(n.is_sound(s), known) << kind;
+        }
+        n.put(s, {s, 8});
+    }
+}
+
+TEST_F(inlined_log, what_a_rollback_would_believe_is_looked_at_first) {
+    start(1000);
+    {
+        operation op(e_->checkpoint());
+        fill(op, width - 1);
+    }
+    e_->epochs().end_epoch();
+    operation op(e_->checkpoint());
+    inlined_leaf& n = *leaf_;
+    n.version.lock(0);
+    must(hooks_->before_value_change(op, hooked(), 3));
+    n.put(3, {100, 8});
+    n.version.unlock();
+    failed_set failed;
+    failed.add(op.epoch());
+    ASSERT_NO_THROW(inlined::check_logs(n, failed));
+    const auto is_damage_if = [&](word& w, u64 becomes) {
+        const u64 whole = load(w);
+        store(w, becomes);
+        EXPECT_THROW(inlined::check_logs(n, failed), damage);
+        store(w, whole);
+        ASSERT_NO_THROW(inlined::check_logs(n, failed));
+    };
+    auto& line = n.lines[0];
+    is_damage_if(line.old_value, load(line.old_value) ^ 1);
+    is_damage_if(line.head, load(line.head) ^ u64{1} << 20);
+    is_damage_if(n.order, load(n.order) ^ u64{1} << 60);
+    const auto log_of = [&](unsigned slot, unsigned kind) {
+        const u64 check = load(n.line_of(slot).head) & head::check_field;
+        return check | head::make(op.epoch(), slot % inlined_slots_per_line,
+                                  {load(n.line_of(slot).old_value), kind}, n.sum_of_key(slot),
+                                  n.place());
+    };
+    is_damage_if(line.head, log_of(3, 12));               // no value has this kind
+    is_damage_if(line.head, log_of(3, cell_kind::none));  // a stamp is of no slot
+    // The one slot that was free when the epoch began has no log of it.
+    unsigned none = 0;
+    while (leaf_permutation(load(n.order)).uses(none)) ++none;
+    is_damage_if(n.line_of(none).head, log_of(none, 8));
+    store(n.line_of(none).head, log_of(none, 8));
+    EXPECT_NO_THROW(inlined::check_logs(n, {})) << "of an epoch that ended";
 }
 
 TEST_F(inlined_log, each_bit_that_flips_in_a_value_its_check_or_a_log_shows) {

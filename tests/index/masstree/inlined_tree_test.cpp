@@ -2,6 +2,8 @@
 // grow into records and shrink back, over crashes; and its check finds nothing to complain of.
 #include "base/random.hpp"
 #include "index/masstree/audit.hpp"
+#include "index/masstree/inlined/log.hpp"
+#include "index/masstree/inspection.hpp"
 #include "index/masstree/tree_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -30,16 +32,7 @@ class inlined_tree : public ::testing::Test {
     }
     masstree<D>& tree() { return e_->tree(); }
 
-    bool put(std::string_view key, std::string_view value) {
-        operation op(e_->checkpoint());
-        decision d{decision::action::store};
-        if (tree().lies_inline(key, value)) {
-            d = decision::to_store(masstree_detail::cell::of_value(value));
-        } else {
-            d.record = must(tree().make_record(op, key, value));
-        }
-        return must(tree().update(op, key, [&](const auto*) { return d; })).existed;
-    }
+    bool put(std::string_view key, std::string_view value) { return e_->put(key, value); }
     std::string some_key() {
         const u64 dice = r_.below(10);
         std::string key(dice < 6 ? 8 : r_.below(9), '\0');
@@ -120,6 +113,81 @@ TYPED_TEST(inlined_tree, is_a_map_over_crashes) {
             this->e_.reset();  // not closed: the memory is as it was
         }
     }
+}
+
+class inlined_audit : public ::testing::Test {
+   protected:
+    static engine_options options() {
+        engine_options o = by_hand();
+        o.inline_values = true;
+        return o;
+    }
+    static std::atomic<u64>& word_of_log(masstree_detail::inlined_leaf& n) {
+        namespace tree = masstree_detail;
+        return n.line_of(tree::leaf_permutation(tree::load(n.order)).slot(0)).old_value;
+    }
+    scratch_file file_;
+};
+
+TEST_F(inlined_audit, counts_the_leaves_that_it_rolls_back) {
+    {
+        test_engine<incll_discipline> e(file_.path(), options());
+        for (int i = 0; i < 1000; ++i) e.put("key " + std::to_string(i), "12345");
+        e.epochs().end_epoch();
+        e.put("key 500", "lost");
+    }
+    using machine = engine<incll_discipline>;
+    const audit_report report =
+        inspection::open(file_.path(), {machine::root_name, machine::root_type}).audit();
+    EXPECT_TRUE(report.ok()) << report.to_string();
+    EXPECT_EQ(report.tree.records, 1000U);
+    EXPECT_EQ(report.tree.value_bytes, 1000U * 5) << "what was lost is still there";
+    EXPECT_EQ(report.tree.recovered_leaves, 1U);
+}
+
+TEST_F(inlined_audit, finds_logs_that_nobody_can_have_written) {
+    namespace tree = masstree_detail;
+    namespace head = tree::inlined::head;
+    test_engine<incll_discipline> e(file_.path(), options());
+    e.put("a", "before");
+    e.epochs().end_epoch();
+    e.put("a", "now");
+    auto& n = *object_at<tree::inlined_leaf>(e.tree().base(), e.tree().root());
+    const unsigned slot = tree::leaf_permutation(tree::load(n.order)).slot(0);
+    auto& line = n.line_of(slot);
+    const u64 whole = tree::load(line.head);
+    ASSERT_TRUE(head::is_log(whole));
+    ASSERT_TRUE(audit(e.machine()).ok());
+    const auto log_of = [&](u64 epoch) {
+        return (whole & head::check_field) |
+               head::make(epoch, head::slot_in_line(whole),
+                          {tree::load(line.old_value), head::kind(whole)}, n.sum_of_key(slot),
+                          n.place());
+    };
+    const u64 running = e.epochs().current_epoch();
+    tree::store(line.head, log_of(running));
+    EXPECT_TRUE(audit(e.machine()).ok());
+    tree::store(line.head, log_of(running + 1));
+    EXPECT_FALSE(audit(e.machine()).ok()) << "an epoch that has not begun";
+    tree::store(line.head, whole);
+    word_of_log(n) ^= 1;
+    EXPECT_FALSE(audit(e.machine()).ok()) << "a value that was not logged";
+}
+
+TEST_F(inlined_audit, nor_is_a_damaged_log_rolled_back_by_who_reads_or_writes) {
+    namespace tree = masstree_detail;
+    {
+        test_engine<incll_discipline> e(file_.path(), options());
+        e.put("a", "before");
+        e.epochs().end_epoch();
+        e.put("a", "now");
+        auto& n = *object_at<tree::inlined_leaf>(e.tree().base(), e.tree().root());
+        word_of_log(n) ^= 1;
+    }
+    test_engine<incll_discipline> e(file_.path(), options());
+    EXPECT_THROW((void)e.get("a"), damage);
+    EXPECT_THROW((void)e.put("a", "again"), damage);
+    EXPECT_THROW((void)e.all(), damage);
 }
 
 /// Readers beside a writer that changes the kind of a value: never one kind's word as another's,

@@ -1,6 +1,7 @@
 // The tree against std::map: random operations, adversarial keys, crashes at and between epoch
 // boundaries.
 #include "base/random.hpp"
+#include "index/masstree/inlined/log.hpp"
 #include "index/masstree/tree_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -11,9 +12,11 @@ namespace hf::test {
 namespace {
 
 /// Epochs end only where the test says so.
-engine_options no_clock(u64 hint_memory) {
+template <class Variant>
+engine_options no_clock() {
     engine_options o;
-    o.hint_memory = hint_memory;
+    o.hint_memory = Variant::hint_memory;
+    o.inline_values = Variant::inline_values;
     o.epochs.epoch = std::chrono::microseconds(0);
     o.background_pass = false;  // it ends an epoch when it is through
     return o;
@@ -47,7 +50,8 @@ using variants =
     ::testing::Types<without_hints<transient_discipline>, without_hints<malloc_discipline>,
                      without_hints<logged_discipline>, without_hints<incll_discipline>,
                      with_hints<transient_discipline>, with_hints<logged_discipline>,
-                     with_hints<incll_discipline>>;
+                     with_hints<incll_discipline>, in_leaves<without_hints<logged_discipline>>,
+                     in_leaves<with_hints<incll_discipline>>>;
 TYPED_TEST_SUITE(tree_model, variants);
 
 template <class D>
@@ -57,7 +61,10 @@ void random_operations(test_engine<D>& e, model& m, xoshiro256ss& r, unsigned co
         const std::string key = adversarial_key(r, universe);
         const u64 dice = r.below(100);
         if (dice < 50) {
-            const std::string value = std::to_string(r()) + std::string(r.below(40), 'v');
+            // Those of up to eight bytes may lie in the leaf.
+            const std::string value = r.below(2) == 0
+                                          ? std::to_string(r()).substr(0, r.below(10))
+                                          : std::to_string(r()) + std::string(r.below(40), 'v');
             ASSERT_EQ(e.put(key, value), m.contains(key));
             m[key] = value;
         } else if (dice < 85) {
@@ -98,8 +105,7 @@ TYPED_TEST(tree_model, behaves_like_a_map) {
     for (u64 seed = 1; seed <= 6; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         scratch_file file;
-        test_engine<typename TypeParam::discipline> e(file.path(),
-                                                      no_clock(TypeParam::hint_memory));
+        test_engine<typename TypeParam::discipline> e(file.path(), no_clock<TypeParam>());
         model m;
         xoshiro256ss r(seed);
         random_operations(e, m, r, 20000, seed % 2 ? 300 : 5000);
@@ -111,13 +117,12 @@ TYPED_TEST(tree_model, behaves_like_a_map) {
 /// In a leaf with room, in a full one, in a new layer, over a record, and of what is not there.
 TYPED_TEST(tree_model, an_update_tells_what_was_there_and_what_it_did) {
     scratch_file file;
-    test_engine<typename TypeParam::discipline> e(file.path(), by_hand());
+    test_engine<typename TypeParam::discipline> e(file.path(), no_clock<TypeParam>());
     const auto told = [&](const std::string& key, decision::action what) {
         operation op(e.checkpoint());
-        const u64 r =
-            what == decision::action::store ? must(e.tree().make_record(op, key, "v")) : 0;
-        const auto done =
-            must(e.tree().update(op, key, [&](const auto*) { return decision{what, r}; }));
+        const decision d =
+            what == decision::action::store ? e.to_store(op, key, "v") : decision{what, 0};
+        const auto done = must(e.tree().update(op, key, [&](const auto*) { return d; }));
         return std::pair(done.existed, done.changed);
     };
     using action = decision::action;
@@ -137,7 +142,7 @@ TYPED_TEST(tree_model, an_update_tells_what_was_there_and_what_it_did) {
 
 TYPED_TEST(tree_model, sequential_keys_come_and_go) {
     scratch_file file;
-    test_engine<typename TypeParam::discipline> e(file.path(), no_clock(TypeParam::hint_memory));
+    test_engine<typename TypeParam::discipline> e(file.path(), no_clock<TypeParam>());
     const auto key = [](unsigned i) {
         const u64 big = __builtin_bswap64(i);
         return std::string(reinterpret_cast<const char*>(&big), 8);
@@ -156,7 +161,7 @@ void crash_test(u64 seed, u64 first_epoch) {
     scratch_file file;
     xoshiro256ss r(seed);
     model durable;
-    engine_options options = no_clock(Variant::hint_memory);
+    engine_options options = no_clock<Variant>();
     options.file.first_epoch = first_epoch;
     for (int life = 0; life < 12; ++life) {
         test_engine<typename Variant::discipline> e(file.path(), options);
@@ -206,6 +211,15 @@ TEST(tree_crash, incll_with_hints_comes_back_as_at_the_end_of_the_last_epoch) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         crash_test<with_hints<incll_discipline>>(seed, 1);
+    }
+}
+
+TEST(tree_crash, incll_with_small_values_in_leaves_comes_back_as_at_the_end_of_the_last_epoch) {
+    constexpr u64 wrap = u64{1} << masstree_detail::inlined::epoch_bits;
+    for (u64 seed = 1; seed <= 10; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        crash_test<in_leaves<without_hints<incll_discipline>>>(seed, 1);
+        crash_test<in_leaves<with_hints<incll_discipline>>>(seed, wrap - seed * 5);
     }
 }
 

@@ -38,11 +38,16 @@ template <class D>
 struct without_hints {
     using discipline = D;
     static constexpr u64 hint_memory = 0;
+    static constexpr bool inline_values = false;
 };
 template <class D>
-struct with_hints {
-    using discipline = D;
+struct with_hints : without_hints<D> {
     static constexpr u64 hint_memory = u64{1} << 20;
+};
+/// Small values lie in its leaves.
+template <class Variant>
+struct in_leaves : Variant {
+    static constexpr bool inline_values = true;
 };
 
 /// Epochs end when the test says so, and nothing runs beside it.
@@ -69,10 +74,15 @@ class test_engine {
 
     bool put(std::string_view key, std::string_view value) {
         operation op(checkpoint());
-        const u64 r = must(tree().make_record(op, key, value));
-        const auto done = must(tree().update(
-            op, key, [&](const auto*) { return decision{decision::action::store, r}; }));
-        return done.existed;
+        const decision d = to_store(op, key, value);
+        return must(tree().update(op, key, [&](const auto*) { return d; })).existed;
+    }
+    /// With a record for the value, or with the value for the leaf.
+    decision to_store(operation& op, std::string_view key, std::string_view value) {
+        if (tree().lies_inline(key, value)) {
+            return decision::to_store(masstree_detail::cell::of_value(value));
+        }
+        return {decision::action::store, must(tree().make_record(op, key, value))};
     }
     bool remove(std::string_view key) {
         operation op(checkpoint());

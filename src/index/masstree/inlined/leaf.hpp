@@ -112,8 +112,8 @@ struct inlined_leaf : leaf_head {
     /// none is like another: a bit that flips in one of them changes the sum, whatever the others
     /// are.
     [[nodiscard]] unsigned sum_of(const cell& c, u64 slice, unsigned length) const noexcept {
-        const u64 word = cell_kind::is_inline(c.kind) ? c.word : 0;
-        return seal::twelve_of(word) ^ sum_of_key(slice, length) ^ (c.kind * 0x6a3 & 0xfff);
+        const u64 of_value = cell_kind::is_inline(c.kind) ? c.word : 0;
+        return seal::twelve_of(of_value) ^ sum_of_key(slice, length) ^ (c.kind * 0x6a3 & 0xfff);
     }
 };
 static_assert(sizeof(inlined_leaf) == inlined_node_payload);
