@@ -1,7 +1,7 @@
 // says: containers hold fields
-#include "refused.hpp"
-
 #include <holdfast/nv/vector.hpp>
+
+#include "refused.hpp"
 
 struct shelf {
     nv::vector<int> numbers;
