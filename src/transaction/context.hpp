@@ -32,8 +32,8 @@ class context final : public transaction {
     /// Before all commits.
     static constexpr u64 no_version = 0;
     /// The end of it: it is no transaction any more, and owns nothing. Lines that it changed bear
-    /// `version`; no_version: it changed nothing. (What is no one word would be written to the stack
-    /// in parts; to read them as one waits for the fence before it, as long as a miss.)
+    /// `version`; no_version: it changed nothing. (What is no one word would be written to the
+    /// stack in parts; to read them as one waits for the fence before it, as long as a miss.)
     void end(u64 version) noexcept;
 
     // --- loads and stores (transaction.cpp) ---
