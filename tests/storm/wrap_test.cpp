@@ -50,8 +50,10 @@ class old_logs : public crashing_map_of_a_kind {
     }
 };
 
-TEST_P(old_logs, are_not_taken_for_the_running_epochs_when_their_low_bits_come_again) {
-    if (GetParam()) GTEST_SKIP() << "so many epochs take too long";
+/// Of records: where small values are in the leaves, so many epochs take too long.
+class old_logs_of_records : public old_logs {};
+
+TEST_P(old_logs_of_records, are_not_taken_for_the_running_epochs_when_their_low_bits_come_again) {
     for (const u64 distance : {u64{65535}, u64{65536}, u64{65537}, u64{2 * 65536}}) {
         open({.first_epoch = 300 + distance % 7});
         leave_logs();
@@ -98,6 +100,7 @@ TEST_P(old_logs, are_undone_after_the_upper_bits_have_moved_on) {
     }
 }
 
+INSTANTIATE_TEST_SUITE_P(with, old_logs_of_records, ::testing::Values(false), name_of_kind);
 INSTANTIATE_TEST_SUITE_P(with, old_logs, ::testing::Bool(), name_of_kind);
 
 class crashes_in_a_row : public crashing_map_of_a_kind {};
