@@ -147,16 +147,28 @@ class inlined_log : public ::testing::Test {
             e_->epochs().end_epoch();
         }
     }
-    /// Uses all slots but one, and begins an epoch behind that.
+    /// The key and its value behind all others; in which slot.
+    unsigned append(operation& op, u64 key, u64 value) {
+        const leaf_permutation p(load(leaf_->order));
+        const unsigned s = must(hooks_->choose_slot_for_insert(op, hooked(), p));
+        store(leaf_->keys[s], key);
+        store(leaf_->lengths, with_length_class(load(leaf_->lengths), s, 8));
+        leaf_->put(s, {value, 8});
+        store(leaf_->order, leaf_->sealed_order(p.inserted(p.size(), s).word()));
+        return s;
+    }
+    /// So many slots of an empty leaf.
     void fill(operation& op, unsigned count) {
-        for (unsigned i = 0; i < count; ++i) {
-            const leaf_permutation p(load(leaf_->order));
-            const unsigned s = must(hooks_->choose_slot_for_insert(op, hooked(), p));
-            store(leaf_->keys[s], i);
-            store(leaf_->lengths, with_length_class(load(leaf_->lengths), s, 8));
-            leaf_->put(s, {i, 8});
-            store(leaf_->order, leaf_->sealed_order(p.inserted(i, s).word()));
+        for (unsigned i = 0; i < count; ++i) append(op, i, i);
+    }
+    /// In an epoch before the one that runs then.
+    void start_with(unsigned count) {
+        start(1000);
+        {
+            operation op(e_->checkpoint());
+            fill(op, count);
         }
+        e_->epochs().end_epoch();
     }
 
     scratch_file file_;
@@ -185,12 +197,7 @@ TEST_F(inlined_log, does_so_where_the_upper_bits_of_the_epoch_turn) {
 }
 
 TEST_F(inlined_log, a_second_slot_of_a_line_takes_the_leaf_to_the_external_log) {
-    start(1000);
-    {
-        operation op(e_->checkpoint());
-        fill(op, width);
-    }
-    e_->epochs().end_epoch();
+    start_with(width);
     operation op(e_->checkpoint());
     leaf_->version.lock(0);
     for (const unsigned s : {0U, 5U, 10U, 0U, 13U}) {
@@ -202,12 +209,7 @@ TEST_F(inlined_log, a_second_slot_of_a_line_takes_the_leaf_to_the_external_log) 
 }
 
 TEST_F(inlined_log, a_log_or_an_epoch_that_is_damaged_is_not_written_over) {
-    start(1000);
-    {
-        operation op(e_->checkpoint());
-        fill(op, width);
-    }
-    e_->epochs().end_epoch();
+    start_with(width);
     operation op(e_->checkpoint());
     leaf_->version.lock(0);
     for (word* const w : {&leaf_->lines[1].head, &leaf_->node_epoch}) {
@@ -229,12 +231,7 @@ TEST_F(inlined_log, a_log_or_an_epoch_that_is_damaged_is_not_written_over) {
 // Who waited for the lock of a leaf that somebody else has rolled back comes to it when it may have
 // been changed again.
 TEST_F(inlined_log, what_is_rolled_back_already_stays_as_it_is) {
-    start(1000);
-    {
-        operation op(e_->checkpoint());
-        fill(op, width);
-    }
-    e_->epochs().end_epoch();
+    start_with(width);
     operation op(e_->checkpoint());
     inlined_leaf& n = *leaf_;
     const cell before = n.at(3);
@@ -256,20 +253,10 @@ TEST_F(inlined_log, what_is_rolled_back_already_stays_as_it_is) {
 }
 
 TEST_F(inlined_log, a_slot_that_was_filled_in_the_epoch_needs_no_log) {
-    start(1000);
-    {
-        operation op(e_->checkpoint());
-        fill(op, width - 1);
-    }
-    e_->epochs().end_epoch();
+    start_with(width - 1);
     operation op(e_->checkpoint());
     leaf_->version.lock(0);
-    const leaf_permutation p(load(leaf_->order));
-    const unsigned s = must(hooks_->choose_slot_for_insert(op, hooked(), p));
-    store(leaf_->keys[s], 99);
-    store(leaf_->lengths, with_length_class(load(leaf_->lengths), s, 8));
-    leaf_->put(s, {1, 8});
-    store(leaf_->order, leaf_->sealed_order(p.inserted(width - 1, s).word()));
+    const unsigned s = append(op, 99, 1);
     const u64 head_before = load(leaf_->line_of(s).head) & ~head::check_field;
     must(hooks_->before_value_change(op, hooked(), s));
     leaf_->put(s, {2, 8});
@@ -282,12 +269,7 @@ TEST_F(inlined_log, a_slot_that_was_filled_in_the_epoch_needs_no_log) {
 }
 
 TEST_F(inlined_log, a_pair_that_contradicts_itself_is_not_logged_in_its_line) {
-    start(1000);
-    {
-        operation op(e_->checkpoint());
-        fill(op, width);
-    }
-    e_->epochs().end_epoch();
+    start_with(width);
     operation op(e_->checkpoint());
     leaf_->set_check(7, leaf_->check(7) ^ 16);
     leaf_->version.lock(0);
@@ -322,12 +304,7 @@ TEST_F(inlined_log, a_kind_that_no_value_has_is_not_sound) {
 }
 
 TEST_F(inlined_log, what_a_rollback_would_believe_is_looked_at_first) {
-    start(1000);
-    {
-        operation op(e_->checkpoint());
-        fill(op, width - 1);
-    }
-    e_->epochs().end_epoch();
+    start_with(width - 1);
     operation op(e_->checkpoint());
     inlined_leaf& n = *leaf_;
     n.version.lock(0);
