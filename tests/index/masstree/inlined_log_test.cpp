@@ -4,13 +4,16 @@
 #include "base/random.hpp"
 #include "index/masstree/inlined/log.hpp"
 #include "index/masstree/tree_fixture.hpp"
+#include "support/effort.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <thread>
 
 namespace hf::test {
 namespace {
@@ -399,6 +402,64 @@ TEST_F(inlined_log, each_bit_that_flips_in_a_value_its_check_or_a_log_shows) {
             ASSERT_FALSE(inlined::is_sealed_head(n, line, ~0U)) << bit;
         }
         store(line.head, w);
+    }
+}
+
+// Readers look at the logs without a lock, beside writers: a head, its old value and its key, which
+// are stored one by one, are no damage while they are of two times.
+TEST_F(inlined_log, who_looks_beside_a_writer_sees_no_damage) {
+    start_with(width);
+    failed_set failed;
+    failed.add(999);
+    std::atomic<bool> done{false};
+    std::thread reader([&] {
+        while (!done) {
+            const operation op(e_->checkpoint());
+            for (unsigned i = 0; i < 100; ++i) ASSERT_NO_THROW(inlined::check_logs(*leaf_, failed));
+        }
+    });
+    for (unsigned i = 0; i < effort(20000U, 3000U) && !HasFailure(); ++i) {
+        {
+            operation op(e_->checkpoint());
+            for (u64 left = r_.below(6); left > 0; --left) change(op);
+        }
+        e_->epochs().end_epoch();
+    }
+    done = true;
+    reader.join();
+}
+
+TEST_F(inlined_log, who_looks_beside_a_recovery_sees_no_damage) {
+    start_with(width);
+    inlined_leaf& n = *leaf_;
+    for (unsigned round = 0; round < effort(3000U, 300U) && !HasFailure(); ++round) {
+        failed_set failed;
+        {
+            operation op(e_->checkpoint());
+            for (u64 left = r_.below(6); left > 0; --left) change(op);
+            store(n.log_epoch, 0);
+            failed.add(op.epoch());
+        }
+        e_->epochs().end_epoch();
+        std::atomic<unsigned> ready{0};
+        const auto arrive = [&] {
+            operation op(e_->checkpoint());
+            for (++ready; ready < 2;) {
+            }
+            for (unsigned i = 0; i < 3; ++i) {
+                ASSERT_NO_THROW(inlined::check_logs(n, failed));
+                if (n.epoch() < failed.horizon())
+                    inlined::settle(n, op.my_lane(), failed, op.epoch());
+                ASSERT_FALSE(inlined::needs_recovery(n, failed));
+            }
+        };
+        std::thread reader(arrive);
+        arrive();
+        {
+            operation op(e_->checkpoint());
+            change(op);
+        }
+        reader.join();
     }
 }
 

@@ -68,8 +68,9 @@ void check_logs(const inlined_leaf& n, const failed_set& failed) {
     const unsigned used = used_at_start(n, failed);
     for (const auto& line : n.lines) {
         // Of a failed epoch it is of a slot that was used when that began (V1).
-        const bool counts = is_failed_log(load(line.head), n.epoch(), failed);
-        const bool of_none = counts && (used >> slot_of_log(n, line) & 1) == 0;
+        const u64 w = head_of(line);
+        const bool counts = is_failed_log(w, n.epoch(), failed);
+        const bool of_none = counts && (used >> slot_of_log(n, line, w) & 1) == 0;
         demand_seal(is_sealed_head(n, line, used) && !of_none, line.head,
                     "a leaf's value log contradicts its seal");
     }

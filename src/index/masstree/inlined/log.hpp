@@ -85,21 +85,21 @@ inline constexpr u64 low_mask = (u64{1} << epoch_bits) - 1;
 inline void set_head(inlined_leaf::value_line& line, u64 head) noexcept {
     store(line.head, head | (load(line.head) & head::check_field));
 }
-/// The slot that a line's log is of, or would be.
-[[nodiscard]] inline unsigned slot_of_log(const inlined_leaf& n,
-                                          const inlined_leaf::value_line& line) noexcept {
-    const auto first = static_cast<unsigned>(&line - n.lines.data()) * inlined_slots_per_line;
-    return first + head::slot_in_line(load(line.head));
+/// Without the check that lies beside it.
+[[nodiscard]] inline u64 head_of(const inlined_leaf::value_line& line) noexcept {
+    return load(line.head) & ~head::check_field;
 }
-/// Whether a head is what was put there. `used`: the slots in use, or that a rollback leaves in
-/// use. A log of a finished epoch may be of none of them, and its key another one's by now: a power
-/// cut may have lost the stamp that came before the slot was filled, and not the key.
-[[nodiscard]] inline bool is_sealed_head(const inlined_leaf& n,
-                                         const inlined_leaf::value_line& line,
-                                         unsigned used) noexcept {
+/// The slot that a line's log is of, or would be, if w is its head.
+[[nodiscard]] inline unsigned slot_of_log(const inlined_leaf& n,
+                                          const inlined_leaf::value_line& line, u64 w) noexcept {
+    const auto first = static_cast<unsigned>(&line - n.lines.data()) * inlined_slots_per_line;
+    return first + head::slot_in_line(w);
+}
+/// Whether w is what was put there as the head of a line that has this old value, and keys.
+[[nodiscard]] inline bool fits_line(const inlined_leaf& n, const inlined_leaf::value_line& line,
+                                    u64 w, unsigned used) noexcept {
     constexpr u64 sum = u64{0xfff} << 16;
-    const u64 w = load(line.head) & ~head::check_field;
-    const unsigned slot = slot_of_log(n, line);
+    const unsigned slot = slot_of_log(n, line, w);
     unsigned key = 0;
     if (head::is_log(w)) {
         if (!cell_kind::is_known(head::kind(w)) || slot >= inlined_leaf::width) return false;
@@ -109,6 +109,24 @@ inline void set_head(inlined_leaf::value_line& line, u64 head) noexcept {
         return false;
     }
     return head::sealed(w & ~sum, load(line.old_value), key, n.place()) == w;
+}
+/// Whether a head is what was put there. `used`: the slots in use, or that a rollback leaves in
+/// use. A log of a finished epoch may be of none of them, and its key another one's by now: a power
+/// cut may have lost the stamp that came before the slot was filled, and not the key.
+///
+/// Needs no lock. A writer stores a stamp over a log before it stores another old value or key
+/// (V1, V5), and a head that was stored over never comes back: its epoch grows, and within one a
+/// stamp comes before a log. So while the head is the same, the words that it is a sum of are.
+[[nodiscard]] inline bool is_sealed_head(const inlined_leaf& n,
+                                         const inlined_leaf::value_line& line,
+                                         unsigned used) noexcept {
+    u64 w = head_of(line);
+    while (!fits_line(n, line, w, used)) {
+        const u64 now = head_of(line);
+        if (now == w) return false;
+        w = now;
+    }
+    return true;
 }
 /// The slots that are in use once the leaf is rolled back.
 [[nodiscard]] inline unsigned used_at_start(const inlined_leaf& n,
