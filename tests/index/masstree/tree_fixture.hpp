@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -20,8 +21,9 @@ class scratch_file {
    public:
     scratch_file() {
         static int n = 0;
-        path_ =
-            "/dev/shm/hf-test-" + std::to_string(::getpid()) + "-" + std::to_string(n++) + ".hf";
+        const char* parent = std::getenv("HF_TEST_DIR");
+        path_ = std::string(parent == nullptr ? "/dev/shm" : parent) + "/hf-test-" +
+                std::to_string(::getpid()) + "-" + std::to_string(n++) + ".hf";
         std::filesystem::remove(path_);
     }
     ~scratch_file() { std::filesystem::remove(path_); }
