@@ -128,7 +128,8 @@ template <any_discipline D>
 /// What the key's entry has in the leaf n, which had it in its range at `version`, or in one to its
 /// right, without a seal; kind none: there is no entry; nullopt: the leaf is gone.
 template <any_discipline D>
-inline auto masstree<D>::find_in_leaf(operation& op, leaf* n, u64 version, const key_cursor& key)
+[[gnu::always_inline]] inline auto masstree<D>::find_in_leaf(operation& op, leaf* n, u64 version,
+                                                             const key_cursor& key)
     -> std::optional<cell> {
     for (;;) {
         adapter_.arrive(op, *n);
