@@ -94,7 +94,7 @@ TEST_F(bwtree_store, a_writer_that_others_outrun_is_not_lost) {
     static std::atomic<unsigned> times_left;
     static std::atomic<bool> others_turn;
     static thread_local bool is_slow = false;
-    times_left = 40000;  // each of two steps at least
+    times_left = 16000;  // each of some steps
     others_turn = false;
     const auto old_hook = set_persist_point_hook([](const char* name) {
         if (!is_slow || !std::string_view(name).starts_with("eager P1") || times_left == 0) return;

@@ -384,8 +384,8 @@ TEST_F(layer_removal, marks_the_root_before_it_is_out_of_reach) {
     EXPECT_EQ(published, 2U);
 }
 
-// A reader looks at a leaf's words before it looks at its version again. What it takes for damage is
-// none if the leaf was a root, and has become an interior node meanwhile.
+// A reader looks at a leaf's words before it looks at its version again. What it takes for damage
+// is none if the leaf was a root, and has become an interior node meanwhile.
 TEST(scripted_readers, take_a_root_that_has_turned_for_no_damage) {
     using scripted_engine = test_engine<scripted_discipline>;
     using way_of_reading = std::function<bool(scripted_engine&)>;
