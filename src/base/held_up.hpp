@@ -15,18 +15,18 @@ namespace hf {
 /// For as long as it lives.
 class held_up {
    public:
-    held_up() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
-    ~held_up() { count_.fetch_sub(1, std::memory_order_relaxed); }
+    held_up() noexcept { count.fetch_add(1, std::memory_order_relaxed); }
+    ~held_up() { count.fetch_sub(1, std::memory_order_relaxed); }
     held_up(const held_up&) = delete;
     held_up& operator=(const held_up&) = delete;
 
     /// Whether anybody in this process is.
     [[nodiscard]] static bool is_anybody() noexcept {
-        return count_.load(std::memory_order_relaxed) != 0;
+        return count.load(std::memory_order_relaxed) != 0;
     }
 
    private:
-    static inline std::atomic<u64> count_{0};  ///< orders nothing
+    static inline std::atomic<u64> count{0};  ///< orders nothing
 };
 
 }  // namespace hf
