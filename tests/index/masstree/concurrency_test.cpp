@@ -310,7 +310,7 @@ void split_roots_under_readers() {
                 e.tree().scan(op, looked_for[l], false,
                               [](std::string_view, std::string_view) { return false; });
             }
-        } catch (const damage& why) {
+        } catch (const hf::damage& why) {
             ADD_FAILURE() << why.what();
         }
     });
