@@ -184,7 +184,7 @@ class eager_operation {
             lost();
         }
     }
-    /// What comes now is another way.
+    /// What comes now is another way, or the same one begun anew because of others' changes.
     void arrived() noexcept { steps_ = 0; }
     [[noreturn, gnu::cold, gnu::noinline]] void fail(const void* at, const char* why) const {
         throw damage(offset_of(at), why);

@@ -271,9 +271,9 @@ void core::give_slots(const std::vector<u64>& slots) {
 }
 
 std::optional<core::root_place> core::find_root(transaction& t, std::string_view name) {
-    const u64 size = file().size();
-    u64 left = size / sizeof(root_block);  // for lists that run in a circle
+    u64 left = file().size() / sizeof(root_block);  // for lists that run in a circle
     for (u64 at = t.load(&control().roots); at != 0 && left != 0; --left) {
+        const u64 size = file().size();  // behind the load: it may have grown for this very root
         const bool fits = at % 16 == 0 && at <= size - sizeof(root_block);
         const auto* const r = reinterpret_cast<const root_block*>(t.base() + at);
         if (!fits || t.load(&r->name_bytes) > size - at - sizeof(root_block)) {

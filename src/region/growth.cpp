@@ -1,4 +1,5 @@
 // What changes in a region's header while it is open: segments, superblocks, roots.
+#include "base/held_up.hpp"
 #include "base/os_error.hpp"
 #include "persist/ordered.hpp"
 #include "persist/persist_point.hpp"
@@ -21,6 +22,7 @@ result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
         return failure(
             failed(errc::denied, what, "it is open for inspection only", "open it for writing"));
     }
+    const held_up by_the_disk;
     const std::lock_guard lock(growth_mutex_);
     const u64 old_pages = bytes_.load(std::memory_order_relaxed) / page_size;
     if (pages > max_pages_ - old_pages) {

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/damage.hpp"
+#include "base/held_up.hpp"
 #include "sync/spin_lock.hpp"
 
 #include <algorithm>
@@ -100,7 +101,9 @@ class vigil {
             pause_.wait();
             return;
         }
-        if (waited_.look() > most_ns()) {
+        if (held_up::is_anybody()) {
+            waited_ = {};  // it may be the holder
+        } else if (waited_.look() > most_ns()) {
             in_vain_ = true;
             stuck_.store(node_, std::memory_order_relaxed);
             throw damage(offset_, "a node is locked, and nobody gives it back");

@@ -2,6 +2,7 @@
 // which system calls an opening and a growth cost.
 #include "region/backing.hpp"
 
+#include "base/held_up.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
 #include "support/kernel.hpp"
@@ -66,6 +67,7 @@ class told_backing final : public backing {
     void mapped_file(u64 from, u64 to) noexcept override { (void)tell(range("mapped", from, to)); }
     void watch(u64 from, u64 to) noexcept override { (void)tell(range("watch", from, to)); }
     result<void> has_grown(u64 bytes) override {
+        EXPECT_TRUE(held_up::is_anybody()) << "who waits for the caller's locks takes it for dead";
         return tell("has grown to " + std::to_string(bytes / page_size));
     }
     result<void> sync() override { return tell("sync"); }

@@ -141,6 +141,7 @@ auto bwtree<D, Keys>::lock_at(operation& op, held_cell& held, const bound& k, u3
         const u64 now = load_word(op, *p.at);
         if (now == p.word) return p;
         held.unlock();
+        op.arrived();  // somebody else has got on
     }
 }
 

@@ -84,7 +84,10 @@ result<bool> bwtree<D, Keys>::write(operation& op, key k, value v, wanted want, 
         auto done =
             put(op, p, {b.head, fresh.word}, f.is_there ? change_of::replaced : change_of::added);
         if (!done) return tl::unexpected(done.error());
-        if (*done == step::again) continue;
+        if (*done == step::again) {
+            op.arrived();  // somebody else has got on: that is no circle
+            continue;
+        }
         fresh.is_published();
         if (f.is_there) old(value_of({b.head, f.word}));
         return f.is_there ? want == wanted::present : true;
@@ -106,7 +109,10 @@ bool bwtree<D, Keys>::remove(operation& op, key k, Old&& old) {
         }
         auto done = put(op, p, {b.head, f.word}, change_of::removed);
         const step how = done ? *done : kill(op, p, b);
-        if (how == step::again) continue;
+        if (how == step::again) {
+            op.arrived();
+            continue;
+        }
         old(value_of({b.head, f.word}));
         return true;
     }

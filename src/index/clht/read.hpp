@@ -100,6 +100,7 @@ template <class Found>
 [[gnu::noinline]] bool clht<D, Keys, Shape>::get_from_chain(operation& op, key k, u64 hash,
                                                             Found&& found) const {
     for (;;) {
+        op.arrived();  // a way that begins anew because of others is no longer for that
         const home h = home_of(hash);
         const u64 before = h.first->state.load();
         slot hit;

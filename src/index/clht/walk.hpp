@@ -125,6 +125,7 @@ void clht<D, Keys, Shape>::read_chain(operation& op, bucket* first, u64 number, 
                                       std::vector<entry>& out) const {
     const std::size_t before_all = out.size();
     for (;;) {
+        op.arrived();  // a way that begins anew because of others is no longer for that
         out.resize(before_all);
         const u64 before = first->state.load();
         for (bucket* n = first; n != nullptr; n = next_of(n)) {

@@ -10,6 +10,7 @@
 //   begin_update(op)                       an operation that may change something begins
 //   arrive(op, n)                          before a leaf is read or changed: its version has been
 //                                          taken, or its lock. Rolls back what a crash has left.
+//                                          Throws damage, which is none if the version has changed
 //   arrive_taken_over(op, n)               the same for a writer whose lock was a dead one's
 //   observed(op, n)                        a reader has what it came for, validated, and goes
 //   filled(op, record, bytes)              a record has been written that nobody can reach yet

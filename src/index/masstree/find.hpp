@@ -132,7 +132,7 @@ template <any_discipline D>
                                                              const key_cursor& key)
     -> std::optional<cell> {
     for (;;) {
-        adapter_.arrive(op, *n);
+        arrive_unlocked(op, *n, version);
         const bool hints = hints_ != nullptr && key.depth() == 0;
         const u32 count = hints ? hints_->count(offset_of(n)) : 0;  // H4: before the version
         const u64 order = load(n->order);

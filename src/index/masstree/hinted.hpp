@@ -31,7 +31,7 @@ template <any_discipline D>
     if (n == nullptr) return nullptr;
     version = stable(n);
     if (is_deleted(version) || !is_leaf(version)) return nullptr;
-    adapter_.arrive(op, *n);
+    arrive_unlocked(op, *n, version);
     const u64 order = load(n->order);
     slot = find_slot(*n, perm(order), key.slice(), key.length_class());
     return slot >= 0 && is_order(*n, order) ? n : nullptr;

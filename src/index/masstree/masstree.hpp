@@ -477,6 +477,16 @@ class masstree {
     [[nodiscard]] cell if_same_rest(const cell& value, const key_cursor& key) const;
     [[nodiscard]] node* below(u64 offset, key_cursor& key) const;
     [[nodiscard]] bool follow_right(leaf*& n, u64& version, u64 slice) const;
+    /// As a reader, beside writers, who has come to n at this version. A root that is a leaf may
+    /// become an interior node meanwhile, whose words are none of a leaf's. It is marked before it
+    /// has one of these; so who has read one finds another version, and reads n again in any case.
+    void arrive_unlocked(operation& op, leaf& n, u64 version) const {
+        try {
+            adapter_.arrive(op, n);
+        } catch (const damage&) {
+            if (!n.version.changed(version)) throw;
+        }
+    }
     void arrive_locked(operation& op, leaf& n, bool taken_over) const {
         if (taken_over) [[unlikely]] {
             adapter_.arrive_taken_over(op, n);

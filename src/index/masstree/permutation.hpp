@@ -55,9 +55,9 @@ class permutation {
 
     /// What is_valid() implies, in a few instructions: whether the slots' numbers sum up to what
     /// they do.
-    [[nodiscard]] static constexpr bool sums_up(u64 word) noexcept {
+    [[nodiscard]] static constexpr bool sums_up(u64 w) noexcept {
         constexpr u64 bytes = 0x0f0f0f0f0f0f0f0f;
-        const u64 slots = (word & bits) >> 4;
+        const u64 slots = (w & bits) >> 4;
         const u64 pairs = (slots & bytes) + (slots >> 4 & bytes);
         return pairs * 0x0101010101010101 >> 56 == Width * (Width - 1) / 2;
     }

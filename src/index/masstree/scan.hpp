@@ -7,7 +7,8 @@
 // the whole scan, goes on from the last visited key.
 //
 // On a damaged region scans end, too: a step to the right that leads no further is taken again from
-// the root, as often as patience.hpp allows, and keys have a longest length.
+// the root, as often as patience.hpp allows, and keys have a longest length. Who looks at a leaf
+// again because its version has changed has met no damage, however often: somebody has got on.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
@@ -90,7 +91,7 @@ inline void masstree<D>::check_way(operation& op, node* root, u64 slice) const {
 /// False: the leaf has changed since `version`. Its values have their seals still.
 template <any_discipline D>
 inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const {
-    adapter_.arrive(op, *n);
+    arrive_unlocked(op, *n, version);
     const u64 order = load(n->order);
     const perm p(order);
     const u64 lengths = load(n->lengths);
@@ -161,6 +162,7 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
     u64 position = bound_slice;         // at_bound: entries from here on; else: entries beyond
     bool any_passed = false;
     patience doubts(damage_is_known_);  // since the scan has got further
+    backoff busy;                       // where a leaf changes under the look at it: others get on
     bool came_by_link = false;
     u64 left = 0;  // came_by_link: low key of the leaf from which the link led to n
     u64 v = 0;
@@ -177,9 +179,14 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
             return walk::restart;
         }
         snapshot snap;
-        if (is_deleted(v) || !is_leaf(v) || !take_snapshot(op, n, v, snap) ||
-            (came_by_link && snap.low_key <= left)) {
-            doubts.again(offset_of(n));
+        const bool is_there = !is_deleted(v) && is_leaf(v);
+        const bool is_of_now = is_there && take_snapshot(op, n, v, snap);
+        if (!is_of_now || (came_by_link && snap.low_key <= left)) {
+            if (is_there && !is_of_now) {
+                busy.wait();
+            } else {
+                doubts.again(offset_of(n));
+            }
             came_by_link = false;
             n = reach_leaf(root, position, v, nullptr);
             continue;
@@ -300,7 +307,7 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
     const unsigned bound_class = bound.size() > 8 ? longer : static_cast<unsigned>(bound.size());
     u64 position = bound_slice;
     bool passed = false;  // entries at or above `position` are done
-    patience doubts(damage_is_known_);
+    backoff busy;         // where a leaf changes under the look at it: others get on
     last_visit last;
     for (;;) {
         u64 v = 0;
@@ -312,10 +319,9 @@ auto masstree<D>::scan_layer_backward(operation& op, node* root, scan_state& s, 
         }
         snapshot snap;
         if (!take_snapshot(op, n, v, snap)) {
-            doubts.again(offset_of(n));
+            busy.wait();
             continue;
         }
-        doubts.reset();
         if (snap.low_key > wanted) broken(offset_of(n), "a leaf lies where another belongs");
         for (unsigned r = snap.count; r > 0; --r) {
             const entry& e = snap.entries[r - 1];

@@ -2,6 +2,11 @@
 #include "index/common/index_audit.hpp"
 #include "index/common/index_states.hpp"
 #include "index/common/index_store.hpp"
+#include "sync_points.hpp"
+
+#include <atomic>
+#include <string_view>
+#include <thread>
 
 namespace hf::test {
 
@@ -77,6 +82,42 @@ TEST_F(bwtree_store, loads_in_batches) {
     EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 7 * batches / 2);
     bwtree_family::bytes_in_file strings(dir / "strings.hf");
     EXPECT_LE(cost_of_load(strings, batches * batch_entries).second, 7 * batches / 2);
+}
+
+// A writer whose word is another one's again and again has not lost its way: between its look and
+// its publication another writer comes, as often as a circle would have steps.
+TEST_F(bwtree_store, a_writer_that_others_outrun_is_not_lost) {
+    if (!sync_points::exist) GTEST_SKIP() << "needs persist points";
+    numbers t(file);
+    t.insert(1, 1);
+    t.insert(2, 1);
+    static std::atomic<unsigned> times_left;
+    static std::atomic<bool> others_turn;
+    static thread_local bool is_slow = false;
+    times_left = 16000;  // each of some steps
+    others_turn = false;
+    const auto old_hook = set_persist_point_hook([](const char* name) {
+        if (!is_slow || !std::string_view(name).starts_with("eager P1") || times_left == 0) return;
+        --times_left;
+        others_turn = true;
+        while (others_turn) std::this_thread::yield();
+    });
+    std::atomic<bool> done{false};
+    std::thread other([&] {
+        for (u64 v = 2; !done; std::this_thread::yield()) {
+            if (!others_turn) continue;
+            t.update(2, ++v);
+            others_turn = false;
+        }
+    });
+    is_slow = true;
+    EXPECT_NO_THROW(t.update(1, 7));
+    is_slow = false;
+    done = true;
+    other.join();
+    set_persist_point_hook(old_hook);
+    EXPECT_EQ(times_left, 0U);
+    EXPECT_EQ(t.get(1), 7U);
 }
 
 }  // namespace

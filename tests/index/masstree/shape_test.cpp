@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <thread>
@@ -381,6 +382,92 @@ TEST_F(layer_removal, marks_the_root_before_it_is_out_of_reach) {
     };
     remove("shared__2");
     EXPECT_EQ(published, 2U);
+}
+
+// A reader looks at a leaf's words before it looks at its version again. What it takes for damage
+// is none if the leaf was a root, and has become an interior node meanwhile.
+TEST(scripted_readers, take_a_root_that_has_turned_for_no_damage) {
+    using scripted_engine = test_engine<scripted_discipline>;
+    using way_of_reading = std::function<bool(scripted_engine&)>;
+    const auto reads = [](scripted_engine& e, bool up) {
+        operation op(e.checkpoint());
+        bool met = false;
+        const auto visit = [&](std::string_view, std::string_view value) {
+            met = value == "x";
+            return false;
+        };
+        if (up) {
+            (void)e.tree().scan(op, "k5", false, visit);
+        } else {
+            (void)e.tree().scan_backward(op, "k5", false, visit);
+        }
+        return met;
+    };
+    const way_of_reading ways[] = {
+        [](scripted_engine& e) { return e.get("k5") == "x"; },
+        [&](scripted_engine& e) { return reads(e, true); },
+        [&](scripted_engine& e) { return reads(e, false); },
+    };
+    for (const u64 hint_memory : {u64{0}, u64{1} << 20}) {
+        for (const auto& read : ways) {
+            the_script = {};
+            engine_options options = by_hand();
+            options.hint_memory = hint_memory;
+            scripted_engine e("", options);
+            for (unsigned i = 0; i < scripted_leaf::width; ++i) {
+                e.put("k" + std::to_string(i), "x");
+            }
+            unsigned sees = 0;  // damage, so often
+            bool turns = false;
+            the_script.arrived = [&](transient_leaf& n) {
+                if (sees == 0) return;
+                --sees;
+                if (turns) std::thread([&] { e.put("ka", "x"); }).join();
+                throw hf::damage(offset_from(e.tree().base(), &n), "a word contradicts its seal");
+            };
+            sees = 1;
+            EXPECT_THROW((void)read(e), hf::damage);
+            sees = 1;
+            turns = true;
+            EXPECT_TRUE(read(e));
+            EXPECT_EQ(sees, 0U);
+            const auto& root = *object_at<node>(e.tree().base(), e.tree().root());
+            EXPECT_EQ(root.version.load() & version_word::leaf, 0U);
+        }
+    }
+    the_script = {};
+}
+
+// However often a leaf changes under the look at it: that others get on is no sign of damage.
+TEST(scripted_readers, scan_a_leaf_that_always_changes_until_it_does_not) {
+    the_script = {};
+    test_engine<scripted_discipline> e("", by_hand());
+    e.put("a", "x");
+    e.put("b", "x");
+    const u64 generation = version_lock::generation_bits(e.machine().generation());
+    const u64 usual = longest_waits::again_ns.exchange(0);
+    for (const bool up : {true, false}) {
+        unsigned left = 1000;
+        the_script.arrived = [&](transient_leaf& n) {
+            if (left == 0) return;
+            --left;
+            n.version.lock(generation);
+            n.version.mark_inserting();
+            n.version.unlock();
+        };
+        unsigned met = 0;
+        const auto visit = [&](std::string_view, std::string_view) { return ++met != 0; };
+        operation op(e.checkpoint());
+        if (up) {
+            EXPECT_TRUE(e.tree().scan(op, "", false, visit));
+        } else {
+            EXPECT_TRUE(e.tree().scan_backward(op, {}, false, visit));
+        }
+        EXPECT_EQ(met, 2U);
+        EXPECT_EQ(left, 0U);
+    }
+    longest_waits::again_ns = usual;
+    the_script = {};
 }
 
 // Naive: the place nearest to the wish where slices differ, the left one of two.

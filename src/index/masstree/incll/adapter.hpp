@@ -159,7 +159,10 @@ class incll_adapter : public external_adapter<stamp_all_logs> {
             check_all_logs(op, n);
             check_undone(op, n);
         }
-        if (n.epoch() >= op.horizon()) return;
+        if (n.epoch() >= op.horizon()) {
+            await_recovery(n);
+            return;
+        }
         if (is_inlined()) {
             inlined::settle(as_inlined(n), op.my_lane(), op.failed(), op.epoch());
         } else {

@@ -48,6 +48,11 @@ spin_lock& recovery_lock(const leaf_head& n) noexcept {
     return locks[(reinterpret_cast<u64>(&n) / node_block) % stripes];
 }
 
+void await_recovery(const leaf_head& n) noexcept {
+    backoff pause;
+    while (recovery_lock(n).is_held()) pause.wait();
+}
+
 bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept {
     const u64 node_epoch = n.epoch();
     if (failed.contains(node_epoch)) return true;
@@ -119,8 +124,7 @@ void settle(durable_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
         recover(n, l, failed, epoch);
         return;
     }
-    backoff pause;
-    while (recovery_lock(n).is_held()) pause.wait();
+    await_recovery(n);
 }
 
 }  // namespace hf::masstree_detail

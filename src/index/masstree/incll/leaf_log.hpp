@@ -54,6 +54,9 @@
 // first calls settle(), which passes only if nothing is left to undo and nobody is at it: a
 // recovery clears its last failed log before its last store, so "no failed log" alone is not
 // enough. Who sees the cleared log also sees the lock held, or released after the last store.
+// Nor is line 0's new epoch enough: where its upper bits are new, a writer who believed it would
+// log with them in a value line, and that might be durable before line 0 is (V3, U2). So whoever
+// finds the leaf of a newer epoch than all that failed waits for the lock, too.
 // recover() neither holds the leaf's lock nor marks the leaf: nobody has got past settle() before.
 #pragma once
 
@@ -213,6 +216,8 @@ inline void restamp(durable_leaf& n, u64 epoch) noexcept {
 }
 /// Held by who rolls the leaf back; others share it.
 [[nodiscard]] spin_lock& recovery_lock(const leaf_head& n) noexcept;
+/// On return nobody is at it who was when this was called.
+void await_recovery(const leaf_head& n) noexcept;
 
 /// Whether any log of the leaf is of a failed epoch. Call only where node_epoch < horizon.
 [[nodiscard]] bool needs_recovery(const durable_leaf& n, const failed_set& failed) noexcept;

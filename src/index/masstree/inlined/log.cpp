@@ -81,8 +81,7 @@ void settle(inlined_leaf& n, lane& l, const failed_set& failed, u64 epoch) {
         recover(n, l, failed, epoch);
         return;
     }
-    backoff pause;
-    while (recovery_lock(n).is_held()) pause.wait();
+    await_recovery(n);
 }
 
 }  // namespace hf::masstree_detail::inlined
