@@ -175,24 +175,45 @@ def configure(tree, preset, *more):
         fail(1, f"cmake could not configure {tree}:\n{done.stdout}{done.stderr}")
 
 
-ERROR = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):\d+: (?:fatal )?error:", re.MULTILINE)
+ERROR = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error:",
+                   re.MULTILINE)
+MARK = re.compile(r"is_mutant\((\d+)\)")
+
+
+def begun_last(place, line, column, near):
+    """Of several mutants, the one whose text in the mutated tree begins last before a place there:
+    what the compiler complains of is its own, and not its neighbours'. None: none does."""
+    if not place.exists():
+        return None
+    lines = place.read_text().splitlines()[:line]
+    if not lines:
+        return None
+    lines[-1] = lines[-1].encode()[:column - 1].decode(errors="replace")  # columns count bytes
+    numbers = {m.number: m for m in near}
+    for text in reversed(lines[-4:]):
+        begun = [numbers[int(n)] for n in MARK.findall(text) if int(n) in numbers]
+        if begun:
+            return begun[-1]
+    return None
 
 
 def blamed(text, tree, mutants, unfit):
-    """Mutants at the lines that the compiler complains of, first those of conditions and calls;
-    what is `unfit` has been left out already."""
+    """The mutants that the compiler complains of. Where that cannot be told, all at the line, first
+    those of conditions and calls. What is `unfit` has been left out already."""
     places = set()
     for found in ERROR.finditer(text):
         path = (tree / found["file"]).resolve()
         if path.is_relative_to(TREE):
-            places.add((str(path.relative_to(TREE)), int(found["line"])))
+            places.add((path, int(found["line"]), int(found["column"])))
     found = []
-    for file, line in places:
+    for path, line, column in sorted(places):
+        file = str(path.relative_to(TREE))
         near = [m for m in mutants if m.file == file and 0 <= line - m.line < 4
                 and m.key() not in unfit]
+        one = begun_last(path, line, column, near)
         near = [m for m in near if m.kind in logic.KINDS] or near
         # A condition may be longer than its first line.
-        found += [m for m in near if m.line == line] or near
+        found += [one] if one else [m for m in near if m.line == line] or near
     return found
 
 

@@ -79,7 +79,7 @@ constexpr int twice(int n) { return n == 0 ? 0 : 2 + twice(n - 1); }
 struct version { int n; };
 inline bool operator<(version a, version b) { return b.n - a.n == 1; }
 
-inline bool is_next(version old, version now) { return old < now; }
+inline bool is_next(version old, version now) { return old.n != 7 && old < now; }
 }
 """
 # Says nothing of is_inside(at, from, to) for at == to, and cannot tell a < b from a <= b.
@@ -98,6 +98,7 @@ TEST(toy, works) {
     EXPECT_TRUE(toy::is_next({1}, {2}));
     EXPECT_FALSE(toy::is_next({2}, {2}));
     EXPECT_FALSE(toy::is_next({1}, {3}));
+    EXPECT_FALSE(toy::is_next({7}, {8}));
 }
 """
 TOY_LISTS = """cmake_minimum_required(VERSION 3.25)
@@ -258,6 +259,33 @@ def blames_what_is_left():
     expect(blamed({logical.key(), ordered.key()}) == [], "nothing is blamed twice")
 
 
+def blames_no_neighbour():
+    """One line, three mutants: each error has its place in the text of one of them."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="holdfast_mutate."))
+    tree, mutate.TREE = mutate.TREE, place
+    try:
+        three = [sources.Mutant("off by one", "a.hpp", 2, "f", text)
+                 for text in ("a < b", "c < d", "e < f")]
+        for number, m in enumerate(three, 1):
+            m.number = number
+        text = "bool f() {\n    return " + " && ".join(
+            f"(::hf::is_mutant({m.number}) ? ({m.text.replace('<', '<=')}) : ({m.text}))"
+            for m in three) + "\n        .g;\n}\n"
+        (place / "a.hpp").write_text(text)
+        line = text.splitlines()[1]
+
+        def blamed(at, column):
+            return mutate.blamed(f"{place}/a.hpp:{at}:{column}: error: no", place, three, set())
+
+        for m, wrong in zip(three, ("a <= b", "c <= d", "e <= f")):
+            expect(blamed(2, line.index(wrong) + 3) == [m], f"{m.text} alone is blamed for itself")
+        expect(blamed(3, 10) == [three[2]], "on a line of its own, the last one before it")
+        expect(blamed(2, 5) == three, "before all of them, each may be meant")
+    finally:
+        mutate.TREE = tree
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def make_toy(place):
     files = {"src/toy/toy.hpp": TOY, "tests/toy_test.cpp": TOY_TEST, "CMakeLists.txt": TOY_LISTS,
              "src/toy/mutation.txt": "tests toy_test\ntargets none\n",
@@ -292,8 +320,8 @@ def judges_a_small_tree():
         expect(status == 1, "a survivor is no success")
         unfit = json.loads((mutate.PLACE / "unfit.json").read_text())
         expect([u[3] for u in unfit] == ["old < now"], "what does not compile is left out")
-        print("   killed:", [(m["kind"], m["text"]) for m in killed]) if len(killed) != 6 else None
-        expect(len(killed) == 6 and all(m["target"] == "toy_test" for m in killed),
+        print("   killed:", [(m["kind"], m["text"]) for m in killed]) if len(killed) != 9 else None
+        expect(len(killed) == 9 and all(m["target"] == "toy_test" for m in killed),
                "what the test notices is killed by it")
         expect(all((place / name).read_text() == text for name, text in files.items()),
                "the sources are as they were")
@@ -314,7 +342,7 @@ def judges_a_small_tree():
 
 def main():
     for part in (finds_what_it_should_break, waits_and_seeded_bugs, read_by_rooms,
-                 blames_what_is_left, judges_a_small_tree):
+                 blames_what_is_left, blames_no_neighbour, judges_a_small_tree):
         print(part.__name__.replace("_", " "))
         part()
     print(f"{failures} of these failed" if failures else "the gate works")

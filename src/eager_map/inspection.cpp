@@ -63,7 +63,6 @@ audit_report eager_inspection::audit(const heap_audit::claim_visitor& told) cons
     swept::view books(*file_);
     heap_audit all(*file_, books, report);
     all.read_runs();
-    all.read_free();
     all.tell_claims(told);
     audit_index(index_audit_, all, report);
     all.finish();

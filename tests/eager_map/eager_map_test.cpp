@@ -7,7 +7,13 @@
 #include "region/region.hpp"
 #include "scratch.hpp"
 
+#include <chrono>
+#include <cstring>
 #include <map>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace hf::test {
 namespace {
@@ -136,6 +142,66 @@ TEST_P(eager_maps, scan_far_in_both_ways_of_visiting) {
     EXPECT_TRUE(must(m.insert(1, 1)));
 }
 
+TEST_P(eager_maps, hand_over_runs_as_long_as_they_may_be) {
+    const auto engine = must(detail::open_engine<u64, u64>(file, options()));
+    if (!engine->is_ordered()) return;
+    for (u64 k = 0; k < 200; ++k) EXPECT_TRUE(must(engine->insert(k, k)));
+    std::vector<std::size_t> runs;
+    const auto count = [](void* of, const detail::eager_engine<u64, u64>::entry*, std::size_t n) {
+        static_cast<std::vector<std::size_t>*>(of)->push_back(n);
+    };
+    EXPECT_EQ(engine->scan_runs(0, 200, false, count, &runs), 200U);
+    EXPECT_EQ(runs, (std::vector<std::size_t>{64, 64, 64, 8}));
+}
+
+// One node at a time means nothing. What a scan has found before it comes there is visited, in
+// runs as by itself.
+TEST_P(eager_maps, visit_what_they_have_found_before_damage) {
+    const auto engine = must(detail::open_engine<u64, u64>(file, options()));
+    if (!engine->is_ordered()) return;
+    for (u64 k = 0; k < 1000; ++k) EXPECT_TRUE(must(engine->insert(k * 977, k)));
+    must(engine->space().wait_for_sweep());
+    std::vector<heap_audit::place> nodes;
+    std::ignore = audit_live(engine->space(), [&](heap_audit& a) {
+        a.tell_claims([&](const heap_audit::place& p, const char* what, u64 /*from*/) {
+            if (std::string_view(what).starts_with("a node") && nodes.size() < 100) {
+                nodes.push_back(p);
+            }
+        });
+        engine->audit(a);
+    });
+    using entries = std::vector<std::pair<u64, u64>>;
+    const auto seen_by = [](auto&& scan, bool& is_damaged) {
+        entries seen;
+        is_damaged = false;
+        try {
+            scan([&](u64 k, u64 v) { seen.emplace_back(k, v); });
+        } catch (const damage&) {
+            is_damaged = true;
+        }
+        return seen;
+    };
+    unsigned in_a_run = 0;
+    for (const heap_audit::place& p : nodes) {
+        std::byte* const behind_lock = engine->space().file().base() + p.payload + 8;
+        const std::vector<std::byte> before(behind_lock, behind_lock + p.room - 8);
+        std::memset(behind_lock, 0xff, before.size());
+        bool is_damaged = false;
+        bool is_damaged_too = false;
+        const entries one = seen_by(
+            [&](auto visit) { std::ignore = engine->scan(0, 1000, false, visit); }, is_damaged);
+        const entries runs =
+            seen_by([&](auto visit) { std::ignore = engine->scan_with(0, 1000, false, visit); },
+                    is_damaged_too);
+        std::memcpy(behind_lock, before.data(), before.size());
+        ASSERT_EQ(is_damaged, is_damaged_too);
+        ASSERT_EQ(one, runs);
+        in_a_run += is_damaged && one.size() % 64 != 0 ? 1 : 0;
+    }
+    // The others collect more than a run of what they are going to visit.
+    EXPECT_TRUE(in_a_run > 0 || GetParam() != "bwtree");
+}
+
 TEST_P(eager_maps, scan_strings_in_both_ways_of_visiting) {
     auto m = must(eager_map::open(file, options()));
     if (!m.is_ordered()) return;
@@ -192,6 +258,50 @@ TEST_F(eager_map_errors, are_told_for_wrong_names_and_keys) {
     EXPECT_EQ(eager_integer_map::open(file).error().code, errc::incompatible);
     auto m = must(eager_map::open(file));
     EXPECT_EQ(m.insert(std::string(4097, 'k'), "").error().code, errc::too_large);
+}
+
+TEST_F(eager_map_errors, inspections_are_not_what_a_map_is_for) {
+    must(must(eager_map::open(file)).close());
+    eager_map_options o;
+    o.region.mode = open_mode::inspect;
+    EXPECT_EQ(eager_map::open(file, o).error().code, errc::usage);
+}
+
+// As close() does it, however the map ends: nobody takes it for one whose process was killed.
+TEST_F(eager_map_errors, a_map_that_ends_or_is_moved_to_is_closed_before) {
+    const auto other = dir / "other.hf";
+    const auto is_closed = [](const std::filesystem::path& path) {
+        const auto looked = eager_inspection::open(path);
+        return !looked.refusal() && looked.file().was_clean();
+    };
+    {
+        auto one = must(eager_map::open(file));
+        EXPECT_TRUE(must(one.insert("k", "1")));
+        auto two = must(eager_map::open(other));
+        EXPECT_TRUE(must(two.insert("k", "2")));
+        one = std::move(two);
+        EXPECT_EQ(one.get("k"), "2");
+        EXPECT_TRUE(is_closed(file));
+        EXPECT_TRUE(must(one.insert("l", "3")));
+        must(one.close());
+        one = must(eager_map::open(file));
+        EXPECT_EQ(one.get("k"), "1");
+    }
+    EXPECT_TRUE(is_closed(file));
+    EXPECT_TRUE(is_closed(other));
+}
+
+// Whoever asks for no clock ends epochs himself.
+TEST_F(eager_map_errors, no_epoch_ends_by_itself_where_there_is_no_clock) {
+    eager_map_options o;
+    o.region.medium = medium_kind::file;
+    o.epoch = std::chrono::microseconds(0);
+    auto m = must(eager_map::open(file, o));
+    EXPECT_TRUE(must(m.insert("k", "v")));
+    const ticket mine = m.current_epoch();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // a clock would have struck
+    EXPECT_EQ(m.current_epoch(), mine);
+    EXPECT_LT(m.durable_epoch(), mine);
 }
 
 // No damage is known that an audit's walk throws at: the walk here does nothing else.

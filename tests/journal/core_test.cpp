@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 
 namespace hf::test {
 namespace {
@@ -86,6 +87,45 @@ TEST_F(journal_core, chunks_of_other_regions_and_sessions_do_not_count) {
     EXPECT_TRUE(found->chunks.empty());
     EXPECT_EQ(found->header.who, next);
     EXPECT_EQ(found->header.base_epoch, 2U);
+}
+
+// Whichever slot is damaged, the other is of the session that runs.
+TEST_F(journal_core, nothing_of_the_session_before_comes_up_when_a_slot_is_damaged) {
+    for (u8 i = 1; i <= 2; ++i) {
+        ASSERT_TRUE(commit({i}, i));
+        ASSERT_TRUE(core->apply_some(8, true));
+    }
+    auto next = who;
+    next.generation += 1;
+    ASSERT_TRUE(journal::core::start(disk, base, next, epoch, small));
+    for (const u64 slot : {0, 1}) {
+        lab::model_disk broken(disk.now());
+        broken.now()[slot * journal::page + 40] ^= std::byte{4};
+        const auto found = journal::read_header(broken);
+        ASSERT_TRUE(found) << found.error().to_string();
+        EXPECT_EQ(found->who, next) << "without slot " << slot;
+    }
+}
+
+TEST_F(journal_core, the_header_says_how_long_the_journal_has_become) {
+    std::vector<u64> lines(base_lines);
+    std::iota(lines.begin(), lines.end(), u64{0});
+    for (u8 i = 1; i <= 3; ++i) ASSERT_TRUE(commit(lines, i));
+    EXPECT_GT(core->segments(), small.segments);
+    ASSERT_TRUE(core->apply_some(~u64{0}, true));
+    const auto facts = journal::read_header(disk);
+    ASSERT_TRUE(facts) << facts.error().to_string();
+    EXPECT_EQ(facts->segments, core->segments());
+}
+
+TEST_F(journal_core, counts_the_bytes_that_applying_has_written) {
+    ASSERT_TRUE(commit({3, 5}, 1));
+    EXPECT_EQ(core->base_bytes(), 0U);
+    ASSERT_TRUE(core->apply_some(8, true));
+    EXPECT_EQ(core->base_bytes(), journal::page);
+    ASSERT_TRUE(commit({900}, 2));
+    ASSERT_TRUE(core->apply_some(8, true));
+    EXPECT_EQ(core->base_bytes(), 2 * journal::page);
 }
 
 // Whatever is cut off, be it a record, several, or space that none has used yet.

@@ -10,7 +10,9 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -461,6 +463,31 @@ TEST_F(inlined_log, who_looks_beside_a_recovery_sees_no_damage) {
         }
         reader.join();
     }
+}
+
+// Another is still at it: no log of a failed epoch is left, and line 0 not stored yet, say.
+TEST_F(inlined_log, who_comes_in_the_midst_of_a_recovery_waits_for_its_end) {
+    start_with(width);
+    const failed_set failed = [] {
+        failed_set f;
+        f.add(999);
+        return f;
+    }();
+    ASSERT_FALSE(inlined::needs_recovery(*leaf_, failed));
+    std::atomic<bool> comes{false};
+    std::atomic<bool> is_done{false};
+    std::unique_lock other(recovery_lock(*leaf_));
+    std::thread late([&] {
+        operation op(e_->checkpoint());
+        comes = true;
+        inlined::settle(*leaf_, op.my_lane(), failed, op.epoch());
+        EXPECT_TRUE(is_done) << "it has got past what another is changing";
+    });
+    while (!comes) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // who does not wait goes on
+    is_done = true;
+    other.unlock();
+    late.join();
 }
 
 }  // namespace

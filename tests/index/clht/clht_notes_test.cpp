@@ -1,0 +1,131 @@
+// What operations tell of themselves: most of all behind a kill, when all that they meet may lie in
+// the caches alone.
+#include "clht_fixture.hpp"
+#include "index/common/index_notes.hpp"
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace hf::test {
+namespace {
+
+class clht_notes : public on_tmpfs {
+   protected:
+    ~clht_notes() override {
+        telling_operation::may_allocate = nullptr;
+        telling_operation::at_settle = nullptr;
+    }
+};
+using noted_numbers = telling_numbers<small_clht>;
+using noted_bytes = telling_bytes<small_clht>;
+
+TEST_F(clht_notes, what_comes_to_lie_in_another_bucket_is_shown_to_the_sweep) {
+    noted_bytes t(file);
+    expect_references_to_be_shown(t);
+}
+
+// A table of chunks may have many lines: all of them lead to what is built upon.
+TEST_F(clht_notes, an_opening_behind_a_kill_notes_all_that_leads_to_chunks) {
+    noted_numbers t(file);
+    for (u64 k = 0; k < 5000; ++k) t.insert(k, k);
+    telling_operation::all.forget();
+    t.open_again(sweeping::by_hand);
+    const u64 at = must(t.space->file().find_root(noted_numbers::tree::name))->value.load();
+    const auto& root = *t.space->file().at<clht_detail::root_block>(at);
+    EXPECT_EQ(telling_operation::all.missing(at, sizeof root), std::vector<u64>{});
+    unsigned level = 1;
+    for (; root.directory[level].load() != 0; ++level) {
+        EXPECT_EQ(telling_operation::all.missing(root.directory[level].load(),
+                                                 clht_detail::table_bytes(level)),
+                  std::vector<u64>{})
+            << "level " << level;
+    }
+    EXPECT_GT(clht_detail::table_bytes(level - 1), 2 * line_size);
+}
+
+// Its key lies in a chain of three buckets and more. What leads to it may be in the caches alone,
+// the links of all buckets before it too; and of a key that is not there, the whole chain.
+TEST_F(clht_notes, a_read_behind_a_kill_notes_the_chain_up_to_what_it_has_found) {
+    using tree = clht<telling_discipline, keys_in_bunches, small_clht_shape>;
+    index_in_file<tree> t(file);
+    constexpr u64 bunch = 11;
+    const auto key = [](u64 n) { return std::string("k") + static_cast<char>('a' + n); };
+    for (u64 n = 0; n < bunch; ++n) ASSERT_TRUE(t.insert(key(n), "v"));
+    t.open_again(sweeping::by_hand);
+    ASSERT_TRUE(t.space->is_after_a_kill());
+    const auto lines_noted_for = [&](const std::string& k, bool is_there) {
+        telling_operation::all.forget();
+        tree::operation op(*t.space);
+        EXPECT_EQ(t.index->get(op, k, [](std::string_view) {}), is_there);
+        return telling_operation::all.lines.size();
+    };
+    for (u64 n = 0; n < bunch; ++n)
+        EXPECT_EQ(lines_noted_for(key(n), true), n / clht_detail::slots + 1) << n;
+    EXPECT_EQ(lines_noted_for(key(bunch), false), (bunch - 1) / clht_detail::slots + 1);
+}
+
+// The same of a key beside a writer who has the chain's lock: what it has seen may not be durable.
+// Whoever publishes is stopped there by the test, and reads.
+TEST_F(clht_notes, a_read_beside_a_writer_notes_the_chain_up_to_what_it_has_found) {
+    using tree = clht<telling_discipline, keys_in_bunches, small_clht_shape>;
+    index_in_file<tree> t(file);
+    constexpr u64 bunch = 11;
+    const auto key = [](u64 n) { return std::string("k") + static_cast<char>('a' + n); };
+    for (u64 n = 0; n < bunch; ++n) ASSERT_TRUE(t.insert(key(n), "v"));
+    std::size_t noted = 0;
+    bool has_come = false;
+    telling_operation::at_settle = [&] {
+        if (std::exchange(has_come, true)) return;
+        std::thread([&] {
+            telling_operation::all.forget();
+            tree::operation op(*t.space);
+            EXPECT_TRUE(t.index->get(op, key(bunch - 1), [](std::string_view) {}));
+            noted = telling_operation::all.lines.size();
+        }).join();
+    };
+    EXPECT_TRUE(t.update(key(0), "w"));
+    telling_operation::at_settle = nullptr;
+    EXPECT_EQ(noted, (bunch - 1) / clht_detail::slots + 1);
+}
+
+/// All of them have one of two hashes, of which neighbouring buckets have one each.
+struct keys_of_neighbours : byte_keys {
+    [[nodiscard]] static u64 hash(std::string_view k) noexcept {
+        return k.starts_with("even") ? 24 : 25;
+    }
+};
+
+// The first bucket of a group has got its buddy's chain when there is no memory for the second's:
+// nothing is left of either, neither for the next try to forget nor for ever.
+TEST_F(clht_notes, a_group_whose_second_bucket_gets_no_memory_gives_back_the_firsts) {
+    using tree = clht<telling_discipline, keys_of_neighbours, small_clht_shape>;
+    using trees = index_in_memory<tree, telling_discipline::kind>;
+    const auto key = [](u64 n) { return (n % 2 == 0 ? "even" : "odd") + std::to_string(n); };
+    for (u64 before = 10; before < 30; before += 2) {
+        for (unsigned gets = 0; gets < 12; ++gets) {
+            SCOPED_TRACE(std::to_string(before) + " keys, and memory for " + std::to_string(gets));
+            trees t(u64{4} << 20);
+            trees::entries model;
+            u64 n = 0;
+            for (; n < before; ++n) {
+                ASSERT_TRUE(t.insert(key(n), "v"));
+                model.emplace_back(key(n), "v");
+            }
+            unsigned left = 1 + gets;
+            telling_operation::may_allocate = [&left] { return left != 0 && --left != 0; };
+            for (const u64 end = n + 8; n < end; ++n) {
+                tree::operation op(*t.space);
+                if (t.index->insert(op, key(n), "v")) model.emplace_back(key(n), "v");
+            }
+            telling_operation::may_allocate = nullptr;
+            t.expect_sound();
+            std::sort(model.begin(), model.end());
+            ASSERT_EQ(t.all(), model);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace hf::test
