@@ -169,6 +169,10 @@ class own final : public object_rival {
     static heap_number& value_in(const nv::cursor<Entry>& made) {
         return made->value;
     }
+    template <class Entry>
+    static heap_number& value_in(Entry* made) {
+        return made->value;
+    }
     void fill_array() {
         std::vector<u64> some(at_once);
         for (u64 at = 0; at < elements_; at += at_once) {

@@ -8,11 +8,18 @@
 #include "heap_of_nodes.hpp"
 
 #include <map>
+#include <numeric>
 #include <queue>
 #include <set>
 
 namespace hf::test {
 namespace {
+
+/// What no bucket of a hash table has room for.
+struct twofold {
+    u64 number = 0;
+    u64 twice = 2 * number;
+};
 
 struct store {
     static constexpr std::string_view nv_name = "store";
@@ -20,6 +27,9 @@ struct store {
     nv::vector<nv::ptr<node>> nodes;
     nv::string text;
     nv::unordered_map<u64, nv::p<u64>> table;
+    nv::unordered_map<u64, nv::p<twofold>> table_of_objects;
+    nv::unordered_map<u64, nv::ptr<node>> table_of_nodes;
+    nv::unordered_map<u32, nv::p<u32>> table_of_halves;
     nv::map<u64, nv::p<u64>> tree;
     nv::rb_map<u64, nv::p<u64>> red_black;
     nv::map<u64, nv::ptr<node>> tree_of_nodes;
@@ -76,68 +86,150 @@ TEST_F(containers, a_vector_is_as_the_standard_one) {
     sound(heap);
 }
 
-TEST_F(containers, a_hash_table_has_a_line_for_four_entries) {
+TEST_F(containers, entries_of_two_words_lie_in_the_buckets_of_a_hash_table) {
     constexpr u64 entries = 10'000;
-    for (u64 k = 0; k < entries; ++k) {
+    change([&](nv::tx<>& tx, store& s) { s.table.insert_or_assign(tx, 0, u64{0}); });
+    EXPECT_EQ(sound(heap).objects, 2U) << "the store, and the table's buckets";
+    for (u64 k = 1; k < entries; ++k) {
         change([&](nv::tx<>& tx, store& s) { s.table.insert_or_assign(tx, k, k); });
     }
-    using entry = nv::unordered_map<u64, nv::p<u64>>::entry;
+    const auto report = sound(heap);
+    EXPECT_LT(report.objects, entries / 10) << "and what buckets have no room for";
+    EXPECT_GE(report.bytes, entries * line_size / 2);
+}
+
+TEST_F(containers, larger_entries_of_a_hash_table_are_objects) {
+    constexpr u64 entries = 10'000;
+    for (u64 k = 0; k < entries; ++k) {
+        change([&](nv::tx<>& tx, store& s) {
+            s.table_of_objects.insert_or_assign(tx, k, twofold{k});
+        });
+    }
+    using entry = decltype(store::table_of_objects)::entry;
     EXPECT_GE(sound(heap).bytes, entries * (sizeof(entry) + 16 + line_size / 4));
 }
 
 /// So many keys whose hashes agree in those bits.
-std::vector<u64> alike(u64 bits, std::size_t many) {
-    std::vector<u64> keys;
-    const u64 wanted = nv::detail::hash_key(u64{0}) & bits;
-    for (u64 k = 0; keys.size() < many; ++k) {
+template <class K>
+std::vector<K> alike(u64 bits, std::size_t many) {
+    std::vector<K> keys;
+    const u64 wanted = nv::detail::hash_key(K{0}) & bits;
+    for (K k = 0; keys.size() < many; ++k) {
         if ((nv::detail::hash_key(k) & bits) == wanted) keys.push_back(k);
     }
     return keys;
 }
 
-// They are found by their bucket's spills, which widening the table takes along, and of which those
-// that are empty go.
-TEST_F(containers, a_hash_table_holds_more_of_one_bucket_than_it_has_room_for) {
-    for (const u64 bits : {u64{0xfff}, u64{0xff} << 56 | 0x3f}) {
-        const std::vector<u64> keys = alike(bits, 100);
-        std::map<u64, u64> model;
+/// A table with values of one kind, and what each of them stands for.
+template <class K, class T>
+void put(nv::tx<>& tx, nv::unordered_map<K, nv::p<T>>& table, K key, u32 number) {
+    table.insert_or_assign(tx, key, T{number});
+}
+void put(nv::tx<>& tx, nv::unordered_map<u64, nv::ptr<node>>& table, u64 key, u32 number) {
+    table.insert_or_assign(tx, key, tx.make<node>(static_cast<int>(number)));
+}
+u64 number_of(u64 value) { return value; }
+u64 number_of(const twofold& value) {
+    EXPECT_EQ(value.twice, 2 * value.number);
+    return value.number;
+}
+u64 number_of(const nv::cursor<node>& value) { return static_cast<u64>(value->value.get()); }
+
+/// Keys come and go, in turn more of the one than of the other; then all go.
+class tables : public containers {
+   protected:
+    template <class K, class V>
+    void come_and_go(nv::unordered_map<K, V> store::* which, const std::vector<K>& keys, u64 rounds,
+                     bool has_spills) {
+        std::map<K, u64> model;
         splitmix64 random(3);
-        for (u64 round = 0; round < 2'000; ++round) {
-            const u64 key = keys[random() % keys.size()];
-            const bool insert = random() % 10 < (round / 500 % 2 == 0 ? 8U : 2U);
-            change([&](nv::tx<>& tx, store& s) {
+        for (u64 round = 0; round < rounds; ++round) {
+            const K key = keys[random() % keys.size()];
+            const bool insert = random() % 10 < (round / (rounds / 4) % 2 == 0 ? 8U : 2U);
+            const bool aborts = random() % 16 == 0;
+            const auto done = heap.atomic([&](nv::tx<>& tx) {
+                auto& table = (*all.get()).*which;
                 if (insert) {
-                    s.table.insert_or_assign(tx, key, round);
+                    put(tx, table, key, static_cast<u32>(round));
                 } else {
-                    EXPECT_EQ(s.table.erase(tx, key), model.contains(key));
+                    EXPECT_EQ(table.erase(tx, key), model.contains(key));
                 }
+                if (aborts) tx.abort();
             });
+            EXPECT_EQ(done.has_value(), !aborts);
+            if (aborts) continue;
             if (insert) {
                 model[key] = round;
             } else {
                 model.erase(key);
             }
-            if (round % 20 != 0) continue;
-            must(heap.read([&](nv::tx<>&) {
-                std::map<u64, u64> found;
-                all->table.for_each([&](u64 k, nv::p<u64>& v) { found.emplace(k, v); });
-                ASSERT_EQ(found, model);
-                ASSERT_EQ(all->table.size(), model.size());
-                for (const u64 k : keys) {
-                    const auto entry = all->table.find(k);
-                    ASSERT_EQ(static_cast<bool>(entry), model.contains(k));
-                    if (entry) {
-                        EXPECT_EQ(entry->value, model[k]);
-                    }
-                }
-            }));
+            if (round % (rounds / 50) == 0) compare(which, keys, model);
         }
-        EXPECT_GT(sound(heap).objects, 2 + model.size()) << "the store, the table, entries, spills";
-        change([&](nv::tx<>& tx, store& s) {
-            for (const auto& [key, value] : model) EXPECT_TRUE(s.table.erase(tx, key));
-        });
-        EXPECT_EQ(sound(heap).objects, 2U);
-        change([&](nv::tx<>& tx, store& s) { s.table.clear(tx); });
+        compare(which, keys, model);
+        if (has_spills) {
+            EXPECT_GT(sound(heap).objects, 2 + objects_of(which) * model.size());
+        }
+        for (const auto& [key, number] : model) {
+            change([&, k = key](nv::tx<>& tx, store& s) { EXPECT_TRUE((s.*which).erase(tx, k)); });
+        }
+        EXPECT_EQ(sound(heap).objects, 2U) << "the store, and the table's buckets";
+        change([&](nv::tx<>& tx, store& s) { (s.*which).clear(tx); });
+        EXPECT_EQ(sound(heap).objects, 1U);
+    }
+
+   private:
+    template <class K, class V>
+    static std::size_t objects_of(nv::unordered_map<K, V> store::*) {
+        return std::is_same_v<V, nv::p<u64>> || std::is_same_v<V, nv::p<u32>> ? 0 : 1;
+    }
+    template <class K, class V>
+    void compare(nv::unordered_map<K, V> store::* which, const std::vector<K>& keys,
+                 const std::map<K, u64>& model) {
+        must(heap.read([&](nv::tx<>&) {
+            const auto& table = (*all.get()).*which;
+            std::map<K, u64> found;
+            table.for_each([&](K k, V& v) { found.emplace(k, number_of(v.get())); });
+            ASSERT_EQ(found, model);
+            ASSERT_EQ(table.size(), model.size());
+            for (const K k : keys) {
+                const auto entry = table.find(k);
+                ASSERT_EQ(static_cast<bool>(entry), model.contains(k));
+                if (entry) {
+                    EXPECT_EQ(number_of(entry->value.get()), model.at(k));
+                }
+            }
+        }));
+    }
+};
+
+template <class K>
+std::vector<K> numbers_below(K end) {
+    std::vector<K> all(end);
+    std::iota(all.begin(), all.end(), K{0});
+    return all;
+}
+
+TEST_F(tables, of_entries_in_buckets_are_as_the_standard_map) {
+    come_and_go(&store::table, numbers_below<u64>(1'000), 6'000, false);
+}
+TEST_F(tables, of_entries_of_a_word_are_as_the_standard_map) {
+    come_and_go(&store::table_of_halves, numbers_below<u32>(1'000), 6'000, false);
+}
+TEST_F(tables, of_pointers_in_buckets_are_as_the_standard_map) {
+    come_and_go(&store::table_of_nodes, numbers_below<u64>(1'000), 6'000, false);
+}
+TEST_F(tables, of_objects_are_as_the_standard_map) {
+    come_and_go(&store::table_of_objects, numbers_below<u64>(1'000), 6'000, false);
+}
+
+// They are found by their bucket's spills, which widening the table takes along, and of which those
+// that are empty go.
+TEST_F(tables, hold_more_of_one_bucket_than_it_has_room_for) {
+    for (const u64 bits : {u64{0xfff}, u64{0xff} << 56 | 0x3f}) {
+        come_and_go(&store::table, alike<u64>(bits, 100), 2'000, true);
+        come_and_go(&store::table_of_halves, alike<u32>(bits, 100), 2'000, true);
+        come_and_go(&store::table_of_nodes, alike<u64>(bits, 100), 2'000, true);
+        come_and_go(&store::table_of_objects, alike<u64>(bits, 100), 2'000, true);
     }
 }
 

@@ -2,20 +2,23 @@
 // the public interface alone.
 //
 // Key is any type that nv::p holds, with operator==; Value a field: nv::p<T>, nv::ptr<T, H>, a
-// struct of these, or a container. What a transaction pays: find() reads a bucket and, as a rule,
-// the key's entry and no other, or none if the key is not there: a bucket has a byte of each of its
-// entries' hashes. Inserting makes one object and stores two words of the bucket, and a part of the
-// number of entries, of which each thread has one (counter.hpp): two threads seldom meet. Erasing
-// stores the same words. The table doubles, in one transaction, when it has four entries for a
-// bucket. Who inserts looks when the bucket has no room, which few have not before, for that means
-// to read what other threads write.
+// struct of these, or a container. Entries of 8 or 16 bytes, key and value, lie in their buckets;
+// others are objects that their buckets lead to. What a transaction pays: find() reads a bucket
+// and, as a rule, the key's entry and no other, or none if the key is not there: a bucket has a
+// byte of each of its entries' hashes. Inserting stores an entry and a word of the bucket, or makes
+// an object and stores two words; and it stores a part of the number of entries, of which each
+// thread has one (counter.hpp): two threads seldom meet. Erasing stores the same, but no p<>. The
+// table doubles, in one transaction, when its buckets are filled to two thirds. Who inserts looks
+// when the bucket has no room, which few have not before, for that means to read what other threads
+// write.
 //
-//   bucket   | tags 8 | more 8 | entries 6 x 8 |       tags: byte i is 0, or of the hash of entry i
+//   bucket   | tags 8 | more 8 | entries, or pointers to them 48 |
+//               tags: byte i is 0, or of the hash of entry i, which is in use
 //               more: null, or a spill, which is as a bucket is, for those that it has no room for
 //
 // A table begins 32 bytes behind a multiple of 64, for there are its object's header and its
 // length. So that a bucket lies in one line it is made of two elements of the table: its last four
-// pointers are the first words of the next element. One element more than buckets ends the table.
+// words are the first ones of the next element. One element more than buckets ends the table.
 // (A small table may lie at a multiple of 16 bytes: there a bucket takes two lines.)
 //
 // Literature: Fan, Andersen, Kaminsky, "MemC3: Compact and Concurrent MemCache with Dumber Caching
@@ -24,12 +27,13 @@
 #pragma once
 
 #include <holdfast/nv/counter.hpp>
-#include <holdfast/nv/transaction.hpp>
+#include <holdfast/nv/vector.hpp>
 
 #include <bit>
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 namespace hf::nv {
@@ -65,10 +69,19 @@ class unordered_map {
         p<K> key;
         V value;
     };
-    using cursor_type = cursor<entry, H>;
-    static constexpr std::uint32_t bucket_entries = 6;
+    /// Entries lie in their buckets, and are no objects. What leads to one is good within the
+    /// transaction, until the map changes.
+    static constexpr bool in_buckets = (sizeof(entry) == 8 || sizeof(entry) == 16) &&
+                                       detail::is_word<K> &&
+                                       (detail::is_p<V> || detail::is_ptr<V> || detail::is_weak<V>);
+    using cursor_type = std::conditional_t<in_buckets, entry*, cursor<entry, H>>;
+    /// What a bucket holds of each.
+    using slot = std::conditional_t<in_buckets, entry, ptr<entry, H>>;
+
+    static constexpr std::uint32_t bucket_entries = 48 / sizeof(slot);
     static constexpr std::size_t first_buckets = 16;
-    static constexpr std::size_t entries_a_bucket = 4;  ///< where the table doubles
+    /// Where the table doubles.
+    static constexpr std::size_t entries_a_bucket = bucket_entries * 2 / 3;
     /// A chain of spills that leads round in a circle is found out.
     static constexpr std::size_t look_at_length = 1024;
 
@@ -76,15 +89,15 @@ class unordered_map {
     struct spill {
         p<std::uint64_t> tags;
         ptr<spill, H> more;
-        array<ptr<entry, H>, bucket_entries> entries;
+        array<slot, bucket_entries> entries;
     };
-    static constexpr std::uint32_t first_entries = 2;
+    static constexpr std::uint32_t first_entries = bucket_entries / 3;
     /// An element of the table.
     struct piece {
-        array<ptr<entry, H>, bucket_entries - first_entries> last;  ///< of the bucket before
+        array<slot, bucket_entries - first_entries> last;  ///< of the bucket before
         p<std::uint64_t> tags;
         ptr<spill, H> more;
-        array<ptr<entry, H>, first_entries> first;
+        array<slot, first_entries> first;
     };
 
     unordered_map() = default;
@@ -102,9 +115,9 @@ class unordered_map {
 
        private:
         friend class unordered_map;
-        cursor_type entry_;
-        /// To the entry, or the first free one; nullptr: there is no room.
-        ptr<unordered_map::entry, H>* link_ = nullptr;
+        cursor_type entry_ = nullptr;
+        /// The entry's, or the first free one; nullptr: there is no room.
+        unordered_map::slot* slot_ = nullptr;
         p<std::uint64_t>* tags_at_ = nullptr;  ///< of its bucket or spill
         std::uint64_t tags_ = 0;
         std::uint32_t shift_ = 0;  ///< of its tag
@@ -126,15 +139,14 @@ class unordered_map {
         for (std::size_t passed = 0;; ++passed) {
             const std::uint64_t tags = *b.tags;
             for (std::uint64_t m = bytes_like(tags, at.tag_); m != 0; m &= m - 1) {
-                auto& link = b.entry(index_of(m));
-                const cursor_type e = link;
+                const cursor_type e = entry_at(b.at(index_of(m)));
                 if (!e || e->key.get() != key) continue;
                 at.entry_ = e;
                 at.spill_ = into;
                 take(at, b, tags, m);
                 return at;
             }
-            if (at.link_ == nullptr) {
+            if (at.slot_ == nullptr) {
                 if (const std::uint64_t free = bytes_like(tags, 0); free != 0) {
                     take(at, b, tags, free);
                 }
@@ -153,11 +165,18 @@ class unordered_map {
     [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(place_of(key)); }
     /// The entry of a key that is not there, with a value of zeros; `at` is its place.
     cursor_type insert_at(tx<H>& t, place at, const K& key) {
-        if (at.link_ == nullptr) [[unlikely]] {
+        if (at.slot_ == nullptr) [[unlikely]] {
             at = make_room(t, at, key);
         }
-        const cursor_type made = t.template make<entry>(key);
-        at.link_->set(t, made);
+        cursor_type made = nullptr;
+        if constexpr (in_buckets) {
+            made = at.slot_;
+            made->key.set(t, key);
+            empty_value(t, made->value);
+        } else {
+            made = t.template make<entry>(key);
+            at.slot_->set(t, made);
+        }
         at.tags_at_->set(t, at.tags_ | at.tag_ << at.shift_);
         size_.add(t, 1);
         return made;
@@ -165,7 +184,11 @@ class unordered_map {
     /// The key that is there goes.
     void erase_at(tx<H>& t, const place& at) {
         const std::uint64_t left = at.tags_ & ~(std::uint64_t{0xff} << at.shift_);
-        at.link_->set(t, nullptr);
+        if constexpr (!in_buckets) {
+            at.slot_->set(t, nullptr);
+        } else if constexpr (!detail::is_p<V>) {
+            empty_value(t, at.slot_->value);
+        }
         at.tags_at_->set(t, left);
         size_.add(t, -1);
         // So a chain has no more spills than entries.
@@ -193,15 +216,14 @@ class unordered_map {
     /// visit(key, value) for each; in no order.
     template <class F>
     void for_each(F&& visit) const {
-        each_link([&](const auto& link) {
-            const cursor_type e = link;
+        each_slot([&](slot& s) {
+            const cursor_type e = entry_at(s);
             visit(e->key.get(), e->value);
         });
     }
 
    private:
     using table_cursor = cursor<piece[], H>;
-    using link_type = ptr<entry, H>;
 
     /// Where the parts of a bucket, or of a spill, are.
     struct bucket {
@@ -215,36 +237,53 @@ class unordered_map {
               more(std::addressof(s.more)),
               first(s.entries.begin()),
               last(s.entries.begin() + first_entries) {}
-        [[nodiscard]] link_type& entry(std::uint32_t i) const {
+        [[nodiscard]] slot& at(std::uint32_t i) const {
             return i < first_entries ? first[i] : last[i - first_entries];
         }
         p<std::uint64_t>* tags;
         ptr<spill, H>* more;
-        link_type* first;
-        link_type* last;
+        slot* first;
+        slot* last;
     };
 
     static constexpr std::uint64_t each_byte = 0x0101'0101'0101'0101;
-    static_assert(bucket_entries == 6, "as many bytes of the word are looked at");
+    static constexpr std::uint64_t high_bits =
+        0x80 * each_byte & ((std::uint64_t{1} << 8 * bucket_entries) - 1);
+    static_assert(bucket_entries == 3 || bucket_entries == 6);
     static_assert(sizeof(piece) == 64 && sizeof(spill) == 64, "a bucket is a line");
+
+    [[nodiscard]] static cursor_type entry_at(slot& s) {
+        if constexpr (in_buckets) {
+            return std::addressof(s);
+        } else {
+            return s.get();
+        }
+    }
+    static void empty_value(tx<H>& t, V& value) {
+        if constexpr (detail::is_p<V>) {
+            value.set(t, typename V::value_type{});
+        } else {
+            value.set(t, nullptr);
+        }
+    }
 
     /// The table's number has the lowest bits of the hash.
     [[nodiscard]] static std::uint64_t tag_of(std::uint64_t hash) noexcept {
         const std::uint64_t tag = hash >> 56;
         return tag == 0 ? 1 : tag;
     }
-    /// Of each of the six bytes that is this one, the highest bit.
+    /// Of each of the entries' bytes that is this one, the highest bit.
     [[nodiscard]] static std::uint64_t bytes_like(std::uint64_t word, std::uint64_t byte) noexcept {
         constexpr std::uint64_t low = 0x7f * each_byte;
         const std::uint64_t x = word ^ byte * each_byte;
-        return ~(((x & low) + low) | x | low) & 0x8080'8080'8080;
+        return ~(((x & low) + low) | x | low) & high_bits;
     }
     /// Of the first of such bytes.
     [[nodiscard]] static std::uint32_t index_of(std::uint64_t bits) noexcept {
         return static_cast<std::uint32_t>(std::countr_zero(bits)) / 8;
     }
     static void take(place& at, const bucket& b, std::uint64_t tags, std::uint64_t bits) {
-        at.link_ = std::addressof(b.entry(index_of(bits)));
+        at.slot_ = std::addressof(b.at(index_of(bits)));
         at.tags_at_ = b.tags;
         at.tags_ = tags;
         at.shift_ = 8 * index_of(bits);
@@ -259,16 +298,18 @@ class unordered_map {
         if (passed % look_at_length == look_at_length - 1 && passed > size()) [[unlikely]]
             detail::broken("a chain of a hash table leads round in a circle");
     }
-    /// f(link) for each pointer to an entry.
+    /// f(slot) for each one in use.
     template <class F>
-    void each_link(F&& f) const {
+    void each_slot(F&& f) const {
         const auto table = buckets_.get();
         const std::size_t n = table ? buckets_of(table) : 0;
         for (std::size_t i = 0; i < n; ++i) {
             bucket b(table.first(), i);
             for (std::size_t passed = 0;; ++passed) {
-                for (std::uint32_t k = 0; k < bucket_entries; ++k) {
-                    if (b.entry(k)) f(b.entry(k));
+                const std::uint64_t tags = *b.tags;
+                for (std::uint64_t m = high_bits & ~bytes_like(tags, 0); m != 0; m &= m - 1) {
+                    slot& s = b.at(index_of(m));
+                    if (entry_at(s)) f(s);
                 }
                 const cursor<spill, H> more = *b.more;
                 if (!more) break;
@@ -286,7 +327,7 @@ class unordered_map {
             widen(t);
             at = place_of(key);
         }
-        if (at.link_ == nullptr) add_spill(t, at);
+        if (at.slot_ == nullptr) add_spill(t, at);
         return at;
     }
     static void add_spill(tx<H>& t, place& at) {
@@ -294,9 +335,18 @@ class unordered_map {
         at.end_->set(t, made);
         take(at, bucket(*made), 0, bytes_like(0, 0));
     }
-    /// A pointer to an entry moves there, and leaves null: no object's count changes.
-    static void move(tx<H>& t, link_type& from, const place& at) {
-        at.link_->swap(t, from);
+    /// What a slot has moves there. A pointer leaves null: no object's count changes.
+    static void move(tx<H>& t, slot& from, const place& at) {
+        if constexpr (!in_buckets) {
+            at.slot_->swap(t, from);
+        } else {
+            at.slot_->key.set(t, from.key.get());
+            if constexpr (detail::is_ptr<V>) {
+                at.slot_->value.swap(t, from.value);
+            } else {
+                detail::copy_field(t, at.slot_->value, from.value);
+            }
+        }
         at.tags_at_->set(t, at.tags_ | at.tag_ << at.shift_);
     }
     // What the new table's buckets have no room for goes there last: for as long as nothing else is
@@ -305,23 +355,23 @@ class unordered_map {
         const auto old = buckets_.get();
         const std::size_t n = old ? 2 * buckets_of(old) : first_buckets;
         const auto table = t.template make_array<piece[]>(n + 1);
-        std::vector<link_type*> left;
-        each_link([&](link_type& link) {
-            const std::uint64_t hash = detail::hash_key(link->key.get());
+        std::vector<slot*> left;
+        each_slot([&](slot& from) {
+            const std::uint64_t hash = detail::hash_key(entry_at(from)->key.get());
             const bucket b(table.first(), hash & (n - 1));
             const std::uint64_t tags = *b.tags;
             const std::uint64_t free = bytes_like(tags, 0);
-            if (free == 0) return left.push_back(std::addressof(link));
+            if (free == 0) return left.push_back(std::addressof(from));
             place at;
             at.tag_ = tag_of(hash);
             take(at, b, tags, free);
-            move(t, link, at);
+            move(t, from, at);
         });
         buckets_.set(t, table);  // the old one dies with the transaction's end
-        for (link_type* const link : left) {
-            place at = place_of(link->get()->key.get());
-            if (at.link_ == nullptr) add_spill(t, at);
-            move(t, *link, at);
+        for (slot* const from : left) {
+            place at = place_of(entry_at(*from)->key.get());
+            if (at.slot_ == nullptr) add_spill(t, at);
+            move(t, *from, at);
         }
     }
 
