@@ -495,7 +495,7 @@ void attempt::clear() noexcept {
     new_types_.clear();
 }
 
-void attempt::committed() {
+void attempt::tell_others() {
     for (held_object* h : dying_) core_.refs().settle_death(h, true);
     core_.give_slots(freed_slots_);
     core_.give_slots(new_slots_);

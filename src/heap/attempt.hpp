@@ -49,7 +49,9 @@ class attempt {
 
     /// Before the commit.
     void settle();
-    void committed();
+    void committed() {
+        if (!counts_.empty() || doomed_ != 0 || !new_types_.empty()) tell_others();
+    }
     void rolled_back() noexcept;
     /// Whether a death waits for another transaction.
     [[nodiscard]] bool has_doomed() const noexcept { return doomed_ != 0; }
@@ -119,6 +121,8 @@ class attempt {
     [[nodiscard]] u64 take_slot();
     void free_slot(u64 slot);
     [[nodiscard]] const heap_type& type_of(u16 number);
+    /// Behind a commit of what made objects, changed counts or described types.
+    void tell_others();
     void clear() noexcept;
 
     struct slot_change {

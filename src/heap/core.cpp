@@ -18,12 +18,11 @@ attempt_scope::attempt_scope(core& c, transaction& t) : before_(current) {
     current = last = &c.attempt_of(t);
 }
 
-attempt& core::attempt_of(transaction& t) {
-    std::atomic<attempt*>& mine = attempts_[t.thread_number()];
-    if (mine.load(std::memory_order_relaxed) == nullptr) [[unlikely]] {
-        mine.store(new attempt(*this, t), std::memory_order_release);
-    }
-    return *mine.load(std::memory_order_relaxed);
+// Once for each thread. (A call in attempt_of() would have that save registers each time.)
+[[gnu::cold, gnu::noinline]] attempt& core::make_attempt(transaction& t) {
+    auto* const mine = new attempt(*this, t);
+    attempts_[t.thread_number()].store(mine, std::memory_order_release);
+    return *mine;
 }
 
 core::~core() {
@@ -208,8 +207,8 @@ result<void> core::tidy_up() {
     return ok;
 }
 
-void core::tidy_up_if_needed() noexcept(!crashes_throw) {
-    while (has_doomed_.load(std::memory_order_acquire) || refs_->has_queue()) {
+void core::tidy_up_unasked() noexcept(!crashes_throw) {
+    while (has_untidy()) {
         if (tidying_.exchange(true, std::memory_order_acq_rel)) return;
         bool done = false;
         try {

@@ -62,7 +62,10 @@ class core final : public transaction_listener {
     }
     [[nodiscard]] type_table& types() noexcept { return types_; }
     [[nodiscard]] held_table& refs() noexcept { return *refs_; }
-    [[nodiscard]] attempt& attempt_of(transaction& t);
+    [[nodiscard]] attempt& attempt_of(transaction& t) {
+        attempt* const mine = attempts_[t.thread_number()].load(std::memory_order_relaxed);
+        return mine != nullptr ? *mine : make_attempt(t);
+    }
 
     /// What says that the heap is open; one more reference to it.
     [[nodiscard]] held* open_mark();
@@ -84,7 +87,11 @@ class core final : public transaction_listener {
     /// Destroys what is doomed and reclaims orphans without references, by transactions.
     [[nodiscard]] result<void> tidy_up();
     /// The same, where somebody has time for it and nobody asked: errors leave it for later.
-    void tidy_up_if_needed() noexcept(!crashes_throw);
+    void tidy_up_if_needed() noexcept(!crashes_throw) {
+        if (has_untidy()) [[unlikely]] {
+            tidy_up_unasked();
+        }
+    }
     [[nodiscard]] result<void> close();
 
     // --- slots of orphans: volatile books ---
@@ -124,6 +131,11 @@ class core final : public transaction_listener {
     /// the place that f has come to is where the next does, or the same once more.
     template <class Place, class F>
     [[nodiscard]] result<void> in_pieces(const Place& at, F&& f);
+    [[nodiscard]] bool has_untidy() const noexcept {
+        return has_doomed_.load(std::memory_order_acquire) || refs_->has_queue();
+    }
+    void tidy_up_unasked() noexcept(!crashes_throw);
+    [[nodiscard]] attempt& make_attempt(transaction& t);
     [[nodiscard]] result<void> reclaim_orphans();
     [[nodiscard]] result<void> destroy_doomed();
     [[nodiscard]] result<void> reclaim_queue();

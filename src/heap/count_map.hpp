@@ -45,6 +45,7 @@ class count_map {
             if (entries_[s.index].offset == offset) return &entries_[s.index];
         }
     }
+    [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
     [[nodiscard]] counted& operator[](u32 index) noexcept { return entries_[index]; }
     [[nodiscard]] const std::vector<counted>& all() const noexcept { return entries_; }
     void clear() noexcept {

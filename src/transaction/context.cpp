@@ -24,6 +24,7 @@ context::context(ownership& records, committed_heap& heap, shared_log& shared, u
     ownership_ = records.records.get();
     base_ = reinterpret_cast<u64>(heap.store().base());
     lane_ = lane;
+    reads_end_ = read_room_.data() + read_room_.size();
     log_.attach(heap.store(), lane);
 }
 
@@ -33,7 +34,6 @@ void context::start(lane& inside, bool read_only, bool anew) {
     quiet_clock_ = &detail::no_clock_to_read_by;
     last_read_ = none;
     reads_ = read_room_.data();
-    reads_end_ = reads_ + read_room_.size();
     may_forget_ = read_only && !anew;
     forgot_reads_ = false;
     read_only_ = read_only;
@@ -59,7 +59,7 @@ void context::end(u64 version) noexcept {
     lines_.clear();
     fresh_blocks_.clear();
     releases_.clear();
-    fresh_ = fresh_bytes_ = 0;
+    if (fresh_bytes_ != 0) fresh_ = fresh_bytes_ = 0;
     if (blocks_ != nullptr) {  // not committed
         blocks_->cancel();
         spare_.push_back(std::move(blocks_));
@@ -158,8 +158,7 @@ void context::note_fresh() const noexcept {
     }
 }
 
-void context::settle(u64 durable) {
-    wants_boundary_ = false;
+void context::settle_freed(u64 durable) {
     while (!freed_.empty() && freed_.front().epoch <= durable) {
         freed_.front().blocks->settle();
         spare_.push_back(std::move(freed_.front().blocks));

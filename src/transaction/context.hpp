@@ -83,8 +83,16 @@ class context final : public transaction {
     [[nodiscard]] u64 epoch() const noexcept { return inside_->epoch; }
     [[nodiscard]] region& file() const noexcept { return heap_.store(); }
 
-    /// Hands out what was freed in epochs up to `durable`.
-    void settle(u64 durable);
+    /// Hands out what was freed in epochs up to `durable`. As a rule there is nothing, and nothing
+    /// is stored: transactions.hpp, "What lies behind the fence".
+    void settle(u64 durable) {
+        if (wants_boundary_) [[unlikely]] {
+            wants_boundary_ = false;
+        }
+        if (!freed_.empty() && freed_.front().epoch <= durable) [[unlikely]] {
+            settle_freed(durable);
+        }
+    }
     /// Whether the last attempt ended because heap or log are full but for what the epoch's end
     /// will bring.
     [[nodiscard]] bool wants_boundary() const noexcept { return wants_boundary_; }
@@ -113,6 +121,7 @@ class context final : public transaction {
     void wait_for_owner(unsigned& spins) const;
     [[nodiscard]] heap_batch& my_blocks();
     void note_heap_word(u64 offset) noexcept;
+    void settle_freed(u64 durable);
 
     ownership& records_;
     committed_heap& heap_;

@@ -46,18 +46,19 @@ transactions::~transactions() {
     for (std::atomic<place*>& p : *places_) delete p.load(std::memory_order_acquire);
 }
 
-transactions::place& transactions::place_of(lane& l) {
-    std::atomic<place*>& p = (*places_)[l.index];
-    if (p.load(std::memory_order_relaxed) == nullptr) [[unlikely]] {
-        p.store(new place(records_, heap_, shared_, static_cast<u16>(l.index), number_, kept_),
-                std::memory_order_release);
-    }
-    return *p.load(std::memory_order_relaxed);
+// Once for each thread. (A call in place_of() would have that save registers each time.)
+[[gnu::cold, gnu::noinline]] transactions::place& transactions::make_place(const lane& l) {
+    auto* const p = new place(records_, heap_, shared_, static_cast<u16>(l.index), number_, kept_);
+    (*places_)[l.index].store(p, std::memory_order_release);
+    return *p;
 }
 
-// Outside of the epoch: who has the turn may need its end.
-void transactions::wait_for_turn(place& p, unsigned attempt) {
-    if (p.turn.owns_lock()) return;
+inline transactions::place& transactions::place_of(const lane& l) {
+    place* const p = (*places_)[l.index].load(std::memory_order_relaxed);
+    return p != nullptr ? *p : make_place(l);
+}
+
+[[gnu::cold, gnu::noinline]] void transactions::take_turn(place& p, unsigned attempt) {
     if (attempt >= patience) {
         p.turn = std::unique_lock(turn_);
         turn_taken_.store(1, std::memory_order_release);
@@ -68,7 +69,15 @@ void transactions::wait_for_turn(place& p, unsigned attempt) {
     }
 }
 
-void transactions::accept_writer(place& p) {
+// Outside of the epoch: who has the turn may need its end.
+inline void transactions::wait_for_turn(place& p, unsigned attempt) {
+    if (p.turn.owns_lock()) return;
+    if (attempt >= patience || turn_taken_.load(std::memory_order_acquire) != 0) [[unlikely]] {
+        take_turn(p, attempt);
+    }
+}
+
+inline void transactions::accept_writer(place& p) {
     if (auto ok = epochs_.accepts_writes(); !ok) transaction::fail(ok.error());
     epochs_.slow_writer();
     const u64 now = epochs_.current_epoch();

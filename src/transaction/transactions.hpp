@@ -14,6 +14,11 @@
 //      ├────> the engine makes it durable and puts it in place
 //    end      lines are given back with the new version, the epoch is left
 //
+// What lies behind the fence. Stores behind a commit's fence wait for it, and for the record on its
+// way to memory, in the processor's queue of stores. When that is full all waits, the misses of the
+// next transaction too. So from there to that one's first loads what has not changed is not stored
+// again, and calls are few: each stores its way back, and the registers that it saves.
+//
 // On the medium. Commit records (commit_record.hpp) in a log a lane (commit_log.hpp); the engine's
 // number in the superblock; all else is the user's, or the heap's.
 //
@@ -109,9 +114,12 @@ class transactions final : public transactional {
     [[nodiscard]] bool waits() const noexcept override { return waits_; }
     [[nodiscard]] u64 base() const noexcept override { return base_; }
 
-    [[nodiscard]] place& place_of(lane& l);
+    [[nodiscard]] place& place_of(const lane& l);
+    [[nodiscard]] place& make_place(const lane& l);
     void refuse_others(const lane& l);
     void wait_for_turn(place& p, unsigned attempt);
+    /// Takes it, or waits until it is given back.
+    void take_turn(place& p, unsigned attempt);
     void accept_writer(place& p);
     /// Behind start(): whether its snapshot may be read by the clock (T2 of transaction.hpp).
     [[nodiscard]] bool is_quiet() const noexcept;

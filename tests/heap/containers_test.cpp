@@ -19,7 +19,6 @@ namespace {
 struct twofold {
     u64 number = 0;
     u64 twice = 2 * number;
-    friend bool operator==(const twofold&, const twofold&) = default;
 };
 
 struct store {
@@ -89,7 +88,7 @@ TEST_F(containers, a_vector_is_as_the_standard_one) {
 
 TEST_F(containers, entries_of_two_words_lie_in_the_buckets_of_a_hash_table) {
     constexpr u64 entries = 10'000;
-    change([&](nv::tx<>& tx, store& s) { s.table.insert_or_assign(tx, 0, 0); });
+    change([&](nv::tx<>& tx, store& s) { s.table.insert_or_assign(tx, 0, u64{0}); });
     EXPECT_EQ(sound(heap).objects, 2U) << "the store, and the table's buckets";
     for (u64 k = 1; k < entries; ++k) {
         change([&](nv::tx<>& tx, store& s) { s.table.insert_or_assign(tx, k, k); });
