@@ -1,16 +1,21 @@
 // bench/eager_target.hpp: what the measured loop drives: an eager index. Values of eight bytes take
-// the integer path, others that of byte strings.
+// the integer path, others that of byte strings. `Many`: neighbouring gets of the stream are one
+// get_many().
 #pragma once
 
 #include "bench/target.hpp"
 #include "eager_map/engine.hpp"
 
+#include <array>
+#include <span>
+
 namespace hf::bench {
 
+template <bool Many>
 class eager_target {
    public:
     rounds allowed;
-    static constexpr bool many = false;
+    static constexpr bool many = Many;
     static constexpr bool survives = false;  ///< nothing is emulated in the midst of a run
 
     using numbers = detail::eager_engine<u64, u64>;
@@ -51,6 +56,26 @@ class eager_target {
         if (!numbers_->get(number(key), value)) return false;
         if (!belongs_to(key, bytes_of(value), allowed)) return foreign_value();
         return true;
+    }
+    /// How many of the keys are there.
+    [[nodiscard]] result<std::size_t> get_many(std::span<const std::string_view> keys)
+        requires Many
+    {
+        bool right = true;
+        const auto text = [&](std::size_t i, std::string_view value) {
+            right = right && belongs_to(keys[i], value, allowed);
+        };
+        std::size_t found = 0;
+        if (strings_) {
+            found = strings_->get_many(keys, text);
+        } else {
+            std::array<u64, keys_at_once> all{};
+            for (std::size_t i = 0; i < keys.size(); ++i) all[i] = number(keys[i]);
+            const auto value = [&](std::size_t i, u64 v) { text(i, bytes_of(v)); };
+            found = numbers_->get_many(std::span(all).first(keys.size()), value);
+        }
+        if (!right) return foreign_value();
+        return found;
     }
     [[nodiscard]] result<unsigned> scan(std::string_view key) {
         scan_check check{key, allowed};

@@ -236,6 +236,8 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
                          "transient,logged,incll,malloc: trees; map,map-many,map-trusting,"
                          "map-inlined: the public map, by get, by get_many, by unverified get, "
                          "with small values in its leaves; "
+                         "clht-eager, clht-many and of each other index: the index, by get, by "
+                         "get_many; "
                          "absl-btree,absl-hash: Abseil's, in ordinary memory "
                          "(ycsb; default transient,incll)");
     }

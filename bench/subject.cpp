@@ -77,6 +77,7 @@ result<std::unique_ptr<subject>> new_tree(const scratch_space& space,
 }
 
 /// An eager index: "clht-eager", say.
+template <bool Many>
 result<std::unique_ptr<subject>> new_index(const std::string& name, const scratch_space& space,
                                            const subject_options& options) {
     const auto file = next_file(name, space);
@@ -91,15 +92,15 @@ result<std::unique_ptr<subject>> new_index(const std::string& name, const scratc
             space.remove(file);
             return tl::unexpected(opened.error());
         }
-        return std::make_unique<engine_subject<eager_target>>(of(std::move(*opened)), nullptr,
-                                                              space, file, options);
+        return std::make_unique<engine_subject<eager_target<Many>>>(of(std::move(*opened)), nullptr,
+                                                                    space, file, options);
     };
     if (options.value_size == sizeof(u64)) {
         return make(detail::open_engine<u64, u64>(file, o),
-                    [&](auto e) { return eager_target(name, std::move(e), nullptr); });
+                    [&](auto e) { return eager_target<Many>(name, std::move(e), nullptr); });
     }
     return make(detail::open_engine<std::string_view, std::string>(file, o),
-                [&](auto e) { return eager_target(name, nullptr, std::move(e)); });
+                [&](auto e) { return eager_target<Many>(name, nullptr, std::move(e)); });
 }
 
 /// A structure of Abseil's.
@@ -134,6 +135,7 @@ const std::vector<std::string>& subject_names() {
         for (const std::string& index : eager_index_names()) {
             all.push_back(index + "-eager");
             all.push_back(index + "-transient");
+            all.push_back(index + "-many");
         }
         return all;
     }();
@@ -159,8 +161,9 @@ result<std::unique_ptr<subject>> make_subject(std::string_view name, const scrat
     }
     for (const std::string& index : eager_index_names()) {
         if (name == index + "-eager" || name == index + "-transient") {
-            return new_index(std::string(name), space, options);
+            return new_index<false>(std::string(name), space, options);
         }
+        if (name == index + "-many") return new_index<true>(std::string(name), space, options);
     }
     return failure({errc::usage, "make a tree", std::string(name), "no such discipline",
                     fmt::format("choose among {}", fmt::join(subject_names(), ", "))});

@@ -22,7 +22,7 @@
 //
 // Concurrency. All member functions may be called by up to 256 threads; each is atomic. Readers
 // wait for nobody. A walk (for_each, scan) is no snapshot: a record that is there throughout is
-// visited, once. What is visited must not call the map.
+// visited, once. What is visited, or found by get_many(), must not call the map.
 //
 // Errors. result<T>; a failed write leaves the map as it was. In a full region reads and removes go
 // on. Where a disk has no room for what is to become durable, writes are errc::no_space.
@@ -101,6 +101,16 @@ class basic_eager_map {
     /// for_each() throw std::runtime_error where they meet bytes that are damaged.
     [[nodiscard]] bool get(Key key, Owned& value) const;
     [[nodiscard]] std::optional<Owned> get(Key key) const;
+    /// Gets many keys: found(number, value) for each that is there, in the order of `keys`; how
+    /// many there were. Their waits for memory overlap in clht, art and hot, which is faster than
+    /// as many get(). Each is as it was at some moment of the call. A value ends with the call of
+    /// `found`. errc::corrupt: damaged bytes were met; what was found before may have been told.
+    template <class Found>
+        requires std::invocable<Found&, std::size_t, Key>
+    [[nodiscard]] result<std::size_t> get_many(std::span<const Key> keys, Found&& found) const {
+        return get_runs(keys, tell_run<std::remove_reference_t<Found>>,
+                        const_cast<void*>(static_cast<const void*>(std::addressof(found))));
+    }
 
     /// Everything, in any order.
     void for_each(const visitor& visit) const;
@@ -143,7 +153,20 @@ class basic_eager_map {
         Key key;
         Key value;
     };
+    struct hit {
+        std::size_t number;
+        Key value;
+    };
     friend class detail::eager_engine<Key, Owned>;
+    using run_of_hits = void (*)(void* of, const hit* run, std::size_t count);
+    /// `of` is a Found.
+    template <class Found>
+    static void tell_run(void* of, const hit* run, std::size_t count) {
+        auto& found = *static_cast<Found*>(of);
+        for (std::size_t i = 0; i < count; ++i) found(run[i].number, run[i].value);
+    }
+    [[nodiscard]] result<std::size_t> get_runs(std::span<const Key> keys, run_of_hits found,
+                                               void* of) const;
     using run_visitor = void (*)(void* of, const entry* run, std::size_t count);
     /// `of` is a Visit.
     template <class Visit>

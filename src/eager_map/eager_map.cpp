@@ -107,6 +107,16 @@ std::optional<Owned> basic_eager_map<Key, Owned>::get(Key key) const {
     return found;
 }
 template <class Key, class Owned>
+result<std::size_t> basic_eager_map<Key, Owned>::get_runs(std::span<const Key> keys,
+                                                          run_of_hits found, void* of) const {
+    const auto& from = engine();
+    try {
+        return from.get_runs(keys, found, of);
+    } catch (const damage& d) {
+        return failure(d.to_error("read from the eager map", from.space().file().path()));
+    }
+}
+template <class Key, class Owned>
 void basic_eager_map<Key, Owned>::for_each(const visitor& visit) const {
     engine().for_each(visit);
 }

@@ -32,6 +32,16 @@ class eager_engine {
     [[nodiscard]] virtual result<bool> update(Key k, Key v) = 0;
     virtual bool remove(Key k) = 0;
     virtual bool get(Key k, Owned& into) const = 0;
+    using hit = typename basic_eager_map<Key, Owned>::hit;
+    using run_of_hits = typename basic_eager_map<Key, Owned>::run_of_hits;
+    /// found(of, run, how many) of those that are there; within an operation.
+    virtual std::size_t get_runs(std::span<const Key> keys, run_of_hits found, void* of) const = 0;
+    /// As basic_eager_map::get_many() does it for code that the compiler sees.
+    template <class Found>
+    std::size_t get_many(std::span<const Key> keys, Found& found) const {
+        return get_runs(keys, basic_eager_map<Key, Owned>::template tell_run<Found>,
+                        const_cast<void*>(static_cast<const void*>(std::addressof(found))));
+    }
     virtual void for_each(const std::function<void(Key, Key)>& visit) const = 0;
     [[nodiscard]] virtual bool is_ordered() const noexcept = 0;
     /// Of an index without order: for_each() in so many parts.

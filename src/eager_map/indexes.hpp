@@ -9,9 +9,11 @@
 #include "index/bwtree/bwtree.hpp"
 #include "index/clht/clht.hpp"
 #include "index/common/batch.hpp"
+#include "index/common/get_piece.hpp"
 #include "index/eager_masstree/eager_masstree.hpp"
 #include "index/hot/hot.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <type_traits>
@@ -65,6 +67,8 @@ class engine_of final
     using owned = std::conditional_t<std::is_same_v<key, u64>, u64, std::string>;
     using entry = typename eager_engine<key, owned>::entry;
     using run_visitor = typename eager_engine<key, owned>::run_visitor;
+    using hit = typename eager_engine<key, owned>::hit;
+    using run_of_hits = typename eager_engine<key, owned>::run_of_hits;
     using operation = typename Index::operation;
 
     ~engine_of() override { this->opened.reset(); }
@@ -96,6 +100,21 @@ class engine_of final
             operation op(*this->opened);
             return index->get(op, k, found);
         }
+    }
+    std::size_t get_runs(std::span<const key> keys, run_of_hits found, void* of) const override {
+        std::size_t count = 0;
+        std::array<hit, gets_at_once> run;  // NOLINT(*-member-init): filled by `there`
+        for (std::size_t first = 0; first < keys.size(); first += gets_at_once) {
+            const auto piece = keys.subspan(first, std::min(gets_at_once, keys.size() - first));
+            std::size_t there = 0;
+            // Byte strings lie in records, which stay as long as the operation.
+            operation op(*this->opened);
+            hf::get_piece(*index, op, piece,
+                          [&](std::size_t i, key v) { run[there++] = {first + i, v}; });
+            if (there != 0) found(of, run.data(), there);
+            count += there;
+        }
+        return count;
     }
     void for_each(const std::function<void(key, key)>& visit) const override {
         index->for_each(*this->opened, visit);

@@ -6,6 +6,7 @@
 #include "map/map_impl.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <new>
 #include <vector>
@@ -37,14 +38,34 @@ result<void> eager_side::check_writable() const {
                     "it was opened for inspection", "open it for writing"});
 }
 
+namespace {
+enum class what_was_found : u8 { nothing, value, long_one };
+}  // namespace
+
+/// `found` may call the map, so it is called behind the operation that has found its value: of
+/// some keys at a time the values are copied, but for long ones, which are got again one by one.
 std::size_t eager_side::get_many(std::span<const std::string_view> keys,
                                  const map::finder& found) const {
+    constexpr std::size_t at_once = 16;
+    constexpr std::size_t long_value = std::size_t{64} << 10;
+    std::array<std::string, at_once> values;
+    std::array<what_was_found, at_once> is{};
     std::size_t count = 0;
-    std::string value;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-        if (!get(keys[i], value)) continue;
-        ++count;
-        found(i, value);
+    for (std::size_t first = 0; first < keys.size(); first += at_once) {
+        const auto some = keys.subspan(first, std::min(at_once, keys.size() - first));
+        is.fill(what_was_found::nothing);
+        const auto take = [&](std::size_t i, std::string_view value) {
+            is[i] = value.size() > long_value ? what_was_found::long_one : what_was_found::value;
+            if (is[i] == what_was_found::value) values[i] = value;
+        };
+        engine_->get_many(some, take);
+        for (std::size_t i = 0; i < some.size(); ++i) {
+            const bool is_there = is[i] == what_was_found::value ||
+                                  (is[i] == what_was_found::long_one && get(some[i], values[i]));
+            if (!is_there) continue;
+            ++count;
+            found(first + i, values[i]);
+        }
     }
     return count;
 }

@@ -38,6 +38,23 @@ inline void light_fence() noexcept {
 #endif
 }
 
+/// Whether light_fence() costs nothing but what the compiler may not do. Does not change: who has
+/// asked once need not ask each time, and may use free_light_fence() instead.
+[[nodiscard]] inline bool light_fence_is_free() noexcept {
+#if defined(HF_TSAN)
+    return true;  // so that it sees who relies on it; free_light_fence() is a real one
+#else
+    return detail::membarrier_available;
+#endif
+}
+[[gnu::always_inline]] inline void free_light_fence() noexcept {
+#if defined(HF_TSAN)
+    light_fence();
+#else
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+#endif
+}
+
 void heavy_fence() noexcept;
 
 }  // namespace hf

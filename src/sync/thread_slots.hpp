@@ -36,12 +36,13 @@ namespace hf {
 
 namespace detail {
 
-/// The slot that the thread asked for last.
+/// The slot that the thread asked for last. In the memory that a thread begins with: elsewhere it
+/// is found by a call, for which all who ask would have to save their registers.
 struct slot_cache {
     u64 owner = 0;
     void* slot = nullptr;
 };
-inline thread_local constinit slot_cache my_slot_cache{};
+[[gnu::tls_model("initial-exec")]] inline thread_local constinit slot_cache my_slot_cache{};
 
 /// What thread_slots<T> does without knowing T.
 class slot_table {

@@ -268,7 +268,7 @@ TEST(options, each_index_can_be_compared_and_is_named_by_the_help) {
             ASSERT_TRUE(parse_options({verb, "--help"}, help).has_value());
             EXPECT_NE(help.find(index), std::string::npos) << verb << " " << index;
         }
-        for (const char* in : {"-eager", "-transient"}) {
+        for (const char* in : {"-eager", "-transient", "-many"}) {
             const std::vector<std::string> both = {index + in};
             EXPECT_EQ(good({"ycsb", "--compare", both.front()}).disciplines, both);
         }

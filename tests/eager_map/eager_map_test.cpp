@@ -9,7 +9,9 @@
 
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <map>
+#include <stdexcept>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -70,6 +72,49 @@ TEST_P(eager_maps, take_many_at_once) {
     auto again = must(eager_map::open(file));
     EXPECT_EQ(again.get("k7"), "first");
     EXPECT_EQ(again.get("k89"), "k89");
+}
+
+/// More keys than are looked for at once, some of them not there, and some twice.
+TEST_P(eager_maps, get_many_at_once) {
+    auto strings = must(eager_map::open(file, options()));
+    std::vector<std::string> texts;
+    for (int i = 0; i < 150; ++i) texts.push_back("key " + std::to_string(i % 140));
+    for (std::size_t i = 0; i < texts.size(); i += 3) must(strings.put(texts[i], "of " + texts[i]));
+    const std::vector<std::string_view> keys(texts.begin(), texts.end());
+    std::vector<std::string> found(keys.size());
+    std::size_t next = 0;
+    const auto keep = [&](std::size_t i, std::string_view v) {
+        EXPECT_LE(next, i);
+        next = i + 1;
+        found[i] = v;
+    };
+    const std::size_t count = must(strings.get_many(keys, keep));
+    std::size_t there = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        const auto one = strings.get(keys[i]);
+        EXPECT_EQ(found[i], one.value_or("")) << keys[i];
+        there += one ? 1 : 0;
+    }
+    EXPECT_EQ(count, there);
+    EXPECT_EQ(must(strings.get_many({}, keep)), 0U);
+    must(strings.close());
+
+    auto numbers = must(eager_integer_map::open(file.string() + ".numbers", options()));
+    std::vector<u64> all;
+    for (u64 i = 0; i < 100; ++i) {
+        all.push_back(i << 20);
+        if (i % 2 == 0) must(numbers.put(i << 20, i + 1));
+    }
+    u64 sum = 0;
+    EXPECT_EQ(must(numbers.get_many(all, [&](std::size_t i, u64 v) { sum += v == i + 1; })), 50U);
+    EXPECT_EQ(sum, 50U);
+    // A function that is kept elsewhere will do, and what it throws comes through.
+    const std::function<void(std::size_t, u64)> refuses = [](auto, auto) {
+        throw std::length_error("enough");
+    };
+    EXPECT_THROW(static_cast<void>(numbers.get_many(all, refuses)), std::length_error);
+    EXPECT_EQ(numbers.get(u64{2} << 20), 3U);
+    must(numbers.close());
 }
 
 /// What a child that is killed has written is there.

@@ -4,6 +4,7 @@
 
 #include "eager_map/engine.hpp"
 #include "index/common/audited.hpp"
+#include "index/common/found_of_many.hpp"
 #include "must.hpp"
 #include "scratch.hpp"
 
@@ -46,6 +47,11 @@ class index_in_room {
         std::optional<kept> found(std::in_place);
         if (!engine_->get(k, *found)) found.reset();
         return found;
+    }
+    [[nodiscard]] std::vector<std::optional<kept>> get_many(const std::vector<kept>& keys) const {
+        const std::vector<key> views(keys.begin(), keys.end());
+        return found_of_many<kept>(keys.size(),
+                                   [&](const auto& keep) { engine_->get_many(views, keep); });
     }
     [[nodiscard]] entries scan(const kept& from, u64 most) const {
         return scanned(from, most, false);

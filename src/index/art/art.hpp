@@ -59,11 +59,14 @@
 
 #include "index/art/node.hpp"
 #include "index/common/batch.hpp"
+#include "index/common/get_piece.hpp"
 #include "index/common/index.hpp"
 #include "sync/patience.hpp"
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -107,6 +110,9 @@ class art final : public traced {
     bool remove(operation& op, key k, Old&& old = {});
     template <class Found>
     bool get(operation& op, key k, Found&& found) const;
+    /// Many keys in step (index/common/get_piece.hpp).
+    template <class Found>
+    void get_piece(operation& op, std::span<const key> keys, Found&& found) const;
 
     /// visit(key, value), at most `most` times, from the first key that is not below `lower`.
     template <class Visit>
@@ -223,6 +229,18 @@ class art final : public traced {
     }
 
     // --- finding (find.hpp) ---
+    /// How far a reader has come.
+    struct reached {
+        node* n;
+        what kind;
+        u32 depth;        ///< bytes that lead to n
+        bool is_apart;    ///< (at the end) the key leaves the path of n
+        found_word slot;  ///< (at the end, else) where n has no node for the key
+    };
+    [[nodiscard]] reached start() const noexcept { return {root_, what::n256, 0, false, {}}; }
+    [[nodiscard]] bool go_down(operation& op, key k, reached& r) const;
+    template <class Found>
+    bool end_at(operation& op, key k, const reached& r, Found&& found) const;
     static void begin_loading(const node* n, what kind, u8 byte) noexcept;
     static void saw_slot(operation& op, node* n, what kind, const published* slot) noexcept;
     void walk(operation& op, key k, u32 stop, bool removes, place& p) const;

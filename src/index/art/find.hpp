@@ -37,55 +37,101 @@ template <class D, class Keys>
     }
 }
 
+/// From a node to the next one, which begins to load. False: the way ends here.
+template <class D, class Keys>
+[[gnu::always_inline]] inline bool art<D, Keys>::go_down(operation& op, key k, reached& r) const {
+    using namespace art_detail;
+    const bool hints = node::has_hints(r.n->lock.load(), op.generation());
+    const prefix p = prefix_of(r.n);
+    bool is_apart = p.length != 0 && p.fits(r.depth);
+    if constexpr (path::can_end) {
+        if (path::length(k) < p.level) {
+            r.is_apart = true;
+            return false;
+        }
+    }
+    if (is_apart) is_apart = path::chunk(k, r.depth, p.stored()) != p.bytes;
+    if (is_apart) {
+        r.is_apart = true;
+        return false;
+    }
+    const found_word slot = find_for(r.n, r.kind, k, p.level, hints);
+    if (!slot_word::is_node(slot.word)) [[unlikely]] {
+        r.slot = slot;
+        return false;
+    }
+    const u32 next = p.level + 1;
+    node* child = node_of(slot.word);
+    const auto child_kind = slot_word::what_of(slot.word);
+    begin_loading(child, child_kind, next < path::length(k) ? path::at(k, next) : u8{0});
+    saw_slot(op, r.n, r.kind, slot.at);
+    r.n = child;
+    r.kind = child_kind;
+    r.depth = next;
+    return true;
+}
+
+/// The end of a reader's way: a record, or nothing.
+template <class D, class Keys>
+template <class Found>
+[[gnu::always_inline]] inline bool art<D, Keys>::end_at(operation& op, key k, const reached& r,
+                                                        Found&& found) const {
+    const found_word slot = r.slot;
+    if (r.is_apart) {
+        op.observed();
+        return false;
+    }
+    if (slot.word == 0 || Keys::key_of(*record_of(slot.word)) != k) {
+        saw_slot(op, r.n, r.kind, slot.word == 0 ? nullptr : slot.at);
+        op.observed();
+        return false;
+    }
+    const record& is = *record_of(slot.word);
+    const auto v = Keys::value_if_sound(is);
+    const bool is_unsure = node::is_unsure(r.n->lock.load());
+    if (is_unsure || (Keys::inline_values && slot.at->load() != slot.word)) [[unlikely]] {
+        op.written_line(slot.at);
+        if constexpr (Keys::inline_values) op.written_line(&is);
+    }
+    op.observed();
+    found(v);
+    return true;
+}
+
 template <class D, class Keys>
 template <class Found>
 bool art<D, Keys>::get(operation& op, key k, Found&& found) const {
-    using namespace art_detail;
-    node* n = root_;
-    auto kind = what::n256;
-    for (u32 depth = 0;;) {
-        const bool hints = node::has_hints(n->lock.load(), op.generation());
-        const prefix p = prefix_of(n);
-        bool is_apart = p.length != 0 && p.fits(depth);
-        if constexpr (path::can_end) {
-            if (path::length(k) < p.level) {
-                op.observed();
-                return false;
+    reached r = start();
+    while (go_down(op, k, r)) op.took_step();
+    return end_at(op, k, r, found);
+}
+
+template <class D, class Keys>
+template <class Found>
+void art<D, Keys>::get_piece(operation& op, std::span<const key> keys, Found&& found) const {
+    std::array<reached, gets_at_once> all;    // NOLINT(*-member-init): as many as there are keys
+    std::array<u8, gets_at_once> on_the_way;  // NOLINT(*-member-init): likewise
+    std::size_t going = keys.size();
+    for (std::size_t i = 0; i < going; ++i) {
+        all[i] = start();
+        on_the_way[i] = static_cast<u8>(i);
+    }
+    while (going != 0) {
+        op.took_step();
+        std::size_t still = 0;
+        for (std::size_t j = 0; j < going; ++j) {
+            const u8 i = on_the_way[j];
+            on_the_way[still] = i;
+            if (go_down(op, keys[i], all[i])) {
+                ++still;
+            } else if (all[i].slot.word != 0) {
+                __builtin_prefetch(record_of(all[i].slot.word));
             }
         }
-        if (is_apart) is_apart = path::chunk(k, depth, p.stored()) != p.bytes;
-        if (is_apart) {
-            op.observed();
-            return false;
-        }
-        const found_word slot = find_for(n, kind, k, p.level, hints);
-        if (slot_word::is_node(slot.word)) [[likely]] {
-            const u32 next = p.level + 1;
-            node* child = node_of(slot.word);
-            const auto child_kind = slot_word::what_of(slot.word);
-            begin_loading(child, child_kind, next < path::length(k) ? path::at(k, next) : u8{0});
-            saw_slot(op, n, kind, slot.at);
-            op.took_step();
-            n = child;
-            kind = child_kind;
-            depth = next;
-            continue;
-        }
-        if (slot.word == 0 || Keys::key_of(*record_of(slot.word)) != k) {
-            saw_slot(op, n, kind, slot.word == 0 ? nullptr : slot.at);
-            op.observed();
-            return false;
-        }
-        const record& r = *record_of(slot.word);
-        const auto v = Keys::value_if_sound(r);
-        const bool is_unsure = node::is_unsure(n->lock.load());
-        if (is_unsure || (Keys::inline_values && slot.at->load() != slot.word)) [[unlikely]] {
-            op.written_line(slot.at);
-            if constexpr (Keys::inline_values) op.written_line(&r);
-        }
-        op.observed();
-        found(v);
-        return true;
+        going = still;
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        end_at(op, keys[i], all[i], [&](const auto& v) { found(i, v); });
     }
 }
 

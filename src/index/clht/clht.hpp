@@ -76,13 +76,16 @@
 
 #include "index/clht/layout.hpp"
 #include "index/common/batch.hpp"
+#include "index/common/get_piece.hpp"
 #include "index/common/index.hpp"
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -128,6 +131,9 @@ class clht final : public traced {
     /// The same as an operation of its own, which costs less. None may be running.
     template <class Found>
     bool get(eager_space& space, key k, Found found) const;
+    /// Many keys in step (index/common/get_piece.hpp).
+    template <class Found>
+    void get_piece(operation& op, std::span<const key> keys, Found&& found) const;
     template <class Visit>
     void for_each(eager_space& space, Visit&& visit) const;
     /// for_each() in so many parts, each an operation of its own: those who walk a little at a time
@@ -317,17 +323,23 @@ class clht final : public traced {
     enum class answer : u8 { absent, present, unsure };
     class short_stay;
     /// A thread's lane, for reads of the table of this number that are short stays: nothing is in
-    /// an epoch, nor after a kill any more, and never will be.
+    /// an epoch, nor after a kill any more, and never will be, and a light fence is free. In the
+    /// memory that a thread begins with (sync/thread_slots.hpp).
     struct known_lane {
         u64 table = 0;
         eager_lane* lane = nullptr;
     };
-    static inline thread_local constinit known_lane lane_of_last_table{};
+    [[gnu::tls_model(
+        "initial-exec")]] static inline thread_local constinit known_lane lane_of_last_table{};
     static inline std::atomic<u64> last_number{0};
     template <bool Misses, class Found>
     answer look(key k, u64 hash, bool is_durable, Found&& found) const;
     template <class Found>
-    bool get_apart(eager_space& space, key k, Found found) const;
+    bool get_by_hash(operation& op, key k, u64 hash, Found&& found) const;
+    void begin_loading(u64 hash) const noexcept;
+    void begin_loading_record(u64 hash) const noexcept;
+    template <class Found>
+    bool get_apart(key k, Found found) const;
     template <class Found>
     bool get_from_chain(operation& op, key k, u64 hash, Found&& found) const;
 

@@ -38,7 +38,13 @@ template <bool Misses, class Found>
 template <class D, class Keys, class Shape>
 template <class Found>
 bool clht<D, Keys, Shape>::get(operation& op, key k, Found&& found) const {
-    const u64 hash = Keys::hash(k);
+    return get_by_hash(op, k, Keys::hash(k), found);
+}
+
+template <class D, class Keys, class Shape>
+template <class Found>
+[[gnu::always_inline]] inline bool clht<D, Keys, Shape>::get_by_hash(operation& op, key k, u64 hash,
+                                                                     Found&& found) const {
     const answer a = look<true>(k, hash, !op.is_after_a_kill(), found);
     if (a != answer::unsure) [[likely]] {
         return a == answer::present;
@@ -46,43 +52,88 @@ bool clht<D, Keys, Shape>::get(operation& op, key k, Found&& found) const {
     return get_from_chain(op, k, hash, found);
 }
 
+/// The bucket of a hash will be read: of one whose buddy has to be asked, both.
+template <class D, class Keys, class Shape>
+[[gnu::always_inline]] inline void clht<D, Keys, Shape>::begin_loading(u64 hash) const noexcept {
+    const stage& s = now();
+    const auto begin = [&](u64 number) {
+        bucket* chunk = chunks_[number >> Shape::chunk_bits].load(std::memory_order_acquire);
+        if (chunk != nullptr) __builtin_prefetch(chunk + (number & mask(Shape::chunk_bits)));
+    };
+    begin(s.number_of(hash));
+    if (!s.exact) [[unlikely]] {
+        begin((hash & s.numbers) + s.size());
+    }
+}
+
+/// Its bucket has been loaded; the record that it leads to will be read.
+template <class D, class Keys, class Shape>
+[[gnu::always_inline]] inline void clht<D, Keys, Shape>::begin_loading_record(
+    u64 hash) const noexcept {
+    const home h = home_of(hash);
+    const unsigned equal = h.first->slots_of(h.hash);
+    if (equal == 0) return;
+    const u64 word = h.first->value[static_cast<unsigned>(std::countr_zero(equal))].load();
+    __builtin_prefetch(at<typename Keys::record>(word));
+}
+
+template <class D, class Keys, class Shape>
+template <class Found>
+void clht<D, Keys, Shape>::get_piece(operation& op, std::span<const key> keys,
+                                     Found&& found) const {
+    std::array<u64, gets_at_once> hashes;  // NOLINT(*-member-init): as many as there are keys
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        hashes[i] = Keys::hash(keys[i]);
+        begin_loading(hashes[i]);
+    }
+    if constexpr (!Keys::inline_values) {
+        for (std::size_t i = 0; i < keys.size(); ++i) begin_loading_record(hashes[i]);
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        op.arrived();
+        get_by_hash(op, keys[i], hashes[i], [&](const auto& v) { found(i, v); });
+    }
+}
+
 /// What a read needs of an operation that finds all durable: nothing is freed that it may be
 /// looking at.
 template <class D, class Keys, class Shape>
 class clht<D, Keys, Shape>::short_stay {
    public:
-    [[gnu::always_inline]] explicit short_stay(eager_lane& l) noexcept : lane_(l) { lane_.enter(); }
-    [[gnu::always_inline]] ~short_stay() { lane_.leave(); }
+    [[gnu::always_inline]] explicit short_stay(eager_lane& l) noexcept
+        : lane_(l), count_(l.enter_quickly()) {}
+    [[gnu::always_inline]] ~short_stay() { lane_.leave_quickly(count_); }
     short_stay(const short_stay&) = delete;
     short_stay& operator=(const short_stay&) = delete;
 
    private:
     eager_lane& lane_;
+    const u64 count_;
 };
 
 /// Makes no operation as long as nothing has to be made sure, and calls nothing but at its end, or
-/// registers would have to be kept for that.
+/// registers would have to be kept for that. The space is the table's own: a register less.
 template <class D, class Keys, class Shape>
 template <class Found>
-[[gnu::always_inline]] inline bool clht<D, Keys, Shape>::get(eager_space& space, key k,
-                                                             Found found) const {
+[[gnu::always_inline]] inline bool clht<D, Keys, Shape>::get([[maybe_unused]] eager_space& space,
+                                                             key k, Found found) const {
+    HF_ASSERT(&space == &space_, "a table is read in its own space");
     if (lane_of_last_table.table == number_) [[likely]] {
         const short_stay stay(*lane_of_last_table.lane);
         if (look<false>(k, Keys::hash(k), true, found) == answer::present) [[likely]] {
             return true;
         }
     }
-    return get_apart(space, k, found);
+    return get_apart(k, found);
 }
 
 template <class D, class Keys, class Shape>
 template <class Found>
-[[gnu::noinline]] bool clht<D, Keys, Shape>::get_apart(eager_space& space, key k,
-                                                       Found found) const {
+[[gnu::noinline]] bool clht<D, Keys, Shape>::get_apart(key k, Found found) const {
     const u64 hash = Keys::hash(k);
-    if (lane_of_last_table.table != number_ && space.epochs() == nullptr &&
-        !space.is_after_a_kill()) {
-        lane_of_last_table = {number_, &space.my_lane()};
+    if (lane_of_last_table.table != number_ && space_.epochs() == nullptr &&
+        !space_.is_after_a_kill() && light_fence_is_free()) {
+        lane_of_last_table = {number_, &space_.my_lane()};
     }
     if (lane_of_last_table.table == number_) [[likely]] {
         const short_stay stay(*lane_of_last_table.lane);
@@ -91,7 +142,7 @@ template <class Found>
             return a == answer::present;
         }
     }
-    operation op(space);
+    operation op(space_);
     return get_from_chain(op, k, hash, found);
 }
 

@@ -13,6 +13,7 @@
 //   remove(op, key, old)          bool: whether it was there. Needs no memory.
 //   get(op, key, found)           bool; found(value) is called within the operation, and what it is
 //                                 given lives as long as that
+//   get_piece(op, keys, found)    some indexes: many keys in step (get_piece.hpp)
 //   for_each(space, visit)        visit(key, value) of each that is there throughout, once; of
 //                                 others or not. Makes operations of its own: none may be running
 //   scan(space, lower, most, visit), scan_back(space, upper, most, visit)

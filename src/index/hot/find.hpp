@@ -38,37 +38,71 @@ template <class D, class Keys>
     }
 }
 
+/// From a word that leads to a node to one of its words, whose contents begin to load.
+template <class D, class Keys>
+[[gnu::always_inline]] inline void hot<D, Keys>::go_down(operation& op, key k, reached& r) const {
+    saw_word(op, *r.lock, r.slot);
+    node* n = node_of(r.word);
+    r.slot = words_in(n, r.word) + find(n, r.word, k);
+    r.word = r.slot->load();
+    r.lock = &n->lock;
+    begin_loading(r.word);
+}
+
+/// The end of a reader's way: a record, or nothing.
 template <class D, class Keys>
 template <class Found>
-bool hot<D, Keys>::get(operation& op, key k, Found&& found) const {
+[[gnu::always_inline]] inline bool hot<D, Keys>::end_at(operation& op, key k, const reached& r,
+                                                        Found&& found) const {
     using namespace hot_detail;
-    const node_lock* lock = &root_->lock;
-    const published* slot = &root_->word;
-    u64 word = slot->load();
-    while (slot_word::is_node(word)) {
-        saw_word(op, *lock, slot);
-        op.took_step();
-        node* n = node_of(word);
-        slot = words_in(n, word) + find(n, word, k);
-        word = slot->load();
-        lock = &n->lock;
-        begin_loading(word);
-    }
-    if (slot_word::what_of(word) != what::record || key_in(word) != k) {
-        saw_word(op, *lock, slot);
+    if (slot_word::what_of(r.word) != what::record || key_in(r.word) != k) {
+        saw_word(op, *r.lock, r.slot);
         op.observed();
         return false;
     }
-    const record& r = *record_of(word);
-    const auto v = Keys::value_if_sound(r);
-    const bool is_unsure = node::is_unsure(lock->load());
-    if (is_unsure || (Keys::inline_values && slot->load() != word)) [[unlikely]] {
-        op.written_line(slot);
-        if constexpr (Keys::inline_values) op.written_line(&r);
+    const record& is = *record_of(r.word);
+    const auto v = Keys::value_if_sound(is);
+    const bool is_unsure = node::is_unsure(r.lock->load());
+    if (is_unsure || (Keys::inline_values && r.slot->load() != r.word)) [[unlikely]] {
+        op.written_line(r.slot);
+        if constexpr (Keys::inline_values) op.written_line(&is);
     }
     op.observed();
     found(v);
     return true;
+}
+
+template <class D, class Keys>
+template <class Found>
+bool hot<D, Keys>::get(operation& op, key k, Found&& found) const {
+    reached r{&root_->word, &root_->lock, root_->word.load()};
+    while (hot_detail::slot_word::is_node(r.word)) {
+        op.took_step();
+        go_down(op, k, r);
+    }
+    return end_at(op, k, r, found);
+}
+
+template <class D, class Keys>
+template <class Found>
+void hot<D, Keys>::get_piece(operation& op, std::span<const key> keys, Found&& found) const {
+    std::array<reached, gets_at_once> all;  // NOLINT(*-member-init): as many as there are keys
+    const std::size_t count = keys.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        all[i] = {&root_->word, &root_->lock, root_->word.load()};
+    }
+    for (bool more = true; more;) {
+        op.took_step();
+        more = false;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (!hot_detail::slot_word::is_node(all[i].word)) continue;
+            go_down(op, keys[i], all[i]);
+            more = true;
+        }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        end_at(op, keys[i], all[i], [&](const auto& v) { found(i, v); });
+    }
 }
 
 /// The way that a key is led, and the word where it ends: a record's, or 0 in an empty trie.

@@ -57,12 +57,14 @@
 #pragma once
 
 #include "index/common/batch.hpp"
+#include "index/common/get_piece.hpp"
 #include "index/common/index.hpp"
 #include "index/hot/draft.hpp"
 #include "index/hot/few.hpp"
 #include "index/hot/grown.hpp"
 #include "sync/patience.hpp"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -109,6 +111,9 @@ class hot final : public traced {
     bool remove(operation& op, key k, Old&& old = {});
     template <class Found>
     bool get(operation& op, key k, Found&& found) const;
+    /// Many keys in step (index/common/get_piece.hpp).
+    template <class Found>
+    void get_piece(operation& op, std::span<const key> keys, Found&& found) const;
 
     /// visit(key, value), at most `most` times, from the first key that is not below `lower`.
     template <class Visit>
@@ -170,6 +175,15 @@ class hot final : public traced {
     }
 
     // --- finding (find.hpp) ---
+    /// How far a reader has come: the word that he goes on from, where it lies, and its lock.
+    struct reached {
+        const published* slot;
+        const node_lock* lock;
+        u64 word;
+    };
+    void go_down(operation& op, key k, reached& r) const;
+    template <class Found>
+    bool end_at(operation& op, key k, const reached& r, Found&& found) const;
     void begin_loading(u64 word) const noexcept;
     void begin_copying(const way& w) const noexcept;
     static void saw_word(operation& op, const node_lock& lock, const published* slot) noexcept;

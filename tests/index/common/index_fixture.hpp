@@ -5,6 +5,8 @@
 
 #include "index/common/audited.hpp"
 #include "index/common/batch.hpp"
+#include "index/common/found_of_many.hpp"
+#include "index/common/get_piece.hpp"
 #include "index/common/index.hpp"
 #include "index/common/threads.hpp"
 #include "must.hpp"
@@ -14,6 +16,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 
 namespace hf::test {
@@ -59,6 +63,17 @@ struct index_parts {
         operation op(*space);
         index->get(op, k, keep);
         return found;
+    }
+    [[nodiscard]] std::vector<std::optional<kept>> get_many(const std::vector<kept>& keys) const {
+        const std::vector<key> views(keys.begin(), keys.end());
+        return found_of_many<kept>(keys.size(), [&](const auto& keep) {
+            for (std::size_t first = 0; first < views.size(); first += gets_at_once) {
+                const std::size_t count = std::min(gets_at_once, views.size() - first);
+                operation op(*space);
+                hf::get_piece(*index, op, std::span(views).subspan(first, count),
+                              [&](std::size_t i, const auto& v) { keep(first + i, v); });
+            }
+        });
     }
     using entries = std::vector<std::pair<kept, kept>>;
     u64 insert_many(const entries& all) {

@@ -82,6 +82,20 @@ Kept value_of(u64 number) {
     }
 }
 
+/// A get of many keys, of which some are there, finds each as it is.
+template <class Tree, class Model, class Kept>
+void compare_many(const Tree& t, const Model& model, const std::vector<Kept>& keys) {
+    const auto found = t.get_many(keys);
+    ASSERT_EQ(found.size(), keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        const auto there = model.find(keys[i]);
+        ASSERT_EQ(found[i].has_value(), there != model.end()) << i;
+        if (found[i]) {
+            ASSERT_EQ(*found[i], there->second) << i;
+        }
+    }
+}
+
 template <class Tree>
 void run_against_model(u64 seed, unsigned operations) {
     using kept = typename Tree::kept;
@@ -116,6 +130,16 @@ void run_against_model(u64 seed, unsigned operations) {
             }
         } else if (dice == 18) {
             ASSERT_NO_FATAL_FAILURE(compare_scans(t, model, k, random.below(70)));
+        } else {
+            std::vector<kept> many(random.below(80), k);
+            for (kept& one : many) {
+                if (random.below(8) != 0) one = keys.template key<kept>();
+                if (const auto next = model.lower_bound(one);
+                    next != model.end() && random.below(2) == 0) {
+                    one = next->first;
+                }
+            }
+            ASSERT_NO_FATAL_FAILURE(compare_many(t, model, many));
         }
     }
     ASSERT_EQ(t.all(), typename Tree::entries(model.begin(), model.end()));

@@ -89,6 +89,15 @@ TYPED_TEST_P(index_threads, change_the_shape_under_each_other) {
     run_threads(3, [&](unsigned me) {
         splitmix64 random(me + 1);
         std::map<u64, kept> mine;
+        const auto all_of_mine = [&](u64 span) {
+            std::vector<kept> keys;
+            for (u64 n = me; n < span * 3; n += 3) keys.push_back(crowded_key<kept>(n));
+            const auto found = t.get_many(keys);
+            for (std::size_t i = 0; i < keys.size(); ++i) {
+                const auto is = mine.find(i * 3 + me);
+                ASSERT_EQ(found[i], is == mine.end() ? std::nullopt : std::optional(is->second));
+            }
+        };
         for (u64 i = 0; i < scaled(150'000); ++i) {
             const u64 span = i / 2000 % 2 == 0 ? 40 : 4;  // now many, now few
             const u64 n = random() % span * 3 + me;
@@ -112,6 +121,9 @@ TYPED_TEST_P(index_threads, change_the_shape_under_each_other) {
                     break;
                 default:
                     ASSERT_EQ(t.get(k), is_there ? std::optional(mine[n]) : std::nullopt);
+                    if (i % 4 == 0) {
+                        ASSERT_NO_FATAL_FAILURE(all_of_mine(span));
+                    }
             }
         }
         for (const auto& [n, v] : mine) ASSERT_EQ(t.get(crowded_key<kept>(n)), v);
@@ -130,6 +142,13 @@ TYPED_TEST_P(index_threads, readers_never_find_the_value_of_another_key) {
             const u64 n = random() % keys;
             const auto v = t.get(crowded_key<kept>(n));
             ASSERT_TRUE(!v || is_value_for(*v, n));
+            std::vector<u64> numbers(random() % 40);
+            std::vector<kept> many;
+            for (u64& one : numbers) many.push_back(crowded_key<kept>(one = random() % keys));
+            const auto found = t.get_many(many);
+            for (std::size_t i = 0; i < many.size(); ++i) {
+                ASSERT_TRUE(!found[i] || is_value_for(*found[i], numbers[i]));
+            }
         }
     });
     run_threads(2, [&](unsigned me) {
