@@ -420,7 +420,7 @@ TEST_F(inlined_log, who_looks_beside_a_writer_sees_no_damage) {
             for (unsigned i = 0; i < 100; ++i) ASSERT_NO_THROW(inlined::check_logs(*leaf_, failed));
         }
     });
-    for (unsigned i = 0; i < effort(20000U, 3000U) && !HasFailure(); ++i) {
+    for (unsigned i = 0; i < effort(4000U, 1000U) && !HasFailure(); ++i) {
         {
             operation op(e_->checkpoint());
             for (u64 left = r_.below(6); left > 0; --left) change(op);
