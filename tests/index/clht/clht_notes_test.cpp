@@ -4,6 +4,7 @@
 #include "index/common/index_notes.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <utility>
@@ -45,49 +46,57 @@ TEST_F(clht_notes, an_opening_behind_a_kill_notes_all_that_leads_to_chunks) {
     EXPECT_GT(clht_detail::table_bytes(level - 1), 2 * line_size);
 }
 
+using chained = clht<telling_discipline, keys_in_bunches, small_clht_shape>;
+
+/// Keys that lie in one chain, of three buckets and more.
+struct one_bunch : index_in_file<chained> {
+    static constexpr u64 size = 11;
+
+    explicit one_bunch(const std::filesystem::path& at) : index_in_file(at) {
+        for (u64 n = 0; n < size; ++n) EXPECT_TRUE(insert(key(n), "v"));
+    }
+    [[nodiscard]] static std::string key(u64 n) {
+        return std::string("k") + static_cast<char>('a' + n);
+    }
+};
+
 // Its key lies in a chain of three buckets and more. What leads to it may be in the caches alone,
 // the links of all buckets before it too; and of a key that is not there, the whole chain.
 TEST_F(clht_notes, a_read_behind_a_kill_notes_the_chain_up_to_what_it_has_found) {
-    using tree = clht<telling_discipline, keys_in_bunches, small_clht_shape>;
-    index_in_file<tree> t(file);
-    constexpr u64 bunch = 11;
-    const auto key = [](u64 n) { return std::string("k") + static_cast<char>('a' + n); };
-    for (u64 n = 0; n < bunch; ++n) ASSERT_TRUE(t.insert(key(n), "v"));
+    one_bunch t(file);
     t.open_again(sweeping::by_hand);
     ASSERT_TRUE(t.space->is_after_a_kill());
     const auto lines_noted_for = [&](const std::string& k, bool is_there) {
         telling_operation::all.forget();
-        tree::operation op(*t.space);
+        chained::operation op(*t.space);
         EXPECT_EQ(t.index->get(op, k, [](std::string_view) {}), is_there);
         return telling_operation::all.lines.size();
     };
-    for (u64 n = 0; n < bunch; ++n)
-        EXPECT_EQ(lines_noted_for(key(n), true), n / clht_detail::slots + 1) << n;
-    EXPECT_EQ(lines_noted_for(key(bunch), false), (bunch - 1) / clht_detail::slots + 1);
+    for (u64 n = 0; n < one_bunch::size; ++n)
+        EXPECT_EQ(lines_noted_for(one_bunch::key(n), true), n / clht_detail::slots + 1) << n;
+    EXPECT_EQ(lines_noted_for(one_bunch::key(one_bunch::size), false),
+              (one_bunch::size - 1) / clht_detail::slots + 1);
 }
 
 // The same of a key beside a writer who has the chain's lock: what it has seen may not be durable.
 // Whoever publishes is stopped there by the test, and reads.
 TEST_F(clht_notes, a_read_beside_a_writer_notes_the_chain_up_to_what_it_has_found) {
-    using tree = clht<telling_discipline, keys_in_bunches, small_clht_shape>;
-    index_in_file<tree> t(file);
-    constexpr u64 bunch = 11;
-    const auto key = [](u64 n) { return std::string("k") + static_cast<char>('a' + n); };
-    for (u64 n = 0; n < bunch; ++n) ASSERT_TRUE(t.insert(key(n), "v"));
+    one_bunch t(file);
     std::size_t noted = 0;
     bool has_come = false;
     telling_operation::at_settle = [&] {
         if (std::exchange(has_come, true)) return;
         std::thread([&] {
             telling_operation::all.forget();
-            tree::operation op(*t.space);
-            EXPECT_TRUE(t.index->get(op, key(bunch - 1), [](std::string_view) {}));
+            chained::operation op(*t.space);
+            EXPECT_TRUE(
+                t.index->get(op, one_bunch::key(one_bunch::size - 1), [](std::string_view) {}));
             noted = telling_operation::all.lines.size();
         }).join();
     };
-    EXPECT_TRUE(t.update(key(0), "w"));
+    EXPECT_TRUE(t.update(one_bunch::key(0), "w"));
     telling_operation::at_settle = nullptr;
-    EXPECT_EQ(noted, (bunch - 1) / clht_detail::slots + 1);
+    EXPECT_EQ(noted, (one_bunch::size - 1) / clht_detail::slots + 1);
 }
 
 /// All of them have one of two hashes, of which neighbouring buckets have one each.
