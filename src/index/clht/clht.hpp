@@ -33,6 +33,7 @@
 //  C-I4  The version is incremented after a slot's key was cleared and before the slot gets another
 //        value. Not earlier: a reader that has loaded the new state and then the old key would
 //        accept the new value under an unchanged state (see readers, below).
+//
 // Persist order. Each step is in one line, or is separated by one fence of operation::settle().
 //  C1  a value < its key, a bucket's entries < `made`: in one line (PCSO);
 //  C2  an overflow bucket < its link;
