@@ -46,7 +46,7 @@ class damaged_bwtree : public ::testing::Test {
     [[nodiscard]] u64 freeze(u64 leaf) {
         auto& c = at<cell>(leaf);
         EXPECT_TRUE(c.freeze(c.load()));
-        c.set_sure(c.load());
+        c.set_durable(c.load());
         return node_of(leaf).low_head + 1;
     }
     [[nodiscard]] u64 held_locks() {

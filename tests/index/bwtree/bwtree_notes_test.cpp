@@ -12,7 +12,7 @@ class bwtree_notes : public on_tmpfs {
    protected:
     ~bwtree_notes() override {
         telling_operation::may_allocate = nullptr;
-        telling_operation::at_settle = nullptr;
+        telling_operation::at_persist = nullptr;
     }
 };
 
@@ -85,7 +85,7 @@ TEST_F(bwtree_notes, a_merge_whose_parent_changes_leaves_no_leaf_frozen) {
     fill_leaves(t);
     unsigned changed = 0;
     std::vector<cell*> cells;
-    telling_operation::at_settle = [&] {
+    telling_operation::at_persist = [&] {
         // Frozen, and the parent locked: its word gets another version, and leads where it led.
         if (!any_is_frozen(cells)) return;
         for (cell* c : cells) {
@@ -97,7 +97,7 @@ TEST_F(bwtree_notes, a_merge_whose_parent_changes_leaves_no_leaf_frozen) {
         }
     };
     thin_out(t, [&] { cells = cells_of(t); }, [&] { ASSERT_FALSE(any_is_frozen(cells_of(t))); });
-    telling_operation::at_settle = nullptr;
+    telling_operation::at_persist = nullptr;
     EXPECT_GT(changed, 0U);
     expect_every_twentieth(t);
 }

@@ -16,7 +16,7 @@ class clht_notes : public on_tmpfs {
    protected:
     ~clht_notes() override {
         telling_operation::may_allocate = nullptr;
-        telling_operation::at_settle = nullptr;
+        telling_operation::at_persist = nullptr;
     }
 };
 using noted_numbers = telling_numbers<small_clht>;
@@ -84,7 +84,7 @@ TEST_F(clht_notes, a_read_beside_a_writer_notes_the_chain_up_to_what_it_has_foun
     one_bunch t(file);
     std::size_t noted = 0;
     bool has_come = false;
-    telling_operation::at_settle = [&] {
+    telling_operation::at_persist = [&] {
         if (std::exchange(has_come, true)) return;
         std::thread([&] {
             telling_operation::all.forget();
@@ -95,7 +95,7 @@ TEST_F(clht_notes, a_read_beside_a_writer_notes_the_chain_up_to_what_it_has_foun
         }).join();
     };
     EXPECT_TRUE(t.update(one_bunch::key(0), "w"));
-    telling_operation::at_settle = nullptr;
+    telling_operation::at_persist = nullptr;
     EXPECT_EQ(noted, (one_bunch::size - 1) / clht_detail::slots + 1);
 }
 

@@ -41,7 +41,7 @@ class telling_operation : public eager_operation<persist_batch> {
     using base::base;
     static inline told all;
     static inline std::function<bool()> may_allocate;  ///< false: there is no memory
-    static inline std::function<void()> at_settle;     ///< behind it
+    static inline std::function<void()> at_persist;    ///< behind it
 
     [[nodiscard]] result<u64> allocate(u64 bytes) {
         if (may_allocate && !may_allocate()) {
@@ -61,17 +61,17 @@ class telling_operation : public eager_operation<persist_batch> {
         all.note(offset_of(&word), sizeof word);
         base::publish(word, value);
     }
-    void saw(const node_lock& lock, const void* p, std::size_t n) noexcept {
-        if (node_lock::is_unsure(lock.load())) all.note(offset_of(p), n);
-        base::saw(lock, p, n);
+    void note_dependency(const node_lock& lock, const void* p, std::size_t n) noexcept {
+        if (node_lock::may_be_volatile(lock.load())) all.note(offset_of(p), n);
+        base::note_dependency(lock, p, n);
     }
-    void saw_word(u64 lock_word, const void* p, std::size_t n) noexcept {
-        if (node_lock::is_unsure(lock_word)) all.note(offset_of(p), n);
-        base::saw_word(lock_word, p, n);
+    void note_dependency(u64 lock_word, const void* p, std::size_t n) noexcept {
+        if (node_lock::may_be_volatile(lock_word)) all.note(offset_of(p), n);
+        base::note_dependency(lock_word, p, n);
     }
-    void make_sure(const void* p, std::size_t n) {
+    void make_durable(const void* p, std::size_t n) {
         all.note(offset_of(p), n);
-        base::make_sure(p, n);
+        base::make_durable(p, n);
     }
     bool take(node_lock& lock, const void* p, std::size_t n) {
         const bool is_taken_over = base::take(lock, p, n);
@@ -82,9 +82,9 @@ class telling_operation : public eager_operation<persist_batch> {
         all.shaded.insert(offset);
         base::shade(of, offset, kind);
     }
-    void settle() {
-        base::settle();
-        if (at_settle) at_settle();
+    void persist_unpublished() {
+        base::persist_unpublished();
+        if (at_persist) at_persist();
     }
 };
 struct telling_discipline : eager_discipline {

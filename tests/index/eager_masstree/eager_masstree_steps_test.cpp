@@ -23,8 +23,8 @@ class stopping_operation : public eager_operation<persist_batch> {
         eager_operation::arrived();
         stop();
     }
-    void saw_word(u64 lock_word, const void* p, std::size_t n) {
-        eager_operation::saw_word(lock_word, p, n);
+    void note_dependency(u64 lock_word, const void* p, std::size_t n) {
+        eager_operation::note_dependency(lock_word, p, n);
         stop();
     }
 

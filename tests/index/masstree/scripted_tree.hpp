@@ -62,7 +62,7 @@ class scripted_adapter : public masstree_detail::transient_adapter {
         if (the_script.arrived) the_script.arrived(n);
     }
     static void arrive_taken_over(operation& op, leaf& n) { arrive(op, n); }
-    static void turned_interior(operation& /*op*/, interior& n) {
+    static void root_became_interior(operation& /*op*/, interior& n) {
         masstree_detail::store(n.log_epoch, 0);
     }
     static result<void> before_value_change(operation& /*op*/, leaf& /*n*/, unsigned /*slot*/) {

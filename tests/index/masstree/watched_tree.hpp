@@ -125,12 +125,12 @@ class watched_adapter {
     static void observed(operation& /*op*/, const node& /*n*/) { steps::come(); }
 
     static void filled(operation& /*op*/, const void* /*record*/, u64 /*bytes*/) noexcept {}
-    static void founded_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
+    static void created_root_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
     static void fresh_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
-    static void fresh_interior(operation& op, interior& n) noexcept { turned_interior(op, n); }
-    static void turned_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
+    static void fresh_interior(operation& op, interior& n) noexcept { root_became_interior(op, n); }
+    static void root_became_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
     /// Who takes it for a leaf finds a full one, with keys of eight bytes.
-    static void turned_interior(operation& /*op*/, interior& n) noexcept {
+    static void root_became_interior(operation& /*op*/, interior& n) noexcept {
         masstree_detail::store(n.log_epoch,
                                masstree_detail::permutation<leaf::width>::filled(15).word());
         masstree_detail::store(n.spare, 0x888888888888888);
