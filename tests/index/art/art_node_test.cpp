@@ -91,7 +91,8 @@ bool add(N& n, u8 byte) {
     return true;
 }
 
-// Bytes come and go until every slot has been used again; byte 0 and empty slots don't mix.
+// Adds and removes bytes until every slot has been reused. Byte 0 must not be confused with an
+// empty slot.
 TYPED_TEST(art_nodes, find_what_they_have) {
     auto n = empty_node<TypeParam>();
     splitmix64 random(2);
@@ -114,7 +115,7 @@ TYPED_TEST(art_nodes, find_what_they_have) {
     }
 }
 
-// A crash keeps words and may bring any hints back.
+// A crash keeps the words, and may bring back any older hints.
 TYPED_TEST(art_nodes, find_without_hints_and_make_them_anew) {
     auto n = empty_node<TypeParam>();
     std::set<u8> there;
@@ -137,7 +138,8 @@ TYPED_TEST(art_nodes, find_without_hints_and_make_them_anew) {
     EXPECT_EQ(n->count(), there.size());
 }
 
-/// Positions from one on, until `most` were put, with what each has.
+/// Iterates from position `from`, and stops after `most` entries. Returns the positions, checking
+/// their words.
 template <bool Up, class N>
 std::vector<u32> in_order(N& n, u32 from, std::size_t most) {
     std::vector<u32> seen;
@@ -177,7 +179,7 @@ TYPED_TEST(art_nodes, are_in_order_from_each_position_on_both_ways) {
                 const auto byte = static_cast<u8>(random() % span);
                 if (n->find(byte, true).word == 0 && add(*n, byte)) all.push_back(byte + 1U);
             }
-            // A gap where there was an entry, and nodes among the records.
+            // Replace an entry by a gap, and a record by a node.
             if (all.size() > 2) {
                 n->find(static_cast<u8>(all.back() - 1), true).at->store(0);
                 n->note_removed();
@@ -199,7 +201,8 @@ TYPED_TEST(art_nodes, are_in_order_from_each_position_on_both_ways) {
     }
 }
 
-// As a reader meets them who is overtaken by a remove and an insert: what it met last counts.
+// A reader may load a byte twice, when it was removed from a later slot and inserted into an
+// earlier one meanwhile. The word loaded last must be used.
 TYPED_TEST(art_nodes, have_a_byte_once_though_it_is_met_twice) {
     constexpr u32 slots = std::tuple_size_v<decltype(TypeParam::slots)>;
     if constexpr (slots < 256) {

@@ -14,7 +14,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_store, ::testing::Types<clht_family>)
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_audits, ::testing::Types<clht_family>);
 INSTANTIATE_TYPED_TEST_SUITE_P(clht, index_states, ::testing::Types<clht_family>);
 
-/// Says what is about to be published.
+/// Calls a hook before each publication.
 struct told_operation : eager_operation<persist_batch> {
     using eager_operation::eager_operation;
     static inline std::function<void(const published& word, u64 value)> tell;
@@ -29,7 +29,8 @@ struct told_discipline : eager_discipline {
 using told_numbers =
     index_in_memory<small_clht<told_discipline, integer_keys>, told_discipline::kind>;
 
-/// Readers that have loaded state and key of a slot, and are to load its value and the state again.
+/// Simulates readers that have loaded a slot's state and key, and continue later with its value and
+/// state.
 class readers_of_slots {
    public:
     readers_of_slots() {
@@ -39,7 +40,8 @@ class readers_of_slots {
     readers_of_slots(const readers_of_slots&) = delete;
     readers_of_slots& operator=(const readers_of_slots&) = delete;
 
-    /// How many have found another key's value. It must not go with the state that they know.
+    /// Continues all readers, and returns how many found another key's value. They must also find a
+    /// changed state.
     unsigned go_on() {
         unsigned found = 0;
         std::erase_if(stopped_, [&](const reader& r) {
@@ -58,7 +60,7 @@ class readers_of_slots {
         u64 state;
         u64 value;
     };
-    /// One stops where a key is about to go.
+    /// A reader stops where a key is about to be cleared.
     void see(const published& word, u64 value) {
         const u64 at = reinterpret_cast<u64>(&word);
         const auto& b = *reinterpret_cast<const clht_detail::bucket*>(align_down(at, line_size));
@@ -74,7 +76,7 @@ class clht_store : public on_tmpfs {};
 using numbers = clht_family::numbers_in_file;
 using cost = std::pair<u64, u64>;
 
-// Numbers that a table may take for "no key".
+// Numbers that a table may confuse with "no key".
 TEST_F(clht_store, has_the_keys_zero_and_one_and_the_largest) {
     numbers t(file);
     for (u64 k : {u64{0}, u64{1}, ~u64{0}}) EXPECT_TRUE(t.insert(k, k + 5));
@@ -85,7 +87,7 @@ TEST_F(clht_store, has_the_keys_zero_and_one_and_the_largest) {
     EXPECT_EQ(t.get(1), 6);
 }
 
-// Beside the keys lie words that may look like one.
+// Values beside the keys may look like a hash.
 TEST(clht_bucket, says_which_of_its_slots_have_a_hash) {
     constexpr u64 wanted = 0x123456789abcdef0;
     for (unsigned have = 0; have < 8; ++have) {
@@ -102,7 +104,8 @@ TEST(clht_bucket, says_which_of_its_slots_have_a_hash) {
     }
 }
 
-// A read that makes no operation is in its thread's lane all the same: nothing is freed meanwhile.
+// A read without an operation object must still enter its thread's lane, so that nothing is freed
+// meanwhile.
 TEST_F(clht_store, reads_in_the_lane_of_their_thread) {
     numbers t(file);
     t.insert(1, 5);
@@ -129,7 +132,7 @@ TEST_F(clht_store, reads_of_two_tables_by_turns_keep_them_apart) {
     }
 }
 
-// C-I4. A key that is removed, and one that a split has left behind.
+// C-I4, for a key that is removed, and for one that a split has left behind.
 TEST(clht_slots, no_reader_of_a_key_that_goes_takes_the_next_ones_value) {
     constexpr u64 keys = 1000;
     told_numbers t;
@@ -163,7 +166,7 @@ TEST_F(clht_store, grows_bucket_by_bucket_and_loses_nothing) {
     t.expect_sound();
 }
 
-// Chains that no split parts: they come back, and the sweep spares all that hangs from them.
+// Chains that no split divides: they survive, and the sweep keeps everything reachable from them.
 TEST_F(clht_store, chains_of_equal_hashes_come_back) {
     using tree = clht<eager_discipline, colliding_keys, small_clht_shape>;
     index_in_file<tree> t(file);
@@ -177,7 +180,7 @@ TEST_F(clht_store, chains_of_equal_hashes_come_back) {
     for (u64 round = 1; round < 4; ++round) {
         t.open_again();
         t.expect_sound();
-        // Into whatever the sweep takes for free.
+        // Reuses the memory that the sweep considers free.
         for (u64 k = round * keys; k < (round + 1) * keys; ++k) {
             ASSERT_TRUE(t.insert(key(k), std::string(round * 20, 'w')));
             model.emplace(key(k), std::string(round * 20, 'w'));
@@ -190,7 +193,8 @@ TEST_F(clht_store, chains_of_equal_hashes_come_back) {
     }
 }
 
-/// All memory but for records, some chunks, and so many overflow buckets; given back at its end.
+/// Takes all memory except for records, some chunks, and `buckets` overflow buckets; the destructor
+/// frees it.
 template <class Tree>
 class memory_for_buckets {
    public:
@@ -222,7 +226,7 @@ class memory_for_buckets {
     std::vector<u64> taken_;
 };
 
-// A bunch moves to a buddy as a chain, of which there may be memory for a part.
+// A bunch is copied to a buddy as a chain, for only part of which there may be memory.
 TEST_F(clht_store, a_split_that_gets_no_memory_leaves_nothing_behind) {
     using tree = clht<eager_discipline, keys_in_bunches, small_clht_shape>;
     constexpr u64 bunch = 11;
@@ -256,7 +260,7 @@ TEST_F(clht_store, a_split_that_gets_no_memory_leaves_nothing_behind) {
     EXPECT_GT(refused, 100U);
 }
 
-// Without growth: a bucket's line, and that of a record before it.
+// Without growth: a bucket's line, and a record's line before it.
 TEST_F(clht_store, operations_flush_and_fence_as_often_as_they_say) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     numbers t(file);
@@ -271,7 +275,7 @@ TEST_F(clht_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { strings.insert("b", "2"); }), cost(2, 2));
 }
 
-/// The word of another record of the key that this word stands for.
+/// The word of another record with the same key.
 template <class Tree>
 u64 word_of_same_key(Tree& t, u64 word) {
     if constexpr (std::is_same_v<typename Tree::kept, u64>) {
@@ -284,7 +288,7 @@ u64 word_of_same_key(Tree& t, u64 word) {
     }
 }
 
-// As a bucket would have it that was split badly.
+// Puts a key into a bucket twice, as a wrong split would.
 template <class Tree>
 void expect_twice_to_be_noticed(Tree& t) {
     const auto blocks = blocks_of(t);
@@ -297,7 +301,7 @@ void expect_twice_to_be_noticed(Tree& t) {
             b.key[1].store(b.key[0].load());
             const std::string said = t.audit().to_string();
             b.key[1].store(0);
-            // Else the entry has gone with a split.
+            // If not, the entry was dropped by a split.
             if (said.find("a key stands twice") != said.npos) return;
         }
     }
@@ -321,11 +325,11 @@ TEST_F(clht_store, runs_as_the_yardstick_without_a_flush) {
         for (u64 k = 0; k < 100; ++k) ASSERT_TRUE(t.insert(k, k));
         for (u64 k = 0; k < 100; ++k) ASSERT_EQ(t.get(k), k);
     });
-    EXPECT_LE(total.second, 40U);  // runs of pages, which the heap makes
+    EXPECT_LE(total.second, 40U);  // for runs of pages, which the heap creates
     t.expect_sound();
 }
 
-// A number lies in the line that publishes it.
+// An integer is in the line that publishes it.
 TEST_F(clht_store, a_batch_waits_twice_and_of_numbers_once) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     numbers t(file);

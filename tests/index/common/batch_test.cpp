@@ -10,8 +10,8 @@
 namespace hf::test {
 namespace {
 
-/// An index that leaves of its pieces what it is told to leave: at an entry's turn, or later, when
-/// those behind it have had theirs.
+/// An index that leaves over the entries that a script selects: during the piece, or when they are
+/// inserted afterwards.
 struct leaving_index {
     using key = u64;
     using value = u64;
@@ -43,7 +43,7 @@ struct leaving_index {
         }
         return rest.insert(*this, op, inserted);
     }
-    /// The lowest bit of what is left to do.
+    /// Takes the next bit of the script.
     bool draw() {
         const bool bit = (script & 1) != 0;
         script >>= 1;

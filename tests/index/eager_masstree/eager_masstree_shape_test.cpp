@@ -1,4 +1,4 @@
-// How many nodes a tree has: behind loads, and when its keys have gone.
+// The number of nodes of a tree after loads, and after its keys were removed.
 #include "base/random.hpp"
 #include "eager_masstree_fixture.hpp"
 #include "support/effort.hpp"
@@ -34,7 +34,7 @@ template <class Tree>
 void empty(Tree& t, const std::vector<u64>& numbers) {
     for (const u64 n : numbers) ASSERT_TRUE(t.remove(numbered<typename Tree::kept>(n)));
 }
-/// Behind an audit that finds nothing.
+/// The numbers of leaves and interior nodes; the audit must find no damage.
 template <class Tree>
 auto nodes_of(const Tree& t) {
     const auto report = t.audit();
@@ -63,7 +63,7 @@ TYPED_TEST(eager_masstree_shape, an_ascending_load_in_batches_fills_nodes) {
     EXPECT_LE(nodes_of(t).first, many / 13 + 1);
 }
 
-// Between half of 14, and full: 9 or 10 keys a leaf.
+// Leaves are between half full (7 of 14) and full: 9 or 10 keys on average.
 TYPED_TEST(eager_masstree_shape, a_random_load_leaves_room) {
     TypeParam t;
     ASSERT_NO_FATAL_FAILURE(load(t, shuffled(many, 1)));
@@ -72,7 +72,7 @@ TYPED_TEST(eager_masstree_shape, a_random_load_leaves_room) {
     EXPECT_LT(leaves, many / 8);
 }
 
-// A leaf, and one node of each level above.
+// One leaf and one node of each level above remain.
 TYPED_TEST(eager_masstree_shape, an_emptied_tree_gives_its_nodes_back) {
     const auto forwards = in_order(many);
     const auto backwards = std::vector(forwards.rbegin(), forwards.rend());
@@ -91,7 +91,7 @@ TYPED_TEST(eager_masstree_shape, an_emptied_tree_gives_its_nodes_back) {
     }
 }
 
-// Some keys stay, and what is left are their nodes, with the first ones of their parents.
+// Some keys stay; their nodes remain, and the first child of each parent.
 TYPED_TEST(eager_masstree_shape, few_keys_have_few_nodes) {
     TypeParam t;
     ASSERT_NO_FATAL_FAILURE(load(t, shuffled(many, 5)));
@@ -105,7 +105,7 @@ TYPED_TEST(eager_masstree_shape, few_keys_have_few_nodes) {
     EXPECT_EQ(t.all().size(), stay);
 }
 
-// Keys come at one end and go at the other.
+// A queue: keys are inserted at one end and removed at the other.
 TYPED_TEST(eager_masstree_shape, a_queue_keeps_its_size) {
     using kept = typename TypeParam::kept;
     TypeParam t;

@@ -1,5 +1,5 @@
-// Others change the tree at each place in turn at which an operation has loaded something and not
-// acted upon it yet.
+// Other threads change the tree between any two steps of an operation: after it has loaded a word
+// and before it acts on it.
 #include "eager_masstree_fixture.hpp"
 
 #include <functional>
@@ -8,10 +8,10 @@
 namespace hf::test {
 namespace {
 
-/// Where the operation of the thread that has one is; the others' operations have none.
+/// Set while the tested operation runs; other operations do not stop.
 thread_local std::function<void()>* at_step = nullptr;
 
-/// Stops at its steps.
+/// Calls at_step at each of its steps.
 class stopping_operation : public eager_operation<persist_batch> {
    public:
     using eager_operation::eager_operation;
@@ -39,7 +39,7 @@ struct stopping_discipline : eager_discipline {
 using stopping_tree =
     index_in_memory<eager_masstree<stopping_discipline, integer_keys>, discipline::eager>;
 
-/// Leaves of 0 to 12, 13 to 25, and 26 on, of which few keys are left.
+/// Leaves with the ranges 0 to 12, 13 to 25, and 26 on; few of their keys remain.
 void fill(stopping_tree& t) {
     for (u64 k = 0; k < 28; ++k) t.insert(k, k);
     for (u64 k = 6; k < 26; ++k) {
@@ -49,7 +49,8 @@ void fill(stopping_tree& t) {
 const std::vector<u64> filled{0, 1, 2, 3, 4, 5, 20, 26, 27};
 
 using work = std::function<void(stopping_tree&)>;
-/// `mine`, and in its steps of these numbers, or behind it, what others do. It holds no lock there.
+/// Runs `mine`, and calls `one` and `other` in its steps `first` and `second`, or after it. It
+/// holds no lock at these steps.
 template <class Mine>
 void run_beside(stopping_tree& t, unsigned first, unsigned second, const work& one,
                 const work& other, unsigned& steps, Mine&& mine) {
@@ -64,7 +65,7 @@ void run_beside(stopping_tree& t, unsigned first, unsigned second, const work& o
     if (steps <= first) one(t);
     if (steps <= second) other(t);
 }
-/// For each pair of steps: prepare(tree), then mine(tree) with both works, then judge(tree).
+/// For each pair of steps: prepare(tree), then mine(tree) with both changes, then judge(tree).
 template <class Prepare, class Mine, class Judge>
 void at_all_steps(const Prepare& prepare, const work& one, const work& other, const Mine& mine,
                   const Judge& judge) {
@@ -112,7 +113,7 @@ TEST(eager_masstree_steps, an_insert_finds_the_leaf_that_has_taken_the_range) {
     }
 }
 
-// A batch of one, for it keeps its locks.
+// A batch of one entry, because a batch keeps its locks.
 TEST(eager_masstree_steps, a_batch_finds_the_leaf_that_has_taken_the_range) {
     at_all_steps(
         fill, empty_second_leaf, nothing,
@@ -120,7 +121,8 @@ TEST(eager_masstree_steps, a_batch_finds_the_leaf_that_has_taken_the_range) {
         [&](auto& t) { expect_keys(t, with(filled, 15, 20)); });
 }
 
-// The leaf is split while a writer is above it, and the new leaf goes while it is on its way there.
+// The leaf is split while a writer is above it, and the new leaf is unlinked while the writer moves
+// to it.
 TEST(eager_masstree_steps, the_link_goes_with_the_bound) {
     const auto prepare = [](auto& t) {
         for (u64 k = 0; k < 28; ++k) t.insert(k, k);

@@ -15,7 +15,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(eager_masstree, index_states,
 
 class eager_masstree_store : public on_tmpfs {};
 
-// A pair in a line of its own, and the order word; one line and one fence where they share it.
+// A pair in a line of its own and the order word; one line and one fence if both are in one line.
 TEST_F(eager_masstree_store, operations_flush_and_fence_as_often_as_they_say) {
     eager_masstree_family::numbers_in_file t(file);
     using cost = std::pair<u64, u64>;
@@ -31,7 +31,8 @@ TEST_F(eager_masstree_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.remove(100); }), cost(0, 0));
 }
 
-// Or a key would be put where the order word does not lead, and not be found.
+// Otherwise a key would be stored in a pair that the order word does not refer to, and not be
+// found.
 TEST(eager_masstree_nodes, name_the_pair_that_is_filled_whatever_damage_made_of_their_order) {
     using namespace eager_masstree_detail;
     for (unsigned size = 0; size < width; ++size) {
@@ -45,18 +46,18 @@ TEST(eager_masstree_nodes, name_the_pair_that_is_filled_whatever_damage_made_of_
     }
 }
 
-// A right half has the two pairs free that lie in the order word's line.
+// In a right half, the two pairs in the order word's line are free.
 TEST_F(eager_masstree_store, the_first_two_keys_behind_a_split_flush_one_line_each) {
     eager_masstree_family::numbers_in_file t(file);
     using cost = std::pair<u64, u64>;
     for (u64 k = 0; k < 28; k += 2) t.insert(k, k);
-    t.insert(1, 1);  // parts 14 keys in the middle
+    t.insert(1, 1);  // splits 14 keys in the middle
     EXPECT_EQ(cost_of([&] { t.insert(15, 1); }), cost(1, 1));
     EXPECT_EQ(cost_of([&] { t.insert(17, 1); }), cost(1, 1));
     EXPECT_EQ(cost_of([&] { t.insert(19, 1); }), cost(2, 2));
 }
 
-/// Fences of a batch of keys that were there, and went, among others that have stayed.
+/// Fences of a batch of keys that were inserted and removed before, between others that remain.
 template <class Tree>
 u64 fences_among_others(Tree& t) {
     using kept = typename Tree::kept;
@@ -75,7 +76,7 @@ u64 fences_among_others(Tree& t) {
     return cost_of([&] { EXPECT_EQ(t.insert_many(all), batch_entries); }).second;
 }
 
-// Leaves of 14 that are split in the midst of a batch cost it their own.
+// Splits of full leaves in a batch have additional fences.
 TEST_F(eager_masstree_store, a_batch_waits_twice_where_leaves_have_room) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     eager_masstree_family::numbers_in_file t(file);
@@ -84,7 +85,7 @@ TEST_F(eager_masstree_store, a_batch_waits_twice_where_leaves_have_room) {
     EXPECT_EQ(fences_among_others(strings), 2U);
 }
 
-// Its separator, and its neighbour's line, each with a fence.
+// The separator's line and the neighbour's line, each with a fence.
 TEST_F(eager_masstree_store, a_leaf_that_goes_costs_two_lines_more) {
     eager_masstree_family::numbers_in_file t(file);
     for (u64 k = 0; k < 40; ++k) t.insert(k, k);
@@ -93,7 +94,7 @@ TEST_F(eager_masstree_store, a_leaf_that_goes_costs_two_lines_more) {
     EXPECT_EQ(cost_of([&] { t.remove(25); }), std::pair(u64{3}, u64{3}));
 }
 
-// Each split makes room for some seven.
+// Each split makes room for about seven keys.
 TEST_F(eager_masstree_store, a_batch_of_neighbours_splits_few_times) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     eager_masstree_family::numbers_in_file t(file);
@@ -101,7 +102,7 @@ TEST_F(eager_masstree_store, a_batch_of_neighbours_splits_few_times) {
     EXPECT_LT(fences_of_batch(t, 0, many), many * 3 / 2) << "most are those of splits";
 }
 
-// Keys in order, into an index that has none. Most fences are those of splits.
+// Bulk load into an empty index. Most fences are those of splits.
 TEST_F(eager_masstree_store, loads_in_batches) {
     constexpr u64 batches = 100;
     eager_masstree_family::numbers_in_file t(file);

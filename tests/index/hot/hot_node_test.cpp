@@ -1,4 +1,4 @@
-// Nodes: twins of the search find the same, and drafts become nodes and drafts again.
+// Nodes: both implementations of the search agree, and drafts convert to nodes and back.
 #include "base/random.hpp"
 #include "index/hot/few.hpp"
 #include "index/hot/grown.hpp"
@@ -24,12 +24,13 @@ struct random_node {
     draft d{};
     node_plan plan{};
     u64 word = 0;
-    u32 grown = 0;  ///< without a draft
+    u32 grown = 0;  ///< number of entries added by grow(), without a draft
     alignas(64) std::array<std::byte, 1024> memory{};
 
     [[nodiscard]] node* at() { return reinterpret_cast<node*>(memory.data()); }
 
-    /// Keys come one after the other, each where the draft leads it; words are 8 times an index.
+    /// Inserts keys one by one at the entry that the draft's search returns; words are 8 times an
+    /// index.
     void fill(u32 count, const std::function<kept()>& next) {
         std::vector<kept> of_word;
         while (keys.size() < count) {
@@ -59,7 +60,7 @@ struct random_node {
             ++i;
         }
     }
-    /// A draft with one entry more, and the same node without a draft where that is possible.
+    /// Adds an entry to the draft, and checks that grow() makes the same node, if it can.
     void grow(u32 there, u32 bit, bool one, u64 w) {
         const bool may_grow = !has_groups(plan.kind) && d.count < most_entries &&
                               bit / 8 - plan.window < 8 && bit > d.bits[0];
@@ -182,7 +183,7 @@ TEST(hot_nodes, that_are_damaged_lead_to_one_of_the_entries_that_they_count) {
     }
 }
 
-/// A draft that a batch goes on with, one entry after the other, until it is full and divided.
+/// Adds entries to a draft, as a batch does, until it is full and split.
 void fill_and_split(draft d, xoshiro256ss& random, unsigned left) {
     while (d.count <= most_entries) {
         const auto entry = static_cast<u32>(random.below(d.count));
@@ -252,7 +253,7 @@ TEST(hot_paths, keep_the_order_of_strings) {
     }
 }
 
-// A way is found again, and again it may be longer than what lies in the list itself.
+// A path is computed repeatedly, and may be longer than the list's inline storage each time.
 TEST(hot_few, holds_what_came_since_it_was_cleared) {
     few<u64, 3> list;
     for (u64 round = 0; round < 3; ++round) {

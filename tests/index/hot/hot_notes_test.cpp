@@ -1,4 +1,4 @@
-// What operations tell of themselves.
+// The lines that operations record, and the references that they show to the sweep.
 #include "hot_fixture.hpp"
 #include "index/common/index_notes.hpp"
 

@@ -1,5 +1,5 @@
-// One word of a small tree is changed: the audit finds that, and nothing where nothing is wrong.
-// Borders of what is allowed from both sides.
+// Changes one word of a small tree: the audit must report it, and report nothing for a sound tree.
+// Tests the limits of allowed values from both sides.
 #include "index/masstree/inspection.hpp"
 #include "index/masstree/tree_fixture.hpp"
 
@@ -22,7 +22,7 @@ namespace value_word = masstree_detail::value_word;
 using small_leaf = masstree_detail::durable_leaf;
 using record_head = masstree_detail::record;
 
-/// A first layer of three nodes (a root with two leaves), and a second one that is a leaf.
+/// The first layer has three nodes (a root with two leaves), the second is a single leaf.
 class small_tree : public ::testing::Test {
    protected:
     small_tree() : e(file.path(), by_hand()) {
@@ -73,7 +73,8 @@ class small_tree : public ::testing::Test {
         EXPECT_TRUE(report.ok()) << report.to_string();
         EXPECT_TRUE(report.complete());
     }
-    /// With the word changed this is found ("": nothing); put back, nothing.
+    /// Changes the word, expects the finding `text` ("": none), restores the word, and expects
+    /// none.
     void with(word& w, u64 v, const std::string& text, bool complete) {
         SCOPED_TRACE(text);
         const u64 before = w.load();
@@ -169,7 +170,7 @@ TEST_F(small_tree, links_and_low_keys_of_leaves) {
     with(below().low_key, 1, "low key is not", is_complete);
 }
 
-/// A leaf that can't be read: nothing is said of the links beside it.
+/// If a leaf cannot be read, the links around it must not be reported.
 TEST_F(small_tree, a_gap_makes_no_links_wrong) {
     const auto lost = [&](unsigned child) {
         word& w = root().children[child];
@@ -186,7 +187,7 @@ TEST_F(small_tree, a_gap_makes_no_links_wrong) {
     }
 }
 
-/// One of three leaves, in the middle.
+/// The unreadable leaf is the middle one of three.
 TEST(wide_tree, has_no_wrong_link_beside_a_gap) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
@@ -232,7 +233,7 @@ TEST_F(small_tree, keys_of_a_leaf_ascend_inside_of_its_range) {
         with(n->keys[slot(*n, 3)], load(n->keys[slot(*n, 2)]), not_ascending, is_complete);
         with(n->keys[slot(*n, 1)], load(first_key) - 1, not_ascending, is_complete);
     }
-    // The same slice: by length.
+    // Equal slices are ordered by length.
     small_leaf& n = left();
     const u64 order = load(n.order);
     with(n.order, 0x11111111111111f, "permutation is none", is_cut);
@@ -240,7 +241,7 @@ TEST_F(small_tree, keys_of_a_leaf_ascend_inside_of_its_range) {
     with(n.order, order ^ 0x10, "permutation is none", is_cut);
 }
 
-/// As a program wrote it that knew of neither seals nor checksums.
+/// A tree as written by a version without seals and checksums.
 TEST_F(small_tree, of_format_1_has_words_without_seals_and_records_without_checksums) {
     const auto plain_words = [&](small_leaf& n) {
         store(n.order, masstree_detail::leaf_permutation(load(n.order)).word());
@@ -298,12 +299,12 @@ TEST_F(small_tree, forms_of_slots) {
     with(n.lengths, length(10), "length class is 10", is_cut);
     with(n.lengths, length(9), "key is not the one under which it lies", is_complete);
     with(n.lengths, length(5), "not padded with zeros", is_complete);
-    with(n.lengths, length(8), "checksum is not that", is_complete);  // two zeros more
+    with(n.lengths, length(8), "checksum is not that", is_complete);  // two more zero bytes
     with(n.values[s], value ^ u64{1} << 48, "unknown form", is_cut);
     with(n.values[s], value & ~u64{15}, "unknown form", is_cut);
     with(n.values[s], (value & ~u64{15}) | 13, "unknown form", is_cut);
     const u64 plain = value_word::plain(value);
-    with(n.values[s], value ^ 16, "unknown form", is_cut);  // its seal is another's
+    with(n.values[s], value ^ 16, "unknown form", is_cut);  // the seal is for another value
     with(n.values[s], right().sealed_value(plain), "unknown form", is_cut);
     with(n.values[s], n.sealed_value(plain | 15), "a layer lies below a key that does not go on",
          is_cut);
@@ -324,14 +325,13 @@ TEST_F(small_tree, a_layer_below_a_key_that_ends_is_told) {
 
 void set_bytes(record_head& r, std::size_t at, char c) { r.bytes()[at] = c; }
 
-/// A head with these sizes and the checksum that it had.
+/// Changes the sizes of a record but not its checksum.
 void resize(record_head& r, u64 value_size, u64 tail_size) {
     r.head = masstree_detail::record_word(value_size, tail_size, r.head.checksum());
 }
 
 TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
-    record_head& r =
-        record_of("layered slice");  // in the second layer, a tail of " slice" less one
+    record_head& r = record_of("layered slice");  // in the second layer; its tail is "slice"
     ASSERT_EQ(r.tail(), "slice");
     const std::string wrong_size = "does not have the size of its block";
     const std::string wrong_key = "key is not the one under which it lies";
@@ -348,7 +348,7 @@ TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
     told(wrong_size);
     resize(r, 3, 4);
     told(wrong_key);
-    resize(r, 3, 6);  // its block is full
+    resize(r, 3, 6);  // the block is full
     told(wrong_size);
     resize(r, 2, 6);
     told(wrong_key);
@@ -374,7 +374,7 @@ TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
     expect_sound();
 }
 
-/// Of zeros, so that the file has a hole there.
+/// The value consists of zeros, so that the file has a hole.
 TEST(audited_record, may_have_the_largest_value_and_no_larger_one) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
@@ -398,7 +398,7 @@ TEST(audited_record, may_have_the_largest_value_and_no_larger_one) {
               std::string::npos);
 }
 
-/// A record alone below its slice: the tail goes on behind what the layers above say of it.
+/// A record alone below its slice: its tail continues after the slices of the layers above.
 TEST(audited_tail, begins_with_the_slices_above_and_goes_on) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
@@ -424,7 +424,7 @@ TEST(audited_tail, begins_with_the_slices_above_and_goes_on) {
     const u64 whole = r.head.tail_size();
     for (std::size_t i = 0; i < whole; ++i) {
         r.bytes()[1 + i] ^= 1;
-        // What follows the last slice is nobody's business but the record's.
+        // Bytes after the last slice are covered only by the record's checksum.
         EXPECT_EQ(is_told(), i < 8) << i;
         EXPECT_FALSE(audit(e.machine()).ok()) << "it has a checksum";
         r.bytes()[1 + i] ^= 1;

@@ -1,4 +1,5 @@
-// The audit calls sound trees sound, whatever was done to them, and finds each kind of damage.
+// The audit reports no damage in sound trees, whatever operations created them, and finds each kind
+// of damage.
 #include "base/random.hpp"
 #include "index/masstree/inspection.hpp"
 #include "index/masstree/tree_fixture.hpp"
@@ -110,7 +111,7 @@ TYPED_TEST(crashed_tree, is_called_sound_before_and_after_recovery) {
                 }
                 const audit_report live = audit(e.machine());
                 ASSERT_TRUE(live.ok()) << live.to_string();
-            }  // without close(): a crash
+            }  // no close(): a crash
             const inspection looked = inspection::open(file.path(), tree_root);
             ASSERT_FALSE(looked.refusal()) << looked.refusal()->to_string();
             const audit_report report = looked.audit();
@@ -228,7 +229,7 @@ TEST(audit, of_a_root_of_another_type_or_format_says_that_it_is_none_of_its_tree
     ASSERT_EQ(refusal(), std::nullopt);
     for (const std::size_t field : {offsetof(layout::root, type), offsetof(layout::root, format)}) {
         std::fstream bytes(file.path(), std::ios::binary | std::ios::in | std::ios::out);
-        // As one of a version without checksums.
+        // Remove the checksum, as in a version without one.
         bytes.seekp(offsetof(layout::header, roots) + offsetof(layout::root, checksum));
         bytes.write("\0\0\0\0\0\0\0", 8);
         const auto at = static_cast<std::streamoff>(offsetof(layout::header, roots) + field);
@@ -245,7 +246,7 @@ TEST(audit, of_a_root_of_another_type_or_format_says_that_it_is_none_of_its_tree
 
 // ------------------------------------------------------------------------------ damage, one by one
 
-/// A tree with several layers and interior nodes, whose bytes a test can reach.
+/// A tree with several layers and interior nodes, whose words the test changes.
 class damaged_tree : public ::testing::Test {
    protected:
     using leaf = masstree_detail::durable_leaf;
@@ -359,7 +360,7 @@ TEST_F(damaged_tree, with_a_record_of_the_wrong_size) {
     expect("does not have the size of its block");
 }
 TEST_F(damaged_tree, with_a_record_under_another_key) {
-    // "shared__<n>" lies in the second layer, under what follows its first eight bytes.
+    // "shared__<n>" is in the second layer, without its first eight bytes.
     u64 found = 0;
     {
         operation op(e.checkpoint());
@@ -379,7 +380,7 @@ TEST_F(damaged_tree, with_a_stamp_of_the_future) {
     expect("but it is only");
 }
 TEST_F(damaged_tree, with_a_value_log_of_the_future) {
-    e.remove("1000");  // so that its leaf has the running epoch's stamp
+    e.remove("1000");  // gives its leaf the running epoch's stamp
     leaf& n = first_leaf();
     ASSERT_EQ(n.epoch(), e.epochs().current_epoch());
     const u64 log = masstree_detail::log_word::stamp(e.epochs().current_epoch() + 1, n.place());

@@ -1,4 +1,4 @@
-// What reads and writes make of damage that no seal covers: interior nodes, keys, links, locks.
+// Reads and writes of trees with damage that no seal covers: interior nodes, keys, links, locks.
 #include "index/masstree/adapters.hpp"
 #include "index/masstree/audit.hpp"
 #include "index/masstree/tree_fixture.hpp"
@@ -60,7 +60,7 @@ TEST_F(tree_with_damage, any_bit_of_an_interior_node_that_is_used_is_found_by_th
     EXPECT_TRUE(is_sound());
 }
 
-// The key would have two values, and a scan would find the older one again.
+// Otherwise the key would have two values, and a scan would find the older one later.
 TEST_F(tree_with_damage, a_key_is_not_inserted_where_another_leafs_keys_belong) {
     const u64 before = root().keys[0];
     root().keys[0] = tree::slice_of("key 99");
@@ -75,7 +75,7 @@ TEST_F(tree_with_damage, a_key_is_not_inserted_where_another_leafs_keys_belong) 
 TEST_F(tree_with_damage, a_key_is_not_inserted_below_an_interior_node_from_elsewhere) {
     const u64 home = root().home;
     EXPECT_EQ(home, inner_node::home_word(e.tree().root()));
-    root().home = 0x1234567890;  // as a version without left it
+    root().home = 0x1234567890;  // as a version without this word
     EXPECT_TRUE(is_sound());
     EXPECT_NO_THROW(e.put("key 26", "new"));
     root().settle_at(e.tree().root() + 320);
@@ -103,7 +103,7 @@ TEST_F(tree_with_damage, a_key_is_not_inserted_into_a_leaf_of_another_layer) {
     EXPECT_FALSE(other.is_of_another_layer(below));
     EXPECT_TRUE(other.is_of_another_layer(e.tree().root()));
     EXPECT_FALSE(first.is_of_another_layer(e.tree().root()));
-    first.lengths = first.lengths & ~leaf_node::home_field;  // as a version without left it
+    first.lengths = first.lengths & ~leaf_node::home_field;  // as a version without this field
     EXPECT_TRUE(is_sound());
     EXPECT_NO_THROW(e.put("key 08", "new"));
     first.settle_in(below);
@@ -121,7 +121,7 @@ TEST_F(tree_with_damage, a_permutation_that_its_seal_does_not_contradict_is_one_
     leaf_node& n = leaf(0);
     const u64 before = n.order;
     const tree::leaf_permutation p(before);
-    // Two slots change by the same bit: their XOR is what it was.
+    // Two slots change in the same bit, so the XOR is unchanged.
     const u64 changed = before ^ u64 { 1 } << 4 ^ u64 { 1 } << 8;
     ASSERT_TRUE(tree::seal::nibbles::fits(changed, n.place()));
     const bool sums_up = (p.slot(0) & 1) != (p.slot(1) & 1);  // one more, one less
@@ -153,7 +153,7 @@ TEST_F(tree_with_damage, an_emptied_layers_root_is_at_home_where_it_is) {
     EXPECT_NO_THROW(e.put("key 10", "new"));
 }
 
-// A list of leaves that was undone passes over the leaf that the interior node still names.
+// After the leaf list was undone, it skips a leaf that the interior node still refers to.
 TEST(interior_node_of_a_failed_epoch, that_lacks_its_undo_image_is_met_by_check_scan_and_split) {
     const scratch_file file;
     constexpr unsigned keys = 16;
@@ -165,7 +165,7 @@ TEST(interior_node_of_a_failed_epoch, that_lacks_its_undo_image_is_met_by_check_
         e.epochs().end_epoch();
         failed = e.epochs().current_epoch();
         e.put(key(keys), "never");
-    }  // without close(): a crash
+    }  // no close(): a crash
     test_engine<incll_discipline> e(file.path(), by_hand());
     ASSERT_TRUE(e.checkpoint().failed().contains(failed));
     auto& root = *reinterpret_cast<inner_node*>(e.tree().base() + e.tree().root());
@@ -213,12 +213,13 @@ TEST_F(tree_with_damage, a_scan_shows_no_key_that_another_slice_could_have_given
     const u64 slice = n.keys[slot];
     const u64 lengths = n.lengths;
     EXPECT_EQ(scanned(), keys);
-    n.keys[slot] = slice | 1;  // behind the key's end
+    n.keys[slot] = slice | 1;  // after the key's end
     EXPECT_THROW((void)scanned(), hf::damage);
     n.keys[slot] = slice;
     for (const unsigned length : {7U, tree::longer, tree::longer + 1}) {
         n.lengths = tree::with_length_class(lengths, slot, length);
-        if (length == 7) {  // another key: its record contradicts it (src/map/map_read.cpp)
+        // another key: its record's checksum contradicts it (src/map/map_read.cpp)
+        if (length == 7) {
             EXPECT_EQ(scanned(), keys);
         } else {
             EXPECT_THROW((void)scanned(), hf::damage) << length;

@@ -1,5 +1,5 @@
-// A tree whose leaves have small values in themselves does what a std::map does, with values that
-// grow into records and shrink back, over crashes; and its check finds nothing to complain of.
+// Compares a tree with inlined values with a std::map, with values that grow into records and
+// shrink back, over crashes; the audit must find nothing.
 #include "base/random.hpp"
 #include "index/masstree/audit.hpp"
 #include "index/masstree/inlined/log.hpp"
@@ -103,14 +103,14 @@ TYPED_TEST(inlined_tree, is_a_map_over_crashes) {
                 const u64 count = this->r_.below(400);
                 for (u64 i = 0; i < count; ++i) this->change(now);
                 if (::testing::Test::HasFatalFailure()) return;
-                if (epoch == 5) break;  // what is lost
+                if (epoch == 5) break;  // the last epoch is lost
                 this->e_->epochs().end_epoch();
                 durable = now;
             }
             this->expect_same(now);
             this->expect_sound(now);
             if (::testing::Test::HasFailure()) return;
-            this->e_.reset();  // not closed: the memory is as it was
+            this->e_.reset();  // not closed: the memory stays as it was
         }
     }
 }
@@ -190,8 +190,8 @@ TEST_F(inlined_audit, nor_is_a_damaged_log_rolled_back_by_who_reads_or_writes) {
     EXPECT_THROW((void)e.all(), damage);
 }
 
-/// Readers beside a writer that changes the kind of a value: never one kind's word as another's,
-/// and never damage.
+/// Readers concurrent with a writer that changes a value's kind must neither combine a word with
+/// another kind, nor report damage.
 TYPED_TEST(inlined_tree, readers_see_whole_values) {
     this->open();
     const std::vector<std::string> values{"aaaaaaaa", "bbbbbbbb", "ccc", "", "a record of its own"};

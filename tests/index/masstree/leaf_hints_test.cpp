@@ -1,5 +1,5 @@
-// Hints about where keys are: the table by itself, and trees that follow it. Leaves go, their
-// memory comes back as something else that has the same key, and a hint must not lead there.
+// Leaf hints: the table alone, and trees that use it. Leaves are removed, their memory is reused
+// for something else with the same key, and a hint must not be followed to it.
 #include "index/masstree/leaf_hints.hpp"
 
 #include "index/masstree/tree_fixture.hpp"
@@ -72,7 +72,7 @@ TEST(tree_hints, may_be_asked_for_whether_any_are_kept_or_not) {
     }
 }
 
-/// At offset 0, which means that there is no hint, lies the region's header.
+/// Offset 0 means "no hint", and is that of the region's header.
 TEST(tree_hints, that_are_none_lead_nowhere) {
     scratch_file file;
     engine_options o = by_hand();
@@ -164,7 +164,7 @@ TEST(leaf_hints, those_of_a_bucket_give_way_in_turn) {
     leaf_hints& h = *made_h;
     constexpr u64 many = 3000;
     for (u64 n = 0; n < many; ++n) note(h, n, leaf_in(n + 1));
-    // Each bucket has its latest five: whatever is left is younger than whatever is gone.
+    // Each bucket has its latest five: all remaining hints are newer than all replaced ones.
     u64 kept = 0;
     for (u64 n = many / 2; n < many; ++n) kept += h.find(n).leaf == leaf_in(n + 1) ? 1U : 0U;
     EXPECT_EQ(kept, 5 * h.buckets()) << "an older one has stayed";
@@ -222,7 +222,7 @@ TEST(leaf_hints, a_leaf_beyond_the_range_of_lines_is_not_noted) {
 
 // -------------------------------------------------------------------------------- trees with hints
 
-/// Epochs end only where the test says so.
+/// Epochs end only when the test ends them.
 engine_options hints_and_no_clock() {
     engine_options o = by_hand();
     o.hint_memory = budget;
@@ -231,7 +231,7 @@ engine_options hints_and_no_clock() {
 
 constexpr const char* victim = "k0000500";
 
-/// A tree that keeps hints, on a region of its own.
+/// A tree with hints, in a region of its own.
 template <class D>
 struct hinted_engine : private scratch_file, public test_engine<D> {
     hinted_engine() : test_engine<D>(path(), hints_and_no_clock()) {}
@@ -243,7 +243,7 @@ std::string number(char first, unsigned i) {
     return first + std::string(7 - digits.size(), '0') + digits;
 }
 
-/// The leaf of layer 0 to whose range the key belongs. Nobody else is at work.
+/// The leaf of layer 0 whose range contains the key. No other thread is running.
 template <class D>
 u64 leaf_of(test_engine<D>& e, std::string_view key) {
     const u64 slice = masstree_detail::slice_of(key);
@@ -256,7 +256,7 @@ u64 leaf_of(test_engine<D>& e, std::string_view key) {
     }
 }
 
-/// Hints lead to the leaf of `victim`; then it is removed, and its memory is free. Where it was.
+/// Makes hints to the leaf of `victim`, removes the leaf, and frees its memory. Returns its offset.
 template <class D>
 u64 lose_the_leaf_of_victim(test_engine<D>& e) {
     constexpr unsigned keys = 1000;
@@ -275,9 +275,9 @@ class hinted_tree : public ::testing::Test {};
 using disciplines = ::testing::Types<transient_discipline, logged_discipline, incll_discipline>;
 TYPED_TEST_SUITE(hinted_tree, disciplines);
 
-/// A value which makes its record look like a leaf that has `key` and gives `record` for it. The
-/// record's own header, its value's size, is where a leaf has its version: a leaf, and no mark. Its
-/// key must go on for so many bytes, to be as large as a node.
+/// A value that makes its record look like a leaf which has `key` with `record`. The size of the
+/// record's value is at the offset of a leaf's version, and reads as an unmarked leaf. The record's
+/// key must be long enough to make it as large as a node.
 constexpr std::string_view tail_of_mimic = "tail of 16 bytes";
 template <class Leaf>
 std::string mimic_of_leaf(std::string_view key, u64 record) {
@@ -323,7 +323,7 @@ TYPED_TEST(hinted_tree, a_record_where_a_leaf_was_is_not_taken_for_one) {
 
 TYPED_TEST(hinted_tree, a_leaf_of_another_layer_where_a_leaf_was_is_not_taken_for_it) {
     hinted_engine<TypeParam> e;
-    // Each becomes a layer with the victim's slice in it as soon as it gets a neighbour.
+    // Each becomes a layer that contains the victim's slice as soon as it gets a neighbour.
     constexpr unsigned layers = 300;
     for (unsigned i = 0; i < layers; ++i) e.put(number('p', i) + victim, "another's");
     const u64 lost = lose_the_leaf_of_victim(e);
@@ -348,7 +348,7 @@ TYPED_TEST(hinted_tree, a_leaf_of_another_layer_where_a_leaf_was_is_not_taken_fo
 TYPED_TEST(hinted_tree, keys_are_found_after_their_leaves_have_been_split) {
     hinted_engine<TypeParam> e;
     const auto value = [](unsigned i) { return "v" + std::to_string(i); };
-    // The first split is that of the root, whose leaf becomes an interior node.
+    // The first split is the root's, whose leaf becomes an interior node.
     constexpr unsigned keys = 600;
     for (unsigned i = 0; i < keys; ++i) {
         const unsigned k = i * 7919 % keys;

@@ -1,5 +1,5 @@
-// The tree against std::map: random operations, adversarial keys, crashes at and between epoch
-// boundaries.
+// Compares the tree with a std::map: random operations, adversarial keys, crashes at and between
+// epoch boundaries.
 #include "base/random.hpp"
 #include "index/masstree/inlined/log.hpp"
 #include "index/masstree/tree_fixture.hpp"
@@ -11,20 +11,20 @@
 namespace hf::test {
 namespace {
 
-/// Epochs end only where the test says so.
+/// Epochs end only when the test ends them.
 template <class Variant>
 engine_options no_clock() {
     engine_options o;
     o.hint_memory = Variant::hint_memory;
     o.inline_values = Variant::inline_values;
     o.epochs.epoch = std::chrono::microseconds(0);
-    o.background_pass = false;  // it ends an epoch when it is through
+    o.background_pass = false;  // it would end an epoch
     return o;
 }
 
 using model = std::map<std::string, std::string>;
 
-/// Keys that share slices, end inside them, hold zeros, and go on for several layers.
+/// Keys that share slices, end within them, contain zeros, and continue for several layers.
 std::string adversarial_key(xoshiro256ss& r, unsigned universe) {
     const u64 n = r.below(universe);
     switch (n % 6) {
@@ -61,7 +61,7 @@ void random_operations(test_engine<D>& e, model& m, xoshiro256ss& r, unsigned co
         const std::string key = adversarial_key(r, universe);
         const u64 dice = r.below(100);
         if (dice < 50) {
-            // Those of up to eight bytes may lie in the leaf.
+            // Values of up to eight bytes may be inlined.
             const std::string value = r.below(2) == 0
                                           ? std::to_string(r()).substr(0, r.below(10))
                                           : std::to_string(r()) + std::string(r.below(40), 'v');
@@ -114,7 +114,7 @@ TYPED_TEST(tree_model, behaves_like_a_map) {
     }
 }
 
-/// In a leaf with room, in a full one, in a new layer, over a record, and of what is not there.
+/// In a leaf with room, in a full one, in a new layer, over a record, and for an absent key.
 TYPED_TEST(tree_model, an_update_tells_what_was_there_and_what_it_did) {
     scratch_file file;
     test_engine<typename TypeParam::discipline> e(file.path(), no_clock<TypeParam>());
@@ -168,7 +168,7 @@ void crash_test(u64 seed, u64 first_epoch) {
         if (r.below(3) == 0) {
             ASSERT_TRUE(must(e.machine().run_pass()));
         }
-        // Half of the lives meet unrecovered leaves with the first operations, not with a scan.
+        // In half of the sessions the first operations find unrecovered leaves, instead of a scan.
         if (r.below(2) != 0) expect_equal(e, durable);
         model m = durable;
         const unsigned epochs = static_cast<unsigned>(r.below(4));
@@ -178,8 +178,7 @@ void crash_test(u64 seed, u64 first_epoch) {
             e.epochs().end_epoch();
             durable = m;
         }
-        // random_operations ends epochs by itself too, so only whole calls of the last kind are
-        // lost
+        // random_operations() also ends epochs by itself, so only the calls below are lost.
         const unsigned lost = static_cast<unsigned>(r.below(800));
         for (unsigned i = 0; i < lost; ++i) {
             const std::string key = adversarial_key(r, universe);
@@ -189,7 +188,7 @@ void crash_test(u64 seed, u64 first_epoch) {
                 e.remove(key);
             }
         }
-        // the engine goes without close(): a crash
+        // no close(): a crash
     }
 }
 

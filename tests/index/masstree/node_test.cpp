@@ -1,4 +1,4 @@
-// The small parts of the tree, by themselves: keys as slices, records, interior nodes.
+// The tree's components by themselves: keys as slices, records, interior nodes.
 #include "index/masstree/node.hpp"
 
 #include "index/masstree/key.hpp"
@@ -26,7 +26,7 @@ std::string counted(std::size_t n) {
 TEST(key_cursor, gives_the_key_piece_by_piece_whatever_its_length) {
     for (std::size_t size = 0; size <= 33; ++size) {
         SCOPED_TRACE(size);
-        // Not behind a longer string: what lies beyond the key must not be looked at.
+        // A separate allocation, so that AddressSanitizer detects reads after the key.
         const auto bytes = std::make_unique<char[]>(size);
         const std::string key = counted(size);
         std::copy(key.begin(), key.end(), bytes.get());
@@ -127,7 +127,7 @@ TEST(interior, leads_to_the_child_whose_range_has_the_slice) {
     for (unsigned count = 0; count <= interior::width; ++count) {
         interior n{};
         masstree_detail::store(n.count, count);
-        // The places behind the last key hold what was there once.
+        // The slots after the last key keep old values.
         for (unsigned k = 0; k < interior::width; ++k) {
             masstree_detail::store(n.keys[k], k < count ? 10 * (k + 1) : 1);
         }

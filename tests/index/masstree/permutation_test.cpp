@@ -1,4 +1,4 @@
-// Permutations against a list of slots.
+// Compares permutations with a list of slots.
 #include "index/masstree/permutation.hpp"
 
 #include "base/random.hpp"
@@ -18,7 +18,7 @@ class a_permutation : public ::testing::Test {
     static constexpr unsigned width = Width::value;
     using slots_in_order = masstree_detail::permutation<width>;
 
-    /// The slots in order: the used ones, then the free ones.
+    /// The slots in rank order: the used ones, then the free ones.
     static std::vector<unsigned> slots(slots_in_order p) {
         std::vector<unsigned> all;
         for (unsigned r = 0; r < width; ++r) all.push_back(p.slot(r));

@@ -1,4 +1,4 @@
-// Seals: each flipped bit is told, and each leaf's are its own.
+// Seals: each flipped bit is detected, and each leaf has different seals.
 #include "base/random.hpp"
 #include "index/masstree/checkpoint/leaf.hpp"
 
@@ -40,7 +40,7 @@ TEST(seal, leaves_the_word_as_it_is_and_tells_each_flipped_bit) {
     }
 }
 
-/// As often as its bits promise, and not more often.
+/// As often as the number of its bits implies.
 TEST(seal, is_another_in_another_place) {
     xoshiro256ss r(12);
     const double chances[] = {16, 65536, 256};

@@ -1,5 +1,5 @@
-// Splits and removals, step by step: every place of a full node, every order of removal, every step
-// that may fail, and other threads between two steps.
+// Splits and removals, step by step: every position in a full node, every order of removal, a
+// failure at every fallible step, and other threads between two steps.
 #include "base/random.hpp"
 #include "index/masstree/scripted_tree.hpp"
 
@@ -64,7 +64,7 @@ class tree_shape : public ::testing::Test {
     }
     u64 generation() { return version_lock::generation_bits(e_.machine().generation()); }
 
-    /// Each node by its offset, layers below included.
+    /// The words of each node by its offset, including layers below.
     using picture = std::map<u64, std::array<u64, sizeof(transient_leaf) / 8>>;
     void see(u64 offset, picture& seen) {
         auto& words = seen[offset];
@@ -88,7 +88,7 @@ class tree_shape : public ::testing::Test {
         return seen;
     }
 
-    /// The tree is sound, holds what it should, and nobody is at work in it.
+    /// Checks that the tree is sound and has the expected contents, and that no node is locked.
     audit_report expect_sound(bool tidy = true) {
         EXPECT_EQ(e_.all(),
                   (std::vector<std::pair<std::string, std::string>>(model_.begin(), model_.end())));
@@ -106,7 +106,7 @@ class tree_shape : public ::testing::Test {
         return report;
     }
 
-    /// What readers must be told of has changed the version of its node.
+    /// Checks that each change that readers must notice has changed the node's version.
     void expect_told(const picture& before, const picture& now) {
         for (const auto& [offset, old] : before) {
             const auto here = now.find(offset);
@@ -152,8 +152,8 @@ class tree_shape : public ::testing::Test {
     u64 values_ = 0;
 };
 
-// A run of keys into each gap of trees of one, two, three levels and more: each rank of a full
-// leaf, each child of a full interior node.
+// Inserts a run of keys into each gap of trees of one, two, three and more levels: covers each rank
+// of a full leaf, and each child of a full interior node.
 TEST_F(tree_shape, is_sound_after_each_split_wherever_it_happens) {
     for (const auto& [first, apart] : {std::pair(10U, 1U), {41U, 5U}, {130U, 27U}}) {
         for (unsigned gap = 0; gap <= first; gap += apart) {
@@ -176,7 +176,7 @@ TEST_F(tree_shape, keeps_nodes_full_where_keys_come_in_order) {
         const audit_report report = expect_sound();
         EXPECT_EQ(report.tree.leaves, ceiling(n, scripted_leaf::width)) << n;
     }
-    // Three of four children stay where a full interior node is divided.
+    // A full interior node that is split keeps three of four children.
     const auto figures = audit(e_.machine()).tree;
     EXPECT_EQ(figures.leaves, 20U);
     EXPECT_EQ(figures.interiors, 7U + 2U + 1U);
@@ -188,7 +188,7 @@ TEST_F(tree_shape, is_sound_after_each_removal_in_whatever_order) {
         xoshiro256ss r(seed + 1);
         std::vector<std::string> keys;
         for (unsigned i = 1; i <= 24 + seed * 5; ++i) keys.push_back(key(i));
-        // Layers of one leaf, of more, and below each other.
+        // Layers of one leaf, of several, and nested ones.
         for (unsigned i = 0; i < seed % 4 * 6; ++i) {
             keys.push_back("layer__1layer__2" + std::to_string(i));
             keys.push_back("layer__3" + std::to_string(i));
@@ -209,7 +209,8 @@ TEST_F(tree_shape, is_sound_after_each_removal_in_whatever_order) {
     }
 }
 
-// Each step that may fail of each kind of change: nothing has changed then, or all has.
+// Lets each fallible step of each kind of change fail: then either nothing has changed, or
+// everything.
 TEST_F(tree_shape, changes_nothing_where_there_is_no_room) {
     for (unsigned i = 1; i <= 130; ++i) put(key(u64{i} << 8));
     for (unsigned i = 0; i < 12; ++i) put("layer__1" + std::to_string(i));
@@ -228,7 +229,7 @@ TEST_F(tree_shape, changes_nothing_where_there_is_no_room) {
             if (done) return;
         }
     };
-    for (unsigned i = 0; i < 60; ++i) {  // into full leaves, into leaves with room, of all heights
+    for (unsigned i = 0; i < 60; ++i) {  // into full leaves, into leaves with room, at all heights
         until_it_works("put", [&] { return try_put(key((u64{i % 20} << 8) + 1 + i / 20), "x"); });
     }
     until_it_works("a value", [&] { return try_put(key(256), "other"); });
@@ -236,7 +237,8 @@ TEST_F(tree_shape, changes_nothing_where_there_is_no_room) {
     until_it_works("removal", [&] { return try_remove(key(256)); });
 }
 
-// What cannot be unlinked for want of room, or because somebody is at work there, stays, empty.
+// A leaf that cannot be unlinked, because of missing memory or a lock held by another thread, stays
+// empty.
 TEST_F(tree_shape, keeps_an_empty_leaf_that_cannot_be_unlinked) {
     for (const unsigned leaf : {0U, 1U, 3U, 6U}) {
         for (const char who : {'l', 'r', 'n'}) {
@@ -254,12 +256,13 @@ TEST_F(tree_shape, keeps_an_empty_leaf_that_cannot_be_unlinked) {
                 who == 'n' ? nullptr : &at(leaf_of(who == 'l' ? leaf - 1 : leaf + 1));
             for (unsigned i = 1; i < 10; ++i) remove(key(leaf * 10 + i));
             if (other != nullptr) other->version.lock(generation());
-            if (other == nullptr) the_script.steps_left = 1;  // the removal, not its unlinking
+            // the removal succeeds, its unlinking fails
+            if (other == nullptr) the_script.steps_left = 1;
             remove(key(leaf * 10));
             the_script.steps_left = ~0U;
             if (other != nullptr) other->version.unlock();
             const auto figures = expect_sound(false).tree;
-            // The right neighbour is asked only where the leaf is its parent's first.
+            // The right neighbour is locked only if the leaf is its parent's first child.
             if (who != 'r') {
                 EXPECT_EQ(figures.empty_leaves, 1U) << leaf << who;
             }
@@ -275,7 +278,7 @@ TEST_F(tree_shape, keeps_an_empty_leaf_that_cannot_be_unlinked) {
 class layer_removal : public tree_shape {
    protected:
     static constexpr const char* prefix = "layer__1layer__2";
-    /// A layer whose only leaf has gone, as another thread finds it before it is taken out.
+    /// Calls meanwhile() when the only leaf of a layer is empty, before the layer is removed.
     template <class F>
     void when_it_is_empty(F&& meanwhile) {
         for (unsigned i = 0; i < 11; ++i) put(prefix + std::to_string(i));
@@ -333,7 +336,8 @@ TEST_F(layer_removal, leaves_a_layer_whose_root_is_locked) {
     node* held = nullptr;
     when_it_is_empty([&] {
         for (const auto& [offset, words] : see_all()) {
-            if (offset != tree().root()) held = &at(offset);  // both layers' roots come by
+            // the roots of both layers are visited
+            if (offset != tree().root()) held = &at(offset);
             const bool is_empty = (words[0] & version_word::leaf) != 0 && (words[1] & 15) == 0;
             if (is_empty) break;
         }
@@ -349,7 +353,7 @@ TEST_F(layer_removal, leaves_a_layer_whose_root_is_locked) {
 TEST_F(layer_removal, starts_over_where_the_layer_above_is_gone) {
     node* above = nullptr;
     when_it_is_empty([&] {
-        the_script.arrived = [&](transient_leaf& n) {  // the first layer's leaf, on the way down
+        the_script.arrived = [&](transient_leaf& n) {  // the first layer's leaf, during the descent
             the_script.arrived = {};
             const masstree_detail::permutation<scripted_leaf::width> p(load(n.order));
             above = &at(masstree_detail::value_word::offset(load(n.values[p.slot(0)])));
@@ -384,8 +388,8 @@ TEST_F(layer_removal, marks_the_root_before_it_is_out_of_reach) {
     EXPECT_EQ(published, 2U);
 }
 
-// A reader looks at a leaf's words before it looks at its version again. What it takes for damage
-// is none if the leaf was a root, and has become an interior node meanwhile.
+// A reader reads a leaf's words before it checks its version again. It must not report damage if
+// the leaf was a root that has become an interior node meanwhile.
 TEST(scripted_readers, take_a_root_that_has_turned_for_no_damage) {
     using scripted_engine = test_engine<scripted_discipline>;
     using way_of_reading = std::function<bool(scripted_engine&)>;
@@ -417,7 +421,7 @@ TEST(scripted_readers, take_a_root_that_has_turned_for_no_damage) {
             for (unsigned i = 0; i < scripted_leaf::width; ++i) {
                 e.put("k" + std::to_string(i), "x");
             }
-            unsigned sees = 0;  // damage, so often
+            unsigned sees = 0;  // number of times the reader finds damage
             bool turns = false;
             the_script.arrived = [&](transient_leaf& n) {
                 if (sees == 0) return;
@@ -438,7 +442,8 @@ TEST(scripted_readers, take_a_root_that_has_turned_for_no_damage) {
     the_script = {};
 }
 
-// However often a leaf changes under the look at it: that others get on is no sign of damage.
+// A leaf that changes during every read is not a sign of damage, because other threads make
+// progress.
 TEST(scripted_readers, scan_a_leaf_that_always_changes_until_it_does_not) {
     the_script = {};
     test_engine<scripted_discipline> e("", by_hand());
@@ -470,14 +475,15 @@ TEST(scripted_readers, scan_a_leaf_that_always_changes_until_it_does_not) {
     the_script = {};
 }
 
-// Naive: the place nearest to the wish where slices differ, the left one of two.
+// Reference implementation: the closest position to the wish where slices differ; the left one of
+// two.
 TEST(cut_between_slices, is_where_slices_differ_next_to_the_wish) {
     struct one {
         u64 slice;
     };
     for (unsigned count = 2; count <= 12; ++count) {
         for (unsigned steps = 1; steps < 1U << (count - 1); ++steps) {
-            std::array<one, 13> all{};  // one more than there are: never to be cut off
+            std::array<one, 13> all{};  // one more than there are: must not be a cut
             for (unsigned i = 1; i < count; ++i) {
                 all[i].slice = all[i - 1].slice + (steps >> (i - 1) & 1);
             }
