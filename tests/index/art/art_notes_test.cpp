@@ -12,7 +12,7 @@ class art_notes : public on_tmpfs {
 using noted_numbers = telling_numbers<art>;
 using noted_bytes = telling_bytes<art>;
 
-TEST_F(art_notes, who_takes_over_a_lock_notes_all_that_lies_under_it) {
+TEST_F(art_notes, reclaiming_a_stale_lock_records_everything_under_it) {
     noted_numbers of_numbers(file);
     fill_for_audit(of_numbers);
     expect_who_takes_over_to_note_all(of_numbers, "a node of an ART");
@@ -21,7 +21,7 @@ TEST_F(art_notes, who_takes_over_a_lock_notes_all_that_lies_under_it) {
     expect_who_takes_over_to_note_all(of_bytes, "a node of an ART");
 }
 
-TEST_F(art_notes, what_comes_to_lie_in_another_node_is_shown_to_the_sweep) {
+TEST_F(art_notes, references_copied_to_another_node_are_shown_to_the_sweep) {
     noted_numbers of_numbers(file);
     expect_references_to_be_shown(of_numbers);
     noted_bytes of_bytes(dir / "bytes.hf");
@@ -86,7 +86,7 @@ void expect_right_counts(Tree& t, Key&& key) {
 
 // With a count that is too high, a node grows before it is full, or never shrinks; with one that is
 // too low, it shrinks to a node that is too small.
-TEST_F(art_notes, a_node_counts_the_slots_that_it_has) {
+TEST_F(art_notes, count_matches_the_used_slots) {
     noted_numbers of_numbers(file);
     expect_right_counts(of_numbers, [](u64 part, u64 n) { return part << 48 | n << 16; });
     telling_operation::may_allocate = nullptr;

@@ -16,7 +16,7 @@ using numbers = art_family::numbers_in_file;
 // In the original P-ART, an N48's child is unpublished before its index, so after a crash another
 // key's child is found under the old byte. Here a slot that is reused for another byte must never
 // be found by the old one.
-TEST_F(art_store, a_slot_that_is_used_again_belongs_to_its_new_byte_alone) {
+TEST_F(art_store, reused_slot_is_not_found_by_its_old_byte) {
     numbers t(file);
     for (u64 k = 0; k < 47; ++k) t.insert(k, k);
     for (int round = 0; round < 5; ++round) {
@@ -31,7 +31,7 @@ TEST_F(art_store, a_slot_that_is_used_again_belongs_to_its_new_byte_alone) {
 
 // A stored count that disagrees with the children would lose some when the node is copied. Here the
 // first writer of a session derives the count from the words, so a node never grows without need.
-TEST_F(art_store, counts_of_an_earlier_opening_are_not_believed) {
+TEST_F(art_store, counts_of_an_earlier_session_are_ignored) {
     numbers t(file);
     for (u64 k = 0; k < 10; ++k) t.insert(k, k);
     t.open_again();
@@ -45,7 +45,7 @@ TEST_F(art_store, counts_of_an_earlier_opening_are_not_believed) {
 }
 
 // A node whose only remaining entry is a node is removed together with the record.
-TEST_F(art_store, a_node_that_forks_no_longer_goes) {
+TEST_F(art_store, node_with_one_child_left_is_merged) {
     numbers t(file);
     const auto key = [](u64 first, u64 second, u64 third) {
         return first << 56 | second << 48 | third << 40;
@@ -65,7 +65,7 @@ TEST_F(art_store, a_node_that_forks_no_longer_goes) {
 
 // A crash during such a removal leaves the slot empty and the nodes not merged. Inserts use the
 // node as it is; the next removal on its path merges it.
-TEST_F(art_store, a_node_that_a_crash_left_with_one_below_it_goes_with_the_next_removal) {
+TEST_F(art_store, node_with_one_child_after_a_crash_is_merged_by_the_next_removal) {
     numbers t(file);
     const auto nodes = [&] { return t.audit().tree.interiors; };
     for (const u64 k : {0x100U, 0x201U, 0x202U}) t.insert(k, k);
@@ -105,7 +105,7 @@ TEST_F(art_store, a_node_that_a_crash_left_with_one_below_it_goes_with_the_next_
 // ------------------------------------------------------------------------------ flushes and fences
 
 // The cost of operations that do not change a node's size: the table in recipe.md.
-TEST_F(art_store, operations_flush_and_fence_as_often_as_they_say) {
+TEST_F(art_store, operations_use_the_documented_number_of_flushes_and_fences) {
     numbers t(file);
     for (u64 k = 0; k < 30; ++k) t.insert(k, k);  // an N48 with a free slot
     for (u64 k = 40; k < 400; k += 2) t.insert(k << 20, k);
@@ -119,7 +119,7 @@ TEST_F(art_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.insert(5, 1); }), cost(0, 0));
 }
 
-TEST_F(art_store, a_batch_waits_twice) {
+TEST_F(art_store, batch_uses_two_fences) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     numbers t(file);
     EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 2U);
@@ -128,7 +128,7 @@ TEST_F(art_store, a_batch_waits_twice) {
 }
 
 // Bulk load into an empty index. Decimal digits make small nodes: a new one for every sixth key.
-TEST_F(art_store, loads_in_batches) {
+TEST_F(art_store, bulk_load_uses_few_fences) {
     constexpr u64 batches = 100;
     numbers t(file);
     EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 20 * batches);

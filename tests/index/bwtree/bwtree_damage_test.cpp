@@ -59,7 +59,7 @@ class damaged_bwtree : public ::testing::Test {
     std::vector<u64> cells_;
 };
 
-TEST_F(damaged_bwtree, no_lock_stays_where_a_leaf_leads_to_itself) {
+TEST_F(damaged_bwtree, locks_are_released_if_a_leaf_links_to_itself) {
     const auto [left, right] = neighbours();
     ASSERT_NE(right, 0U);
     // The adoption searches the left neighbour, whose range seems to end too early, and whose link
@@ -75,7 +75,7 @@ TEST_F(damaged_bwtree, no_lock_stays_where_a_leaf_leads_to_itself) {
     EXPECT_EQ(held_locks(), 0U);
 }
 
-TEST_F(damaged_bwtree, who_cannot_thaw_a_leaf_gives_up) {
+TEST_F(damaged_bwtree, write_fails_if_a_frozen_leaf_cannot_be_thawed) {
     const auto [left, right] = neighbours();
     ASSERT_NE(right, 0U);
     const u64 in_right = freeze(right);
@@ -85,7 +85,7 @@ TEST_F(damaged_bwtree, who_cannot_thaw_a_leaf_gives_up) {
 }
 
 // The holder of the left leaf is dead: the hold bit is set, and the lock is of another generation.
-TEST_F(damaged_bwtree, a_leaf_is_taken_though_its_neighbour_is_held_by_a_dead_thread) {
+TEST_F(damaged_bwtree, merge_proceeds_despite_a_stale_hold_of_the_neighbour) {
     const auto [left, right] = neighbours();
     ASSERT_NE(right, 0U);
     const u64 from = node_of(left).low_head;

@@ -16,7 +16,7 @@ class bwtree_notes : public on_tmpfs {
     }
 };
 
-TEST_F(bwtree_notes, what_comes_to_lie_in_another_node_is_shown_to_the_sweep) {
+TEST_F(bwtree_notes, references_copied_to_another_node_are_shown_to_the_sweep) {
     noted_numbers of_numbers(file);
     expect_references_to_be_shown(of_numbers);
     telling_bytes<bwtree> of_bytes(dir / "bytes.hf");
@@ -60,7 +60,7 @@ void expect_every_twentieth(noted_numbers& t) {
 
 // The merge has frozen a leaf and removed it from its parent, but has no memory for the merged
 // leaf.
-TEST_F(bwtree_notes, a_merge_that_gets_no_memory_leaves_no_leaf_frozen) {
+TEST_F(bwtree_notes, merge_without_memory_leaves_no_leaf_frozen) {
     for (unsigned gets = 0; gets < 4; ++gets) {
         noted_numbers t(dir / std::to_string(gets));
         fill_leaves(t);
@@ -81,7 +81,7 @@ TEST_F(bwtree_notes, a_merge_that_gets_no_memory_leaves_no_leaf_frozen) {
 
 // The parent changes after the merge has read it, for example because a damaged lock let another
 // thread in.
-TEST_F(bwtree_notes, a_merge_whose_parent_changes_leaves_no_leaf_frozen) {
+TEST_F(bwtree_notes, merge_with_a_changed_parent_leaves_no_leaf_frozen) {
     noted_numbers t(file);
     fill_leaves(t);
     unsigned changed = 0;

@@ -24,7 +24,7 @@ class bwtree_store : public on_tmpfs {};
 using numbers = bwtree_family::numbers_in_file;
 
 // The cost is a delta and a word, whatever the chain contains.
-TEST_F(bwtree_store, operations_flush_and_fence_as_often_as_they_say) {
+TEST_F(bwtree_store, operations_use_the_documented_number_of_flushes_and_fences) {
     numbers t(file);
     using cost = std::pair<u64, u64>;
     EXPECT_EQ(cost_of([&] { t.insert(1, 1); }), cost(2, 2));
@@ -37,7 +37,7 @@ TEST_F(bwtree_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.insert(1, 1); }), cost(0, 0));
 }
 
-TEST_F(bwtree_store, batches_wait_twice_for_all) {
+TEST_F(bwtree_store, batch_uses_two_fences) {
     numbers t(file);
     EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 2U);
     bwtree_family::bytes_in_file strings(dir / "strings.hf");
@@ -46,7 +46,7 @@ TEST_F(bwtree_store, batches_wait_twice_for_all) {
 
 // A remove needs no memory. Dead entries are neither found nor scanned, can be inserted again, and
 // are dropped at the next consolidation.
-TEST_F(bwtree_store, removes_from_a_region_without_room_for_a_delta) {
+TEST_F(bwtree_store, remove_succeeds_without_memory_for_a_delta) {
     numbers t(file, u64{3} << 20);
     u64 n = 0;
     const auto insert = [&](u64 k) {
@@ -68,7 +68,7 @@ TEST_F(bwtree_store, removes_from_a_region_without_room_for_a_delta) {
 
 // The audit visits more deltas than a traversal may have steps: each leaf must count as a traversal
 // of its own.
-TEST_F(bwtree_store, is_sound_however_many_deltas_there_are) {
+TEST_F(bwtree_store, audit_accepts_any_number_of_deltas) {
     if (is_sanitized) GTEST_SKIP() << "as many steps on any build";
     bwtree_family::eager_numbers t(u64{256} << 20);
     splitmix64 random(1);
@@ -77,7 +77,7 @@ TEST_F(bwtree_store, is_sound_however_many_deltas_there_are) {
 }
 
 // Bulk load into an empty index.
-TEST_F(bwtree_store, loads_in_batches) {
+TEST_F(bwtree_store, bulk_load_uses_few_fences) {
     constexpr u64 batches = 100;
     numbers t(file);
     EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 7 * batches / 2);
@@ -87,7 +87,7 @@ TEST_F(bwtree_store, loads_in_batches) {
 
 // A writer loses its CAS to another writer as often as a traversal may have steps. It must not
 // report damage: the other thread makes progress each time.
-TEST_F(bwtree_store, a_writer_that_others_outrun_is_not_lost) {
+TEST_F(bwtree_store, writer_that_keeps_losing_its_cas_succeeds_in_the_end) {
     if (!sync_points::exist) GTEST_SKIP() << "needs persist points";
     numbers t(file);
     t.insert(1, 1);

@@ -22,13 +22,13 @@ class clht_notes : public on_tmpfs {
 using noted_numbers = telling_numbers<small_clht>;
 using noted_bytes = telling_bytes<small_clht>;
 
-TEST_F(clht_notes, what_comes_to_lie_in_another_bucket_is_shown_to_the_sweep) {
+TEST_F(clht_notes, references_copied_to_another_bucket_are_shown_to_the_sweep) {
     noted_bytes t(file);
     expect_references_to_be_shown(t);
 }
 
 // A table of chunks may span many lines; all of them are dependencies.
-TEST_F(clht_notes, an_opening_behind_a_kill_notes_all_that_leads_to_chunks) {
+TEST_F(clht_notes, opening_after_a_kill_records_directory_and_tables) {
     noted_numbers t(file);
     for (u64 k = 0; k < 5000; ++k) t.insert(k, k);
     telling_operation::all.forget();
@@ -62,7 +62,7 @@ struct one_bunch : index_in_file<chained> {
 
 // After a kill the key's line and the links of all buckets before it may be in the caches only. For
 // a key that does not exist, the whole chain is a dependency.
-TEST_F(clht_notes, a_read_behind_a_kill_notes_the_chain_up_to_what_it_has_found) {
+TEST_F(clht_notes, read_after_a_kill_records_the_chain_up_to_the_key) {
     one_bunch t(file);
     t.open_again(sweeping::by_hand);
     ASSERT_TRUE(t.space->is_after_a_kill());
@@ -80,7 +80,7 @@ TEST_F(clht_notes, a_read_behind_a_kill_notes_the_chain_up_to_what_it_has_found)
 
 // Next to a writer that holds the chain's lock, the lines that a read has loaded may be volatile.
 // The test reads while the writer is stopped in its publication.
-TEST_F(clht_notes, a_read_beside_a_writer_notes_the_chain_up_to_what_it_has_found) {
+TEST_F(clht_notes, read_during_a_write_records_the_chain_up_to_the_key) {
     one_bunch t(file);
     std::size_t noted = 0;
     bool has_come = false;
@@ -108,7 +108,7 @@ struct keys_of_neighbours : byte_keys {
 
 // The buddy of the first bucket in a group gets its chain, then there is no memory for the second
 // one's. The blocks of both must be freed, and not be missed by the next attempt.
-TEST_F(clht_notes, a_group_whose_second_bucket_gets_no_memory_gives_back_the_firsts) {
+TEST_F(clht_notes, group_split_without_memory_frees_the_first_buckets_chain) {
     using tree = clht<telling_discipline, keys_of_neighbours, small_clht_shape>;
     using trees = index_in_memory<tree, telling_discipline::kind>;
     const auto key = [](u64 n) { return (n % 2 == 0 ? "even" : "odd") + std::to_string(n); };

@@ -77,7 +77,7 @@ using numbers = clht_family::numbers_in_file;
 using cost = std::pair<u64, u64>;
 
 // Numbers that a table may confuse with "no key".
-TEST_F(clht_store, has_the_keys_zero_and_one_and_the_largest) {
+TEST_F(clht_store, stores_the_keys_zero_one_and_the_largest) {
     numbers t(file);
     for (u64 k : {u64{0}, u64{1}, ~u64{0}}) EXPECT_TRUE(t.insert(k, k + 5));
     t.open_again();
@@ -88,7 +88,7 @@ TEST_F(clht_store, has_the_keys_zero_and_one_and_the_largest) {
 }
 
 // Values beside the keys may look like a hash.
-TEST(clht_bucket, says_which_of_its_slots_have_a_hash) {
+TEST(clht_bucket, slots_of_returns_the_slots_with_a_hash) {
     constexpr u64 wanted = 0x123456789abcdef0;
     for (unsigned have = 0; have < 8; ++have) {
         for (const u64 hash : {wanted, u64{0}}) {
@@ -106,7 +106,7 @@ TEST(clht_bucket, says_which_of_its_slots_have_a_hash) {
 
 // A read without an operation object must still enter its thread's lane, so that nothing is freed
 // meanwhile.
-TEST_F(clht_store, reads_in_the_lane_of_their_thread) {
+TEST_F(clht_store, reads_enter_the_lane_of_their_thread) {
     numbers t(file);
     t.insert(1, 5);
     for (unsigned i = 0; i < 3; ++i) {
@@ -120,7 +120,7 @@ TEST_F(clht_store, reads_in_the_lane_of_their_thread) {
     }
 }
 
-TEST_F(clht_store, reads_of_two_tables_by_turns_keep_them_apart) {
+TEST_F(clht_store, alternating_reads_of_two_tables_do_not_mix_them_up) {
     numbers one(file);
     numbers other(dir / "other.hf");
     one.insert(1, 5);
@@ -133,7 +133,7 @@ TEST_F(clht_store, reads_of_two_tables_by_turns_keep_them_apart) {
 }
 
 // C-I4, for a key that is removed, and for one that a split has left behind.
-TEST(clht_slots, no_reader_of_a_key_that_goes_takes_the_next_ones_value) {
+TEST(clht_slots, reader_of_a_removed_key_never_returns_the_next_keys_value) {
     constexpr u64 keys = 1000;
     told_numbers t;
     readers_of_slots readers;
@@ -152,7 +152,7 @@ TEST(clht_slots, no_reader_of_a_key_that_goes_takes_the_next_ones_value) {
     EXPECT_GT(found, 10U) << "of keys that were removed";
 }
 
-TEST_F(clht_store, grows_bucket_by_bucket_and_loses_nothing) {
+TEST_F(clht_store, growth_loses_no_entry) {
     numbers t(file);
     constexpr u64 keys = 5000;
     for (u64 k = 0; k < keys; ++k) ASSERT_TRUE(t.insert(k * 7, k));
@@ -167,7 +167,7 @@ TEST_F(clht_store, grows_bucket_by_bucket_and_loses_nothing) {
 }
 
 // Chains that no split divides: they survive, and the sweep keeps everything reachable from them.
-TEST_F(clht_store, chains_of_equal_hashes_come_back) {
+TEST_F(clht_store, chains_of_equal_hashes_survive_a_kill) {
     using tree = clht<eager_discipline, colliding_keys, small_clht_shape>;
     index_in_file<tree> t(file);
     std::map<std::string, std::string> model;
@@ -227,7 +227,7 @@ class memory_for_buckets {
 };
 
 // A bunch is copied to a buddy as a chain, for only part of which there may be memory.
-TEST_F(clht_store, a_split_that_gets_no_memory_leaves_nothing_behind) {
+TEST_F(clht_store, split_without_memory_leaks_nothing) {
     using tree = clht<eager_discipline, keys_in_bunches, small_clht_shape>;
     constexpr u64 bunch = 11;
     const auto key = [](u64 n) {
@@ -261,7 +261,7 @@ TEST_F(clht_store, a_split_that_gets_no_memory_leaves_nothing_behind) {
 }
 
 // Without growth: a bucket's line, and a record's line before it.
-TEST_F(clht_store, operations_flush_and_fence_as_often_as_they_say) {
+TEST_F(clht_store, operations_use_the_documented_number_of_flushes_and_fences) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     numbers t(file);
     t.insert(1, 1);
@@ -308,7 +308,7 @@ void expect_twice_to_be_noticed(Tree& t) {
     ADD_FAILURE() << "none was noticed";
 }
 
-TEST_F(clht_store, is_told_of_a_key_that_stands_twice) {
+TEST_F(clht_store, audit_reports_a_duplicate_key) {
     numbers t(file);
     clht_family::bytes_in_file strings(dir / "strings.hf");
     for (u64 k = 0; k < 40; ++k) {
@@ -319,7 +319,7 @@ TEST_F(clht_store, is_told_of_a_key_that_stands_twice) {
     expect_twice_to_be_noticed(strings);
 }
 
-TEST_F(clht_store, runs_as_the_yardstick_without_a_flush) {
+TEST_F(clht_store, transient_baseline_does_not_flush) {
     clht_family::transient_numbers t;
     const cost total = cost_of([&] {
         for (u64 k = 0; k < 100; ++k) ASSERT_TRUE(t.insert(k, k));
@@ -330,7 +330,7 @@ TEST_F(clht_store, runs_as_the_yardstick_without_a_flush) {
 }
 
 // An integer is in the line that publishes it.
-TEST_F(clht_store, a_batch_waits_twice_and_of_numbers_once) {
+TEST_F(clht_store, batch_uses_two_fences_and_one_for_integers) {
     if (best_flush_instruction() == flush_instruction::none) GTEST_SKIP();
     numbers t(file);
     EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 1U);

@@ -26,7 +26,7 @@ struct watched_keys : byte_keys {
 
 // Another thread changes a long chain during each traversal, so often that the total number of
 // buckets read exceeds the limit for one traversal.
-TEST(clht_threads, a_chain_that_changes_under_every_look_is_no_circle) {
+TEST(clht_threads, chain_that_keeps_changing_is_not_reported_as_a_cycle) {
     constexpr unsigned records = 300;  // three in a bucket
     index_in_memory<small_clht<eager_discipline, watched_keys>, discipline::eager> t;
     t.insert("first", "v");

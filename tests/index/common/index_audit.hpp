@@ -179,14 +179,14 @@ void spoil_and_audit(Tree& t, u64 seed) {
     t.expect_sound();
 }
 
-TYPED_TEST_P(index_audits, say_what_is_wrong_before_reads_do) {
+TYPED_TEST_P(index_audits, audit_reports_damage_that_reads_would_return) {
     for (u64 seed = 0; seed < 2; ++seed) {
         typename TypeParam::bytes_in_file t(this->dir / std::to_string(seed));
         ASSERT_NO_FATAL_FAILURE(spoil_and_audit(t, seed)) << "seed " << seed;
     }
 }
 
-TYPED_TEST_P(index_audits, of_numbers_say_what_is_wrong_before_reads_do) {
+TYPED_TEST_P(index_audits, audit_of_integers_reports_damage_that_reads_would_return) {
     for (u64 seed = 0; seed < 3; ++seed) {
         typename TypeParam::numbers_in_file t(this->dir / std::to_string(seed));
         ASSERT_NO_FATAL_FAILURE(spoil_and_audit(t, seed)) << "seed " << seed;
@@ -194,7 +194,7 @@ TYPED_TEST_P(index_audits, of_numbers_say_what_is_wrong_before_reads_do) {
 }
 
 // Every read of a long value verifies its checksum.
-TYPED_TEST_P(index_audits, no_read_gives_a_long_value_that_is_damaged) {
+TYPED_TEST_P(index_audits, reads_never_return_a_damaged_long_value) {
     typename TypeParam::bytes_in_file t(this->file);
     const std::string v(10'000, 'v');
     t.insert("a", "short");
@@ -229,8 +229,8 @@ TYPED_TEST_P(index_audits, no_read_gives_a_long_value_that_is_damaged) {
     read_all();
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_audits, say_what_is_wrong_before_reads_do,
-                            of_numbers_say_what_is_wrong_before_reads_do,
-                            no_read_gives_a_long_value_that_is_damaged);
+REGISTER_TYPED_TEST_SUITE_P(index_audits, audit_reports_damage_that_reads_would_return,
+                            audit_of_integers_reports_damage_that_reads_would_return,
+                            reads_never_return_a_damaged_long_value);
 
 }  // namespace hf::test

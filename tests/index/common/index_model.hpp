@@ -156,7 +156,7 @@ void run_against_model(u64 seed, unsigned operations) {
     ASSERT_LE(report.tree.interiors, Tree::keeps_when_empty) << "what was emptied is not merged";
 }
 
-TYPED_TEST_P(index_model, does_what_a_map_does) {
+TYPED_TEST_P(index_model, behaves_like_a_map) {
     for (u64 seed = 0; seed < 5; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         ASSERT_NO_FATAL_FAILURE(run_against_model<TypeParam>(seed, scaled(20000)));
@@ -214,7 +214,7 @@ void run_batches_against_model(u64 seed, unsigned batches) {
     ASSERT_EQ(report.tree.records, model.size());
 }
 
-TYPED_TEST_P(index_model, takes_batches) {
+TYPED_TEST_P(index_model, batches_behave_like_a_map) {
     for (u64 seed = 0; seed < 5; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         ASSERT_NO_FATAL_FAILURE(run_batches_against_model<TypeParam>(seed, scaled(60)));
@@ -237,14 +237,14 @@ void run_a_batch_down_long_ways() {
     for (const auto& [k, v] : all) ASSERT_EQ(t.get(k), v);
 }
 
-TYPED_TEST_P(index_model, takes_a_batch_whose_ways_are_long) {
+TYPED_TEST_P(index_model, batch_with_long_paths_is_inserted) {
     if constexpr (std::is_same_v<typename TypeParam::kept, std::string>) {
         ASSERT_NO_FATAL_FAILURE(run_a_batch_down_long_ways<TypeParam>());
     }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_model, does_what_a_map_does, takes_batches,
-                            takes_a_batch_whose_ways_are_long);
+REGISTER_TYPED_TEST_SUITE_P(index_model, behaves_like_a_map, batches_behave_like_a_map,
+                            batch_with_long_paths_is_inserted);
 
 /// The keys are chosen so that rapidcheck can shrink them on a failure. The tree must be empty.
 template <class Tree>

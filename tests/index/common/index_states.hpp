@@ -168,7 +168,7 @@ void visit_all_sets_of_odd_keys() {
     ASSERT_EQ(both.refused, 0U);
 }
 
-TYPED_TEST_P(index_states, answer_like_a_map_with_all_sets_of_odd_keys) {
+TYPED_TEST_P(index_states, match_a_map_with_all_sets_of_odd_keys) {
     ASSERT_NO_FATAL_FAILURE(visit_all_sets_of_odd_keys<typename TypeParam::eager_numbers>());
     ASSERT_NO_FATAL_FAILURE(visit_all_sets_of_odd_keys<typename TypeParam::eager_bytes>());
 }
@@ -229,7 +229,7 @@ void grow_and_shrink(u64 shape, u64 up, u64 down) {
 }
 
 // In ascending, descending and mixed order: removes the first entry of a node, the last, or any.
-TYPED_TEST_P(index_states, answer_like_a_map_at_all_sizes) {
+TYPED_TEST_P(index_states, match_a_map_at_all_sizes) {
     const u64 ways[][2] = {{1, state_sizes - 1}, {state_sizes - 1, 70}, {70, 1}};
     for (u64 shape = 0; shape < 3; ++shape) {
         const auto [up, down] = ways[shape];
@@ -241,7 +241,7 @@ TYPED_TEST_P(index_states, answer_like_a_map_at_all_sizes) {
 }
 
 // Kills at each size: the sweep must keep everything that nodes of any size refer to.
-TYPED_TEST_P(index_states, come_back_at_all_sizes) {
+TYPED_TEST_P(index_states, survive_a_kill_at_all_sizes) {
     const auto come_and_go = [](auto& t) {
         using tree = std::remove_reference_t<decltype(t)>;
         using kept = typename tree::kept;
@@ -314,7 +314,7 @@ void part_at_all_places(u64 longest) {
 }
 
 // The keys differ at every position, so also where a node stores, compares or omits part of a key.
-TYPED_TEST_P(index_states, tell_keys_apart_wherever_they_part) {
+TYPED_TEST_P(index_states, distinguish_keys_that_differ_at_any_position) {
     ASSERT_NO_FATAL_FAILURE(part_at_all_places<typename TypeParam::eager_numbers>(7));
     ASSERT_NO_FATAL_FAILURE(part_at_all_places<typename TypeParam::eager_bytes>(26));
 }
@@ -346,7 +346,7 @@ void scan_long_ways() {
     ASSERT_NO_FATAL_FAILURE(both.expect_all());
 }
 
-TYPED_TEST_P(index_states, scan_on_behind_what_an_operation_takes) {
+TYPED_TEST_P(index_states, scans_continue_after_the_limit_of_an_operation) {
     if constexpr (TypeParam::eager_numbers::is_ordered) {
         ASSERT_NO_FATAL_FAILURE(scan_long_ways<typename TypeParam::eager_numbers>());
         ASSERT_NO_FATAL_FAILURE(scan_long_ways<typename TypeParam::eager_bytes>());
@@ -445,7 +445,7 @@ void change_without_memory(Tree& t, u64 seed) {
     ASSERT_NO_FATAL_FAILURE(both.expect_all());
 }
 
-TYPED_TEST_P(index_states, answer_like_a_map_without_memory) {
+TYPED_TEST_P(index_states, match_a_map_without_memory) {
     constexpr u64 room = u64{3} << 20;
     for (u64 seed = 0; seed < effort(u64{3}); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -510,7 +510,7 @@ void come_without_memory(Tree& t, u64 many) {
     ASSERT_NO_FATAL_FAILURE(both.expect_all());
 }
 
-TYPED_TEST_P(index_states, do_not_grow_without_memory) {
+TYPED_TEST_P(index_states, failed_growth_without_memory_loses_nothing) {
     constexpr u64 room = u64{3} << 20;
     for (u64 many = 1; many < 60; many += is_sanitized ? 10 : 4) {
         SCOPED_TRACE(std::to_string(many) + " keys");
@@ -522,7 +522,7 @@ TYPED_TEST_P(index_states, do_not_grow_without_memory) {
     }
 }
 
-TYPED_TEST_P(index_states, are_emptied_without_memory) {
+TYPED_TEST_P(index_states, can_be_emptied_without_memory) {
     constexpr u64 room = u64{3} << 20;
     for (const u64 many : std::initializer_list<u64>{1, 4, 8, 40, state_sizes}) {
         for (u64 left = 0; left < 3 && left < many; ++left) {
@@ -586,18 +586,18 @@ void expect_its_keys_far_away(Make&& make) {
     EXPECT_TRUE(t.all().empty());
 }
 
-TYPED_TEST_P(index_states, reaches_beyond_4_gib) {
+TYPED_TEST_P(index_states, works_beyond_the_first_4_gib) {
     expect_its_keys_far_away<typename TypeParam::eager_numbers::tree>([](u64 n) { return n; });
     expect_its_keys_far_away<typename TypeParam::eager_bytes::tree>(
         [](u64 n) { return std::to_string(n) + std::string(n % 40, 'x'); });
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_states, reaches_beyond_4_gib,
-                            answer_like_a_map_with_all_sets_of_odd_keys,
-                            answer_like_a_map_at_all_sizes, come_back_at_all_sizes,
-                            tell_keys_apart_wherever_they_part,
-                            scan_on_behind_what_an_operation_takes,
-                            answer_like_a_map_without_memory, do_not_grow_without_memory,
-                            are_emptied_without_memory);
+REGISTER_TYPED_TEST_SUITE_P(index_states, works_beyond_the_first_4_gib,
+                            match_a_map_with_all_sets_of_odd_keys, match_a_map_at_all_sizes,
+                            survive_a_kill_at_all_sizes,
+                            distinguish_keys_that_differ_at_any_position,
+                            scans_continue_after_the_limit_of_an_operation,
+                            match_a_map_without_memory, failed_growth_without_memory_loses_nothing,
+                            can_be_emptied_without_memory);
 
 }  // namespace hf::test

@@ -76,7 +76,7 @@ std::pair<u64, u64> cost_of_load(Tree& t, u64 many) {
     return cost;
 }
 
-TYPED_TEST_P(index_store, comes_back_after_kills_and_ends_in_order) {
+TYPED_TEST_P(index_store, survives_kills_and_clean_closes) {
     typename TypeParam::bytes_in_file t(this->file);
     std::map<std::string, std::string> model;
     splitmix64 random(1);
@@ -100,7 +100,7 @@ TYPED_TEST_P(index_store, comes_back_after_kills_and_ends_in_order) {
 }
 
 // Hints of an earlier session must not be used, neither before nor after a node's first writer.
-TYPED_TEST_P(index_store, reads_and_writes_nodes_of_an_earlier_opening) {
+TYPED_TEST_P(index_store, reads_and_writes_nodes_of_an_earlier_session) {
     typename TypeParam::numbers_in_file t(this->file);
     for (u64 k = 0; k < 40; ++k) t.insert(k * 5, k);
     for (int round = 0; round < 3; ++round) {
@@ -114,7 +114,7 @@ TYPED_TEST_P(index_store, reads_and_writes_nodes_of_an_earlier_opening) {
     }
 }
 
-TYPED_TEST_P(index_store, a_sweep_beside_writers_frees_nothing_that_is_in_use) {
+TYPED_TEST_P(index_store, sweep_during_writes_frees_nothing_in_use) {
     typename TypeParam::bytes_in_file t(this->file);
     const auto name = [](u64 k) { return std::string(k % 7, 'n') + "key" + std::to_string(k); };
     constexpr u64 keys = 600;
@@ -149,7 +149,7 @@ TYPED_TEST_P(index_store, a_sweep_beside_writers_frees_nothing_that_is_in_use) {
 
 // ------------------------------------------------------------------------------------- bad input
 
-TYPED_TEST_P(index_store, a_full_region_refuses_and_goes_on) {
+TYPED_TEST_P(index_store, full_region_refuses_writes_and_keeps_working) {
     typename TypeParam::bytes_in_file t(this->file, u64{4} << 20);
     std::map<std::string, std::string> model;
     std::optional<error> refused;
@@ -239,7 +239,7 @@ void fill_with_batches(Tree& t, u64 most_tail, u64 most_value) {
     t.expect_sound();
 }
 
-TYPED_TEST_P(index_store, a_full_region_refuses_batches_and_goes_on) {
+TYPED_TEST_P(index_store, full_region_refuses_batches_and_keeps_working) {
     typename TypeParam::bytes_in_file large(this->file, u64{4} << 20);
     ASSERT_NO_FATAL_FAILURE(fill_with_batches(large, 50, 300));
     typename TypeParam::bytes_in_file small(this->dir / "small", u64{4} << 20);
@@ -248,7 +248,7 @@ TYPED_TEST_P(index_store, a_full_region_refuses_batches_and_goes_on) {
 
 // The disk is full for a moment: the region's growth fails for the batch, and succeeds later, when
 // its entries are inserted one by one. The number of refusals determines which step fails.
-TYPED_TEST_P(index_store, a_batch_that_meets_a_full_disk_counts_what_it_inserts) {
+TYPED_TEST_P(index_store, batch_on_a_full_disk_counts_the_inserted_entries) {
     for (unsigned refusals = 1; refusals <= 6; ++refusals) {
         typename TypeParam::bytes_in_file t(this->dir / std::to_string(refusals));
         unsigned left = refusals;
@@ -285,7 +285,7 @@ TYPED_TEST_P(index_store, a_batch_that_meets_a_full_disk_counts_what_it_inserts)
     }
 }
 
-TYPED_TEST_P(index_store, refuses_what_is_too_long) {
+TYPED_TEST_P(index_store, too_large_keys_and_values_are_refused) {
     typename TypeParam::bytes_in_file t(this->file);
     eager_discipline::operation op(*t.space);
     const std::string most(4096, 'k');
@@ -297,7 +297,7 @@ TYPED_TEST_P(index_store, refuses_what_is_too_long) {
     EXPECT_TRUE(t.index->get(op, most, ignore));
 }
 
-TYPED_TEST_P(index_store, refuses_the_root_of_other_keys) {
+TYPED_TEST_P(index_store, root_of_another_key_type_is_refused) {
     {
         typename TypeParam::numbers_in_file t(this->file);
         t.insert(1, 1);
@@ -315,7 +315,7 @@ TYPED_TEST_P(index_store, refuses_the_root_of_other_keys) {
     EXPECT_EQ(opened.error().code, errc::incompatible);
 }
 
-TYPED_TEST_P(index_store, refuses_a_root_that_leads_to_no_block) {
+TYPED_TEST_P(index_store, root_that_points_to_no_block_is_refused) {
     using tree = typename TypeParam::numbers_in_file::tree;
     u64 type = 0;
     u32 format = 0;
@@ -347,7 +347,7 @@ TYPED_TEST_P(index_store, refuses_a_root_that_leads_to_no_block) {
 
 // Keys that are prefixes of others, the empty key, and keys with zeros: a tree without an end slot
 // would read past the key, or confuse two keys.
-TYPED_TEST_P(index_store, keys_may_begin_with_others) {
+TYPED_TEST_P(index_store, keys_may_be_prefixes_of_others) {
     typename TypeParam::bytes_in_file t(this->file);
     std::vector<std::string> keys{""};
     for (u64 n = 1; n <= 64; ++n) keys.push_back(keys.back() + (n % 3 == 0 ? '\0' : 'a'));
@@ -364,7 +364,7 @@ TYPED_TEST_P(index_store, keys_may_begin_with_others) {
     t.expect_sound();
 }
 
-TYPED_TEST_P(index_store, tells_the_old_value_once) {
+TYPED_TEST_P(index_store, old_value_is_passed_once) {
     typename TypeParam::bytes_in_file t(this->file);
     eager_discipline::operation op(*t.space);
     std::string old;
@@ -379,7 +379,7 @@ TYPED_TEST_P(index_store, tells_the_old_value_once) {
     EXPECT_EQ(old, "123");
 }
 
-TYPED_TEST_P(index_store, gives_back_what_is_replaced_or_removed) {
+TYPED_TEST_P(index_store, replaced_and_removed_records_are_freed) {
     typename TypeParam::bytes_in_file t(this->file);
     for (int round = 0; round < 50; ++round) {
         for (int k = 0; k < 100; ++k) {
@@ -394,14 +394,12 @@ TYPED_TEST_P(index_store, gives_back_what_is_replaced_or_removed) {
     t.expect_sound();
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_store, comes_back_after_kills_and_ends_in_order,
-                            reads_and_writes_nodes_of_an_earlier_opening,
-                            a_sweep_beside_writers_frees_nothing_that_is_in_use,
-                            a_full_region_refuses_and_goes_on,
-                            a_full_region_refuses_batches_and_goes_on,
-                            a_batch_that_meets_a_full_disk_counts_what_it_inserts,
-                            refuses_what_is_too_long, refuses_the_root_of_other_keys,
-                            refuses_a_root_that_leads_to_no_block, keys_may_begin_with_others,
-                            tells_the_old_value_once, gives_back_what_is_replaced_or_removed);
+REGISTER_TYPED_TEST_SUITE_P(
+    index_store, survives_kills_and_clean_closes, reads_and_writes_nodes_of_an_earlier_session,
+    sweep_during_writes_frees_nothing_in_use, full_region_refuses_writes_and_keeps_working,
+    full_region_refuses_batches_and_keeps_working, batch_on_a_full_disk_counts_the_inserted_entries,
+    too_large_keys_and_values_are_refused, root_of_another_key_type_is_refused,
+    root_that_points_to_no_block_is_refused, keys_may_be_prefixes_of_others,
+    old_value_is_passed_once, replaced_and_removed_records_are_freed);
 
 }  // namespace hf::test

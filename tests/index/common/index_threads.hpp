@@ -50,7 +50,7 @@ bool is_value_for(const Kept& v, u64 n) {
     }
 }
 
-TYPED_TEST_P(index_threads, insert_beside_each_other) {
+TYPED_TEST_P(index_threads, concurrent_inserts_are_not_lost) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     const u64 each = scaled(60'000);
@@ -68,7 +68,7 @@ TYPED_TEST_P(index_threads, insert_beside_each_other) {
     t.expect_sound();
 }
 
-TYPED_TEST_P(index_threads, of_several_inserters_of_a_key_one_wins) {
+TYPED_TEST_P(index_threads, one_of_several_inserters_of_a_key_wins) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     const u64 keys = scaled(50'000);
@@ -83,7 +83,7 @@ TYPED_TEST_P(index_threads, of_several_inserters_of_a_key_one_wins) {
 }
 
 // Each thread has its own keys between the others', and knows their expected values.
-TYPED_TEST_P(index_threads, change_the_shape_under_each_other) {
+TYPED_TEST_P(index_threads, concurrent_changes_of_the_shape_lose_nothing) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     run_threads(3, [&](unsigned me) {
@@ -168,7 +168,7 @@ TYPED_TEST_P(index_threads, readers_never_find_the_value_of_another_key) {
 }
 
 // Batches hold several locks and must not deadlock. Every third key is inserted by all threads.
-TYPED_TEST_P(index_threads, take_batches_beside_each_other) {
+TYPED_TEST_P(index_threads, concurrent_batches_do_not_deadlock) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     const u64 batches = scaled(600);
@@ -191,7 +191,7 @@ TYPED_TEST_P(index_threads, take_batches_beside_each_other) {
 
 // An insert has no effect if the key exists. So of a batch's equal keys the first one's value must
 // stay, even if another thread held the lock for the first entry and released it before the second.
-TYPED_TEST_P(index_threads, of_a_batchs_equal_keys_the_first_stays) {
+TYPED_TEST_P(index_threads, first_of_a_batchs_equal_keys_wins) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     std::atomic<bool> over{false};
@@ -226,7 +226,7 @@ TYPED_TEST_P(index_threads, of_a_batchs_equal_keys_the_first_stays) {
 
 // An iteration visits each entry that exists throughout exactly once, whatever is inserted and
 // removed around it, and while the index grows.
-TYPED_TEST_P(index_threads, walks_meet_what_stays_once) {
+TYPED_TEST_P(index_threads, iteration_visits_unchanged_entries_once) {
     using kept = typename TypeParam::kept;
     constexpr u64 old_keys = 90;  // every third stays, the others are inserted and removed
     const u64 grown = effort(u64{4'000}, u64{600});
@@ -265,12 +265,12 @@ TYPED_TEST_P(index_threads, walks_meet_what_stays_once) {
     }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_threads, insert_beside_each_other,
-                            of_several_inserters_of_a_key_one_wins,
-                            change_the_shape_under_each_other,
+REGISTER_TYPED_TEST_SUITE_P(index_threads, concurrent_inserts_are_not_lost,
+                            one_of_several_inserters_of_a_key_wins,
+                            concurrent_changes_of_the_shape_lose_nothing,
                             readers_never_find_the_value_of_another_key,
-                            take_batches_beside_each_other, of_a_batchs_equal_keys_the_first_stays,
-                            walks_meet_what_stays_once);
+                            concurrent_batches_do_not_deadlock, first_of_a_batchs_equal_keys_wins,
+                            iteration_visits_unchanged_entries_once);
 
 /// For ordered indexes only.
 template <class T>
@@ -278,7 +278,7 @@ class index_scans : public ::testing::Test {};
 TYPED_TEST_SUITE_P(index_scans);
 
 // Entries that exist throughout the scan are visited once, in order, whatever changes concurrently.
-TYPED_TEST_P(index_scans, meet_what_stays) {
+TYPED_TEST_P(index_scans, scans_visit_unchanged_entries_once_in_order) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     constexpr u64 keys = 400;
@@ -343,7 +343,7 @@ Kept far_key(u64 i) {
 
 // A record is alone in a large part of the key space. A key inserted beyond the scan's bound gets a
 // node together with that record, in some rounds between two loads of the scan.
-TYPED_TEST_P(index_scans, stay_in_their_bounds) {
+TYPED_TEST_P(index_scans, scans_stay_in_bounds) {
     using kept = typename TypeParam::kept;
     for (const bool up : {true, false}) {
         TypeParam t;
@@ -369,6 +369,7 @@ TYPED_TEST_P(index_scans, stay_in_their_bounds) {
     }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(index_scans, meet_what_stays, stay_in_their_bounds);
+REGISTER_TYPED_TEST_SUITE_P(index_scans, scans_visit_unchanged_entries_once_in_order,
+                            scans_stay_in_bounds);
 
 }  // namespace hf::test

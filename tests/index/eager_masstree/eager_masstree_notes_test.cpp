@@ -32,7 +32,7 @@ auto inner_links_of(Tree& t) {
     };
 }
 
-TEST_F(eager_masstree_notes, what_comes_to_lie_in_another_node_is_shown_to_the_sweep) {
+TEST_F(eager_masstree_notes, references_copied_to_another_node_are_shown_to_the_sweep) {
     telling_numbers<eager_masstree> numbers(file);
     expect_references_to_be_shown(numbers, inner_links_of(numbers));
     telling_bytes<eager_masstree> bytes(dir / "bytes.hf");

@@ -44,7 +44,7 @@ auto nodes_of(const Tree& t) {
 
 constexpr u64 many = 20'000;
 
-TYPED_TEST(eager_masstree_shape, an_ascending_load_fills_nodes) {
+TYPED_TEST(eager_masstree_shape, ascending_load_fills_nodes) {
     TypeParam t;
     ASSERT_NO_FATAL_FAILURE(load(t, in_order(many)));
     const auto [leaves, interiors] = nodes_of(t);
@@ -52,7 +52,7 @@ TYPED_TEST(eager_masstree_shape, an_ascending_load_fills_nodes) {
     EXPECT_LE(interiors, leaves / 11);
 }
 
-TYPED_TEST(eager_masstree_shape, an_ascending_load_in_batches_fills_nodes) {
+TYPED_TEST(eager_masstree_shape, ascending_load_in_batches_fills_nodes) {
     TypeParam t;
     typename TypeParam::entries all;
     for (const u64 n : in_order(many)) {
@@ -64,7 +64,7 @@ TYPED_TEST(eager_masstree_shape, an_ascending_load_in_batches_fills_nodes) {
 }
 
 // Leaves are between half full (7 of 14) and full: 9 or 10 keys on average.
-TYPED_TEST(eager_masstree_shape, a_random_load_leaves_room) {
+TYPED_TEST(eager_masstree_shape, random_load_leaves_nodes_partly_filled) {
     TypeParam t;
     ASSERT_NO_FATAL_FAILURE(load(t, shuffled(many, 1)));
     const u64 leaves = nodes_of(t).first;
@@ -73,7 +73,7 @@ TYPED_TEST(eager_masstree_shape, a_random_load_leaves_room) {
 }
 
 // One leaf and one node of each level above remain.
-TYPED_TEST(eager_masstree_shape, an_emptied_tree_gives_its_nodes_back) {
+TYPED_TEST(eager_masstree_shape, emptied_tree_frees_its_nodes) {
     const auto forwards = in_order(many);
     const auto backwards = std::vector(forwards.rbegin(), forwards.rend());
     for (const auto& load_order : {forwards, backwards, shuffled(many, 2)}) {
@@ -92,7 +92,7 @@ TYPED_TEST(eager_masstree_shape, an_emptied_tree_gives_its_nodes_back) {
 }
 
 // Some keys stay; their nodes remain, and the first child of each parent.
-TYPED_TEST(eager_masstree_shape, few_keys_have_few_nodes) {
+TYPED_TEST(eager_masstree_shape, removing_most_keys_leaves_few_nodes) {
     TypeParam t;
     ASSERT_NO_FATAL_FAILURE(load(t, shuffled(many, 5)));
     std::vector<u64> go = shuffled(many, 6);
@@ -106,7 +106,7 @@ TYPED_TEST(eager_masstree_shape, few_keys_have_few_nodes) {
 }
 
 // A queue: keys are inserted at one end and removed at the other.
-TYPED_TEST(eager_masstree_shape, a_queue_keeps_its_size) {
+TYPED_TEST(eager_masstree_shape, size_stays_constant_under_a_queue_workload) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     constexpr u64 waiting = 1000;

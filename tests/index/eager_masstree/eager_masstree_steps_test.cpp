@@ -105,7 +105,7 @@ void expect_keys(const stopping_tree& t, const std::vector<u64>& wanted) {
 }
 void empty_second_leaf(stopping_tree& t) { EXPECT_TRUE(t.remove(20)); }
 
-TEST(eager_masstree_steps, an_insert_finds_the_leaf_that_has_taken_the_range) {
+TEST(eager_masstree_steps, insert_reaches_the_leaf_that_took_over_the_range) {
     for (const u64 k : {15, 22, 25}) {
         at_all_steps(
             fill, empty_second_leaf, nothing, [&](auto& t) { EXPECT_TRUE(t.insert(k, k)); },
@@ -114,7 +114,7 @@ TEST(eager_masstree_steps, an_insert_finds_the_leaf_that_has_taken_the_range) {
 }
 
 // A batch of one entry, because a batch keeps its locks.
-TEST(eager_masstree_steps, a_batch_finds_the_leaf_that_has_taken_the_range) {
+TEST(eager_masstree_steps, batch_reaches_the_leaf_that_took_over_the_range) {
     at_all_steps(
         fill, empty_second_leaf, nothing,
         [&](auto& t) { EXPECT_EQ(t.insert_many({{15, 15}}), 1U); },
@@ -123,7 +123,7 @@ TEST(eager_masstree_steps, a_batch_finds_the_leaf_that_has_taken_the_range) {
 
 // The leaf is split while a writer is above it, and the new leaf is unlinked while the writer moves
 // to it.
-TEST(eager_masstree_steps, the_link_goes_with_the_bound) {
+TEST(eager_masstree_steps, reader_never_combines_a_bound_with_an_older_link) {
     const auto prepare = [](auto& t) {
         for (u64 k = 0; k < 28; ++k) t.insert(k, k);
         for (u64 k = 12; k < 26; ++k) t.remove(k);
@@ -146,7 +146,7 @@ constexpr auto come_again = [](auto& t) {
     EXPECT_TRUE(t.insert(20, 20));
 };
 
-TEST(eager_masstree_steps, a_scan_back_meets_a_key_once_that_comes_again) {
+TEST(eager_masstree_steps, backward_scan_visits_a_reinserted_key_once) {
     at_all_steps(
         fill, come_again, come_again,
         [&](auto& t) {
@@ -163,7 +163,7 @@ TEST(eager_masstree_steps, a_scan_back_meets_a_key_once_that_comes_again) {
         [&](auto& t) { expect_keys(t, filled); });
 }
 
-TEST(eager_masstree_steps, a_scan_meets_a_key_once_that_comes_again) {
+TEST(eager_masstree_steps, scan_visits_a_reinserted_key_once) {
     at_all_steps(
         fill, come_again, come_again,
         [&](auto& t) {
@@ -180,7 +180,7 @@ TEST(eager_masstree_steps, a_scan_meets_a_key_once_that_comes_again) {
         [&](auto& t) { expect_keys(t, filled); });
 }
 
-TEST(eager_masstree_steps, a_read_finds_what_has_come_again) {
+TEST(eager_masstree_steps, get_finds_a_reinserted_key) {
     const auto come_again = [](auto& t) {
         EXPECT_TRUE(t.insert(15, 15));
         EXPECT_TRUE(t.remove(20));

@@ -24,7 +24,7 @@ u64 number_of(const Kept& k) {
 
 // Each thread has every third key, inserts its keys in one order and removes them in another. So
 // leaves become empty while other threads insert into them.
-TYPED_TEST(eager_masstree_threads, fill_and_empty_the_same_leaves) {
+TYPED_TEST(eager_masstree_threads, concurrent_writers_fill_and_empty_the_same_leaves) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     run_threads(3, [&](unsigned me) {
@@ -60,7 +60,7 @@ TYPED_TEST(eager_masstree_threads, fill_and_empty_the_same_leaves) {
 
 // Every hundredth key stays and must be visited, in order. A writer fills and empties whole leaves
 // between them. Ranges of keys are close to the scans' bounds.
-TYPED_TEST(eager_masstree_threads, scans_beside_leaves_that_go) {
+TYPED_TEST(eager_masstree_threads, scans_stay_in_order_while_leaves_are_unlinked) {
     using kept = typename TypeParam::kept;
     TypeParam t;
     constexpr u64 keys = 1000;

@@ -94,7 +94,7 @@ struct random_node {
     }
 };
 
-TEST(hot_nodes, lead_each_key_to_its_entry) {
+TEST(hot_nodes, find_returns_each_keys_entry) {
     xoshiro256ss random(1);
     for (u32 round = 0; round < 200; ++round) {
         random_node<integer_keys> n;
@@ -117,7 +117,7 @@ TEST(hot_nodes, lead_each_key_to_its_entry) {
     EXPECT_GE(kinds.size(), 2U);
 }
 
-TEST(hot_nodes, with_a_dead_record_grow_as_drafts) {
+TEST(hot_nodes, nodes_with_a_dead_record_grow_by_drafts) {
     xoshiro256ss random(7);
     random_node<integer_keys> n;
     n.fill(10, [&] { return random(); });
@@ -132,7 +132,7 @@ TEST(hot_nodes, with_a_dead_record_grow_as_drafts) {
     }
 }
 
-TEST(hot_nodes, are_searched_alike_with_vectors_and_without) {
+TEST(hot_nodes, both_search_implementations_agree) {
     if (!search::by_vectors::is_there()) GTEST_SKIP() << "no AVX2 here";
     xoshiro256ss random(2);
     for (u32 round = 0; round < 2000; ++round) {
@@ -153,7 +153,7 @@ TEST(hot_nodes, are_searched_alike_with_vectors_and_without) {
     }
 }
 
-TEST(hot_nodes, that_are_damaged_lead_to_one_of_the_entries_that_they_count) {
+TEST(hot_nodes, search_in_a_damaged_node_returns_an_existing_entry) {
     xoshiro256ss random(5);
     alignas(64) std::array<u64, 512> garbage{};
     auto* n = reinterpret_cast<node*>(garbage.data());
@@ -198,7 +198,7 @@ void fill_and_split(draft d, xoshiro256ss& random, unsigned left) {
     fill_and_split(ones, random, left - 1);
 }
 
-TEST(hot_nodes, that_are_damaged_take_as_many_entries_as_others_or_none) {
+TEST(hot_nodes, damaged_nodes_accept_as_many_entries_as_sound_ones_or_none) {
     xoshiro256ss random(7);
     u32 taken = 0;
     for (u32 round = 0; round < 6000; ++round) {
@@ -216,7 +216,7 @@ TEST(hot_nodes, that_are_damaged_take_as_many_entries_as_others_or_none) {
     EXPECT_GT(taken, 500U);
 }
 
-TEST(hot_nodes, lose_an_entry_and_the_bits_that_were_asked_for_it) {
+TEST(hot_nodes, remove_drops_the_entry_and_its_bits) {
     xoshiro256ss random(3);
     for (u32 round = 0; round < 100; ++round) {
         random_node<integer_keys> n;
@@ -236,7 +236,7 @@ TEST(hot_nodes, lose_an_entry_and_the_bits_that_were_asked_for_it) {
     }
 }
 
-TEST(hot_paths, keep_the_order_of_strings) {
+TEST(hot_paths, order_is_that_of_strings) {
     xoshiro256ss random(4);
     using path = path_of<byte_keys>;
     for (u32 round = 0; round < 20000; ++round) {
@@ -254,7 +254,7 @@ TEST(hot_paths, keep_the_order_of_strings) {
 }
 
 // A path is computed repeatedly, and may be longer than the list's inline storage each time.
-TEST(hot_few, holds_what_came_since_it_was_cleared) {
+TEST(hot_few, contains_the_elements_added_since_clear) {
     few<u64, 3> list;
     for (u64 round = 0; round < 3; ++round) {
         for (u64 i = 0; i < 6; ++i) list.push(10 * round + i);
@@ -270,7 +270,7 @@ TEST(hot_few, holds_what_came_since_it_was_cleared) {
     }
 }
 
-TEST(hot_few_death, stops_whoever_looks_behind_the_last_one) {
+TEST(hot_few_death, access_past_the_end_aborts) {
     if constexpr (!assertions_run) GTEST_SKIP() << "no assertions in this build";
     few<u64, 3> list;
     for (u64 i = 0; i < 5; ++i) list.push(i);

@@ -14,7 +14,7 @@ class hot_store : public on_tmpfs {};
 using numbers = hot_family::numbers_in_file;
 
 // The cost of operations that copy one node: the node's lines, the record's, and the word's.
-TEST_F(hot_store, operations_flush_and_fence_as_often_as_they_say) {
+TEST_F(hot_store, operations_use_the_documented_number_of_flushes_and_fences) {
     numbers t(file);
     for (u64 k = 0; k < 14; ++k) t.insert(k, k);
     using cost = std::pair<u64, u64>;
@@ -31,7 +31,7 @@ TEST_F(hot_store, operations_flush_and_fence_as_often_as_they_say) {
     EXPECT_EQ(cost_of([&] { t.insert(5, 1); }), cost(0, 0));
 }
 
-TEST_F(hot_store, batches_wait_twice_for_all) {
+TEST_F(hot_store, batch_uses_two_fences) {
     numbers t(file);
     EXPECT_EQ(fences_of_batch(t, 100, batch_entries), 2U);
     hot_family::bytes_in_file strings(dir / "strings.hf");
@@ -40,7 +40,7 @@ TEST_F(hot_store, batches_wait_twice_for_all) {
 
 // A remove needs no memory. Dead records are neither found nor scanned, can be inserted again, and
 // are dropped at the next copy.
-TEST_F(hot_store, removes_from_a_region_without_room_for_a_copy) {
+TEST_F(hot_store, remove_succeeds_without_memory_for_a_copy) {
     numbers t(file, u64{3} << 20);
     u64 n = 0;
     const auto insert = [&](u64 k) {
@@ -62,7 +62,7 @@ TEST_F(hot_store, removes_from_a_region_without_room_for_a_copy) {
 }
 
 // An empty word must not lead to a key: its offset 0 is that of the region's header.
-TEST_F(hot_store, has_no_key_where_it_has_none_whatever_the_header_says) {
+TEST_F(hot_store, empty_word_is_not_read_as_a_record_in_the_header) {
     numbers t(file);
     for (u64 at = 0; at < 2 * line_size; at += sizeof(u64)) {
         const u64 k = *t.space->file().at<u64>(at);
@@ -74,7 +74,7 @@ TEST_F(hot_store, has_no_key_where_it_has_none_whatever_the_header_says) {
 }
 
 // Bulk load into an empty index.
-TEST_F(hot_store, loads_in_batches) {
+TEST_F(hot_store, bulk_load_uses_few_fences) {
     constexpr u64 batches = 100;
     numbers t(file);
     EXPECT_LE(cost_of_load(t, batches * batch_entries).second, 3 * batches);

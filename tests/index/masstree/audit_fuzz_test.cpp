@@ -155,7 +155,7 @@ tally look_at_variants(const std::string& path, u64 seed, unsigned variants) {
     return seen;
 }
 
-TEST(audit_of_garbage, neither_crashes_nor_changes_a_clean_region) {
+TEST(audit_of_damaged_regions, clean_region_with_random_damage_neither_crashes_nor_changes) {
     scratch_file file;
     make_region<incll_discipline>(file.path(), false);
     const tally seen = look_at_variants(file.path(), 1, 200);
@@ -164,7 +164,7 @@ TEST(audit_of_garbage, neither_crashes_nor_changes_a_clean_region) {
     EXPECT_GT(seen.found, 30U);
 }
 
-TEST(audit_of_garbage, neither_crashes_nor_changes_a_crashed_region) {
+TEST(audit_of_damaged_regions, crashed_region_with_random_damage_neither_crashes_nor_changes) {
     scratch_file file;
     make_region<incll_discipline>(file.path(), true);
     const tally seen = look_at_variants(file.path(), 2, 200);
@@ -172,7 +172,7 @@ TEST(audit_of_garbage, neither_crashes_nor_changes_a_crashed_region) {
     EXPECT_GT(seen.found, 30U);
 }
 
-TEST(audit_of_garbage, neither_crashes_nor_changes_a_crashed_region_with_undo_log_only) {
+TEST(audit_of_damaged_regions, crashed_region_of_logged_neither_crashes_nor_changes) {
     scratch_file file;
     make_region<logged_discipline>(file.path(), true);
     const tally seen = look_at_variants(file.path(), 3, 200);

@@ -98,7 +98,7 @@ class small_tree : public ::testing::Test {
 constexpr bool is_complete = true;
 constexpr bool is_cut = false;
 
-TEST_F(small_tree, is_sound_and_counted) {
+TEST_F(small_tree, sound_tree_has_no_findings_and_is_counted) {
     const audit_report report = audit(e.machine());
     EXPECT_TRUE(report.ok()) << report.to_string();
     EXPECT_EQ(report.tree.layers, 2U);
@@ -114,7 +114,7 @@ TEST_F(small_tree, is_sound_and_counted) {
     EXPECT_EQ(report.tree.value_bytes, 17U * 5 + 6);
 }
 
-TEST_F(small_tree, empties_are_counted_where_they_are) {
+TEST_F(small_tree, empty_leaves_and_layers_are_counted) {
     const auto empties = [&] {
         const audit_report report = audit(e.machine());
         return std::pair(report.tree.empty_leaves, report.tree.empty_layers);
@@ -144,7 +144,7 @@ TEST(tree_without_records, has_no_empty_layer) {
     EXPECT_EQ(report.tree.tallest_layer, 1U);
 }
 
-TEST_F(small_tree, words_of_an_interior_node) {
+TEST_F(small_tree, words_of_an_interior_node_are_checked) {
     interior& n = root();
     with(n.count, 16, "has 16 keys", is_cut);
     with(n.count, 15, "is not that of a node", is_cut);
@@ -160,7 +160,7 @@ TEST_F(small_tree, words_of_an_interior_node) {
     with(n.log_epoch, e.epochs().current_epoch() + 1, "but it is only", is_complete);
 }
 
-TEST_F(small_tree, links_and_low_keys_of_leaves) {
+TEST_F(small_tree, links_and_low_keys_of_leaves_are_checked) {
     with(left().next, 0, "but its link says 0", is_complete);
     with(left().next, load(root().children[0]), "but its link says", is_complete);
     with(right().next, load(root().children[0]), "has a right neighbour", is_complete);
@@ -171,7 +171,7 @@ TEST_F(small_tree, links_and_low_keys_of_leaves) {
 }
 
 /// If a leaf cannot be read, the links around it must not be reported.
-TEST_F(small_tree, a_gap_makes_no_links_wrong) {
+TEST_F(small_tree, unreadable_leaf_causes_no_findings_about_links) {
     const auto lost = [&](unsigned child) {
         word& w = root().children[child];
         const u64 before = w.load();
@@ -188,7 +188,7 @@ TEST_F(small_tree, a_gap_makes_no_links_wrong) {
 }
 
 /// The unreadable leaf is the middle one of three.
-TEST(wide_tree, has_no_wrong_link_beside_a_gap) {
+TEST(wide_tree, unreadable_middle_leaf_causes_no_findings_about_links) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     for (unsigned i = 10; i < 50; ++i) e.put("key " + std::to_string(i), "value");
@@ -201,7 +201,7 @@ TEST(wide_tree, has_no_wrong_link_beside_a_gap) {
     EXPECT_EQ(found.find("neighbour"), std::string::npos) << found;
 }
 
-TEST(wide_layer, has_empty_leaves_and_is_not_empty_itself) {
+TEST(wide_layer, empty_leaves_do_not_make_the_layer_empty) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     for (unsigned i = 10; i < 30; ++i) e.put("layered " + std::to_string(i), "value");
@@ -217,7 +217,7 @@ TEST(wide_layer, has_empty_leaves_and_is_not_empty_itself) {
     EXPECT_EQ(report.tree.empty_layers, 0U);
 }
 
-TEST_F(small_tree, keys_of_a_leaf_ascend_inside_of_its_range) {
+TEST_F(small_tree, keys_out_of_order_or_range_are_reported) {
     for (small_leaf* n : {&left(), &right()}) {
         const unsigned last = size(*n) - 1;
         word& first_key = n->keys[slot(*n, 0)];
@@ -242,7 +242,7 @@ TEST_F(small_tree, keys_of_a_leaf_ascend_inside_of_its_range) {
 }
 
 /// A tree as written by a version without seals and checksums.
-TEST_F(small_tree, of_format_1_has_words_without_seals_and_records_without_checksums) {
+TEST_F(small_tree, format_1_needs_neither_seals_nor_checksums) {
     const auto plain_words = [&](small_leaf& n) {
         store(n.order, masstree_detail::leaf_permutation(load(n.order)).word());
         store(n.permutation_log, masstree_detail::leaf_permutation(load(n.permutation_log)).word());
@@ -278,7 +278,7 @@ TEST_F(small_tree, of_format_1_has_words_without_seals_and_records_without_check
     EXPECT_TRUE(report.ok()) << report.to_string();
 }
 
-TEST_F(small_tree, marks_and_stamps_of_leaves) {
+TEST_F(small_tree, marks_and_stamps_of_leaves_are_checked) {
     for (small_leaf* n : {&left(), &right(), &below()}) {
         auto* version = reinterpret_cast<u64*>(&n->version);
         with(version, *version | version_word::deleted, "marked deleted", is_complete);
@@ -288,7 +288,7 @@ TEST_F(small_tree, marks_and_stamps_of_leaves) {
     with(version, *version | version_word::deleted, "marked deleted", is_complete);
 }
 
-TEST_F(small_tree, forms_of_slots) {
+TEST_F(small_tree, forms_of_slots_are_checked) {
     small_leaf& n = left();
     const unsigned s = slot(n, 0);
     const u64 lengths = load(n.lengths);
@@ -312,7 +312,7 @@ TEST_F(small_tree, forms_of_slots) {
     with(n.values[s], load(n.values[slot(n, 1)]), "owned by another reference", is_complete);
 }
 
-TEST_F(small_tree, a_layer_below_a_key_that_ends_is_told) {
+TEST_F(small_tree, layer_below_a_key_that_ends_is_reported) {
     small_leaf& n = right();
     const unsigned s = layer_slot();
     const u64 lengths = load(n.lengths);
@@ -330,7 +330,7 @@ void resize(record_head& r, u64 value_size, u64 tail_size) {
     r.head = masstree_detail::record_word(value_size, tail_size, r.head.checksum());
 }
 
-TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
+TEST_F(small_tree, records_with_wrong_size_or_key_are_reported) {
     record_head& r = record_of("layered slice");  // in the second layer; its tail is "slice"
     ASSERT_EQ(r.tail(), "slice");
     const std::string wrong_size = "does not have the size of its block";
@@ -375,7 +375,7 @@ TEST_F(small_tree, records_have_the_size_of_their_block_and_their_key) {
 }
 
 /// The value consists of zeros, so that the file has a hole.
-TEST(audited_record, may_have_the_largest_value_and_no_larger_one) {
+TEST(record_audit, largest_value_is_accepted_and_a_larger_one_reported) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     u64 at = 0;
@@ -399,7 +399,7 @@ TEST(audited_record, may_have_the_largest_value_and_no_larger_one) {
 }
 
 /// A record alone below its slice: its tail continues after the slices of the layers above.
-TEST(audited_tail, begins_with_the_slices_above_and_goes_on) {
+TEST(record_audit, tail_must_begin_with_the_slices_above) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     const std::string longest(max_key_size, 'x');

@@ -42,7 +42,7 @@ std::string key_of(unsigned writer, u64 n) {
     }
 }
 
-TYPED_TEST(tree_threads, every_writer_sees_its_own_writes_and_scans_are_ordered) {
+TYPED_TEST(tree_threads, writers_see_their_writes_and_scans_are_ordered) {
     constexpr unsigned writers = 3;
     scratch_file file;
     engine_options options;
@@ -116,7 +116,7 @@ TYPED_TEST(tree_threads, every_writer_sees_its_own_writes_and_scans_are_ordered)
         [](const auto& a, const auto& b) { return a.first == b.first && a.second == b.second; }));
 }
 
-TYPED_TEST(tree_threads, one_key_is_handed_from_writer_to_writer_without_a_loss) {
+TYPED_TEST(tree_threads, concurrent_updates_of_one_key_are_not_lost) {
     scratch_file file;
     engine_options options;
     options.epochs.epoch = std::chrono::milliseconds(1);
@@ -144,7 +144,7 @@ TYPED_TEST(tree_threads, one_key_is_handed_from_writer_to_writer_without_a_loss)
 
 /// Each thread fills, reads and empties its leaves; their memory is then reused for leaves of layer
 /// 1 with the same slices. A reader that followed an old hint would find other threads' keys.
-TYPED_TEST(tree_threads, leaves_go_and_their_memory_comes_back_in_another_layer) {
+TYPED_TEST(tree_threads, hints_to_leaves_reused_in_another_layer_are_ignored) {
     constexpr unsigned threads_at_work = 3;
     constexpr unsigned keys = 300;
     constexpr unsigned cycles = rounds / 2000;
@@ -251,21 +251,21 @@ void recover_under_load(bool updates_only) {
     }
 }
 
-TEST(tree_threads_recovery, leaves_are_recovered_under_readers_and_writers) {
+TEST(tree_recovery, leaves_are_recovered_under_readers_and_writers) {
     for (int round = 0; round < effort(3, 1); ++round) {
         recover_under_load<without_hints<incll_discipline>>(false);
         recover_under_load<in_leaves<without_hints<incll_discipline>>>(false);
     }
 }
 
-TEST(tree_threads_recovery, leaves_that_hints_lead_to_are_recovered_under_readers_and_writers) {
+TEST(tree_recovery, hinted_leaves_are_recovered_under_readers_and_writers) {
     for (int round = 0; round < effort(4, 2); ++round) {
         recover_under_load<with_hints<incll_discipline>>(round % 2 == 0);
         recover_under_load<in_leaves<with_hints<incll_discipline>>>(round % 2 != 0);
     }
 }
 
-TEST(tree_threads_recovery, leaves_with_value_logs_alone_are_recovered_under_readers_and_writers) {
+TEST(tree_recovery, leaves_with_only_value_logs_are_recovered_under_readers_and_writers) {
     for (int round = 0; round < effort(3, 1); ++round) {
         recover_under_load<without_hints<incll_discipline>>(true);
         recover_under_load<in_leaves<without_hints<incll_discipline>>>(true);
@@ -322,14 +322,14 @@ void split_roots_under_readers() {
     reader.join();
 }
 
-TEST(tree_threads_recovery, a_root_that_becomes_an_interior_node_is_no_damage_to_readers) {
+TEST(tree_recovery, readers_accept_a_root_that_becomes_an_interior_node) {
     split_roots_under_readers<without_hints<incll_discipline>>();
     split_roots_under_readers<in_leaves<without_hints<incll_discipline>>>();
 }
 
 /// V3: a writer that used a leaf's new epoch before it is durable could write a log in a value line
 /// that becomes durable before it.
-TEST(tree_threads_recovery, who_finds_a_recovered_leaf_waits_until_its_recovery_is_over) {
+TEST(tree_recovery, reader_of_a_recovered_leaf_waits_for_the_end_of_its_recovery) {
     for (const bool inlined : {false, true}) {
         scratch_file file;
         engine_options options = by_hand();

@@ -189,20 +189,20 @@ class inlined_log : public ::testing::Test {
     unsigned externally_logged_ = 0;
 };
 
-TEST_F(inlined_log, brings_back_the_start_of_the_epoch_from_any_lines) {
+TEST_F(inlined_log, rollback_restores_the_start_of_the_epoch_from_any_lines) {
     start(1000);
     live(2000);
     EXPECT_GT(recovered_, 1000U * 64);
     EXPECT_GT(externally_logged_, 100U);
 }
 
-TEST_F(inlined_log, does_so_where_the_upper_bits_of_the_epoch_turn) {
+TEST_F(inlined_log, rollback_works_across_a_change_of_the_upper_epoch_bits) {
     start((u64{3} << inlined::epoch_bits) - 100);
     live(300);
     EXPECT_GT(recovered_, 100U * 64);
 }
 
-TEST_F(inlined_log, a_second_slot_of_a_line_takes_the_leaf_to_the_external_log) {
+TEST_F(inlined_log, second_changed_slot_of_a_line_uses_the_external_log) {
     start_with(width);
     operation op(e_->checkpoint());
     leaf_->version.lock(0);
@@ -214,7 +214,7 @@ TEST_F(inlined_log, a_second_slot_of_a_line_takes_the_leaf_to_the_external_log) 
     leaf_->version.unlock();
 }
 
-TEST_F(inlined_log, a_log_or_an_epoch_that_is_damaged_is_not_written_over) {
+TEST_F(inlined_log, damaged_log_or_epoch_is_not_overwritten) {
     start_with(width);
     operation op(e_->checkpoint());
     leaf_->version.lock(0);
@@ -236,7 +236,7 @@ TEST_F(inlined_log, a_log_or_an_epoch_that_is_damaged_is_not_written_over) {
 
 // A thread that waited for the recovery lock may find a leaf that another thread has recovered and
 // changed since.
-TEST_F(inlined_log, what_is_rolled_back_already_stays_as_it_is) {
+TEST_F(inlined_log, leaf_that_was_rolled_back_already_stays_unchanged) {
     start_with(width);
     operation op(e_->checkpoint());
     inlined_leaf& n = *leaf_;
@@ -258,7 +258,7 @@ TEST_F(inlined_log, what_is_rolled_back_already_stays_as_it_is) {
     n.version.unlock();
 }
 
-TEST_F(inlined_log, a_slot_that_was_filled_in_the_epoch_needs_no_log) {
+TEST_F(inlined_log, slot_filled_in_this_epoch_needs_no_log) {
     start_with(width - 1);
     operation op(e_->checkpoint());
     leaf_->version.lock(0);
@@ -274,7 +274,7 @@ TEST_F(inlined_log, a_slot_that_was_filled_in_the_epoch_needs_no_log) {
     EXPECT_NE(load(leaf_->log_epoch), op.epoch());
 }
 
-TEST_F(inlined_log, a_pair_that_contradicts_itself_is_not_logged_in_its_line) {
+TEST_F(inlined_log, damaged_slot_is_not_logged_in_its_line) {
     start_with(width);
     operation op(e_->checkpoint());
     leaf_->set_check(7, leaf_->check(7) ^ 16);
@@ -284,7 +284,7 @@ TEST_F(inlined_log, a_pair_that_contradicts_itself_is_not_logged_in_its_line) {
     EXPECT_EQ(load(leaf_->log_epoch), op.epoch());
 }
 
-TEST_F(inlined_log, two_cells_are_equal_if_word_and_kind_are) {
+TEST_F(inlined_log, cells_are_equal_if_word_and_kind_are) {
     const cell one{77, 8};
     EXPECT_EQ(one, (cell{77, 8}));
     EXPECT_FALSE(one == (cell{78, 8}));
@@ -292,7 +292,7 @@ TEST_F(inlined_log, two_cells_are_equal_if_word_and_kind_are) {
 }
 
 // Even if the sum matches it.
-TEST_F(inlined_log, a_kind_that_no_value_has_is_not_sound) {
+TEST_F(inlined_log, unknown_kind_is_not_sound) {
     start(1000);
     operation op(e_->checkpoint());
     fill(op, width);
@@ -309,7 +309,7 @@ TEST_F(inlined_log, a_kind_that_no_value_has_is_not_sound) {
     }
 }
 
-TEST_F(inlined_log, what_a_rollback_would_believe_is_looked_at_first) {
+TEST_F(inlined_log, damaged_words_are_detected_before_a_rollback) {
     start_with(width - 1);
     operation op(e_->checkpoint());
     inlined_leaf& n = *leaf_;
@@ -347,7 +347,7 @@ TEST_F(inlined_log, what_a_rollback_would_believe_is_looked_at_first) {
     EXPECT_NO_THROW(inlined::check_logs(n, {})) << "of an epoch that ended";
 }
 
-TEST_F(inlined_log, each_bit_that_flips_in_a_value_its_check_or_a_log_shows) {
+TEST_F(inlined_log, each_flipped_bit_of_value_check_or_log_is_detected) {
     start(1000);
     operation op(e_->checkpoint());
     fill(op, width);
@@ -411,7 +411,7 @@ TEST_F(inlined_log, each_bit_that_flips_in_a_value_its_check_or_a_log_shows) {
 
 // Readers check the logs without a lock, concurrently with writers. A head, its old value and its
 // key are stored one by one, and must not be reported as damage if they are from different times.
-TEST_F(inlined_log, who_looks_beside_a_writer_sees_no_damage) {
+TEST_F(inlined_log, concurrent_writer_is_not_reported_as_damage) {
     start_with(width);
     failed_set failed;
     failed.add(999);
@@ -433,7 +433,7 @@ TEST_F(inlined_log, who_looks_beside_a_writer_sees_no_damage) {
     reader.join();
 }
 
-TEST_F(inlined_log, who_looks_beside_a_recovery_sees_no_damage) {
+TEST_F(inlined_log, concurrent_recovery_is_not_reported_as_damage) {
     start_with(width);
     inlined_leaf& n = *leaf_;
     for (unsigned round = 0; round < effort(3000U, 300U) && !HasFailure(); ++round) {
@@ -469,7 +469,7 @@ TEST_F(inlined_log, who_looks_beside_a_recovery_sees_no_damage) {
 
 // Another recovery is still running: for example no log of a failed epoch is left, and line 0 is
 // not stored yet.
-TEST_F(inlined_log, who_comes_in_the_midst_of_a_recovery_waits_for_its_end) {
+TEST_F(inlined_log, reader_waits_for_a_running_recovery) {
     start_with(width);
     const failed_set failed = [] {
         failed_set f;

@@ -149,7 +149,7 @@ class logged_leaf : public ::testing::Test {
     unsigned spare_logs_ = 0;
 };
 
-TEST_F(logged_leaf, comes_back_as_it_was_when_the_epoch_began) {
+TEST_F(logged_leaf, rollback_restores_the_start_of_the_epoch) {
     start(1);
     live(scaled(3000));
     // Most changes need no external log.
@@ -157,7 +157,7 @@ TEST_F(logged_leaf, comes_back_as_it_was_when_the_epoch_began) {
     EXPECT_GT(spare_logs_, recovered_ / 50);
 }
 
-TEST_F(logged_leaf, comes_back_where_the_low_bits_of_the_epoch_begin_anew) {
+TEST_F(logged_leaf, rollback_works_across_the_wrap_of_the_low_epoch_bits) {
     for (u64 first = 65536 - 40; first < 65536; first += 9) {
         start(first);
         live(60);
@@ -169,7 +169,7 @@ TEST_F(logged_leaf, comes_back_where_the_low_bits_of_the_epoch_begin_anew) {
 }
 
 // A thread that waited for another's recovery finds the leaf recovered, and perhaps changed since.
-TEST_F(logged_leaf, is_rolled_back_by_one_of_those_who_come) {
+TEST_F(logged_leaf, concurrent_rollbacks_happen_once) {
     start(5);
     live(3);
     operation op(e_->checkpoint());
@@ -196,7 +196,7 @@ TEST_F(logged_leaf, is_rolled_back_by_one_of_those_who_come) {
 }
 
 // Line 0 is not stamped with the failed epoch; logs of it are in each place, for each slot.
-TEST_F(logged_leaf, finds_each_slots_old_value_wherever_its_log_lies) {
+TEST_F(logged_leaf, rollback_finds_each_slots_log_in_every_place) {
     start(100);
     operation op(e_->checkpoint());
     for (const u64 e : {u64{99}, u64{65535}, u64{65536}}) {
@@ -246,7 +246,7 @@ TEST_F(logged_leaf, finds_each_slots_old_value_wherever_its_log_lies) {
 }
 
 /// Bytes of a block's last owner must not be interpreted as logs of the new leaf.
-TEST(new_leaf, of_blocks_that_were_leaves_has_none_of_their_logs) {
+TEST(new_leaf, reused_block_keeps_no_logs_of_its_last_owner) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     auto& memory = e.machine().memory();
@@ -308,7 +308,7 @@ void expect_epochs_of_updates_to_end() {
 
 /// Both lines have free slots that may serve as logs, in a leaf that was filled and in one that was
 /// split.
-TEST(a_leaf, that_is_not_full_logs_several_values_of_either_line_in_line) {
+TEST(durable_leaf, leaf_with_free_slots_logs_several_values_per_line) {
     scratch_file file;
     test_engine<incll_discipline> e(file.path(), by_hand());
     const auto key = [](u64 i) { return "k" + std::to_string(10 + i); };
@@ -334,13 +334,13 @@ TEST(a_leaf, that_is_not_full_logs_several_values_of_either_line_in_line) {
     expect_in_line(right, 20 - there, 6);
 }
 
-TEST(updates, have_their_epoch_ended_by_the_clock_alone) {
+TEST(masstree_updates, updates_make_the_clock_end_their_epoch) {
     expect_epochs_of_updates_to_end<incll_discipline>();
     expect_epochs_of_updates_to_end<logged_discipline>();
     expect_epochs_of_updates_to_end<transient_discipline>();
 }
 
-TEST(record, is_refused_where_there_is_no_room) {
+TEST(record, make_record_fails_without_memory) {
     scratch_file file;
     engine_options o = by_hand();
     o.file.initial_size = u64{16} << 20;

@@ -115,7 +115,7 @@ TYPED_TEST(tree_model, behaves_like_a_map) {
 }
 
 /// In a leaf with room, in a full one, in a new layer, over a record, and for an absent key.
-TYPED_TEST(tree_model, an_update_tells_what_was_there_and_what_it_did) {
+TYPED_TEST(tree_model, update_returns_what_existed_and_what_changed) {
     scratch_file file;
     test_engine<typename TypeParam::discipline> e(file.path(), no_clock<TypeParam>());
     const auto told = [&](const std::string& key, decision::action what) {
@@ -140,7 +140,7 @@ TYPED_TEST(tree_model, an_update_tells_what_was_there_and_what_it_did) {
     }
 }
 
-TYPED_TEST(tree_model, sequential_keys_come_and_go) {
+TYPED_TEST(tree_model, sequential_keys_are_inserted_and_removed) {
     scratch_file file;
     test_engine<typename TypeParam::discipline> e(file.path(), no_clock<TypeParam>());
     const auto key = [](unsigned i) {
@@ -192,28 +192,28 @@ void crash_test(u64 seed, u64 first_epoch) {
     }
 }
 
-TEST(tree_crash, incll_comes_back_as_at_the_end_of_the_last_epoch) {
+TEST(tree_crash, incll_restores_the_end_of_the_last_epoch) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         crash_test<without_hints<incll_discipline>>(seed, 1);
     }
 }
 
-TEST(tree_crash, incll_comes_back_across_the_wrap_of_the_low_epoch_bits) {
+TEST(tree_crash, incll_restores_across_the_wrap_of_the_low_epoch_bits) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         crash_test<without_hints<incll_discipline>>(seed, 0xffff - seed * 5);
     }
 }
 
-TEST(tree_crash, incll_with_hints_comes_back_as_at_the_end_of_the_last_epoch) {
+TEST(tree_crash, incll_with_hints_restores_the_end_of_the_last_epoch) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         crash_test<with_hints<incll_discipline>>(seed, 1);
     }
 }
 
-TEST(tree_crash, incll_with_small_values_in_leaves_comes_back_as_at_the_end_of_the_last_epoch) {
+TEST(tree_crash, incll_with_inlined_values_restores_the_end_of_the_last_epoch) {
     constexpr u64 wrap = u64{1} << masstree_detail::inlined::epoch_bits;
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -222,7 +222,7 @@ TEST(tree_crash, incll_with_small_values_in_leaves_comes_back_as_at_the_end_of_t
     }
 }
 
-TEST(tree_crash, logged_comes_back_as_at_the_end_of_the_last_epoch) {
+TEST(tree_crash, logged_restores_the_end_of_the_last_epoch) {
     for (u64 seed = 1; seed <= 10; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         crash_test<without_hints<logged_discipline>>(seed, 1);

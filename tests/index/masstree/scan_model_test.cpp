@@ -128,7 +128,7 @@ class scan_model : public ::testing::Test {
 using scanned_disciplines = ::testing::Types<transient_discipline, incll_discipline>;
 TYPED_TEST_SUITE(scan_model, scanned_disciplines);
 
-TYPED_TEST(scan_model, scans_visit_what_a_sorted_list_has_from_every_bound) {
+TYPED_TEST(scan_model, scans_match_a_sorted_list_from_every_bound) {
     const key_list universe = universe_of_slices();
     const key_list bounds = bounds_of(universe);
     xoshiro256ss r(1);
@@ -145,7 +145,7 @@ TYPED_TEST(scan_model, scans_visit_what_a_sorted_list_has_from_every_bound) {
     }
 }
 
-TYPED_TEST(scan_model, one_key_is_found_from_every_bound) {
+TYPED_TEST(scan_model, scans_of_one_key_match_from_every_bound) {
     const key_list universe = universe_of_slices();
     const key_list bounds = bounds_of(universe);
     for (std::size_t i = 0; i < universe.size(); i += 7) {
@@ -162,7 +162,7 @@ TYPED_TEST(scan_model, one_key_is_found_from_every_bound) {
 }
 
 /// Slices at both ends of the range, and leaves that begin and end with each of the keys.
-TYPED_TEST(scan_model, borders_of_leaves_neither_hide_nor_repeat_a_key) {
+TYPED_TEST(scan_model, leaf_boundaries_neither_hide_nor_repeat_keys) {
     key_list keys{std::string(8, '\0'), std::string(8, '\xff'), std::string(9, '\xff')};
     for (unsigned i = 1; i < 60; ++i) {
         keys.push_back(std::string(7, '\0') + static_cast<char>(4 * i));

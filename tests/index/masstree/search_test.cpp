@@ -91,10 +91,10 @@ using instructions =
     testing::Types<search::by_words, search::by_sse4, search::by_avx2, search::by_avx512, chosen>;
 TYPED_TEST_SUITE(masstree_search, instructions);
 
-TYPED_TEST(masstree_search, finds_what_a_loop_finds_among_14_keys) { try_kind<TypeParam, 14>(); }
-TYPED_TEST(masstree_search, finds_what_a_loop_finds_among_15_keys) { try_kind<TypeParam, 15>(); }
+TYPED_TEST(masstree_search, matches_a_loop_with_14_keys) { try_kind<TypeParam, 14>(); }
+TYPED_TEST(masstree_search, matches_a_loop_with_15_keys) { try_kind<TypeParam, 15>(); }
 
-TEST(interior, sends_a_slice_to_the_child_behind_the_last_key_that_is_not_above_it) {
+TEST(interior, child_index_ignores_slots_after_the_last_key) {
     auto made = std::make_unique<masstree_detail::interior>();
     masstree_detail::interior& n = *made;
     for (u64 count = 0; count <= n.width; ++count) {

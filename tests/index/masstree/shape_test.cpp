@@ -154,7 +154,7 @@ class tree_shape : public ::testing::Test {
 
 // Inserts a run of keys into each gap of trees of one, two, three and more levels: covers each rank
 // of a full leaf, and each child of a full interior node.
-TEST_F(tree_shape, is_sound_after_each_split_wherever_it_happens) {
+TEST_F(tree_shape, tree_is_sound_after_a_split_at_every_position) {
     for (const auto& [first, apart] : {std::pair(10U, 1U), {41U, 5U}, {130U, 27U}}) {
         for (unsigned gap = 0; gap <= first; gap += apart) {
             for (unsigned i = 1; i <= first; ++i) put(key(u64{i} << 8));
@@ -169,7 +169,7 @@ TEST_F(tree_shape, is_sound_after_each_split_wherever_it_happens) {
     }
 }
 
-TEST_F(tree_shape, keeps_nodes_full_where_keys_come_in_order) {
+TEST_F(tree_shape, sequential_inserts_leave_full_nodes) {
     const auto ceiling = [](u64 n, u64 by) { return (n + by - 1) / by; };
     for (u64 n = 1; n <= 200; ++n) {
         put(key(n));
@@ -182,7 +182,7 @@ TEST_F(tree_shape, keeps_nodes_full_where_keys_come_in_order) {
     EXPECT_EQ(figures.interiors, 7U + 2U + 1U);
 }
 
-TEST_F(tree_shape, is_sound_after_each_removal_in_whatever_order) {
+TEST_F(tree_shape, tree_is_sound_after_removals_in_any_order) {
     for (unsigned seed = 0; seed < 8; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         xoshiro256ss r(seed + 1);
@@ -211,7 +211,7 @@ TEST_F(tree_shape, is_sound_after_each_removal_in_whatever_order) {
 
 // Lets each fallible step of each kind of change fail: then either nothing has changed, or
 // everything.
-TEST_F(tree_shape, changes_nothing_where_there_is_no_room) {
+TEST_F(tree_shape, failed_allocations_leave_the_tree_unchanged) {
     for (unsigned i = 1; i <= 130; ++i) put(key(u64{i} << 8));
     for (unsigned i = 0; i < 12; ++i) put("layer__1" + std::to_string(i));
     put("shared__tail____of one");
@@ -239,7 +239,7 @@ TEST_F(tree_shape, changes_nothing_where_there_is_no_room) {
 
 // A leaf that cannot be unlinked, because of missing memory or a lock held by another thread, stays
 // empty.
-TEST_F(tree_shape, keeps_an_empty_leaf_that_cannot_be_unlinked) {
+TEST_F(tree_shape, empty_leaf_stays_if_it_cannot_be_unlinked) {
     for (const unsigned leaf : {0U, 1U, 3U, 6U}) {
         for (const char who : {'l', 'r', 'n'}) {
             for (unsigned i = 0; i < 100; ++i) put(key(i));
@@ -304,7 +304,7 @@ class layer_removal : public tree_shape {
     }
 };
 
-TEST_F(layer_removal, leaves_a_layer_that_is_in_use_again) {
+TEST_F(layer_removal, layer_that_is_in_use_again_stays) {
     for (const unsigned count : {1U, 5U, 11U, 40U}) {  // a leaf, and interior nodes
         when_it_is_empty([&] {
             in_another_thread([&] {
@@ -317,7 +317,7 @@ TEST_F(layer_removal, leaves_a_layer_that_is_in_use_again) {
     }
 }
 
-TEST_F(layer_removal, finds_that_another_has_removed_the_layer) {
+TEST_F(layer_removal, layer_removed_by_another_thread_is_detected) {
     for (const char* then : {"", "layer__1", "layer__1x", "layer__1layer__2x", "layer__0"}) {
         when_it_is_empty([&] {
             in_another_thread([&] {
@@ -332,7 +332,7 @@ TEST_F(layer_removal, finds_that_another_has_removed_the_layer) {
     }
 }
 
-TEST_F(layer_removal, leaves_a_layer_whose_root_is_locked) {
+TEST_F(layer_removal, layer_with_a_locked_root_stays) {
     node* held = nullptr;
     when_it_is_empty([&] {
         for (const auto& [offset, words] : see_all()) {
@@ -350,7 +350,7 @@ TEST_F(layer_removal, leaves_a_layer_whose_root_is_locked) {
     EXPECT_EQ(expect_sound().tree.layers, 1U);
 }
 
-TEST_F(layer_removal, starts_over_where_the_layer_above_is_gone) {
+TEST_F(layer_removal, removal_restarts_if_the_layer_above_was_removed) {
     node* above = nullptr;
     when_it_is_empty([&] {
         the_script.arrived = [&](transient_leaf& n) {  // the first layer's leaf, during the descent
@@ -369,7 +369,7 @@ TEST_F(layer_removal, starts_over_where_the_layer_above_is_gone) {
     expect_sound(false);
 }
 
-TEST_F(layer_removal, marks_the_root_before_it_is_out_of_reach) {
+TEST_F(layer_removal, root_is_marked_before_it_is_unlinked) {
     put("shared__1");
     put("shared__2");
     remove("shared__1");
@@ -390,7 +390,7 @@ TEST_F(layer_removal, marks_the_root_before_it_is_out_of_reach) {
 
 // A reader reads a leaf's words before it checks its version again. It must not report damage if
 // the leaf was a root that has become an interior node meanwhile.
-TEST(scripted_readers, take_a_root_that_has_turned_for_no_damage) {
+TEST(scripted_readers, root_that_became_an_interior_node_is_not_reported_as_damage) {
     using scripted_engine = test_engine<scripted_discipline>;
     using way_of_reading = std::function<bool(scripted_engine&)>;
     const auto reads = [](scripted_engine& e, bool up) {
@@ -444,7 +444,7 @@ TEST(scripted_readers, take_a_root_that_has_turned_for_no_damage) {
 
 // A leaf that changes during every read is not a sign of damage, because other threads make
 // progress.
-TEST(scripted_readers, scan_a_leaf_that_always_changes_until_it_does_not) {
+TEST(scripted_readers, scan_retries_while_a_leaf_keeps_changing) {
     the_script = {};
     test_engine<scripted_discipline> e("", by_hand());
     e.put("a", "x");
@@ -477,7 +477,7 @@ TEST(scripted_readers, scan_a_leaf_that_always_changes_until_it_does_not) {
 
 // Reference implementation: the closest position to the wish where slices differ; the left one of
 // two.
-TEST(cut_between_slices, is_where_slices_differ_next_to_the_wish) {
+TEST(cut_between_slices, cut_is_the_closest_position_between_different_slices) {
     struct one {
         u64 slice;
     };

@@ -344,7 +344,7 @@ std::vector<change_case> changes_of(const std::string& prefix, unsigned end) {
 
 const std::string second_layer = "layer...";
 
-TEST_P(tree_step, gets_find_what_stays_whatever_changes_under_them) {
+TEST_P(tree_step, gets_find_unchanged_keys_during_any_change) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         for (const unsigned count : {1U, 15U, 40U}) {
             const keys_of_change keys = range_of(prefix, 0, 10 * count, 10);
@@ -359,7 +359,7 @@ TEST_P(tree_step, gets_find_what_stays_whatever_changes_under_them) {
     }
 }
 
-TEST_P(tree_step, keys_at_a_cut_are_found_to_the_right_of_it) {
+TEST_P(tree_step, keys_at_a_split_point_are_found_to_its_right) {
     for (const unsigned end : {150U, 300U}) {
         const keys_of_change keys = range_of("", 0, end, 10);
         for (const change_case& c : changes_of("", end)) {
@@ -372,7 +372,7 @@ TEST_P(tree_step, keys_at_a_cut_are_found_to_the_right_of_it) {
     }
 }
 
-TEST_P(tree_step, finds_of_many_keys_find_what_stays_whatever_changes_under_them) {
+TEST_P(tree_step, find_many_finds_unchanged_keys_during_any_change) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         for (const unsigned count : {1U, 15U, 40U, 200U}) {
             // This is the slowest case, and a second layer adds no paths for a sanitizer.
@@ -395,7 +395,7 @@ TEST_P(tree_step, finds_of_many_keys_find_what_stays_whatever_changes_under_them
 }
 
 /// While a reader moves right, a layer's root becomes a leaf again, and then an interior node.
-TEST_P(tree_step, gets_follow_no_link_of_a_leaf_that_is_none_any_more) {
+TEST_P(tree_step, gets_follow_no_link_of_a_node_that_is_no_longer_a_leaf) {
     const keys_of_change others = range_of("", 1005, 1505, 10);
     for (unsigned first = 1; first < 10; ++first) {
         for (unsigned then = 1; then < 6; ++then) {
@@ -425,7 +425,7 @@ TEST_P(tree_step, gets_follow_no_link_of_a_leaf_that_is_none_any_more) {
     }
 }
 
-TEST_P(tree_step, scans_keep_their_order_and_leave_out_nothing_that_stays) {
+TEST_P(tree_step, scans_visit_unchanged_keys_in_order_during_any_change) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         keys_of_change keys = range_of(prefix, 0, 400, 10);
         keys.push_back("0");
@@ -443,7 +443,7 @@ TEST_P(tree_step, scans_keep_their_order_and_leave_out_nothing_that_stays) {
 }
 
 /// Full leaves begin with 0, 150 and 300.
-TEST_P(tree_step, scans_visit_nothing_twice_where_leaves_go) {
+TEST_P(tree_step, scans_visit_nothing_twice_while_leaves_are_removed) {
     const keys_of_change keys = range_of("", 0, 400, 10);
     const keys_of_change last = range_of("", 300, 400, 10);
     const std::vector<change_case> changes = {
@@ -462,7 +462,7 @@ TEST_P(tree_step, scans_visit_nothing_twice_where_leaves_go) {
     }
 }
 
-TEST_P(tree_step, puts_go_where_gets_look) {
+TEST_P(tree_step, puts_during_any_change_are_found_by_gets) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         const keys_of_change keys = range_of(prefix, 0, 400, 10);
         for (const change_case& c : changes_of(prefix, 400)) {
@@ -475,7 +475,7 @@ TEST_P(tree_step, puts_go_where_gets_look) {
 }
 
 /// A writer that waits for a leaf, or for its parent, finds it split, deleted, or no longer a leaf.
-TEST_P(tree_step, who_waits_for_a_node_looks_again_whether_it_is_the_right_one) {
+TEST_P(tree_step, put_that_waited_for_a_lock_checks_the_node_again) {
     for (const std::string& prefix : {std::string(), second_layer}) {
         for (const unsigned count : {15U, 60U}) {
             const keys_of_change keys = range_of(prefix, 0, 10 * count, 10);
@@ -494,7 +494,7 @@ TEST_P(tree_step, who_waits_for_a_node_looks_again_whether_it_is_the_right_one) 
     }
 }
 
-TEST_P(tree_step, who_waits_to_remove_looks_again_whether_it_is_the_right_node) {
+TEST_P(tree_step, remove_that_waited_for_a_lock_checks_the_node_again) {
     const keys_of_change keys = range_of("", 0, 600, 10);
     for (change_case c : changes_of("", 600)) {
         for (const unsigned i : {0U, 150U, 300U, 590U}) {
@@ -508,7 +508,7 @@ TEST_P(tree_step, who_waits_to_remove_looks_again_whether_it_is_the_right_node) 
 
 /// A put has locked a full leaf and searches for its parent, which was split after the descent; and
 /// during the new descent it changes once more.
-TEST_P(tree_step, a_split_finds_its_parents_wherever_they_have_gone) {
+TEST_P(tree_step, split_finds_parents_that_were_split_meanwhile) {
     // Full leaves of 150 each, parents of four leaves, and grandparents of four: 4800 is a
     // boundary.
     const keys_of_change keys = range_of("", 0, 6000, 10);
@@ -535,7 +535,7 @@ TEST_P(tree_step, a_split_finds_its_parents_wherever_they_have_gone) {
 }
 
 /// The changes split the root, or leave a single node of it.
-TEST_P(tree_step, gets_find_what_stays_when_interior_nodes_change) {
+TEST_P(tree_step, gets_find_unchanged_keys_while_interior_nodes_change) {
     const keys_of_change keys = range_of("", 0, 2100, 10);
     for (const change_case& c : changes_of("", 2100)) {
         for (const unsigned i : {0U, 700U, 1060U, 1500U, 2090U}) {
@@ -546,7 +546,7 @@ TEST_P(tree_step, gets_find_what_stays_when_interior_nodes_change) {
 }
 
 /// A scan re-reads a leaf that has lost its last key, and again after the key was inserted again.
-TEST_P(tree_step, a_scan_visits_no_key_again_that_went_and_came_back) {
+TEST_P(tree_step, scan_does_not_revisit_a_reinserted_key) {
     const keys_of_change keys = range_of("", 0, 400, 10);
     for (unsigned first = 1; first < 120; ++first) {
         for (unsigned then = 1; then < 30; ++then) {
