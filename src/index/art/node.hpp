@@ -17,7 +17,6 @@
 // hints are of this generation, a byte without a hint is not in the node; otherwise the reader
 // searches the words. The first writer of a generation that locks a node rebuilds its hints. In an
 // N48 an entry is stored in its byte's home line if that has room, so a reader can prefetch it.
-// the line that its byte belongs to, if that has room: so a reader can begin to load it beforehand.
 #pragma once
 
 #include "eager/node_lock.hpp"

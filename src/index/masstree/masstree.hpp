@@ -34,7 +34,6 @@
 //
 // Full region. Operations allocate all memory and log space before the first store; on error
 // nothing has changed.
-// changed.
 #pragma once
 
 #include "base/check.hpp"
