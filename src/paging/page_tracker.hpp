@@ -21,9 +21,9 @@
 // Invariants, with P(l) the contents of line l in memory, B(l) in the base file, and C(l) when it
 // was last captured (initially: when the region was mapped).
 //  T1 The applying thread changes a line of the base only if a live record (one that the journal's
-//     header still covers) contains it. Other lines of a page it may rewrite with the same contents,
-//     and concurrent readers read just those. Its writes are visible in a mapping of the file before
-//     applied_epoch() counts them.
+//     header still covers) contains it. Other lines of a page it may rewrite with the same
+//     contents, and concurrent readers read just those. Its writes are visible in a mapping of the
+//     file before applied_epoch() counts them.
 //  T2 bit(l) = 0 at a boundary means: no live record contains l, and B(l) = C(l). Bits are set when
 //     a line is captured, however it was found. A page's bits are cleared when applied_epoch() >=
 //     the epoch in which a line of it was last captured: the journal reports that after base and
