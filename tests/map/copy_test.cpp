@@ -283,18 +283,18 @@ class copy_gate_test : public copy {
     }
 };
 
-TEST_F(copy_gate_test, applying_records_waits_for_a_copy) {  // X1
+TEST_F(copy_gate_test, applying_records_waits_for_a_copy) {  // X1 of image/copy.hpp
     map m = open();
     fill(m);
     expect_to_wait([&m] { must(m.close()); });
 }
 
-TEST_F(copy_gate_test, recovery_waits_for_a_copy) {  // X1
+TEST_F(copy_gate_test, recovery_waits_for_a_copy) {  // X1 of image/copy.hpp
     fill_and_die();
     expect_to_wait([this] { must(open().close()); });
 }
 
-TEST_F(copy_gate_test, recovery_on_another_medium_waits_for_a_copy) {  // X1
+TEST_F(copy_gate_test, recovery_on_another_medium_waits_for_a_copy) {  // X1 of image/copy.hpp
     fill_and_die();
     if (fs::path(file).string().rfind("/dev/shm", 0) != 0) GTEST_SKIP() << "not on tmpfs";
     expect_to_wait([this] { must(open(medium_kind::shm).close()); });
@@ -344,7 +344,7 @@ TEST_F(copy_gate_test, gate_is_shut_while_recovery_takes_over_the_journal) {  //
 
 std::optional<held_gate>* late_copy = nullptr;
 
-TEST_F(copy_gate_test, journal_file_is_not_removed_during_a_copy) {  // X1
+TEST_F(copy_gate_test, journal_file_is_not_removed_during_a_copy) {  // X1 of image/copy.hpp
     map m = open();
     fill(m);
     std::optional<held_gate> held;
