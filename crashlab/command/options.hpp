@@ -1,4 +1,4 @@
-// command/options.hpp: what a program of the lab can be told.
+// command/options.hpp: the command line options of a crash lab program.
 #pragma once
 
 #include "crashlab/model/crash_model.hpp"
@@ -30,7 +30,7 @@ struct arguments {
     bool brief = false;
 
     [[nodiscard]] persistence mode() const;
-    /// Of the budget; 0: none was given, negative: it makes no sense.
+    /// The budget in seconds; 0: none was given, negative: invalid.
     [[nodiscard]] double seconds() const;
     [[nodiscard]] std::vector<const target_description*> chosen() const;
 };

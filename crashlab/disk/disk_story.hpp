@@ -1,4 +1,4 @@
-// disk/disk_story.hpp: what model disks were asked, and what a power cut left of it; drawn by
+// disk/disk_story.hpp: the calls to model disks, and what a power failure left of them; drawn by
 // report/disk_timeline.hpp.
 #pragma once
 
@@ -13,28 +13,29 @@ enum class disk_act : u8 {
     write,
     sync,
     extend,
-    begin,  ///< the disk begins anew with what a power cut or a dead process left
+    begin,  ///< the disk restarts with what a power failure or a dead process left
     point,  ///< a persist point
     refused,
 };
 
 struct disk_call {
-    std::string disk;  ///< of a point: its name
+    std::string disk;  ///< for a point: its name
     disk_act act = disk_act::write;
-    u64 offset = 0;  ///< bytes; of extend: the new length
+    u64 offset = 0;  ///< bytes; for extend: the new length
     u64 size = 0;
-    /// Sectors of a write that changed something. What is neither synced nor kept was lost.
+    /// Number of sectors of a write that changed something. Sectors neither synced nor kept are
+    /// lost.
     u32 sectors = 0;
     u32 synced = 0;
     u32 kept = 0;
-    bool is_unsure = false;  ///< at the cut; of extend: the length is
+    bool is_unsure = false;  ///< not durable at the power failure; for extend: the length
 
     [[nodiscard]] u32 lost() const noexcept { return sectors - synced - kept; }
 };
 
 struct disk_story {
     std::string title;
-    std::string what;  ///< is wrong; "": nothing
+    std::string what;  ///< the error; "": none
     std::vector<disk_call> calls;
 };
 

@@ -1,12 +1,12 @@
-// disk/journal_machine.hpp: a journal and its base on two model disks, and what must be found
-// there.
+// disk/journal_machine.hpp: a journal and its base on two model disks, and a judge of their
+// recovery.
 //
 // Purpose. The workload of the target `journal` and of tests/journal: two sessions of the real
-//  journal (core, scan, replay). The first ends by a power cut, or by the death of its process:
-//  then all that it wrote can be read, and what no sync has covered may still be lost. The second
-//  begins with the recovery from that, and is cut by the power, at any call of either disk,
-//  recovery included. What is left must recover to the state at the end of one epoch, no older than
-//  the last announced one. Everything follows from the seed.
+// journal (core, scan, replay). The first ends by a power failure, or by the death of its process;
+// in the latter case all its writes can be read, but unsynced ones may still be lost. The second
+// session begins with recovery, and is ended by a power failure at any call of either disk,
+// including those of recovery. The disks must then recover to the state at the end of one epoch,
+// not older than the last announced one. Everything is determined by the seed.
 #pragma once
 
 #include "crashlab/disk/model_disk.hpp"
@@ -31,20 +31,20 @@ class journal_machine {
         base_.become(memory_);
     }
 
-    /// From now on the disks tell what they are asked.
+    /// From now on the disks record their calls.
     void tell(disk_story& story) {
         journal_.story = base_.story = &story;
         journal_.label = "journal";
         base_.label = "base";
     }
-    /// What judge() with the same answer would find on the disks.
+    /// Records in the story which sectors judge() with the same `taken` finds on the disks.
     void tell_fates(const std::function<bool(std::size_t)>& taken) const {
         journal_.tell_fates(taken);
         base_.tell_fates([&](std::size_t i) { return taken(journal_.unsure() + i); });
     }
 
-    /// A first session that ends at some call, or is not cut short at all. Where the disks have no
-    /// room it goes on as soon as they have; any other failure is the end of its process.
+    /// Runs a first session that ends at a random call, or completely. If a disk is full it
+    /// continues when there is space; any other failure ends its process.
     void live_before(disk_faults* faults = nullptr) {
         journal_.faults = base_.faults = faults;
         u64 calls = 3 + random_() % 40;
@@ -57,17 +57,17 @@ class journal_machine {
         base_.become(base_.after_power_cut(by_chance(random_)));
     }
 
-    /// The second session, for so many calls of the disks. False: they were more than it needed.
+    /// Runs the second session until the given number of disk calls. False: it completed before.
     bool live(u64 calls) {
         power_for(calls);
         return !recover() || !run_session(epochs);
     }
 
-    /// Sectors that may or may not have reached the disks.
+    /// Number of sectors that may or may not have reached the disks.
     [[nodiscard]] std::size_t unsure() const { return journal_.unsure() + base_.unsure(); }
 
-    /// Judges what is left when the disks took those sectors; says what is wrong. Adds the contents
-    /// to `digest`, if that is given.
+    /// Judges the recovery if the disks took the sectors for which `taken` returns true; returns
+    /// the error. Adds the contents to `digest`, if given.
     [[nodiscard]] std::optional<std::string> judge(const std::function<bool(std::size_t)>& taken,
                                                    u64* digest = nullptr) const {
         model_disk journal(journal_.after_power_cut(taken));
@@ -107,12 +107,12 @@ class journal_machine {
         return done ? std::nullopt : std::optional(done.error().to_string());
     }
 
-    /// A base that grew in an epoch that is lost may stay longer.
+    /// A base that grew in a lost epoch may stay longer.
     static bool is_end(const bytes& end, const bytes& base) {
         return base.size() >= end.size() && std::equal(end.begin(), end.end(), base.begin());
     }
 
-    /// False: the power went. Throws nothing: what is wrong is found by judge().
+    /// False: the power failed. Does not throw; judge() finds errors.
     bool recover() {
         if (bring_back(journal_, base_)) return false;
         for (u64 e = ends_.size(); e-- > durable_;) {
@@ -159,7 +159,7 @@ class journal_machine {
         return dice > 1 || apply(core, 2, dice == 0);
     }
 
-    /// Where the base has no room nothing was given up.
+    /// If the base has no space, nothing was freed.
     static bool apply(journal::core& core, u64 most, bool all) {
         const auto done = core.apply_some(most, all);
         return done || done.error().code == errc::no_space;
@@ -194,7 +194,7 @@ class journal_machine {
     journal::geometry shape_;
     std::vector<bytes> ends_;  ///< [e]: at the end of epoch e
     u64 durable_ = 0;
-    bool is_named_ = false;  ///< a journal gets its name once its header is durable (K2)
+    bool is_named_ = false;  ///< a journal is renamed after its header is durable (K2)
     journal::identity who_{{1, 2, 3}, 0};
     model_disk journal_;
     model_disk base_;

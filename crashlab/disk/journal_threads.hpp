@@ -1,14 +1,14 @@
-// disk/journal_threads.hpp: the whole journal, with its two threads, on two model disks, and what
-// must be found there.
+// disk/journal_threads.hpp: the complete journal with its two threads on two model disks, and a
+// judge of its recovery.
 //
-// Purpose. The workload of the target `journal.threads`, where the threads are fibers and all
-// follows from the seed, and of tests/journal, where they are real. One leader ends epochs; the
-// journal, or for some of them the leader, makes them durable, and applies them behind its back, on
-// disks that have no room for some calls. At one call of either disk the power goes: what both hold
-// then is set aside, and the journal goes on without knowing. What was set aside must come back as
-// the end of an epoch no older than the last announced one, and until then the base holds, line by
-// line, nothing older than the epoch that was said to be applied. At the end of it all the base has
-// everything.
+// Purpose. The workload of the target `journal.threads`, where the threads are fibers and
+// everything is determined by the seed, and of tests/journal, where they are real. A leader ends
+// epochs; the journal, or for some epochs the leader, makes them durable, and applies them
+// concurrently, on disks that are full for some calls. At one call of either disk the power fails:
+// the state of both is copied, and the journal continues unaware. The copy must recover to the end
+// of an epoch not older than the last announced one; before recovery the base must not contain a
+// line older than the epoch that was reported as applied. At the end of the run the base must
+// contain everything.
 #pragma once
 
 #include "crashlab/disk/model_disk.hpp"
@@ -25,12 +25,12 @@
 
 namespace hf::lab {
 
-/// What the two disks of a machine share.
+/// Shared by the two disks of a machine.
 struct shared_power {
-    std::mutex mutex;  // all of it
+    std::mutex mutex;  // guards all members
     u64 calls = 0;
-    u64 cut_at = ~u64{0};     ///< the power goes at this call, from 1
-    u64 full_from = ~u64{0};  ///< calls for which there is no room
+    u64 cut_at = ~u64{0};     ///< the power fails at this call, from 1
+    u64 full_from = ~u64{0};  ///< calls during which the disk is full
     u64 full_until = 0;
     model_disk journal{bytes{}};
     model_disk base{bytes{}};
@@ -45,23 +45,23 @@ struct shared_power {
     };
     std::optional<left_over> left;
 
-    /// Before each call. False: there is no room.
+    /// Called before each disk call. False: the disk is full.
     [[nodiscard]] bool next() {
         if (++calls == cut_at) {
             left.emplace(left_over{journal, base, announced, applied});
             journal.story = base.story =
-                nullptr;  // what they are asked from now on changes nothing
+                nullptr;  // the story ends here: later calls are not recorded
         }
         return calls < full_from || calls >= full_until;
     }
 };
 
-/// A disk as the journal's threads see it.
+/// The journal's view of a disk.
 class shared_disk final : public journal::block_file {
    public:
     using block_file::write;
 
-    /// `wait`: what a sync takes.
+    /// `wait`: called by sync, to take time.
     shared_disk(std::shared_ptr<shared_power> p, model_disk& disk, std::function<void()> wait)
         : power_(std::move(p)), disk_(disk), wait_(std::move(wait)) {}
 
@@ -73,7 +73,7 @@ class shared_disk final : public journal::block_file {
         const std::lock_guard lock(power_->mutex);
         return disk_.read(offset, into);
     }
-    // It takes its time, in which the other thread goes on.
+    // Takes time, during which the other thread runs.
     result<void> sync() override {
         wait_();
         const std::lock_guard lock(power_->mutex);
@@ -106,7 +106,7 @@ class journal_threads {
     static constexpr u64 epochs = 24;
     static constexpr journal::geometry tight{journal::page, 4};
 
-    /// `fills_up`: some calls find no room. `wait`: what a sync takes.
+    /// `fills_up`: the disk is full for some calls. `wait`: called by sync.
     journal_threads(u64 seed, u64 cut_at, bool fills_up, std::function<void()> wait)
         : random_(seed), wait_(std::move(wait)) {
         power_->cut_at = cut_at;
@@ -118,13 +118,13 @@ class journal_threads {
         power_->base.become(content());
     }
 
-    /// From now on the disks tell what they are asked.
+    /// From now on the disks record their calls.
     void tell(disk_story& story) {
         power_->journal.story = power_->base.story = &story;
         power_->journal.label = "journal";
         power_->base.label = "base";
     }
-    /// What judge() with the same answer would find on the disks.
+    /// Records in the story which sectors judge() with the same `taken` finds on the disks.
     void tell_fates(const std::function<bool(std::size_t)>& taken) const {
         if (!power_->left) return;
         const auto& left = *power_->left;
@@ -132,7 +132,7 @@ class journal_threads {
         left.base.tell_fates([&](std::size_t i) { return taken(left.journal.unsure() + i); });
     }
 
-    /// The whole life. Returns what was wrong with it, power cut apart.
+    /// Runs everything. Returns the errors of the run itself, apart from the power failure.
     [[nodiscard]] std::optional<std::string> run() {
         auto started = journal::redo_journal::start(disk(power_->journal), disk(power_->base),
                                                     {{7}, 3}, 0, tight);
@@ -155,16 +155,16 @@ class journal_threads {
 
     [[nodiscard]] u64 calls() const { return power_->calls; }
     [[nodiscard]] bool was_cut() const { return power_->left.has_value(); }
-    /// Sectors that may or may not have reached the disks when the power went.
+    /// Number of sectors that may or may not have reached the disks at the power failure.
     [[nodiscard]] std::size_t unsure() const {
         return was_cut() ? power_->left->journal.unsure() + power_->left->base.unsure() : 0;
     }
 
-    /// Judges what is left when the disks took those sectors; says what is wrong. Adds the contents
-    /// to `digest`, if that is given.
+    /// Judges the recovery if the disks took the sectors for which `taken` returns true; returns
+    /// the error. Adds the contents to `digest`, if given.
     [[nodiscard]] std::optional<std::string> judge(const std::function<bool(std::size_t)>& taken,
                                                    u64* digest = nullptr) const {
-        // Before the journal has its name nobody would look at it (K2).
+        // Before the journal has its name, recovery does not read it (K2).
         if (!was_cut() || power_->cut_at <= named_at_) return std::nullopt;
         const auto& left = *power_->left;
         model_disk journal(left.journal.after_power_cut(taken));
@@ -207,12 +207,12 @@ class journal_threads {
         return {memory_.begin(), memory_.begin() + static_cast<std::ptrdiff_t>(lines_ * line_size)};
     }
 
-    /// A base that grew in an epoch that is lost may stay longer.
+    /// A base that grew in a lost epoch may stay longer.
     static bool is_end(const bytes& end, const bytes& base) {
         return base.size() >= end.size() && std::equal(end.begin(), end.end(), base.begin());
     }
 
-    /// What is older in the base than the epoch that was said to be applied.
+    /// A line of the base that is older than the epoch reported as applied.
     [[nodiscard]] std::optional<std::string> stale_line(const bytes& base) const {
         const u64 applied = power_->left->applied;
         for (u64 at = 0; at < ends_[applied].size(); at += line_size) {
@@ -245,7 +245,7 @@ class journal_threads {
         if (redo.submit_to_write()) redo.write();
     }
 
-    /// Where the disk has no room the base stays as it is.
+    /// If the disk is full the base keeps its size.
     void grow(journal::redo_journal& redo) {
         if (lines_ == most_lines || random_.below(6) != 0) return;
         const std::unique_ptr<journal::block_file> base = disk(power_->base);

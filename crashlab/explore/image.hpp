@@ -1,13 +1,15 @@
-// explore/image.hpp: the memory of a region after a crash, resolved as far as somebody looks.
+// explore/image.hpp: the memory of a region after a crash; contents are chosen when they are first
+// accessed.
 //
-// Purpose. Recovery and queries run on the region's own memory. A line that may hold several
-// contents (model/crash_model.hpp) gets one when it is first read or written; everything that is
-// changed is put back afterwards, line by line. So a run costs what it touches, whatever the
-// region's size (lazy exploration: Gorjiara et al., "Jaaru", ASPLOS 2021).
+// Purpose. Recovery and queries run on the region's own memory. A line with several possible
+// contents (model/crash_model.hpp) gets one when it is first read or written; all changes are
+// undone afterwards, line by line. So a run costs what it touches, whatever the region's size (lazy
+// exploration: Gorjiara et al., "Jaaru", ASPLOS 2021).
 //
 // Invariants.
-//  I1  Outside of runs the memory holds the model's floors.
-//  I2  A line's state byte is: unsure (top bit), and the level at which its content was saved.
+//  I1  Outside of runs the memory contains the model's floors.
+//  I2  A line's state byte is: undetermined (top bit), and the level at which its content was
+//      saved.
 //  I3  rollback(m) restores content and state of every line touched since mark() returned m.
 #pragma once
 
@@ -25,14 +27,15 @@ namespace hf::lab {
 
 class image final : public observer {
    public:
-    /// `memory`: where regions are mapped, a window apart; `before`: what they held before the
-    /// trace, one behind the other, `size` bytes of all of them together.
+    /// `memory`: where regions are mapped, a window apart; `before`: their contents before the
+    /// trace, one after the other, `size` bytes in total.
     image(std::byte* memory, const std::byte* before, u64 size);
 
-    /// The memory becomes the model's; nothing is decided.
+    /// Loads the model into memory; no content is chosen yet.
     void load(const crash_model& m);
 
-    /// A run: from here on accesses decide, by `how`. `behind`: also told of every write.
+    /// Starts a run: from here on accesses choose contents by `how`. `behind`: also records every
+    /// write.
     void begin(choices& how, recorder* behind = nullptr);
     void end();
 
@@ -55,13 +58,13 @@ class image final : public observer {
         const version* taken = nullptr;
         u32 number = 0;
     };
-    /// Lines decided in this run.
+    /// Lines whose content was chosen in this run.
     [[nodiscard]] const std::vector<decision>& decided() const noexcept { return decided_; }
-    /// Of the image as decided so far.
+    /// Of the image with the contents chosen so far.
     [[nodiscard]] u64 digest() const noexcept { return digest_; }
-    /// Whether some line of the loaded model had more contents than were tried.
+    /// Whether some line of the model had more contents than were tried.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
-    /// Accesses since begin(): a recovery that does not end is stopped by the explorer.
+    /// Accesses since begin(): the explorer stops a recovery that does not end.
     [[nodiscard]] u64 accesses() const noexcept { return accesses_; }
 
     // --- the file, for runtime/file.cpp ---
@@ -70,13 +73,13 @@ class image final : public observer {
     [[nodiscard]] bool file_linked(unsigned file);
     void set_file_linked(unsigned file);
     [[nodiscard]] recorder* behind() noexcept { return behind_; }
-    /// [at, at + size) is about to be written by somebody who records it himself.
+    /// [at, at + size) is about to be written by code that records the write itself.
     void touch(u64 at, u64 size);
 
     void reading(u64 at, u64 size, u64 pc, bool acquires) override;
     void writing(u64 at, u64 size, ordering how, u64 pc) override;
 
-    /// Thrown (by longjmp of the explorer) when a run takes too long; set by the explorer.
+    /// Called when a run takes too long; the explorer leaves by longjmp.
     static constexpr u64 most_accesses = 200'000'000;
     void (*on_endless)() = nullptr;
 

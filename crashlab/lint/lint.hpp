@@ -1,37 +1,37 @@
-// lint/lint.hpp: mistakes that one trace shows, without exploring anything.
+// lint/lint.hpp: mistakes that a single trace shows, without exploration.
 //
-// Purpose. Two sources tell of the same writes (trace/recorder.hpp): the compiler's instrumentation
-// of the stores, the persist layer of what it was asked to make durable. Where they disagree, or
-// the second was asked for nothing, a rule fires; findings of one rule at one place are one.
+// Purpose. Two sources report the same writes (trace/recorder.hpp): the compiler's instrumentation
+// reports the stores, the persist layer what it was asked to make durable. If they disagree, or the
+// second did unnecessary work, a rule fires; findings of one rule at one place are merged.
 //
-//   unnoted              error    the persist layer never heard of a store of an announced epoch
-//   acknowledged_early   error    it heard of it, but the store is still on its way
-//   returned_early       error    an operation returned while a store of its own is on its way
-//   published_early      error    a release store came before what it publishes was sure
-//   dirty_read           error    a thread acted durably upon what another had not made durable
-//   released_early       warning  a lock was given back while a store made under it is on its way
+//   unnoted              error    a store of an announced epoch was not reported
+//   acknowledged_early   error    it was reported, but is not durable yet
+//   returned_early       error    an operation returned while a store of its own is not durable
+//   published_early      error    a release store precedes the durability of what it publishes
+//   dirty_read           error    a thread acted durably on data that another had not made durable
+//   released_early       warning  a lock was released while a store made under it is not durable
 //   flush_of_clean_line  warning  the write-back has nothing to write
 //   empty_fence          warning  the fence has nothing to wait for
 //   mixed_streaming      info     streamed and cached stores to one line before a fence
 //
-// "Heard" means: noted in the store's epoch, flushed after it, streamed, or written by a system
-// call. A line is judged by the same floors as in the crash model (model/line.hpp).
-// What acting durably means in which discipline: dirty_reads.hpp. That rule needs a trace with
-// loads (laboratory::record(..., loads::dirty)); the others don't mind them.
+// "Reported" means: recorded in the store's epoch, flushed after it, streamed, or written by a
+// system call. A line is judged by the floors of the crash model (model/line.hpp).
+// Durable acts, by discipline: dirty_reads.hpp. That rule needs a trace with loads
+// (laboratory::record(..., loads::dirty)); the others accept such a trace.
 //
-// Which hold. The first two are about epochs, and hold where promise is at_epoch_end; the next two
-// and released_early are about operations (begin_operation(), end_operation()), and hold where it
-// is at_once: a store made inside of an operation is sure when it returns; what a release store
-// publishes, that is every store to another line that the operation has made before it, is sure
-// first; and so is what a lock guards when it is given back, or whoever takes it has to see to it
-// (dirty_read). lint_rules::silent turns single ones off.
+// Applicability. The first two are about epochs, and apply with promise::at_epoch_end. The next two
+// and released_early are about operations (begin_operation(), end_operation()), and apply with
+// promise::at_once: a store made within an operation is durable when it returns; everything that a
+// release store publishes, that is every earlier store of the operation to another line, is durable
+// first; and so is what a lock guards when it is released, or the next holder must persist it
+// (dirty_read). lint_rules::silent disables single rules.
 //
-// What need not survive. Stores that are volatile in meaning are told by who makes them, not by the
-// line they go to, which may hold other things: see volatile_place.
+// Volatile stores. Stores that need not survive are identified by the code that makes them, not by
+// their line, which may contain other data: see volatile_place.
 //
-// Limits. A lint sees one run, and judges only epochs that end in it: what an opening stores before
-// it lets operations in is left to the exploration. Space that is written outside of any operation
-// while another thread ends the epoch would be reported although the epoch does not promise it.
+// Limits. The lint sees one run, and judges only epochs that end in it: stores of an opening before
+// operations may run are left to the exploration. Memory written outside of operations while
+// another thread ends the epoch would be reported although the epoch does not cover it.
 #pragma once
 
 #include <holdfast/crashlab/rules.hpp>
@@ -53,7 +53,7 @@ enum class severity : u8 { error, warning, info };
 /// One sentence.
 [[nodiscard]] std::string_view meaning_of(rule r) noexcept;
 
-/// Of this project's checkpointing; holdfast/crashlab/rules.hpp says what a discipline chooses.
+/// The rules of this project's checkpointing; holdfast/crashlab/rules.hpp describes the options.
 [[nodiscard]] const lint_rules& project_rules();
 
 struct lint_finding {
@@ -63,19 +63,19 @@ struct lint_finding {
     std::string stored_at;
     std::string acted_at;  ///< of a dirty read: the durable act
     u64 count = 0;
-    u32 event = 0;  ///< the first
+    u32 event = 0;  ///< the first one
 };
 
-/// Errors first, then by count.
+/// Sorted: errors first, then by count.
 [[nodiscard]] std::vector<lint_finding> lint(const std::vector<event>& trace,
                                              const source_places& places,
                                              const lint_rules& rules = project_rules());
 
-/// Adds what another trace showed.
+/// Adds the findings of another trace.
 void merge(std::vector<lint_finding>& into, const std::vector<lint_finding>& more);
 
 [[nodiscard]] bool has_errors(const std::vector<lint_finding>& all) noexcept;
-/// For a terminal; findings below `least` are left out.
+/// For a terminal; findings below severity `least` are omitted.
 [[nodiscard]] std::string to_text(const std::vector<lint_finding>& all,
                                   severity least = severity::info);
 

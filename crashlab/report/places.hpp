@@ -1,11 +1,11 @@
-// report/places.hpp: where in the source something in a trace was done.
+// report/places.hpp: the source places of events in a trace.
 //
-// Purpose. An event knows the address behind its instruction. One run of addr2line (LLVM's, or else
-// binutils') over all addresses of a trace turns them into files and lines; without either, a place
-// is its address in hexadecimal. Paths in the checkout are relative to it.
+// Purpose. An event contains the address after its instruction. One run of addr2line (LLVM's, or
+// else binutils') over all addresses of a trace translates them to files and lines; without either,
+// a place is its address in hexadecimal. Paths in the checkout are relative to it.
 //
-// What is shown. The innermost function that is not in src/persist/ or an installed library:
-// whoever asked for the flush, not the instruction that does it.
+// The place shown is the innermost function outside of src/persist/ and installed libraries: the
+// code that requested a flush, not the instruction that executes it.
 #pragma once
 
 #include "crashlab/trace/event.hpp"
@@ -27,13 +27,13 @@ struct frame {
 
 class source_places {
    public:
-    /// Looks up the places of all events, unless they are known.
+    /// Looks up the places of all events that are not known yet.
     void resolve(const std::vector<event>& trace);
     void add(u64 pc, std::vector<frame> frames);
 
     /// "file:line", or the address; "" for 0.
     [[nodiscard]] std::string text(u64 pc) const;
-    /// Innermost first; empty when nothing is known.
+    /// Innermost first; empty if unknown.
     [[nodiscard]] std::span<const frame> frames(u64 pc) const;
 
    private:

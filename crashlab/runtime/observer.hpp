@@ -1,11 +1,11 @@
-// runtime/observer.hpp: between the compiler's instrumentation and the lab.
+// runtime/observer.hpp: connects the compiler's instrumentation to the lab.
 //
 // Purpose. Rooms that the lab explores are compiled with -fsanitize=thread and linked to the
 // functions of this folder instead of the sanitizer's runtime (instrumentation.cpp, libc.cpp): each
-// load and store of theirs asks whether its address lies in the watched memory, and if so tells the
-// observer BEFORE it is executed. What it costs elsewhere is one comparison.
+// load and store checks whether its address is in the watched memory, and if so reports to the
+// observer BEFORE it is executed. The cost elsewhere is one comparison.
 //
-// Concurrency. None: workloads of several threads run as fibers on one (schedule/).
+// Concurrency. None: workloads with several threads run as fibers on one thread (schedule/).
 #pragma once
 
 #include "base/bits.hpp"
@@ -14,8 +14,8 @@
 
 namespace hf::lab {
 
-/// How a store may move. A plain or relaxed store may be hoisted by a compiler over earlier stores,
-/// up to the last barrier of its thread; no store moves behind a later release store.
+/// How a store may be reordered. A compiler may hoist a plain or relaxed store over earlier stores,
+/// up to the last barrier of its thread; no store moves after a later release store.
 enum class ordering : u8 { plain, relaxed, release };
 
 class observer {
@@ -39,7 +39,7 @@ struct watch {
 
 extern constinit watch the_watch;
 
-/// Watches [base, base + size) for `who`; nullptr: nobody.
+/// Watches [base, base + size) for `who`; nullptr: stops watching.
 inline void watch_for(observer* who, const void* base, u64 size) noexcept {
     the_watch.base = reinterpret_cast<u64>(base);
     the_watch.size = who == nullptr ? 0 : size;
@@ -75,12 +75,12 @@ inline void tell_releasing(u64 pc) {
     }
 }
 
-/// Copies without being seen. `n` may be any size; the ranges don't overlap.
+/// Copies without reporting. `n` may be any size; the ranges must not overlap.
 inline void unseen_copy(void* to, const void* from, std::size_t n) noexcept {
     asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n)::"memory");
 }
 
-/// One cache line, aligned or not.
+/// Copies one cache line, aligned or not, without reporting.
 inline void unseen_copy_line(void* to, const void* from) noexcept {
     auto* d = static_cast<char*>(to);
     const auto* s = static_cast<const char*>(from);
