@@ -108,7 +108,7 @@ class model_disk final : public journal::block_file {
 
     /// Replaces the content, durably.
     void become(bytes content) {
-        // Writes in flight are decided now, and will not be asked for again.
+        // Writes in flight are decided now, and will not be decided again.
         for (const sector_write& w : unsure_) {
             if (story != nullptr) ++story->calls[w.call - 1].synced;
         }

@@ -60,7 +60,7 @@ class image final : public observer {
     };
     /// Lines whose content was chosen in this run.
     [[nodiscard]] const std::vector<decision>& decided() const noexcept { return decided_; }
-    /// Of the image with the contents chosen so far.
+    /// The digest of the image with the contents chosen so far.
     [[nodiscard]] u64 digest() const noexcept { return digest_; }
     /// Whether some line of the model had more contents than were tried.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }

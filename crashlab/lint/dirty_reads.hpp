@@ -65,7 +65,7 @@ struct dirty_read {
 class dirty_reads {
    public:
     void note(u8 thread, dirty_read r) { of_[thread].push_back(r); }
-    /// Call before a crash that is followed by an opening.
+    /// Call before a crash that is followed by a recovery.
     void forget() {
         for (auto& reads : of_) reads.clear();
     }
@@ -86,7 +86,7 @@ class dirty_reads {
     std::array<std::vector<dirty_read>, max_threads> of_;
 };
 
-/// What became durable at one fence, as numbers of events; `none`: nothing.
+/// The events that became durable at one fence, by number; `none`: nothing.
 struct made_sure {
     static constexpr u32 none = ~u32{0};
 

@@ -1,8 +1,8 @@
 // lint/lint.hpp: mistakes that a single trace shows, without exploration.
 //
 // Purpose. Two sources report the same writes (trace/recorder.hpp): the compiler's instrumentation
-// reports the stores, the persist layer what it was asked to make durable. If they disagree, or the
-// second did unnecessary work, a rule fires; findings of one rule at one place are merged.
+// reports the stores, the persist layer the requests to make lines durable. If they disagree, or
+// the second did unnecessary work, a rule fires; findings of one rule at one place are merged.
 //
 //   unnoted              error    a store of an announced epoch was not reported
 //   acknowledged_early   error    it was reported, but is not durable yet
@@ -29,8 +29,8 @@
 // Volatile stores. Stores that need not survive are identified by the code that makes them, not by
 // their line, which may contain other data: see volatile_place.
 //
-// Limits. The lint sees one run, and judges only epochs that end in it: stores of an opening before
-// operations may run are left to the exploration. Memory written outside of operations while
+// Limits. The lint sees one run, and judges only epochs that end in it: stores of open(), before
+// operations may run, are left to the exploration. Memory written outside of operations while
 // another thread ends the epoch would be reported although the epoch does not cover it.
 #pragma once
 
@@ -59,7 +59,7 @@ enum class severity : u8 { error, warning, info };
 struct lint_finding {
     rule broken = rule::unnoted;
     std::string place;  ///< of a dirty read: the load
-    /// Of a flush: where the line was last stored to; "" if nowhere. Of a dirty read: the store.
+    /// Flush: where the line was last stored to; "" if nowhere. Dirty read: the store.
     std::string stored_at;
     std::string acted_at;  ///< of a dirty read: the durable act
     u64 count = 0;

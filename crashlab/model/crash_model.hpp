@@ -66,7 +66,7 @@ class crash_model {
     [[nodiscard]] const file_fact& name(unsigned file = 0) const noexcept { return names_[file]; }
     void settle_file(unsigned file, u64 length, bool linked) noexcept;
     [[nodiscard]] persistence mode() const noexcept { return mode_; }
-    /// What is guaranteed by announced epochs, and by operations that have returned.
+    /// The state guaranteed by announced epochs and by operations that have returned.
     [[nodiscard]] const promised& promises() const noexcept { return promises_; }
     [[nodiscard]] u32 events() const noexcept { return events_; }
 
