@@ -1,14 +1,14 @@
-// targets/eager_session.hpp: an eager index under the crash lab, whichever it is.
+// targets/eager_session.hpp: any eager index under the crash lab.
 //
-// A session is an open region with one index behind the root "index", and what must be found in it:
-// the history of its operations, judged for durable linearizability (key_history.hpp). Opening it
-// is recovery with the sweep; inspect() looks at every key, compares a walk over the index with it,
-// and has the audit find leaks and double owners.
+// A session is an open region with one index as the root "index", and the history of its
+// operations, which is judged for durable linearizability (key_history.hpp). Opening the region is
+// recovery with the sweep; inspect() reads every key, compares a walk over the index with the
+// result, and audits for leaks and double owners.
 //
-// Operations of prepare() are not told, those of run() are. Keys of fill() are there to make the
-// index large: a walk has to find them, and nobody asks for them one by one. Where several threads
-// change one key, only upserts and removes may be used: an insert that finds its key writes
-// nothing, and a history of writes cannot say so.
+// Operations of prepare() are not recorded, those of run() are. Keys of fill() make the index
+// large: a walk must find them; they are not read one by one. If several threads change one key,
+// they may use only upserts and removes: an insert that finds its key writes nothing, which a
+// history of writes cannot represent.
 #pragma once
 
 #include <holdfast/crashlab/key_history.hpp>
@@ -39,7 +39,7 @@ struct lab_keys<integer_keys> {
     static u64 value(u64 number) { return number; }
     static u64 number_in(u64 value) { return value; }
     static std::string text(u64 key) { return std::to_string(key); }
-    /// No key lies between, or it is the key before.
+    /// The greatest key below `key`, or the one before it.
     static u64 just_below(u64 key) { return key == 0 ? 0 : key - 1; }
 };
 template <>
@@ -111,10 +111,10 @@ class eager_session {
         s.tells_ = true;
         return s;
     }
-    /// From here on operations are told.
+    /// From here on operations are recorded.
     void begin_telling() { tells_ = true; }
 
-    /// Keys from `first` to `last` - 1, which no other operation names. Before run().
+    /// Inserts keys `first` to `last` - 1, which no other operation uses. Call before run().
     void fill(u64 first, u64 last) {
         for (u64 k = first; k < last; ++k) {
             const auto name = names::key(k);
@@ -124,12 +124,12 @@ class eager_session {
         }
         filled_ += last - first;
     }
-    /// Nothing can be allocated until the next opening, whose sweep finds all of that.
+    /// Makes allocations fail until the next session, whose sweep frees the memory.
     void use_up_memory() {
         operation op(*space_);
         use_up_memory(op);
     }
-    /// The same, but for a page: what comes next is of the only size that has memory.
+    /// As use_up_memory(), but leaves one page: only allocations of its size succeed.
     void use_up_memory_but_a_page() {
         constexpr u32 block = layout::page_size;
         constexpr u64 pages = slab_pages(class_of_block(block)) + 1;
@@ -146,7 +146,7 @@ class eager_session {
             require(eager_must(index_->insert(op, name, value)), "an insert finds its key");
         });
     }
-    /// Keys that are not there, as one batch: each an operation of its own, all at once.
+    /// Inserts absent keys as one batch: concurrent operations in the history.
     void insert_many(const std::vector<u64>& keys) {
         using name_of = decltype(names::key(0));
         using value_of = decltype(names::value(0));
@@ -168,7 +168,7 @@ class eager_session {
             static_cast<void>(eager_must(index_->upsert(op, name, value, ignore)));
         });
     }
-    /// Where there is no memory for it nothing is told of its end.
+    /// Without memory, the end of the operation is not recorded.
     void upsert_or_fail(u64 k) {
         const u64 number = begin(k, "upsert");
         history_.writes(number, names::text(names::key(k)), number);
@@ -200,8 +200,8 @@ class eager_session {
         }
         if (tells_) end_operation(number);
     }
-    /// An update; where the key is not there, told as a read of nothing. Where there is no memory
-    /// for it nothing is told of its end.
+    /// An update; if the key is absent, recorded as a read that found nothing. Without memory, the
+    /// end of the operation is not recorded.
     void update_or_miss(u64 k) {
         const u64 number = begin(k, "update");
         history_.writes(number, names::text(names::key(k)), number);

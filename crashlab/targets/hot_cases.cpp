@@ -33,7 +33,7 @@ using namespace eager_points;
 using hot_number_session = eager_session<hot<eager_discipline, integer_keys>, hot_numbers>;
 using hot_string_session = eager_session<hot<eager_discipline, byte_keys>, hot_strings>;
 
-// ------------------------------------------------------------------------------------- operations
+// -------------------------------------------------------------------------------------- operations
 
 template <class S>
 void hot_found(S& s, splitmix64&) {
@@ -108,7 +108,7 @@ void hot_after_opening(S& s, splitmix64& r) {
     s.upsert(101 + r() % 30);
 }
 
-// ---------------------------------------------------------------------------------- behind a kill
+// ----------------------------------------------------------------------------------- behind a kill
 
 /// Whoever was killed was changing the root's word. Who takes over its lock has memory for a
 /// record, and none for a node: the lock is given back, and nothing has changed.
@@ -139,7 +139,7 @@ eager_case<S> unswept_full(std::string_view name) {
             .work_first = fail_to_insert<S>};
 }
 
-// ---------------------------------------------------------------------------------------- threads
+// ----------------------------------------------------------------------------------------- threads
 
 /// Both want room in one full node, and in its parent.
 template <class S>

@@ -23,7 +23,7 @@ void crash_and_open(tree_session& s) {
 }
 std::string deep_key(u64 number) { return "shared00" + key_of(number); }
 
-// ------------------------------------------------------------------------------------ leaves
+// ------------------------------------------------------------------------------------------ leaves
 
 void use_spare_logs(tree_session& s) {
     update(s, 1, 5);
@@ -80,7 +80,7 @@ void wrap_and_remove(tree_session& s) {
     s.put(key_of(20), 8);
 }
 
-// ------------------------------------------------------------------------- nodes and layers
+// -------------------------------------------------------------------------------- nodes and layers
 
 void split_again(tree_session& s) {
     for (u64 i = 1; i <= 8; ++i) s.put(key_of(i * 10 + 3), 8);
@@ -110,7 +110,7 @@ void make_layer_over_old_record(tree_session& s) {
     s.put(deep_key(3), 8);
 }
 
-// ------------------------------------------------------------------------------------ alloc
+// ------------------------------------------------------------------------------------------- alloc
 
 void begin_with_removal_of_extent(tree_session& s) {
     s.remove(key_of(20));
@@ -277,7 +277,7 @@ void stand_in(tree_session& s) {
     s.put(key_of(25), 550);
 }
 
-// ------------------------------------------------------------------------- region, checkpoint
+// ------------------------------------------------------------------------------ region, checkpoint
 
 void add_roots(tree_session& s) {
     s.add_root("a name of 23 bytes long");

@@ -14,7 +14,7 @@ void load(tree_session& s, u64 count) {
     s.end_epoch();
 }
 
-// ------------------------------------------------------------------------------------- alloc
+// ------------------------------------------------------------------------------------------- alloc
 
 // One thing of each kind that a failed epoch can leave: a list joined to another, whose tail it
 // changes; a fresh slab; an extent released.
@@ -51,7 +51,7 @@ void take_fresh_slab_again(tree_session& s) {
     s.put(key_of(75), 120);
 }
 
-// -------------------------------------------------------------------------------------- nodes
+// ------------------------------------------------------------------------------------------- nodes
 
 // The failed epoch's log in a spare slot is met again by the next recovery but one.
 void crash_beside_spare_log(tree_session& s) {
@@ -132,7 +132,7 @@ void empty_tree(tree_session& s) {
     s.remove(key_of(15));
 }
 
-// ---------------------------------------------------------------------------------- checkpoint
+// -------------------------------------------------------------------------------------- checkpoint
 
 // Two threads, so two segments of the external log.
 void crash_with_two_logs(tree_session& s) {
