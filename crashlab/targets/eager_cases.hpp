@@ -263,7 +263,7 @@ void miss_two(S& s) {
     s.remove(1);
     for (unsigned i = 0; i < 20; ++i) s.get(5);
 }
-/// The process after a kill is told by a miss that a key is absent.
+/// The first operations after a kill find two keys absent.
 template <class S>
 eager_case<S> missed_unswept(std::string_view name) {
     return {.name = name,
