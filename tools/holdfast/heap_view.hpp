@@ -1,4 +1,4 @@
-// tools/holdfast/heap_view.hpp: how full a region's heap is, by its own books.
+// tools/holdfast/heap_view.hpp: the usage of a region's heap, from its own counters.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -12,34 +12,34 @@
 
 namespace hf::tool {
 
-/// How full a heap is, as a report.
+/// Adds the heap's usage to a report.
 void add_heap(sheet& s, const heap_figures& heap);
 [[nodiscard]] json heap_json(const heap_figures& heap);
 
-/// The counters and page runs of a region; no list is walked, so it takes milliseconds.
+/// The counters and page runs of a region. No list is walked, so it takes milliseconds.
 class heap_view {
    public:
-    /// Opens with open_mode::inspect. The error is what keeps the region from being mapped.
+    /// Opens the region with open_mode::inspect. An error is the reason why it cannot be mapped.
     [[nodiscard]] static result<heap_view> read(const std::filesystem::path& path);
 
     void add_to(sheet& s) const;
-    /// null of a snapshot.
+    /// null for a snapshot.
     [[nodiscard]] json to_json() const;
 
    private:
-    /// The same of a heap of objects.
+    /// As read(), for a heap of objects.
     [[nodiscard]] static result<heap_view> read_objects(const std::filesystem::path& path);
     [[nodiscard]] static result<heap_view> read_eager(const std::filesystem::path& path);
     void add_eager_to(sheet& s) const;
-    /// nullopt: there is no map, or its records have never been counted.
+    /// nullopt: there is no map, or its records were never counted.
     [[nodiscard]] std::optional<u64> records() const;
 
     bool fresh_ = false;
     bool holds_map_ = false;
-    std::string index_;  ///< of discipline eager
+    std::string index_;  ///< of an eager region
     std::string keys_;
-    std::optional<u64> counted_;  ///< its records, when it was last closed
-    bool is_snapshot_ = false;    ///< its memory is its program's: there is no heap
+    std::optional<u64> counted_;  ///< record count at the last close
+    bool is_snapshot_ = false;    ///< the program manages the memory: there is no heap
     audit_report report_;
 };
 

@@ -1,4 +1,4 @@
-// `holdfast inspect`: roots, types and objects of a heap, without its program.
+// `holdfast inspect`: prints roots, types and objects of a heap, without its program.
 #include "objects.hpp"
 #include "quantity.hpp"
 #include "verb.hpp"
@@ -128,7 +128,7 @@ int say_heap(const inspect_arguments& a, const nv::heap_facts& facts) {
     return 0;
 }
 
-/// By a root's name, or an offset, decimal or 0x.
+/// Finds an object by the name of a root, or by an offset, decimal or 0x.
 result<const object*> find(const inspect_arguments& a, const nv::heap_facts& facts) {
     const auto no = [&](const std::string& why) {
         return failure({errc::usage, "find the object", a.file, why,

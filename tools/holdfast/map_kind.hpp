@@ -1,4 +1,4 @@
-// tools/holdfast/map_kind.hpp: the names by which a command line chooses what a new map is.
+// tools/holdfast/map_kind.hpp: the names of the kinds of a new map on the command line.
 #pragma once
 
 #include <holdfast/eager.hpp>
@@ -15,7 +15,7 @@ namespace hf::tool {
     return names;
 }
 
-/// "": nullopt.
+/// nullopt for "".
 [[nodiscard]] inline std::optional<discipline> kind_named(const std::string& name) {
     if (name.empty()) return std::nullopt;
     return name == "eager" ? discipline::eager : discipline::incll;
