@@ -6,8 +6,7 @@
 // answer names, or an older one. Once a later answer reports that epoch as durable, all these
 // records are durable. So a record counts as durable only if the server has promised it.
 //
-// Within a connection the epochs ascend, so a crash may only lose the last records that it was told
-// of.
+// Within a connection the epochs ascend, so a crash may only lose the last records that it has sent.
 #pragma once
 
 #include "package_index.hpp"
