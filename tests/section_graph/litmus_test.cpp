@@ -6,7 +6,7 @@
 namespace hf::test {
 namespace {
 
-using enum action;
+using enum litmus::action;
 
 class graph_litmus : public on_tmpfs {
    protected:
@@ -17,8 +17,8 @@ class graph_litmus : public on_tmpfs {
         for (std::size_t i = 0; i < steps.size(); ++i) {
             program.take(steps[i]);
             const values found = program.after_crash();
-            ASSERT_TRUE(allowed_states(steps, i + 1).contains(found))
-                << "after" << to_string(steps, i + 1) << "\nfound "
+            ASSERT_TRUE(litmus::allowed_states(steps, i + 1).contains(found))
+                << "after" << litmus::to_string(steps, i + 1) << "\nfound "
                 << testing::PrintToString(found);
         }
         while (program.mode().step()) {

@@ -4,9 +4,15 @@
 
 #include "scratch.hpp"
 #include "section/graph/graph.hpp"
-#include "section_graph/allowed_states.hpp"
+#include "crashlab/litmus/allowed_states.hpp"
 
 namespace hf::test {
+
+using litmus::action;
+using litmus::max_objects;
+using litmus::max_variables;
+using litmus::step;
+using litmus::values;
 
 class program_runner {
    public:

@@ -12,7 +12,7 @@ class graph_mode_under_random_programs : public on_tmpfs,
    protected:
     void run(u64 seed) {
         xoshiro256ss random(seed);
-        const auto steps = random_program({}, random);
+        const auto steps = litmus::random_program({}, random);
         auto options = program_runner::default_options();
         options.elide_outside = GetParam();
         std::filesystem::remove(file);
@@ -21,15 +21,15 @@ class graph_mode_under_random_programs : public on_tmpfs,
             program.take(steps[i]);
             if (random.below(4) == 0) static_cast<void>(program.mode().step());
             const values found = program.after_crash();
-            ASSERT_TRUE(allowed_states(steps, i + 1).contains(found))
-                << "seed " << seed << ", after" << to_string(steps, i + 1) << "\nfound "
+            ASSERT_TRUE(litmus::allowed_states(steps, i + 1).contains(found))
+                << "seed " << seed << ", after" << litmus::to_string(steps, i + 1) << "\nfound "
                 << testing::PrintToString(found);
         }
         for (unsigned t = 0; t < 3; ++t) {
             ASSERT_TRUE(
                 program.mode().wait_stable(program.lane(t), std::chrono::milliseconds(1000)));
         }
-        ASSERT_EQ(program.after_crash(), final_state(steps, steps.size())) << "seed " << seed;
+        ASSERT_EQ(program.after_crash(), litmus::final_state(steps, steps.size())) << "seed " << seed;
     }
 };
 

@@ -1,8 +1,8 @@
-#include "section_graph/allowed_states.hpp"
+#include "crashlab/litmus/allowed_states.hpp"
 
 #include <algorithm>
 
-namespace hf::test {
+namespace hf::litmus {
 namespace {
 
 constexpr unsigned max_threads = 4;
@@ -58,13 +58,25 @@ class execution {
         }
     }
 
-    [[nodiscard]] std::set<values> states() const {
+    /// How many units of each thread have finished.
+    [[nodiscard]] vector_clock finished() const {
+        vector_clock n{};
+        for (unsigned t = 0; t < max_threads; ++t) {
+            while (n[t] < threads_[t].units.size() && threads_[t].units[n[t]].finished) ++n[t];
+        }
+        return n;
+    }
+
+    [[nodiscard]] std::set<values> states(const vector_clock& least, const values& at_first) const {
         std::set<values> found;
-        vector_clock cut{};
+        vector_clock cut = least;
         for (;;) {
-            if (is_allowed(cut)) found.insert(state_of(cut));
+            if (is_allowed(cut)) found.insert(state_of(cut, at_first));
             unsigned t = 0;
-            while (t < max_threads && cut[t] == threads_[t].units.size()) cut[t++] = 0;
+            while (t < max_threads && cut[t] == threads_[t].units.size()) {
+                cut[t] = least[t];
+                ++t;
+            }
             if (t == max_threads) return found;
             ++cut[t];
         }
@@ -119,8 +131,7 @@ class execution {
         }
         return true;
     }
-    [[nodiscard]] values state_of(const vector_clock& cut) const {
-        values v{};
+    [[nodiscard]] values state_of(const vector_clock& cut, values v) const {
         for (const placed_store& s : stores_) {
             if (s.unit <= cut[s.thread]) v[s.variable] = s.value;
         }
@@ -136,10 +147,16 @@ class execution {
 
 }  // namespace
 
-std::set<values> allowed_states(const std::vector<step>& steps, std::size_t count) {
+std::set<values> allowed_states(const std::vector<step>& steps, std::size_t count,
+                                const circumstances& with) {
     execution e;
-    for (std::size_t i = 0; i < count; ++i) e.take(steps[i]);
-    return e.states();
+    vector_clock least{};
+    for (std::size_t i = 0; i < count; ++i) {
+        if (i == with.stable) least = e.finished();
+        e.take(steps[i]);
+    }
+    if (with.stable == count) least = e.finished();
+    return e.states(least, with.at_first);
 }
 
 values final_state(const std::vector<step>& steps, std::size_t count) {
@@ -150,4 +167,4 @@ values final_state(const std::vector<step>& steps, std::size_t count) {
     return v;
 }
 
-}  // namespace hf::test
+}  // namespace hf::litmus

@@ -1,4 +1,4 @@
-// section_graph/program.hpp: small lock-based programs, as a sequence of steps in the order in which
+// crashlab/litmus/program.hpp: small lock-based programs, as a sequence of steps in the order in which
 // they happened.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace hf::test {
+namespace hf::litmus {
 
 enum class action : u8 {
     lock,  ///< of a mutex, or a read-write lock for writing
@@ -44,4 +44,4 @@ struct program_shape {
 
 [[nodiscard]] std::string to_string(const std::vector<step>& steps, std::size_t count);
 
-}  // namespace hf::test
+}  // namespace hf::litmus

@@ -1,10 +1,10 @@
-#include "section_graph/program.hpp"
+#include "crashlab/litmus/program.hpp"
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
-namespace hf::test {
+namespace hf::litmus {
 namespace {
 
 constexpr unsigned max_threads = 4;
@@ -142,4 +142,4 @@ std::string to_string(const std::vector<step>& steps, std::size_t count) {
     return text;
 }
 
-}  // namespace hf::test
+}  // namespace hf::litmus
