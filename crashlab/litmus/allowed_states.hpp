@@ -18,7 +18,7 @@ using values = std::array<u64, max_variables>;
 /// Beyond the steps themselves.
 struct circumstances {
     values at_first{};       ///< of the variables
-    std::size_t stable = 0;  ///< units that had finished after so many steps must be kept
+    std::size_t stable = 0;  ///< units that had finished after this many steps must be kept
 };
 
 /// The states that a crash after the first `count` steps may leave.

@@ -24,7 +24,7 @@ class graph_litmus : public on_tmpfs {
         while (program.mode().step()) {
         }
     }
-    /// What a crash after `count` steps leaves.
+    /// The variables that a crash after `count` steps leaves.
     values crash_after(const std::vector<step>& steps, std::size_t count, bool stepping = false) {
         std::filesystem::remove(file);
         program_runner program(file);

@@ -26,7 +26,7 @@ class program_runner {
     [[nodiscard]] static graph::graph_options default_options();
 
     void take(const step& s);
-    /// Of the variables, as recovery leaves them if the process ended now.
+    /// The variables as recovery leaves them if the process ended now.
     [[nodiscard]] values after_crash();
 
     [[nodiscard]] graph::graph_mode& mode() noexcept { return *mode_; }

@@ -19,7 +19,7 @@
 //  C1  Every kept section has completed, and each section that it depends on is kept.
 //  C2  No larger cut has this property: the loop removes only sections that no such cut contains.
 //
-// Cost. Each pass looks at every dependence of the sections that are still kept. A further pass is
+// Cost. Each pass checks every dependence of the sections that are still kept. A further pass is
 // needed only after a cut was lowered, and a cut is lowered at most once for each section.
 //
 // Literature. Chakrabarti and Boehm, HotPar 2013, sections 2.2 to 2.4. The largest consistent set

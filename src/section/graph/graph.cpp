@@ -19,7 +19,7 @@ constexpr u64 reserved_entries = 2 * max_lanes;
 /// Beyond this many, entries of locks that need no dependence any more are looked for.
 constexpr std::size_t max_idle_locks = 4096;
 
-/// The lines of [offset, offset + n) that are not the last one noted.
+/// Adds the lines of [offset, offset + n), except for a line that was added last.
 void note_lines(std::vector<u64>& lines, u64 offset, u64 n) {
     for (u64 l = offset / line_size; l <= (offset + n - 1) / line_size; ++l) {
         if (lines.empty() || lines.back() != l) lines.push_back(l);
@@ -162,7 +162,7 @@ bool graph_mode::is_kept(const section_id& id) const noexcept {
     return other != nullptr && id.number <= other->kept.load(std::memory_order_acquire);
 }
 
-/// Outside of a section they are noted for the next one.
+/// Outside of a section they are kept for the next one.
 void graph_mode::depend_on(lane_state& l, const std::vector<section_id>& others) {
     for (const section_id& id : others) {
         if (id.lane == l.index || is_kept(id)) continue;

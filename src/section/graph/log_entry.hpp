@@ -50,7 +50,7 @@ inline constexpr u64 entry_bytes = sizeof(log_entry);
 inline constexpr u64 max_unfenced = 0xFFFF;
 inline constexpr u64 max_store_bytes = 8;
 
-/// What an entry's check depends on besides the entry.
+/// Inputs of an entry's check besides the entry itself.
 struct log_identity {
     u64 region = 0;   ///< region_seed()
     u64 session = 0;  ///< number
