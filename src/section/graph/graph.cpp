@@ -191,6 +191,8 @@ void graph_mode::before_store(lane_state& l, const void* p, u64 n) {
         if (options_.elide_outside && l.depends_on.empty() &&
             l.kept.load(std::memory_order_acquire) >= l.number) {
             elided_.fetch_add(1, std::memory_order_relaxed);
+            if (!l.lines.empty() && l.lines.back() != (offset + n - 1) / line_size) write_back(l);
+            HF_PERSIST_POINT("section_graph G7: a store without an entry durable before the next");
             note_lines(l.lines, offset, n);
             return;
         }

@@ -34,15 +34,20 @@
 //  G2  A section's stores durable before its end entry is written.
 //  G3  All entries of the sections that a step keeps durable before a head says that they are kept.
 //  G4  The heads durable before the ring space of dropped entries is used again.
-//  G5  Recovery: all restored bytes durable before the session's number changes.
+//  G5  Recovery: all restored bytes, and all other data, durable before the session's number changes.
+//      The data, because a process that was killed leaves stores in the caches that have no entry
+//      (`elide_outside`): the next session depends on what it reads there.
 //  G6  The session's number durable before a log of that session is started; an empty log durable
 //      before its first entry. The one store of G6 ends recovery for all lanes at once: a crash
 //      before it repeats the same undo, a crash after it undoes nothing.
+//  G7  A store that needs no entry durable before the thread's next store outside of sections to
+//      another line: what is left of them is a prefix.
 //
 // Stores outside of sections. They form a section of their own, a gap, which ends before the next
 // outermost acquire, at the latest after 64 stores. If every earlier section of the thread is kept,
 // the thread depends on nothing that could be undone, and the store needs no entry (section 2.7.2:
-// `elide_outside`); its line is written back with the next section.
+// `elide_outside`); its line is written back before the next such store (G7), or with the next
+// section.
 //
 // Full log. A section that begins while its lane's ring is half full waits for the manager; after
 // `patience` the process ends with a message. One section may use the other half.

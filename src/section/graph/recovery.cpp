@@ -158,6 +158,14 @@ void sort_latest_first(std::vector<undo>& all) {
     });
 }
 
+/// A process that was killed may have made stores outside of sections that needed no entry and were
+/// not written back yet. This process reads them, so they become durable before it goes on.
+void write_back_data(const region& r) {
+    for (const segment& s : r.segments()) {
+        if (s.kind == segment_kind::heap) r.med().flush(r.at<std::byte>(s.offset), s.bytes());
+    }
+}
+
 u64 restore(const region& r, const std::vector<undo>& all) {
     u64 bytes = 0;
     for (const undo& u : all) {
@@ -165,6 +173,7 @@ u64 restore(const region& r, const std::vector<undo>& all) {
         r.med().flush(r.at<std::byte>(u.offset), u.size);
         bytes += u.size;
     }
+    write_back_data(r);
     r.med().fence();
     HF_PERSIST_POINT("section_graph G5: restored bytes durable before the session's number");
     return bytes;
