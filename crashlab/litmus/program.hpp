@@ -1,5 +1,4 @@
-// crashlab/litmus/program.hpp: small lock-based programs, as a sequence of steps in the order in which
-// they happened.
+// litmus/program.hpp: small lock-based programs, as steps in the order in which they happened.
 #pragma once
 
 #include "base/bits.hpp"

@@ -71,8 +71,8 @@ class program_session {
             if (held_ == std::array<unsigned, max_threads>{} && i % 2 == 1) wait_stable(i + 1);
         }
     }
-    /// Judges what recovery left, and goes on from there with no program. A recovery that was itself
-    /// cut short has promised nothing: then the states are allowed that were before it.
+    /// Judges what recovery left, and goes on from there with no program. A recovery that was
+    /// itself cut short has promised nothing: then the states are allowed that were before it.
     void adopt(const promised& all) {
         if (is_recovered_ && !all.has_returned(base_ - 1)) {
             judge(allowed_at_first_, "of an earlier crash");

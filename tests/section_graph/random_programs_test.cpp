@@ -29,7 +29,8 @@ class graph_mode_under_random_programs : public on_tmpfs,
             ASSERT_TRUE(
                 program.mode().wait_stable(program.lane(t), std::chrono::milliseconds(1000)));
         }
-        ASSERT_EQ(program.after_crash(), litmus::final_state(steps, steps.size())) << "seed " << seed;
+        ASSERT_EQ(program.after_crash(), litmus::final_state(steps, steps.size()))
+            << "seed " << seed;
     }
 };
 

@@ -148,8 +148,8 @@ void graph_mode::acquired(lane_state& l, const void* object, access how) {
 void graph_mode::releasing(lane_state& l, const void* object, access how) {
     close_gap(l);
     // Outside of sections: a thread that acquires the object depends on all that this
-    // one has acquired, and on stores that needed no entry and are not durable yet. A section without
-    // stores carries both.
+    // one has acquired, and on stores that needed no entry and are not durable yet. A section
+    // without stores carries both.
     if (!l.is_open && (!l.depends_on.empty() || !l.lines.empty())) {
         open_section(l, true);
         close_section(l);

@@ -1,8 +1,8 @@
 // section/graph/graph.hpp: sections by happens-before, as the paper has them (graph mode).
 //
-// Purpose. The other way to keep failure-atomic sections: instead of one cut between all sections of
-// the program (section/section.hpp), every section is logged, and a crash undoes those that had not
-// ended and those that depend on them. No thread ever waits for a cut; each store waits for its log
+// Purpose. The other way to keep failure-atomic sections: instead of one cut between all sections
+// of the program (section/group.hpp), every section is logged, and a crash undoes those that had
+// not ended and those that depend on them. No thread ever waits for a cut; each store waits for its log
 // entry. Faithful to paper 003, sections 2.2 to 2.7; kept beside the epoch mode for comparison and
 // for programs in which some thread is always inside a section.
 //
@@ -34,9 +34,9 @@
 //  G2  A section's stores durable before its end entry is written.
 //  G3  All entries of the sections that a step keeps durable before a head says that they are kept.
 //  G4  The heads durable before the ring space of dropped entries is used again.
-//  G5  Recovery: all restored bytes, and all other data, durable before the session's number changes.
-//      The data, because a process that was killed leaves stores in the caches that have no entry
-//      (`elide_outside`): the next session depends on what it reads there.
+//  G5  Recovery: all restored bytes, and all other data, durable before the session's number
+//      changes. The data, because a process that was killed leaves stores in the caches that have
+//      no entry (`elide_outside`): the next session depends on what it reads there.
 //  G6  The session's number durable before a log of that session is started; an empty log durable
 //      before its first entry. The one store of G6 ends recovery for all lanes at once: a crash
 //      before it repeats the same undo, a crash after it undoes nothing.

@@ -39,7 +39,8 @@ class lock_table {
     void release(const void* object, access how, section_id by, u64 clock);
     /// The object was destroyed; another one may be created at its address.
     void forget(const void* object);
-    /// Removes entries all of whose sections satisfy `is_stable`; a dependence on them adds nothing.
+    /// Removes entries all of whose sections satisfy `is_stable`. A dependence on them adds
+    /// nothing.
     void drop_stable(const std::function<bool(const section_id&)>& is_stable);
 
     [[nodiscard]] std::size_t size();

@@ -18,8 +18,8 @@
 // check. Entries of another session mean nothing.
 //
 // Invariants.
-//  E1  An entry's check covers the entry, its position, its lane, the session and the region's id. A
-//      position is never used twice in a session, so an entry of an earlier lap is not valid.
+//  E1  An entry's check covers the entry, its position, its lane, the session and the region's id.
+//      A position is never used twice in a session, so an entry of an earlier lap is not valid.
 //  E2  `unfenced` counts the entries right before this one that were not known to be durable when
 //      it was written. A valid entry that says so of fewer entries than lie between it and an
 //      invalid one proves that the invalid one is damaged: it had been durable.
