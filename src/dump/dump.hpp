@@ -1,13 +1,14 @@
-// dump/dump.hpp: a store as text, and back again. The format is dump_text.hpp's.
+// dump/dump.hpp: converts a store to text, and back. The format is in dump_text.hpp.
 //
-// Purpose. dump_store() reads a region that nobody uses, through an opening for inspection: after a
-//  crash it sees the state that a recovery would find, and changes nothing. What it writes is what
-//  a client could read: expired and flushed records are left out.
-// What is kept. Key, data, flags and expiry always; the cas unique in a region that is made new,
-//  which then gives out none that the dump holds (docs/store.md). Values that are no records of a
-//  store, as programs put them that use a map by itself, are carried as they are.
-// A new region gets its name once everything is in it (image/partial.hpp). Into an existing one
-//  only a dump is brought that has been read to its end and found whole before.
+// Purpose. dump_store() reads a region that no process uses, opened for inspection: after a crash
+// it
+//  sees the state that recovery would restore, and changes nothing. It writes the records that a
+//  client could read: expired and flushed ones are left out.
+// Preserved. Key, data, flags and expiry always; the cas unique if the region is a new one, which
+//  then assigns no number that is in the dump (docs/store.md). Values that are not records of a
+//  store, written by programs that use a map directly, are copied unchanged.
+// A new region gets its name when it is complete (image/partial.hpp). A dump is loaded into an
+//  existing region only after it has been read to its end and verified.
 #pragma once
 
 #include "dump/dump_text.hpp"
@@ -20,8 +21,8 @@
 
 namespace hf {
 
-/// Called now and then with how much is done: bytes of the map while dumping, of text while
-/// loading. A total of 0 is not known.
+/// Called from time to time with the progress: bytes of the map while dumping, of text while
+/// loading. A total of 0 means unknown.
 using transfer_progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 struct dump_report {
@@ -29,8 +30,8 @@ struct dump_report {
     std::uint64_t absent = 0;  ///< expired or flushed
 };
 
-/// `now`: seconds since 1970; what has expired by then is left out. errc::corrupt: something is
-/// damaged, and the dump ends there; an eager region is checked before. Of an index without order
+/// `now`: seconds since 1970; records expired by then are left out. errc::corrupt: the region is
+/// damaged, and the dump ends there; an eager region is checked before. For an unordered index
 /// all keys are kept in memory.
 [[nodiscard]] result<dump_report> dump_store(const std::filesystem::path& region, std::uint64_t now,
                                              detail::dump_writer::sink to,
@@ -39,12 +40,12 @@ struct dump_report {
 struct salvage_report {
     dump_report dumped;
     audit_report found;
-    std::uint64_t ambiguous = 0;  ///< records left out, for others had the same key
+    std::uint64_t ambiguous = 0;  ///< records left out because several had the same key
 };
 
-/// The same of a region that may be damaged: checks all of it, and writes what is sound. What is
-/// not is named by the check's report; how many records were there nobody knows. It keeps all keys
-/// in memory. errc::corrupt: it can't be opened, or what it is like can't be told.
+/// As dump_store(), for a region that may be damaged: checks all of it, and writes the valid
+/// records. The check's report names the damage; the number of lost records is unknown. Keeps all
+/// keys in memory. errc::corrupt: the region cannot be opened, or not be checked.
 [[nodiscard]] result<salvage_report> salvage_store(const std::filesystem::path& region,
                                                    std::uint64_t now, detail::dump_writer::sink to,
                                                    const audit_progress& progress = {});
@@ -57,18 +58,18 @@ struct load_options {
     bool small_values_in_leaves = false;            ///< load_new(): as map_options' of this name
 };
 
-/// A new region with what the dump holds.
+/// Makes a new region from the dump.
 [[nodiscard]] result<detail::dump_totals> load_new(const std::filesystem::path& region,
                                                    detail::dump_reader& from,
                                                    const load_options& options = {},
                                                    const transfer_progress& progress = {});
 
-/// Reads a dump to its end, which tells whether it is whole, and keeps nothing of it.
+/// Reads a dump to its end to verify it; stores nothing.
 [[nodiscard]] result<detail::dump_totals> verify_dump(detail::dump_reader& from,
                                                       const transfer_progress& progress = {});
 
-/// Adds what the dump holds to a region that is there; records of the same keys are replaced, and
-/// every record gets a new cas unique. The caller has verified the dump.
+/// Adds the dump's records to an existing region; records of the same keys are replaced, and
+/// every record gets a new cas unique. The caller must have verified the dump.
 [[nodiscard]] result<detail::dump_totals> load_into(const std::filesystem::path& region,
                                                     detail::dump_reader& from,
                                                     const transfer_progress& progress = {});

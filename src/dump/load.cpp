@@ -15,7 +15,7 @@ using detail::unique_numbers;
 
 constexpr u64 block_of(u64 unique) { return unique >> unique_numbers::block_bits; }
 
-/// Openings that a region must have left; a store takes a block of uniques at each.
+/// Number of opens that must remain possible; a store takes a block of uniques at each.
 constexpr u64 least_blocks_left = unique_numbers::block_count / 2;
 
 error too_high(const dump_line& line) {
@@ -24,7 +24,7 @@ error too_high(const dump_line& line) {
             "load it with --new-cas, which gives every record another"};
 }
 
-/// Puts lines into a map as a store would have.
+/// Stores lines in a map with the encoding of a store.
 class loader {
    public:
     loader(map& to, bool new_uniques) : to_(to), new_uniques_(new_uniques) {
@@ -45,8 +45,8 @@ class loader {
         return done ? result<void>{} : failure(done.error());
     }
 
-    /// The store's own record, which cannot be where an empty key has a value of its own: its next
-    /// session's block of uniques lies above all that were loaded.
+    /// Writes the store's own record, unless the empty key has a value: the block of uniques of the
+    /// next session must be above all loaded ones.
     result<void> finish(u64 flush_at) {
         const u64 mine = to_.generation();
         const u64 taken = block_of(greatest_);
@@ -62,7 +62,7 @@ class loader {
     }
 
    private:
-    /// Short only where the store's own record will be there to say so. The empty key comes first.
+    /// Uses the short header only if the store's own record will exist. The empty key comes first.
     void encode(const detail::record_header& header, std::string_view data) {
         if (has_empty_key_) {
             record_ = detail::encode_version_1(header, data);

@@ -24,18 +24,18 @@ namespace fs = std::filesystem;
 
 constexpr const char* copying = "copy the region";
 
-/// How long a region may be just being opened or closed.
+/// Time allowed for an open or close of the region that is in progress.
 constexpr u64 patience_ns = 5'000'000'000;
 
-/// Longer than any epoch: with its end a region keeps still that is asked to.
+/// Longer than any epoch, since a process pauses at the end of one.
 constexpr unsigned most_naps = 12'000;
 constexpr auto nap = std::chrono::milliseconds(1);
 
-/// What is copied, and why it keeps still: FILE's own lock, the journal's gate, or who uses it.
+/// The source, and what keeps it unchanged: FILE's own lock, the journal's gate, or a pause.
 struct subject {
     file_handle file;
     file_handle journal;     ///< open when another process uses the region: its gate is held
-    bool is_paused = false;  ///< another process uses it, and keeps still
+    bool is_paused = false;  ///< another process uses it, and has paused
     u64 since_ns = now_ns();
 };
 
@@ -44,7 +44,7 @@ error in_use(const fs::path& from, std::string why) {
             "stop the process that uses it, and copy it then"};
 }
 
-/// The superblock that says that FILE is the memory of a session; nullopt: none does.
+/// The superblock, if FILE is the memory of a running session; nullopt otherwise.
 result<std::optional<layout::superblock>> session_in_memory(const file_handle& file,
                                                             const fs::path& from) {
     const auto h = blank_header();
@@ -59,12 +59,12 @@ result<std::optional<layout::superblock>> session_in_memory(const file_handle& f
     return newest;
 }
 
-/// Only what changes inside of operations that belong to epochs can be stopped.
+/// True if all changes of this discipline are made by operations that belong to epochs.
 bool can_keep_still(discipline kind) {
     return kind == discipline::incll || kind == discipline::logged;
 }
 
-/// nullopt: it is just being opened, or closed.
+/// nullopt: the region is being opened or closed at this moment.
 result<std::optional<subject>> pause(file_handle file, const fs::path& from) {
     const auto session = session_in_memory(file, from);
     if (!session) return tl::unexpected(session.error());
@@ -89,7 +89,7 @@ result<std::optional<subject>> pause(file_handle file, const fs::path& from) {
     return subject{std::move(file), {}, true};
 }
 
-/// Whether what was copied had been kept still from then on (Y2, Y3).
+/// True if the source did not change since then (Y2, Y3).
 result<bool> kept_still(const subject& s, const fs::path& from, u64 generation) {
     if (!s.is_paused) return true;
     const auto session = session_in_memory(s.file, from);
@@ -97,7 +97,7 @@ result<bool> kept_still(const subject& s, const fs::path& from, u64 generation) 
     return *session && (*session)->generation == generation && copy_pause(s.file.get()).is_still();
 }
 
-/// nullopt: it is just being opened, or closed.
+/// nullopt: the region is being opened or closed at this moment.
 result<std::optional<subject>> find_in_use(const fs::path& from) {
     const auto gone = [](const error& e) { return e.code == errc::not_found; };
     auto file = open_unlocked(from);
@@ -106,7 +106,7 @@ result<std::optional<subject>> find_in_use(const fs::path& from) {
     if (!journal && !gone(journal.error())) return tl::unexpected(journal.error());
     if (!journal) return pause(std::move(*file), from);
     if (auto ok = journal::copy_gate(journal->get()).hold(); !ok) return tl::unexpected(ok.error());
-    // It may have been taken away while we waited, and another one begun (X1).
+    // It may have been unlinked during the wait, and another one created (X1).
     if (!is_at(*journal, journal_path(from)) || !is_at(*file, from)) return std::nullopt;
     return subject{std::move(*file), std::move(*journal)};
 }
@@ -118,13 +118,13 @@ result<std::optional<subject>> find_subject(const fs::path& from) {
     return find_in_use(from);
 }
 
-/// Writes what the journal says over the copy of the base.
+/// Applies the journal's records to the copy of the base.
 result<void> bring_up(const pending_redo& redo, const file_handle& to, const std::string& name) {
     journal::posix_file target(to.get(), name);
     return redo.merge_into(target);
 }
 
-/// The image says that it was not closed, and so needs a journal, though one without records.
+/// The image is marked as not closed, so it needs a journal, even one without records.
 result<void> make_journal(const fs::path& to, const journal::header_facts& header) {
     const fs::path path = journal_path(to);
     auto file = create_unnamed(path);
@@ -175,7 +175,7 @@ result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::p
     if (const auto kind = detect_medium(target->get(), to.string()); !kind) {
         return tl::unexpected(kind.error());
     }
-    // A tail behind the segments belongs to a growth of an epoch that is not in the copy.
+    // A tail past the segments belongs to a growth of an epoch that is not in the copy.
     const u64 length = found->pages * layout::page_size;
     const auto made = clone(s.file, from.string(), *target, to.string(), length, progress);
     if (!made) return tl::unexpected(made.error());
@@ -188,7 +188,7 @@ result<std::optional<image_facts>> try_to_copy(const fs::path& from, const fs::p
         if (!ok) return tl::unexpected(ok.error());
         remaining = (*redo)->emptied();
     }
-    *redo = std::nullopt;  // lets go of the gate
+    *redo = std::nullopt;  // releases the gate
     if (facts.in_use) facts.held_ns = now_ns() - s.since_ns;
     if (s.is_paused) copy_pause(s.file.get()).release();
     facts.bytes = made->bytes;
