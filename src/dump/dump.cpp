@@ -21,7 +21,7 @@ map_options to_look() {
     return o;
 }
 
-/// Checks an eager region before it is dumped, since readers of eager indexes do not verify data.
+/// Audits an eager region before it is read, because readers of eager indexes trust their data.
 result<void> check_eager(const std::filesystem::path& path) {
     const auto found = audit_map(path);
     if (!found) return tl::unexpected(found.error());
@@ -95,7 +95,7 @@ class dumper {
     dump_report report_;
 };
 
-/// Estimated bytes of the map for a record beyond its key and value.
+/// Estimated bytes of a record beyond key and value, for the progress.
 constexpr u64 overhead = 64;
 
 using ordered_visitor = std::function<result<void>(std::string_view key, std::string_view bytes)>;
@@ -110,7 +110,7 @@ result<void> visit_in_order(const map& m, const ordered_visitor& visit) {
     return done;
 }
 
-/// Visits an unordered index in key order (T2). Keeps all keys in memory.
+/// Visits in key order (T2) for an unordered index. All keys are kept in memory.
 result<void> visit_sorted(const map& m, const ordered_visitor& visit) {
     std::vector<std::string> keys;
     std::string cursor;

@@ -1,14 +1,14 @@
-// dump/dump.hpp: converts a store to text, and back. The format is in dump_text.hpp.
+// dump/dump.hpp: dumps a store as text, and loads it again. The format: dump_text.hpp.
 //
-// Purpose. dump_store() reads a region that no process uses, opened for inspection: after a crash
-// it
-//  sees the state that recovery would restore, and changes nothing. It writes the records that a
-//  client could read: expired and flushed ones are left out.
-// Preserved. Key, data, flags and expiry always; the cas unique if the region is a new one, which
-//  then assigns no number that is in the dump (docs/store.md). Values that are not records of a
-//  store, written by programs that use a map directly, are copied unchanged.
-// A new region gets its name when it is complete (image/partial.hpp). A dump is loaded into an
-//  existing region only after it has been read to its end and verified.
+// Purpose. dump_store() opens a region for inspection, while no process uses it. After a crash it
+// sees the state that recovery would produce, and changes nothing. It writes what a client could
+// read: expired and flushed records are omitted.
+// Contents. Key, data, flags and expiry are always preserved; cas uniques only if the dump is
+// loaded into a new region, which then never assigns one that the dump contains (docs/store.md).
+// Values that are not records of a store, from programs that use a map directly, are preserved
+// unchanged.
+// A new region gets its name after it is complete (image/partial.hpp). Before a dump is loaded into
+// an existing region, it is read to its end and verified.
 #pragma once
 
 #include "dump/dump_text.hpp"
@@ -22,7 +22,7 @@
 namespace hf {
 
 /// Called from time to time with the progress: bytes of the map while dumping, of text while
-/// loading. A total of 0 means unknown.
+/// loading. A total of 0 is unknown.
 using transfer_progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 struct dump_report {
@@ -30,9 +30,9 @@ struct dump_report {
     std::uint64_t absent = 0;  ///< expired or flushed
 };
 
-/// `now`: seconds since 1970; records expired by then are left out. errc::corrupt: the region is
-/// damaged, and the dump ends there; an eager region is checked before. For an unordered index
-/// all keys are kept in memory.
+/// `now`: seconds since 1970; records expired by then are omitted. errc::corrupt: data is damaged,
+/// and the dump ends there; an eager region is audited before. For an unordered index all keys are
+/// kept in memory.
 [[nodiscard]] result<dump_report> dump_store(const std::filesystem::path& region, std::uint64_t now,
                                              detail::dump_writer::sink to,
                                              const transfer_progress& progress = {});
@@ -40,36 +40,37 @@ struct dump_report {
 struct salvage_report {
     dump_report dumped;
     audit_report found;
-    std::uint64_t ambiguous = 0;  ///< records left out because several had the same key
+    std::uint64_t ambiguous = 0;  ///< records omitted because another had the same key
 };
 
-/// As dump_store(), for a region that may be damaged: checks all of it, and writes the valid
-/// records. The check's report names the damage; the number of lost records is unknown. Keeps all
-/// keys in memory. errc::corrupt: the region cannot be opened, or not be checked.
+/// Dumps a region that may be damaged: audits all of it, and writes the sound records. The report
+/// lists the damage; the number of lost records is unknown. Keeps all keys in memory.
+/// errc::corrupt: the region cannot be opened, or its type cannot be determined.
 [[nodiscard]] result<salvage_report> salvage_store(const std::filesystem::path& region,
                                                    std::uint64_t now, detail::dump_writer::sink to,
                                                    const audit_progress& progress = {});
 
 struct load_options {
-    bool new_uniques = false;  ///< records get new cas uniques, also in a new region
-    bool replace = false;      ///< load_new(): an existing region of this name is replaced
-    std::optional<discipline> kind = std::nullopt;  ///< load_new(): as map_options::kind
-    std::string index = {};                         ///< load_new(): as map_options::index
-    bool small_values_in_leaves = false;            ///< load_new(): as map_options' of this name
+    bool new_uniques = false;  ///< assign new cas uniques, also in a new region
+    bool replace = false;      ///< load_new(): replace an existing region of this name
+    std::optional<discipline> kind = std::nullopt;  ///< load_new(): see map_options::kind
+    std::string index = {};                         ///< load_new(): see map_options::index
+    /// load_new(): see map_options::small_values_in_leaves
+    bool small_values_in_leaves = false;
 };
 
-/// Makes a new region from the dump.
+/// Creates a region with the contents of the dump.
 [[nodiscard]] result<detail::dump_totals> load_new(const std::filesystem::path& region,
                                                    detail::dump_reader& from,
                                                    const load_options& options = {},
                                                    const transfer_progress& progress = {});
 
-/// Reads a dump to its end to verify it; stores nothing.
+/// Reads a dump to its end to verify that it is complete; keeps nothing.
 [[nodiscard]] result<detail::dump_totals> verify_dump(detail::dump_reader& from,
                                                       const transfer_progress& progress = {});
 
-/// Adds the dump's records to an existing region; records of the same keys are replaced, and
-/// every record gets a new cas unique. The caller must have verified the dump.
+/// Adds the dump's contents to an existing region. Records with the same keys are replaced, and
+/// every record gets a new cas unique. The caller has verified the dump.
 [[nodiscard]] result<detail::dump_totals> load_into(const std::filesystem::path& region,
                                                     detail::dump_reader& from,
                                                     const transfer_progress& progress = {});

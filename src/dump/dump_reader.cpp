@@ -14,10 +14,10 @@ namespace {
 
 constexpr const char* reading = "read the dump";
 constexpr std::size_t read_at_once = std::size_t{256} << 10;
-/// For a record with every byte escaped, plus the numbers.
+/// Every byte escaped, and room for the numbers.
 constexpr std::size_t longest_line = 4 * (max_key_size + max_value_size) + 128;
 
-/// Accepts decimal numbers without sign and leading zeros.
+/// Parses a decimal number without sign and leading zeros.
 template <class T>
 bool parse_number(std::string_view text, T& number) {
     if (text.size() > 1 && text[0] == '0') return false;
@@ -25,13 +25,13 @@ bool parse_number(std::string_view text, T& number) {
     return status == std::errc{} && end == text.data() + text.size();
 }
 
-/// The value of a hexadecimal digit; -1: not a digit.
+/// -1: not a hexadecimal digit.
 int hex_digit(char c) {
     const auto at = std::string_view("0123456789abcdef").find(c);
     return at == std::string_view::npos ? -1 : static_cast<int>(at);
 }
 
-/// The byte and length of the escape at the begin of the text; length 0: an invalid escape.
+/// Decodes the escape at the front of the text: its byte and length; length 0: invalid.
 std::pair<char, std::size_t> unescape_one(std::string_view text) {
     if (text.size() < 2) return {};
     switch (text[1]) {
@@ -207,7 +207,7 @@ result<void> dump_reader::finish(std::string_view text) {
     totals_.checksum = sum;
     totals_.bytes += text.size() + 1;
     const auto more = read_line();
-    // Also if it is not a valid line.
+    // Any further bytes, even an incomplete line.
     const bool follows = more ? more->has_value() : more.error().code == errc::corrupt;
     if (follows) return wrong("something follows the end line");
     if (!more) return tl::unexpected(more.error());

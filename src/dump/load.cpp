@@ -15,7 +15,7 @@ using detail::unique_numbers;
 
 constexpr u64 block_of(u64 unique) { return unique >> unique_numbers::block_bits; }
 
-/// Number of opens that must remain possible; a store takes a block of uniques at each.
+/// Openings that a region must have left; a store takes a block of uniques at each.
 constexpr u64 least_blocks_left = unique_numbers::block_count / 2;
 
 error too_high(const dump_line& line) {
@@ -24,7 +24,7 @@ error too_high(const dump_line& line) {
             "load it with --new-cas, which gives every record another"};
 }
 
-/// Stores lines in a map with the encoding of a store.
+/// Stores lines in a map in the store's format.
 class loader {
    public:
     loader(map& to, bool new_uniques) : to_(to), new_uniques_(new_uniques) {
@@ -45,8 +45,8 @@ class loader {
         return done ? result<void>{} : failure(done.error());
     }
 
-    /// Writes the store's own record, unless the empty key has a value: the block of uniques of the
-    /// next session must be above all loaded ones.
+    /// Writes the store's own record, unless an empty key has a value of its own: the next
+    /// session's block of uniques is above all that were loaded.
     result<void> finish(u64 flush_at) {
         const u64 mine = to_.generation();
         const u64 taken = block_of(greatest_);
@@ -62,7 +62,8 @@ class loader {
     }
 
    private:
-    /// Uses the short header only if the store's own record will exist. The empty key comes first.
+    /// Encodes a short header only if the store's own record will be written to declare it. The
+    /// empty key comes first.
     void encode(const detail::record_header& header, std::string_view data) {
         if (has_empty_key_) {
             record_ = detail::encode_version_1(header, data);

@@ -18,7 +18,7 @@ constexpr const char* cloning = "copy the region";
 constexpr u64 piece = u64{32} << 20;
 constexpr u64 small_piece = u64{1} << 20;
 
-/// Copies by reading and writing. Returns the number of bytes; 0: `from` ends there.
+/// Copies by reading and writing. Returns the number of bytes; 0: the end of `from`.
 result<u64> carry(const file_handle& from, const std::string& from_name, const file_handle& to,
                   const std::string& to_name, u64 at, u64 most) {
     std::vector<char> buffer(std::min(most, small_piece));
@@ -40,7 +40,7 @@ result<u64> carry(const file_handle& from, const std::string& from_name, const f
     return static_cast<u64>(got);
 }
 
-/// Copies in the kernel. nullopt: the kernel cannot copy between these files.
+/// nullopt: the kernel does not copy between these files.
 result<std::optional<u64>> carry_in_kernel(const file_handle& from, const file_handle& to,
                                            const std::string& to_name, u64 at, u64 most) {
     auto source = static_cast<loff_t>(at);

@@ -1,11 +1,10 @@
-// image/partial.hpp: a region under construction, which gets its name when it is complete.
+// image/partial.hpp: a region under construction, which is renamed when it is complete.
 //
-// Purpose. Loading and copying take time, and may fail, be refused, or be killed. Meanwhile
-//  the region is stored beside its destination, as NAME.partial (with NAME.partial.journal on a
-//  disk), so NAME is complete whenever it exists. A killed process leaves these files unlocked: the
-//  next process that makes the same region removes them, but no file of another kind. Between its
-//  close and finish() the new region is not locked either; finish() fails if another process has
-//  created NAME by then.
+// Purpose. Loading and copying take a while, and may fail, be refused, or be killed. Until they are
+// done the region is NAME.partial (with NAME.partial.journal on a disk), so that NAME is always
+// complete if it exists. The files of a killed process are unlocked: the next process that makes
+// the same region removes them, but no file of another kind. Between its closing and finish() the
+// new region is unlocked, too; finish() fails if another process has opened it.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -18,9 +17,9 @@ namespace hf::detail {
 
 class partial_region {
    public:
-    /// `replace`: finish() replaces a region of this NAME; never another file, which the user may
-    /// have named by mistake. errc::usage: there is a file that must not be replaced, or a
-    /// journal without its region; busy: the region, or NAME.partial, is in use.
+    /// `replace`: finish() replaces an existing region NAME. A file that is not a region is never
+    /// replaced, because it may have been named by mistake. errc::usage: there is a file that must
+    /// not be replaced, or a journal without its region; busy: it, or NAME.partial, is in use.
     [[nodiscard]] static result<partial_region> prepare(const std::filesystem::path& name,
                                                         bool replace);
     partial_region(partial_region&& other) noexcept;
@@ -30,9 +29,9 @@ class partial_region {
     /// Removes the partial files, unless finish() has succeeded.
     ~partial_region();
 
-    /// Path of the partial region. It must be closed in order before finish().
+    /// Where to make the region. It must be closed cleanly before finish().
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return partial_; }
-    /// Renames it to NAME, durably.
+    /// Renames it to its name, durably.
     [[nodiscard]] result<void> finish();
 
    private:
@@ -40,7 +39,7 @@ class partial_region {
 
     std::filesystem::path name_;
     std::filesystem::path partial_;
-    file_handle old_;  ///< the region to be replaced; our lock prevents others from opening it
+    file_handle old_;  ///< the file to be replaced; our lock keeps others from opening it
     bool replace_;
     bool pending_ = true;
 };
