@@ -160,7 +160,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         const auto place = format_heap(file());
         if (!place) return tl::unexpected(place.error());
         if (!D::memory::is_in_region) return {};
-        return masstree<D>::found(
+        return masstree<D>::create_root(
             file(), *place, root_name, root_type,
             options.inline_values ? inlined_root_format : masstree_root_format);
     });

@@ -30,9 +30,9 @@
 //  I5  The range of a child begins at its separator. Inner nodes are never merged.
 //
 // Persist order. P1: content < its word; P2: a word < the return (eager/operation.hpp). Each cell
-// also stores `sure`, the word that is known to be durable. A thread that publishes a word flushes
-// it and then stores it there; so does every thread that reads a word which differs from `sure`. So
-// no operation depends on a word that is not durable (cell.hpp).
+// also stores `durable`, the word that is known to be durable. A thread that publishes a word
+// flushes it and then stores it there; so does every thread that reads a word which differs from
+// `durable`. So no operation depends on a word that is not durable (cell.hpp).
 //  B1  both halves of a split and the new cell < the word that points to them
 //  B2  that word < the separator in the parent;  < retiring the old chain
 //      (a batch: all new blocks < any of its words; all words < any separator; batch.hpp)
@@ -294,7 +294,7 @@ class bwtree final : public traced {
 
     // --- audits (audit.hpp) ---
     struct audit_state;
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
     [[nodiscard]] node* audit_chain(audit_state& s, u64 word, u64 from) const;

@@ -34,7 +34,8 @@
 //        value. Not earlier: a reader that has loaded the new state and then the old key would
 //        accept the new value under an unchanged state (see readers, below).
 //
-// Persist order. Each step is in one line, or is separated by one fence of operation::settle().
+// Persist order. Each step is in one line, or is separated by the fence of
+// operation::persist_unpublished().
 //  C1  a value < its key, a bucket's entries < `made`: in one line (PCSO);
 //  C2  an overflow bucket < its link;
 //  C3  a zeroed chunk or table < the word that points to it; that word < a bucket of it;
@@ -322,7 +323,7 @@ class clht final : public traced {
     }
 
     // --- reading (read.hpp) ---
-    enum class answer : u8 { absent, present, unsure };
+    enum class answer : u8 { absent, present, unknown };
     class short_stay;
     /// The thread's lane for reads that may be short stays: the space has no epochs, no data left
     /// volatile by a kill, and a light fence is free. Once true, this stays true for the table with
@@ -371,9 +372,9 @@ class clht final : public traced {
     [[nodiscard]] placing place_in_piece(operation& op, const piece_entry& e, u64& record);
 
     // --- iterating (walk.hpp) ---
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] result<void> load(u64 root_offset);
-    void make_directory_sure();
+    void make_directory_durable();
     [[nodiscard]] error damaged(u64 offset, std::string why) const;
     struct entry {
         u64 hash;

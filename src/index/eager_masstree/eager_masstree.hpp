@@ -206,7 +206,7 @@ class eager_masstree final : public traced {
     }
 
     // --- searching (find.hpp) ---
-    static void saw_node(operation& op, const node& n, u64 lock_word) noexcept;
+    static void note_node_read(operation& op, const node& n, u64 lock_word) noexcept;
     static bool is_changed(u64 before, u64 after) noexcept {
         return node_lock::version_of(before) != node_lock::version_of(after);
     }
@@ -272,7 +272,7 @@ class eager_masstree final : public traced {
 
     // --- audits (audit.hpp) ---
     struct audit_state;
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
     void audit_layer(audit_state& s, u64 offset, const std::string& prefix) const;

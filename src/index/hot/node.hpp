@@ -134,7 +134,7 @@ struct node {
     }
     /// Whether words loaded before this lock word may be volatile: a writer holds the node, was
     /// killed while it held it, or has replaced the node.
-    [[nodiscard]] static constexpr bool is_unsure(u64 lock_word) noexcept {
+    [[nodiscard]] static constexpr bool may_be_volatile(u64 lock_word) noexcept {
         return (lock_word & (node_lock::locked | obsolete)) != 0;
     }
 };

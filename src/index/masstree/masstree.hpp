@@ -34,7 +34,6 @@
 //
 // Full region. Operations allocate all memory and log space before the first store; on error
 // nothing has changed.
-// changed.
 #pragma once
 
 #include "base/check.hpp"
@@ -95,8 +94,8 @@ class masstree {
     /// Creates the root of an empty tree in a region that had no session yet, at the offset that
     /// format_heap() returned, and publishes it under this name. Until the last store the region
     /// has no root, and may be formatted again.
-    [[nodiscard]] static result<void> found(region& r, u64 place, std::string_view name, u64 type,
-                                            u32 format = masstree_root_format);
+    [[nodiscard]] static result<void> create_root(region& r, u64 place, std::string_view name,
+                                                  u64 type, u32 format = masstree_root_format);
 
     /// Opens the tree with the root at offset `root`. `generation`: of this session; `format`: the
     /// format version in the root.
