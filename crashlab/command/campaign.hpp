@@ -1,4 +1,4 @@
-// command/campaign.hpp: rounds over targets, until the budget or the number of rounds is used up.
+// command/campaign.hpp: rounds over targets, until the budget or the rounds are used up.
 #pragma once
 
 #include "crashlab/laboratory.hpp"
@@ -15,12 +15,12 @@ struct campaign_options {
     u64 rounds = 0;             ///< of each target; 0: only the budget limits the campaign
     u64 seed = 1;
     persistence mode = persistence::pcso;
-    u64 schedules = 0;  ///< per round, for a target with threads, in addition to the explored one
-    std::string trace;  ///< of a release build, for the first round; empty: the lab's own
+    u64 schedules = 0;  ///< additional schedules in each round of a target with threads
+    std::string trace;  ///< a release build's trace, for the first round; empty: the lab's own
     bool live = false;  ///< show counters on a terminal
 };
 
-/// The result of one target.
+/// The result for one target.
 struct target_result {
     const target_description* target = nullptr;
     counts counted;
@@ -31,14 +31,15 @@ struct target_result {
     std::string point_of_finding;
 };
 
-/// A finding ends the rounds of its target only, unless the lab itself was damaged.
+/// A finding ends the exploration of its target; others continue, unless the lab was damaged.
 [[nodiscard]] std::vector<target_result> run_campaign(laboratory& lab, const campaign_options& o);
 
-/// The limits of exploration in one round; they grow with each round.
+/// The limits for one round; they grow from round to round.
 [[nodiscard]] limits limits_of_round(u64 round) noexcept;
 
-/// The limits for schedule `number`: explores what its threads read, and a crash. Every other
-/// schedule crashes after the end of an operation, where an early read shows.
+/// The limits for additional schedule `number`: check the reads of its threads, and one crash. In
+/// every other schedule the crash comes after the end of an operation, where a premature read
+/// shows.
 [[nodiscard]] limits limits_of_schedule(u64 number) noexcept;
 /// The seed of a round's schedule.
 [[nodiscard]] u64 seed_of_schedule(u64 seed, u64 number) noexcept;

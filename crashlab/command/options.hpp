@@ -1,4 +1,4 @@
-// command/options.hpp: the command line options of a crash lab program.
+// command/options.hpp: command-line options of a program of the lab.
 #pragma once
 
 #include "crashlab/model/crash_model.hpp"
@@ -10,7 +10,7 @@
 namespace hf::lab {
 
 struct arguments {
-    std::string program;  ///< as a user starts it
+    std::string program;  ///< the command by which a user starts it
     std::vector<target_description> all;
 
     std::vector<std::string> targets{"all"};

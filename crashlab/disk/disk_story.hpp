@@ -1,4 +1,4 @@
-// disk/disk_story.hpp: the calls to model disks, and what a power failure left of them; drawn by
+// disk/disk_story.hpp: the calls of model disks, and the effects of a power cut on them; drawn by
 // report/disk_timeline.hpp.
 #pragma once
 
@@ -13,7 +13,7 @@ enum class disk_act : u8 {
     write,
     sync,
     extend,
-    begin,  ///< the disk restarts with what a power failure or a dead process left
+    begin,  ///< the disk restarts with the contents that a power cut or a dead process left
     point,  ///< a persist point
     refused,
 };
@@ -21,14 +21,13 @@ enum class disk_act : u8 {
 struct disk_call {
     std::string disk;  ///< for a point: its name
     disk_act act = disk_act::write;
-    u64 offset = 0;  ///< bytes; for extend: the new length
+    u64 offset = 0;  ///< in bytes; for extend: the new length
     u64 size = 0;
-    /// Number of sectors of a write that changed something. Sectors neither synced nor kept are
-    /// lost.
+    /// Sectors of a write that changed something. Those neither synced nor kept were lost.
     u32 sectors = 0;
     u32 synced = 0;
     u32 kept = 0;
-    bool is_unsure = false;  ///< not durable at the power failure; for extend: the length
+    bool is_unsure = false;  ///< at the power cut; for extend: the length is
 
     [[nodiscard]] u32 lost() const noexcept { return sectors - synced - kept; }
 };

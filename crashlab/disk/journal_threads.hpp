@@ -1,14 +1,14 @@
-// disk/journal_threads.hpp: the complete journal with its two threads on two model disks, and a
-// judge of its recovery.
+// disk/journal_threads.hpp: the whole journal, with its two threads, on two model disks, and a
+// check of the recovered state.
 //
-// Purpose. The workload of the target `journal.threads`, where the threads are fibers and
-// everything is determined by the seed, and of tests/journal, where they are real. A leader ends
-// epochs; the journal, or for some epochs the leader, makes them durable, and applies them
-// concurrently, on disks that are full for some calls. At one call of either disk the power fails:
-// the state of both is copied, and the journal continues unaware. The copy must recover to the end
-// of an epoch not older than the last announced one; before recovery the base must not contain a
-// line older than the epoch that was reported as applied. At the end of the run the base must
-// contain everything.
+// Purpose. The workload of the target `journal.threads`, where the threads are fibers and the seed
+// determines everything, and of tests/journal, where they are real. One leader ends epochs. The
+// journal, or for some epochs the leader, makes them durable and applies them concurrently, on
+// disks that are full for some calls. At one call of either disk the power is cut: the contents of
+// both are saved, and the journal continues unaware. The saved contents must recover to
+// the end of an epoch no older than the last announced one, and before recovery each line of the
+// base must be at least as new as the epoch reported as applied. At the end the base has
+// everything.
 #pragma once
 
 #include "crashlab/disk/model_disk.hpp"
@@ -25,12 +25,12 @@
 
 namespace hf::lab {
 
-/// Shared by the two disks of a machine.
+/// The state shared by the two disks of a machine.
 struct shared_power {
-    std::mutex mutex;  // guards all members
+    std::mutex mutex;  // guards everything below
     u64 calls = 0;
-    u64 cut_at = ~u64{0};     ///< the power fails at this call, from 1
-    u64 full_from = ~u64{0};  ///< calls during which the disk is full
+    u64 cut_at = ~u64{0};     ///< the call, from 1, at which the power is cut
+    u64 full_from = ~u64{0};  ///< the first call for which the disk is full
     u64 full_until = 0;
     model_disk journal{bytes{}};
     model_disk base{bytes{}};
@@ -45,23 +45,22 @@ struct shared_power {
     };
     std::optional<left_over> left;
 
-    /// Called before each disk call. False: the disk is full.
+    /// Called before each call of a disk. False: the disk is full.
     [[nodiscard]] bool next() {
         if (++calls == cut_at) {
             left.emplace(left_over{journal, base, announced, applied});
-            journal.story = base.story =
-                nullptr;  // the story ends here: later calls are not recorded
+            journal.story = base.story = nullptr;  // later calls are not recorded
         }
         return calls < full_from || calls >= full_until;
     }
 };
 
-/// The journal's view of a disk.
+/// A disk as the journal's threads see it.
 class shared_disk final : public journal::block_file {
    public:
     using block_file::write;
 
-    /// `wait`: called by sync, to take time.
+    /// `wait` is called for the duration of a sync.
     shared_disk(std::shared_ptr<shared_power> p, model_disk& disk, std::function<void()> wait)
         : power_(std::move(p)), disk_(disk), wait_(std::move(wait)) {}
 
@@ -73,7 +72,7 @@ class shared_disk final : public journal::block_file {
         const std::lock_guard lock(power_->mutex);
         return disk_.read(offset, into);
     }
-    // Takes time, during which the other thread runs.
+    // It takes time, during which the other thread runs.
     result<void> sync() override {
         wait_();
         const std::lock_guard lock(power_->mutex);
@@ -106,7 +105,7 @@ class journal_threads {
     static constexpr u64 epochs = 24;
     static constexpr journal::geometry tight{journal::page, 4};
 
-    /// `fills_up`: the disk is full for some calls. `wait`: called by sync.
+    /// `fills_up`: the disks are full for some calls. `wait` is called for the duration of a sync.
     journal_threads(u64 seed, u64 cut_at, bool fills_up, std::function<void()> wait)
         : random_(seed), wait_(std::move(wait)) {
         power_->cut_at = cut_at;
@@ -124,7 +123,7 @@ class journal_threads {
         power_->journal.label = "journal";
         power_->base.label = "base";
     }
-    /// Records in the story which sectors judge() with the same `taken` finds on the disks.
+    /// Records what judge() with the same `taken` would find on the disks.
     void tell_fates(const std::function<bool(std::size_t)>& taken) const {
         if (!power_->left) return;
         const auto& left = *power_->left;
@@ -132,7 +131,7 @@ class journal_threads {
         left.base.tell_fates([&](std::size_t i) { return taken(left.journal.unsure() + i); });
     }
 
-    /// Runs everything. Returns the errors of the run itself, apart from the power failure.
+    /// Runs the whole workload. Returns an error of the run itself, without the power cut.
     [[nodiscard]] std::optional<std::string> run() {
         auto started = journal::redo_journal::start(disk(power_->journal), disk(power_->base),
                                                     {{7}, 3}, 0, tight);
@@ -155,16 +154,16 @@ class journal_threads {
 
     [[nodiscard]] u64 calls() const { return power_->calls; }
     [[nodiscard]] bool was_cut() const { return power_->left.has_value(); }
-    /// Number of sectors that may or may not have reached the disks at the power failure.
+    /// Sectors that may or may not have reached the disks when the power went.
     [[nodiscard]] std::size_t unsure() const {
         return was_cut() ? power_->left->journal.unsure() + power_->left->base.unsure() : 0;
     }
 
-    /// Judges the recovery if the disks took the sectors for which `taken` returns true; returns
-    /// the error. Adds the contents to `digest`, if given.
+    /// Checks the contents left if the disks took those sectors; returns the error. Adds the
+    /// contents to `digest`, if given.
     [[nodiscard]] std::optional<std::string> judge(const std::function<bool(std::size_t)>& taken,
                                                    u64* digest = nullptr) const {
-        // Before the journal has its name, recovery does not read it (K2).
+        // Before the journal has its name no program would read it (K2).
         if (!was_cut() || power_->cut_at <= named_at_) return std::nullopt;
         const auto& left = *power_->left;
         model_disk journal(left.journal.after_power_cut(taken));
@@ -207,7 +206,7 @@ class journal_threads {
         return {memory_.begin(), memory_.begin() + static_cast<std::ptrdiff_t>(lines_ * line_size)};
     }
 
-    /// A base that grew in a lost epoch may stay longer.
+    /// A base that grew in an epoch that is lost may stay longer.
     static bool is_end(const bytes& end, const bytes& base) {
         return base.size() >= end.size() && std::equal(end.begin(), end.end(), base.begin());
     }
@@ -245,7 +244,7 @@ class journal_threads {
         if (redo.submit_to_write()) redo.write();
     }
 
-    /// If the disk is full the base keeps its size.
+    /// If the disk is full the base does not grow.
     void grow(journal::redo_journal& redo) {
         if (lines_ == most_lines || random_.below(6) != 0) return;
         const std::unique_ptr<journal::block_file> base = disk(power_->base);
@@ -260,7 +259,7 @@ class journal_threads {
     bytes memory_ = bytes(most_lines * line_size);
     u64 lines_ = first_lines;
     dirty_set dirty_{memory_.data(), most_lines* line_size};
-    std::vector<bytes> ends_;  ///< [e]: at the end of epoch e
+    std::vector<bytes> ends_;  ///< [e]: contents at the end of epoch e
     u64 named_at_ = 0;
 };
 

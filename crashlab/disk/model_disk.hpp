@@ -1,13 +1,13 @@
-// disk/model_disk.hpp: a model of a disk that tracks which writes were synced.
+// disk/model_disk.hpp: a model of a disk with a page cache and syncs.
 //
-// Model. Writes go to a page cache; the disk may write back any sectors of 512 bytes at any time.
-// After a power failure each sector has its content at the last sync, or any that was written
-// since, independently of the others; after a sync all of it is durable. The file's length is the
-// one at the last sync, or the current one. Writes beyond the end are not allowed.
+// Model. Writes go to a page cache; the disk takes any of them at any time, by sectors
+// of 512 bytes. After a power cut each sector has its content of the last sync or of any write
+// since, independently of other sectors; after a sync all contents are durable. The file's length
+// is the one at the last sync, or the present one. Writes past the end are not allowed.
 //
-// A failed sync leaves the cache unchanged and considers it clean: a sector that was not written
-// back by then is never written, unless the program writes it again, whatever later syncs return. A
-// failed write may have put some of its bytes into the cache.
+// A sync that fails leaves the cache unchanged and marks it as clean. Data that the disk does not
+// have by then never reaches it, whatever later syncs report, unless it is written again. A write
+// that fails may have stored some of its bytes in the cache.
 #pragma once
 
 #include "base/random.hpp"
@@ -24,8 +24,8 @@ namespace hf::lab {
 
 using bytes = std::vector<std::byte>;
 
-/// Injected failures: `count` calls from number `from` on, counted over all disks that share this.
-/// no_space applies to write() and extend(); io also to read() and sync().
+/// Calls that fail although the power is on: a number of calls from some call on, counted over all
+/// disks that share this. no_space applies to write() and extend(); io also to read() and sync().
 struct disk_faults {
     errc code = errc::io;
     u64 from = ~u64{0};  ///< 0: the first
@@ -45,7 +45,7 @@ class model_disk final : public journal::block_file {
     using block_file::write;
 
     explicit model_disk(bytes content = {}) : now_(content), synced_(std::move(content)) {}
-    /// A copy of the other disk's state; it never fails.
+    /// Copies the contents; the copy never refuses.
     model_disk(const model_disk& other)
         : capacity(other.capacity),
           label(other.label),
@@ -106,9 +106,9 @@ class model_disk final : public journal::block_file {
     [[nodiscard]] result<u64> size() override { return now_.size(); }
     [[nodiscard]] std::string name() const override { return "a model of a disk"; }
 
-    /// Replaces the content, durably.
+    /// Replaces the contents, durably.
     void become(bytes content) {
-        // Writes in flight are decided now, and will not be decided again.
+        // Earlier writes are settled, and are never queried again.
         for (const sector_write& w : unsure_) {
             if (story != nullptr) ++story->calls[w.call - 1].synced;
         }
@@ -119,7 +119,7 @@ class model_disk final : public journal::block_file {
         forgotten_.clear();
     }
 
-    /// Records in the story which writes in flight are kept, as after_power_cut() would.
+    /// Records the fates of unsynced writes, as after_power_cut() would decide them.
     void tell_fates(const std::function<bool(std::size_t)>& taken) const {
         if (story == nullptr) return;
         const bool is_longer = now_.size() != synced_.size() && taken(unsure_.size());
@@ -138,12 +138,11 @@ class model_disk final : public journal::block_file {
     [[nodiscard]] bytes& now() { return now_; }
     [[nodiscard]] const bytes& synced() const { return synced_; }
 
-    /// Number of unsynced sector writes, plus one if the length is unsynced.
+    /// Number of unsynced sector writes, plus one if the length is not synced.
     [[nodiscard]] std::size_t unsure() const {
         return unsure_.size() + (now_.size() != synced_.size() ? 1 : 0);
     }
-    /// The content after a power failure if the disk has taken the writes for which taken(i) is
-    /// true.
+    /// The contents after a power cut if the disk took the writes for which `taken` returns true.
     [[nodiscard]] bytes after_power_cut(const std::function<bool(std::size_t)>& taken) const {
         bytes left = synced_;
         if (now_.size() != synced_.size() && taken(unsure_.size())) left.resize(now_.size());
@@ -156,10 +155,10 @@ class model_disk final : public journal::block_file {
     }
 
     u64 capacity = ~u64{0};       ///< bytes up to which extend() succeeds
-    std::string label;            ///< in a story
-    disk_story* story = nullptr;  ///< records every call, if set
-    /// number of write() and sync() calls that still succeed; may be shared
-    u64* calls_left = nullptr;
+    std::string label;            ///< its name in a story
+    disk_story* story = nullptr;  ///< if set: records every call
+    u64* calls_left =
+        nullptr;  ///< number of write() and sync() calls that still succeed; may be shared
     disk_faults* faults = nullptr;  ///< may be shared
 
    private:
@@ -191,7 +190,7 @@ class model_disk final : public journal::block_file {
         while (!piece.empty()) {
             const u64 room = journal::sector_size - offset % journal::sector_size;
             const auto part = piece.first(std::min<u64>(room, piece.size()));
-            // Rewriting the same content adds no possible result of a power failure.
+            // A write that changes nothing adds no possible content after a power cut.
             const bool is_lost = forgotten_.erase(offset - offset % journal::sector_size) != 0;
             if (is_lost || std::memcmp(now_.data() + offset, part.data(), part.size()) != 0) {
                 unsure_.push_back({offset, bytes(part.begin(), part.end()), calls_told()});
@@ -219,7 +218,7 @@ class model_disk final : public journal::block_file {
         tell({label, disk_act::refused});
         return failure({faults->code, what, name(), "it fails, for once", "-"});
     }
-    /// Writes the first half; of several pieces the first half of their bytes.
+    /// Writes half of it; of several pieces the first half.
     result<void> write_some(u64 offset, std::span<const std::span<const std::byte>> pieces) {
         u64 left = 0;
         for (const auto& piece : pieces) left += piece.size();
@@ -233,7 +232,7 @@ class model_disk final : public journal::block_file {
         }
         return fault("write");
     }
-    /// After a failed sync, every other sector reaches the disk; the rest never will.
+    /// Every other sector reaches the disk, the others never do.
     void forget() {
         const bytes left = after_power_cut([](std::size_t i) { return i % 2 == 0; });
         for (u64 at = 0; at < now_.size(); at += journal::sector_size) {
@@ -254,7 +253,7 @@ class model_disk final : public journal::block_file {
     bytes now_;
     bytes synced_;
     std::vector<sector_write> unsure_;
-    std::set<u64> forgotten_;  ///< sectors that a failed sync has dropped
+    std::set<u64> forgotten_;  ///< sectors lost by a failed sync
     std::size_t extended_at_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// explore/guard.hpp: turns recoveries that abort, crash or hang into findings.
+// explore/guard.hpp: a recovery that aborts, crashes or hangs is a finding, and not the lab's end.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,13 @@
 namespace hf::lab {
 
 /// Runs `work`. Returns the error: a violation's text, an exception's, the message of a failed
-/// HF_CHECK, a signal, or a timeout. After the latter three the resources of `work` are leaked.
+/// HF_CHECK, a signal, or a hang. In these cases the resources of `work` are leaked.
 [[nodiscard]] std::optional<std::string> guarded(const std::function<void()>& work);
 
 /// For image::on_endless.
 void stop_endless();
 
-/// After a run was interrupted by a signal or an abort, locks may stay held.
+/// True if a run was interrupted by a signal or an abort; locks may then be held forever.
 [[nodiscard]] bool was_cut_short() noexcept;
 
 }  // namespace hf::lab

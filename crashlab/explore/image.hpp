@@ -1,14 +1,13 @@
-// explore/image.hpp: the memory of a region after a crash; contents are chosen when they are first
-// accessed.
+// explore/image.hpp: the memory of a region after a crash, determined lazily.
 //
-// Purpose. Recovery and queries run on the region's own memory. A line with several possible
-// contents (model/crash_model.hpp) gets one when it is first read or written; all changes are
-// undone afterwards, line by line. So a run costs what it touches, whatever the region's size (lazy
-// exploration: Gorjiara et al., "Jaaru", ASPLOS 2021).
+// Purpose. Recovery and queries run on the region's own memory. A line that may have several
+// contents (model/crash_model.hpp) gets one when it is first read or written. Every change
+// is undone afterwards, line by line. So the cost of a run depends on the lines it touches, not on
+// the region's size (lazy exploration: Gorjiara et al., "Jaaru", ASPLOS 2021).
 //
 // Invariants.
-//  I1  Outside of runs the memory contains the model's floors.
-//  I2  A line's state byte is: undetermined (top bit), and the level at which its content was
+//  I1  Outside of runs the memory holds the model's floors.
+//  I2  A line's state byte has: undetermined (top bit), and the level at which its content was
 //      saved.
 //  I3  rollback(m) restores content and state of every line touched since mark() returned m.
 #pragma once
@@ -28,14 +27,14 @@ namespace hf::lab {
 class image final : public observer {
    public:
     /// `memory`: where regions are mapped, a window apart; `before`: their contents before the
-    /// trace, one after the other, `size` bytes in total.
+    /// trace, one after the other, with `size` bytes in total.
     image(std::byte* memory, const std::byte* before, u64 size);
 
-    /// Loads the model into memory; no content is chosen yet.
+    /// Loads the model's state; no line is determined yet.
     void load(const crash_model& m);
 
-    /// Starts a run: from here on accesses choose contents by `how`. `behind`: also records every
-    /// write.
+    /// Begins a run: from here on accesses determine lines, by `how`. `behind`, if given, is also
+    /// notified of every write.
     void begin(choices& how, recorder* behind = nullptr);
     void end();
 
@@ -58,13 +57,13 @@ class image final : public observer {
         const version* taken = nullptr;
         u32 number = 0;
     };
-    /// Lines whose content was chosen in this run.
+    /// Lines determined in this run.
     [[nodiscard]] const std::vector<decision>& decided() const noexcept { return decided_; }
-    /// The digest of the image with the contents chosen so far.
+    /// Digest of the lines determined so far.
     [[nodiscard]] u64 digest() const noexcept { return digest_; }
-    /// Whether some line of the model had more contents than were tried.
+    /// True if a line of the loaded model had more contents than were tried.
     [[nodiscard]] bool incomplete() const noexcept { return incomplete_; }
-    /// Accesses since begin(): the explorer stops a recovery that does not end.
+    /// Accesses since begin(): the explorer stops a recovery that does not terminate.
     [[nodiscard]] u64 accesses() const noexcept { return accesses_; }
 
     // --- the file, for runtime/file.cpp ---
@@ -79,7 +78,7 @@ class image final : public observer {
     void reading(u64 at, u64 size, u64 pc, bool acquires) override;
     void writing(u64 at, u64 size, ordering how, u64 pc) override;
 
-    /// Called when a run takes too long; the explorer leaves by longjmp.
+    /// Thrown (by longjmp of the explorer) when a run takes too long; set by the explorer.
     static constexpr u64 most_accesses = 200'000'000;
     void (*on_endless)() = nullptr;
 

@@ -1,49 +1,49 @@
-// lint/dirty_reads.hpp: detects that a thread acts on a value that it read before the value was
-// durable.
+// lint/dirty_reads.hpp: detects threads that act on a value before it is durable.
 //
-// Purpose. Thread A stores; before the store is durable, B loads it and makes a store of its own
-// durable. A crash then keeps B's store and loses what it depends on: a table entry to which no
-// pointer exists any more, an answer about a key that is lost. (Inter-thread inconsistency: Chen et
-// al., "Efficiently Detecting Concurrency Bugs in Persistent Memory Programs" (PMRace), ASPLOS
-// 2022, and its finding in P-CLHT.) Neither A's store nor B's is wrong by itself.
+// Purpose. Thread A stores; before that store is durable, B loads the value and makes something of
+// its own durable. A crash then keeps B's effect and loses the store on which it depends: an entry
+// in a table that is no longer referenced, an answer about a key that is absent. (Inter-thread
+// inconsistency: Chen et al., "Efficiently Detecting Concurrency Bugs in Persistent Memory
+// Programs" (PMRace), ASPLOS 2022, and its finding in P-CLHT.) Neither the stores of A nor those of
+// B are wrong by themselves.
 //
-// The rule. It fires for a store S, a load L and a durable act D if
+// The rule reports a store S, a load L and a durable act D if
 //
 //   S is by one thread, L of its bytes by another, and S is not durable at L;
 //   D is a durable act of the thread of L, after L;
-//   S is still not durable when D is done.
+//   S is still not durable when D is complete.
 //
-// A thread that flushes and fences S itself before it acts (flush-on-read, helping) is correct, and
-// so is one that waits until A has done so. The discipline defines durable acts.
+// It is correct to flush and fence S before acting (helping), or to wait until A has done so. The
+// discipline defines durable acts.
 //
 // Durable at once (promise::at_once). Two acts:
-//   a fence (or sync) that makes a store W durable which the thread of L made after L, whichever
-//   thread flushed and fenced it. W may depend on L's value, in its value, its address, or its
-//   existence; a load after W cannot affect it;
-//   the end of an operation: its result is guaranteed to survive, and may depend on L alone.
+//   a fence (or sync) that makes durable a store W made by the thread of L after L, whichever
+//   thread
+//     flushed and fenced it. W may depend on the value of L, in its own value, its address, or its
+//     execution; a load after W cannot influence it;
+//   the end of an operation: its result is promised to survive, and may depend on L only.
 //
-// Checkpoint (promise::at_epoch_end). Within an epoch dirty reads are normal, and no act of a lane
-// is durable: what a lane has fenced there (an undo image, an extent's bytes, the growth of the
-// file) is undone with the epoch, or is valid whatever was read. As long as the record says that
-// the epoch is running, a crash loses A's store and everything that B made of it. The only durable
-// act, of all threads together, is that the epoch is counted: the fence that makes the epoch's
-// record durable (lint_rules::record), or the announcement if that is first. S is a store before
-// the record's; a store after it belongs to the next epoch. The act concerns all lanes at once, so
-// lanes that read nothing are not involved, and stores that were not read are covered by `unnoted`
-// and `acknowledged_early`. Those check when everything is to be written back, or at the
-// announcement; this rule checks when the record is durable, so it also detects a record that is
-// counted before its lines are durable. An act that survives a failed epoch and depends on a read
-// is an act of its thread alone: the fence after a persist point of lint_rules::lasting. Here: the
-// failed set is cleared because every leaf was seen to be rolled back, possibly by another thread.
+// Checkpoint (promise::at_epoch_end). Within an epoch such reads are normal, and no act of a
+// lane is durable: data that a lane has fenced there (an undo image, an extent's bytes, the growth
+// of the file) is undone with the epoch, or does not depend on values read. As long as the record
+// says that the epoch is running, a crash undoes A's store and everything that B derived from it.
+// The one durable act, common to all threads, is counting the epoch: the fence after which the
+// epoch's record is durable (lint_rules::record), or the announcement if that comes first. S is a
+// store before the record's; later stores belong to the next epoch, and are undone with that. The
+// act is done for all lanes at once, so a lane that read nothing has no part in it; stores that no
+// other thread reads are left to `unnoted` and `acknowledged_early`. Those rules check when
+// everything is to be written back, or at the announcement; this rule checks when the record is
+// durable, so it also reports a record that is counted first, with its lines written back later.
+// An act that outlives a failed epoch, and depends on values read, is a durable act of its thread
+// alone: the fence after a persist point of lint_rules::lasting. In this project: the failed set is
+// emptied because every leaf was seen to be undone, perhaps by another thread.
 //
-// Which loads. A load with acquire order is meant to be acted upon; an optimistic reader's plain
-// and relaxed loads are discarded if its validation fails. reads::acquiring checks only the first
-// kind.
+// Loads. A program acts on acquire loads; an optimistic reader discards the values of its plain
+// and relaxed loads if its validation fails. reads::acquiring considers acquire loads only.
 //
-// Limits. Data flow is not tracked: any act after L counts as depending on it. One fence for both S
-// and a dependent store is not reported, although the medium has no order between the two; nor are
-// spontaneous write-backs. The exploration covers both. A thread's first load of a store is the one
-// that is reported.
+// Limits. Data flow is not tracked: an act of B after L counts as acting on it. One fence for both
+// S and a dependent store is not reported, although the medium does not order the two; nor are
+// evictions. Both are left to the exploration. Only a thread's first load of a store is reported.
 #pragma once
 
 #include <holdfast/crashlab/rules.hpp>
@@ -61,17 +61,17 @@ struct dirty_read {
     u32 load = 0;
 };
 
-/// The dirty reads of each thread that are not durable yet.
+/// For each thread, the values it has read that are not durable.
 class dirty_reads {
    public:
     void note(u8 thread, dirty_read r) { of_[thread].push_back(r); }
-    /// Call before a crash that is followed by a recovery.
+    /// Before the crash that precedes a recovery.
     void forget() {
         for (auto& reads : of_) reads.clear();
     }
 
-    /// Reports what a durable act of the thread depends on: loads and stores before these events.
-    /// Each is reported once; those that have become durable are dropped.
+    /// Reports the loads on which a durable act of the thread may depend: of stores before these
+    /// events. Each is reported once; those that have become durable are dropped.
     template <class IsUnsure, class F>
     void act(unsigned thread, u32 loads_before, u32 stores_before, IsUnsure&& is_unsure, F&& tell) {
         std::erase_if(of_[thread], [&](const dirty_read& r) {
@@ -86,7 +86,7 @@ class dirty_reads {
     std::array<std::vector<dirty_read>, max_threads> of_;
 };
 
-/// The events that became durable at one fence, by number; `none`: nothing.
+/// The stores that one fence made durable, as numbers of events; `none`: no store.
 struct made_sure {
     static constexpr u32 none = ~u32{0};
 

@@ -1,19 +1,21 @@
 // model/line.hpp: the possible contents of one cache line on the medium after a crash (PCSO, Cohen
 // et al., section 2.1).
 //
-// Model. A line has a floor, the content that is durable, and a list of later stores. After a crash
-// it contains the floor and any DOWNWARD CLOSED subset of the list, in program order:
+// Model. A line has a floor, the content that has certainly reached the medium, and a list of later
+// stores. After a crash it contains the floor and any DOWNWARD CLOSED subset of the list, in
+// program order:
 //
-//   release store   needs every store before it (PCSO: stores to one line keep their order)
-//   plain, relaxed  needs those before its thread's last compiler barrier: a compiler may hoist it
-//                   up to there, and merge it with its neighbours
-//   piece           of a store wider than 8 bytes: like plain
-//   stream, file    bypasses the caches: unordered until fenced or synced
+//   release store   requires every earlier store (PCSO: stores to one line keep their order)
+//   plain, relaxed  requires those before its thread's last compiler barrier: a compiler may hoist
+//                   it up to there, and merge it with its neighbours
+//   piece           of a store wider than 8 bytes: as plain
+//   stream, file    bypasses the caches: no store requires it and it requires none, until fenced or
+//                   synced
 //
-// A flush captures the list as it is; the same thread's later fence raises the floor to it. Most
-// lists are chains of release stores, with n + 1 contents for n stores. A group of w stores that
-// may be early (a copied object) has 2^w: beyond `most_free` of them only none, all, single ones
-// and all but one are enumerated, and versions() reports that it is incomplete.
+// A flush captures the current list; the same thread's later fence raises the floor to it.
+// Most lists are chains of release stores, with n + 1 contents for n stores. A window of w
+// reorderable stores (a copied object) has 2^w: beyond `most_free` of them only none,
+// all, single ones and all but one are included, and versions() reports that some are missing.
 #pragma once
 
 #include "base/bits.hpp"
@@ -39,12 +41,12 @@ struct line_content {
 struct version {
     line_content content;
     u64 digest = 0;  ///< of line number and content
-    u64 stores = 0;  ///< number of the list's stores in it
+    u64 stores = 0;  ///< number of stores of the list that it includes
 };
 
 class line_state {
    public:
-    /// A store of the list. `needs`: number of preceding stores that must be present for it.
+    /// A store of the list. `needs`: number of stores of the list that it requires.
     struct entry {
         u64 value;
         u32 event;  ///< number in the trace
@@ -59,14 +61,14 @@ class line_state {
     void add(const event& e, u32 number);
     /// Everything up to the store with this number (as counted by stores_seen()) is durable.
     void raise_floor(u64 stores);
-    /// The line contains this, durably.
+    /// The line has exactly this content.
     void settle(const version& v);
-    /// From now on only stores up to this number can be on the medium: no spontaneous write-back.
+    /// From now on only stores up to this number can be on the medium: no evictions.
     void limit(u64 stores) noexcept { visible_ = stores; }
 
-    /// All stores take effect, as a program sees it.
+    /// Treats every store as durable, as a running program sees it.
     void settle_newest() { settle({newest(), 0, 0}); }
-    /// Later stores cannot be reordered before the existing ones, because another process makes
+    /// Later stores cannot be reordered before the present ones, because another process makes
     /// them.
     void pass_barrier() noexcept { barrier_ = stores_seen(); }
 
@@ -79,8 +81,7 @@ class line_state {
     [[nodiscard]] line_content newest() const;
     [[nodiscard]] const std::vector<entry>& entries() const noexcept { return entries_; }
 
-    /// All possible contents, the floor first, each once; `complete` is set to false if some are
-    /// omitted.
+    /// All contents, the floor first, each once; `complete` is false if some were left out.
     [[nodiscard]] std::vector<version> versions(u64 line, bool& complete) const;
 
    private:
@@ -94,7 +95,7 @@ class line_state {
     }
 
     line_content floor_;
-    u64 gone_ = 0;  ///< stores included in the floor
+    u64 gone_ = 0;  ///< number of stores included in the floor
     u64 visible_ = ~u64{0};
     u64 barrier_ = 0;  ///< stores before the last barrier, as counted by stores_seen()
     std::vector<entry> entries_;

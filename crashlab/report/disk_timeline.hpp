@@ -1,5 +1,5 @@
-// report/disk_timeline.hpp: draws a finding on disks: the writes, the syncs that covered them, and
-// which of the rest the power failure kept.
+// report/disk_timeline.hpp: draws a finding on disks: the writes, the sync that covers each,
+// and the unsynced sectors that the power cut kept.
 //
 // Purpose. The token of a finding on disks is a number of calls and a draw; this shows their
 // meaning, as timeline.hpp does for lines. A write's sectors are independent of each other, so some
@@ -12,9 +12,9 @@
 
 namespace hf::lab {
 
-/// For a terminal, at most 120 columns wide. Shows only the ends of long synced parts.
+/// For a terminal, at most 120 columns wide. Long stretches without losses are abbreviated.
 [[nodiscard]] std::string to_text(const disk_story& s);
-/// A separate file: a lane for each disk, calls from left to right.
+/// A complete SVG file: a lane for each disk, calls from left to right.
 [[nodiscard]] std::string to_svg(const disk_story& s);
 
 }  // namespace hf::lab

@@ -1,11 +1,11 @@
-// report/places.hpp: the source places of events in a trace.
+// report/places.hpp: source locations of the events in a trace.
 //
-// Purpose. An event contains the address after its instruction. One run of addr2line (LLVM's, or
-// else binutils') over all addresses of a trace translates them to files and lines; without either,
-// a place is its address in hexadecimal. Paths in the checkout are relative to it.
+// Purpose. An event has the address after its instruction. One run of addr2line (LLVM's, or else
+// binutils') converts all addresses of a trace to files and lines; without either, a place
+// is its address in hexadecimal. Paths in the checkout are relative to it.
 //
-// The place shown is the innermost function outside of src/persist/ and installed libraries: the
-// code that requested a flush, not the instruction that executes it.
+// The location shown is the innermost function that is not in src/persist/ or an installed library:
+// the code that requested the flush, not the instruction that does it.
 #pragma once
 
 #include "crashlab/trace/event.hpp"

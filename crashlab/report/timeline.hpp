@@ -1,12 +1,12 @@
-// report/timeline.hpp: draws a finding: what was written, what of it reached the medium, and what
-// recovery reported.
+// report/timeline.hpp: draws a finding: the stores, those that reached the medium, and
+// the error of recovery.
 //
-// Purpose. A replay token contains lines and numbers; this shows their meaning. For each crash of a
-// finding it lists the events that concern the relevant lines, in order, with their source places;
-// then the content of each line at the crash, and which stores were lost.
+// Purpose. A replay token names lines and numbers; this shows their meaning. For each crash of a
+// finding: the events on the relevant lines, in order, with their source locations;
+// then the content of each line at the crash, and the lost stores.
 //
-// Relevant lines are those for which the finding chooses a content, and the nearest of the others
-// that were not durable at the crash, because a finding is often about a line that stayed old.
+// Relevant lines are those for which the finding chooses a content, and the nearest of the other
+// possibly volatile ones: a finding is as often caused by a line that stayed old.
 #pragma once
 
 #include "crashlab/explore/explorer.hpp"
@@ -17,7 +17,7 @@
 
 namespace hf::lab {
 
-/// One crash and the trace before it. `before` is the model at the trace's beginning.
+/// One crash, with the events before it. The model is that of the trace's beginning.
 struct told_stage {
     std::vector<event> trace;
     crash_model before;
@@ -28,7 +28,7 @@ struct told_stage {
 enum class fate : u8 {
     none,     ///< not a store
     sure,     ///< fenced before the crash
-    reached,  ///< in flight, and reached the medium
+    reached,  ///< not guaranteed, but it reached the medium
     lost,
 };
 
@@ -42,20 +42,20 @@ struct timeline_row {
     std::string label;  ///< of a point: its name; of an operation: its description
 };
 
-/// A line's content at the crash.
+/// The content of a line at the crash.
 struct held_line {
     u64 line = 0;
     u32 chosen = 0;
     u32 versions = 1;
-    u32 on_way = 0;   ///< number of stores in flight
-    u32 reached = 0;  ///< of these, on the medium
+    u32 on_way = 0;   ///< number of stores that were not durable
+    u32 reached = 0;  ///< those of them that reached the medium
     line_content content;
 };
 
 struct timeline_stage {
     std::vector<timeline_row> rows;
     std::vector<held_line> held;
-    std::string file;  ///< the outcome of the file's length and name; "" if they were durable
+    std::string file;  ///< outcome for the file's length and name; "" if both were durable
     u32 crash = 0;
     u32 events = 0;       ///< in the trace
     bool killed = false;  ///< only the process died
@@ -68,7 +68,7 @@ struct timeline {
     std::vector<timeline_stage> stages;
 };
 
-/// `places` must know the traces' events; `who`, if given, describes the operations.
+/// `places` must contain the traces' events; `who`, if given, describes its operations.
 [[nodiscard]] timeline make_timeline(std::string title, const finding& f,
                                      const std::vector<told_stage>& stages,
                                      const source_places& places, const target* who = nullptr);
@@ -78,24 +78,24 @@ struct timeline {
 
 /// For a terminal, at most 120 columns wide.
 [[nodiscard]] std::string to_text(const timeline& t);
-/// A separate file.
+/// A complete SVG file.
 [[nodiscard]] std::string to_svg(const timeline& t);
 
 inline constexpr std::string_view nothing_wrong = "nothing wrong";
 
-/// Which of the stores in flight are in this content: a smallest set that produces it.
+/// The smallest set of non-durable stores that produces this content.
 [[nodiscard]] std::vector<bool> stores_in(const line_state& line, const line_content& content);
 
 namespace detail {
-/// The rows to show: only the ends of long parts.
+/// The rows to show; long stretches are abbreviated to their ends.
 struct excerpt {
     std::vector<std::size_t> rows;  ///< or `gap`
-    std::vector<std::size_t> gaps;  ///< the number of rows omitted by each gap
+    std::vector<std::size_t> gaps;  ///< number of rows left out by each gap
     static constexpr std::size_t gap = ~std::size_t{0};
 };
 [[nodiscard]] excerpt excerpt_of(const std::vector<timeline_row>& rows, std::size_t most);
 [[nodiscard]] std::string_view to_string(store_kind k) noexcept;
-/// An event's value in a few words.
+/// A short text for an event's value.
 [[nodiscard]] std::string words_of(const timeline_row& r);
 }  // namespace detail
 

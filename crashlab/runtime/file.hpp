@@ -1,16 +1,16 @@
-// runtime/file.hpp: the file under the explored region, simulated in memory.
+// runtime/file.hpp: a simulated file under the explored region, in memory.
 //
-// Purpose. The region's own code (region/file.cpp, region.cpp) runs unchanged: its system calls on
-// the lab's path are handled here. Their effects on the file are events of the trace; the image
-// decides what a crash leaves of them.
+// Purpose. The region's own code (region/file.cpp, region.cpp) runs unchanged: its system calls
+// on the lab's path are simulated here. Their effects on the file are events of the
+// trace; the image determines what a crash leaves of the file.
 //
 //   name, length    as last synced, or as last set
 //   content         pwrite: any subset of its 8-byte pieces until fsync
 //
-// A target may have several files, each mapped at the start of its own window; they must be opened
-// in order (file_paths). They share one directory.
+// A target may have several files, each mapped at the start of its own window; they must be
+// opened in their order (file_paths). They share one directory.
 //
-// It behaves like a file on persistent memory (mappable with MAP_SYNC).
+// It appears as a file on persistent memory (mappable with MAP_SYNC).
 #pragma once
 
 #include <holdfast/crashlab/target.hpp>
@@ -25,16 +25,15 @@ class image;
 class recorder;
 
 struct file_state {
-    std::byte* memory = nullptr;  ///< where the first is mapped; nullptr: file system inactive
+    std::byte* memory = nullptr;  ///< mapping of the first file; nullptr: no file system
     struct {
         u64 length = 0;
         bool linked = false;
     } files[most_files];
-    unsigned asked_for = 0;  ///< the file whose name was looked up last, to be created
-    /// number of growths that fail, as when the kernel is out of mappings
-    unsigned mappings_to_refuse = 0;
-    recorder* recording = nullptr;  ///< of the workload
-    image* exploring = nullptr;     ///< during a run
+    unsigned asked_for = 0;           ///< the file whose name was looked up last: to be created
+    unsigned mappings_to_refuse = 0;  ///< growths that fail as if the kernel had no mappings left
+    recorder* recording = nullptr;    ///< set while the workload runs
+    image* exploring = nullptr;       ///< set during a run of the exploration
 };
 
 extern constinit file_state the_file;

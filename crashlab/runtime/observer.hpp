@@ -1,11 +1,11 @@
-// runtime/observer.hpp: connects the compiler's instrumentation to the lab.
+// runtime/observer.hpp: the interface between the compiler's instrumentation and the lab.
 //
-// Purpose. Rooms that the lab explores are compiled with -fsanitize=thread and linked to the
-// functions of this folder instead of the sanitizer's runtime (instrumentation.cpp, libc.cpp): each
-// load and store checks whether its address is in the watched memory, and if so reports to the
-// observer BEFORE it is executed. The cost elsewhere is one comparison.
+// Purpose. Rooms explored by the lab are compiled with -fsanitize=thread and linked to the
+// functions of this folder instead of the sanitizer's runtime (instrumentation.cpp, libc.cpp). Each
+// load and store checks whether its address is in the watched memory, and if so notifies the
+// observer BEFORE it is executed. Other accesses cost one comparison.
 //
-// Concurrency. None: workloads with several threads run as fibers on one thread (schedule/).
+// Concurrency. None: workloads of several threads run as fibers on one (schedule/).
 #pragma once
 
 #include "base/bits.hpp"
@@ -33,7 +33,7 @@ struct watch {
     u64 base = 0;
     u64 size = 0;  ///< 0: nothing is watched
     observer* who = nullptr;
-    /// Compiler barriers that each thread has passed: acquire loads, fences, locked operations.
+    /// Number of compiler barriers of each thread: acquire loads, fences, locked operations.
     u64 barriers[max_threads] = {};
 };
 
@@ -75,12 +75,12 @@ inline void tell_releasing(u64 pc) {
     }
 }
 
-/// Copies without reporting. `n` may be any size; the ranges must not overlap.
+/// Copies without notifying the observer. `n` may be any size; the ranges must not overlap.
 inline void unseen_copy(void* to, const void* from, std::size_t n) noexcept {
     asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n)::"memory");
 }
 
-/// Copies one cache line, aligned or not, without reporting.
+/// One cache line, aligned or not.
 inline void unseen_copy_line(void* to, const void* from) noexcept {
     auto* d = static_cast<char*>(to);
     const auto* s = static_cast<const char*>(from);

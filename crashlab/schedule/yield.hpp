@@ -5,7 +5,7 @@
 
 namespace hf::lab {
 
-/// Set while fibers run; nullptr otherwise. The argument tells whether a flush or a fence follows.
+/// Set while fibers run; nullptr otherwise. The argument tells if a flush or a fence comes next.
 extern constinit void (*yield_hook)(bool before_barrier);
 
 /// The calling fiber's number; 0 outside of fibers.
