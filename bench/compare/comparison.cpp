@@ -21,7 +21,7 @@ namespace {
 /// One part in this many of a round runs before it, unmeasured, to fill caches and start background
 /// work.
 constexpr unsigned running_in_share = 5;
-/// One part in this many runs after the repetitions, to measure how far durability lags behind.
+/// One part in this many runs after the repetitions, to measure the lag of durability.
 constexpr unsigned lag_share = 5;
 constexpr u64 fewest_steps = u64{1} << 16;
 constexpr u64 most_steps = u64{1} << 24;

@@ -1,4 +1,4 @@
-// bench/compare/lag.hpp: how far a store's durability lags behind its acknowledgements.
+// bench/compare/lag.hpp: the time from a store's acknowledgement to durability.
 //
 // A normal round with an additional client that puts a probe every millisecond. A power failure at
 // a random instant would lose the probes that were acknowledged before it and have not landed yet

@@ -58,7 +58,7 @@ void report_loads(const comparison_results& r, u32 value_size, std::ostream& out
                   nlohmann::json& json);
 void report_cells(const comparison_results& r, u32 value_size, std::ostream& out,
                   nlohmann::json& json);
-/// How far durability lags behind.
+/// The lag of durability.
 void report_lags(const comparison_results& r, std::ostream& out, nlohmann::json& json);
 
 }  // namespace hf::bench

@@ -6,7 +6,7 @@
 // answer names, or an older one. Once a later answer reports that epoch as durable, all these
 // records are durable. So a record counts as durable only if the server has promised it.
 //
-// Within a connection the epochs ascend, so a crash may only lose the last records that it has sent.
+// Within a connection the epochs ascend, so a crash may lose only the last records that it sent.
 #pragma once
 
 #include "package_index.hpp"

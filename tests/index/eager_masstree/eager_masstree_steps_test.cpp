@@ -15,6 +15,7 @@ thread_local std::function<void()>* at_step = nullptr;
 class stopping_operation : public eager_operation<persist_batch> {
    public:
     using eager_operation::eager_operation;
+    using eager_operation::note_dependency;
     void took_step() {
         eager_operation::took_step();
         stop();
