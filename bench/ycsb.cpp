@@ -204,7 +204,7 @@ class ycsb_run {
         return done;
     }
 
-    // ------------------------------------------------------------------------------- report
+    // -------------------------------------------------------------------------------------- report
 
     /// The discipline, with the parameters in which this cell differs from others.
     [[nodiscard]] std::string label(const ycsb_cell& c, std::size_t which) const {

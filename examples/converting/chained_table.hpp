@@ -190,7 +190,7 @@ class chained_table final : public hf::traced {
         op.note_dependency(h.lock, &link, sizeof(link));
         return to;
     }
-    /// Under a lock that its last holder gave back all links are sure; a dead holder's may not be.
+    /// After an unlock all links are durable; under a stale lock some may be volatile.
     place find(operation& op, const head& h, u64 k, bool may_be_volatile) const {
         const published* link = &h.first;
         for (;;) {
@@ -215,7 +215,7 @@ class chained_table final : public hf::traced {
             return false;
         }
         auto fresh = op.allocate(sizeof(node));
-        if (!fresh) {  // before the first visible store: nothing has changed
+        if (!fresh) {  // before the first publishing store: nothing has changed
             op.persist_dependencies();
             h.lock.unlock();
             return tl::unexpected(fresh.error());
