@@ -304,7 +304,7 @@ TEST_F(redo_refusal, does_not_come_while_even_the_newest_segment_can_go) {
     end_epoch(200);
     idle();
     ASSERT_EQ(redo->numbers().used(), 1U);
-    end_epoch(700);  // three segments, with one free behind them
+    end_epoch(700);  // three segments, with a free one after them
     idle();
     EXPECT_EQ(refused, 0U);
     EXPECT_EQ(redo->numbers().records(), 2U);
@@ -314,7 +314,7 @@ TEST_F(redo_refusal, does_not_come_while_even_the_newest_segment_can_go) {
 
 namespace {
 
-/// A short life, in which the Nth call of one of the disks fails. Returns how many there were.
+/// A short run in which the Nth call of one of the disks fails. Returns the number of calls.
 u64 live(u64 n, bool of_the_base) {
     lab::disk_faults faults{errc::io, n};
     const auto g = std::make_shared<gate>();
