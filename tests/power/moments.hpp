@@ -19,7 +19,7 @@
 
 namespace hf::power_test {
 
-/// What an image's disk kept of the writes that no flush had covered.
+/// The state of an image's writes that no flush had covered.
 enum class fate : std::uint8_t { boundary, dropped, late, torn, whole, lies };
 
 [[nodiscard]] const char* to_string(fate f) noexcept;
