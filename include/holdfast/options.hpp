@@ -25,6 +25,7 @@ enum class discipline : std::uint8_t {
     snapshot = 4,     ///< memory of the user's own, whose changed pages are found (snapshot.hpp)
     transaction = 5,  ///< what transactions have committed (transaction.hpp)
     eager = 6,        ///< indexes that are durable with every operation (docs/eager.md)
+    section = 7,      ///< a cut between the outermost critical sections of a program (section.h)
 };
 
 [[nodiscard]] std::string_view to_string(medium_kind m) noexcept;
