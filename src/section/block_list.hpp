@@ -51,7 +51,9 @@ class block_list {
 
    private:
     [[gnu::noinline]] void grow() noexcept {
-        const std::size_t wanted = capacity_ == 0 ? 4096 / sizeof(T) : 2 * capacity_;
+        // Pages that are not used take no memory; and a list that others read seldom moves.
+        constexpr std::size_t first_bytes = 64 * 1024;
+        const std::size_t wanted = capacity_ == 0 ? first_bytes / sizeof(T) : 2 * capacity_;
         void* const p =
             items_ == nullptr
                 ? ::mmap(nullptr, wanted * sizeof(T), PROT_READ | PROT_WRITE,
