@@ -22,12 +22,17 @@ std::string line_of(const char* module, unsigned long offset) {
     if (path.find('\'') != std::string::npos) return "";
     std::array<char, 32> hex{};
     std::snprintf(hex.data(), hex.size(), "0x%lx", offset);
-    const std::string command = "addr2line -e '" + path + "' " + hex.data() + " 2>/dev/null";
+    const std::string command = "addr2line -i -e '" + path + "' " + hex.data() + " 2>/dev/null";
     const std::unique_ptr<std::FILE, pipe_closer> out(::popen(command.c_str(), "re"));
+    if (out == nullptr) return "";
+    // From the innermost inlined function outwards: std::mutex::lock is not what is looked for.
     std::array<char, 512> line{};
-    if (out == nullptr || std::fgets(line.data(), line.size(), out.get()) == nullptr) return "";
-    std::string told = line.data();
-    while (!told.empty() && told.back() == '\n') told.pop_back();
+    std::string told;
+    while (std::fgets(line.data(), line.size(), out.get()) != nullptr) {
+        told = line.data();
+        while (!told.empty() && told.back() == '\n') told.pop_back();
+        if (told.rfind("/usr/include/", 0) != 0) break;
+    }
     return told.rfind("??", 0) == 0 ? "" : told;
 }
 
