@@ -19,6 +19,7 @@ result<opened_region> open_file(const std::filesystem::path& path, const group_o
     all.file.kind = discipline::section;
     all.file.initial_size = std::max(o.bytes, u64{8} * page_bytes);
     all.file.max_size = o.max_bytes;
+    all.file.keep_address = true;
     if (o.flush) all.file.flush = flush_policy::always;
     // Private memory and a journal, whatever the file lies on.
     if (!o.announced) all.file.medium = medium_kind::file;
