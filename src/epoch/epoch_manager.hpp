@@ -38,8 +38,9 @@
 // Patience. With epoch_options::patience everything that closes the gate uses try_close()
 // (gate.hpp), so that no thread of the program waits for long at the closed gate, and none leads:
 // only the clock's thread does, or an explicit caller of end_epoch(), with_world_stopped(),
-// update_super() and close(), which is outside and holds no lock that a section may take. An attempt
-// that fails is repeated after a pause (attempts.hpp). wait_durable() asks the clock, and sleeps.
+// update_super() and close(), which is outside and holds no lock that a section may take. An
+// attempt that fails is repeated after a pause (attempts.hpp). wait_durable() asks the clock, and
+// sleeps.
 //
 // A long piece of work (a scan, a large value) leaves and enters again, so it doesn't hold the
 // boundary up.
@@ -102,9 +103,10 @@ class epoch_manager {
     void end_epoch();
     /// The same, if `epoch` is running still.
     void end_epoch(u64 epoch);
-    /// One attempt to end the running epoch, with patience. After any outcome but `closed` the epoch
-    /// is running still, and the clock tries again. `taken`: another thread leads, or the medium is
-    /// not ready. `owed`: a thread is still to pass, or the pause after a failed attempt is not over.
+    /// One attempt to end the running epoch, with patience. After any outcome but `closed` the
+    /// epoch is running still, and the clock tries again. `taken`: another thread leads, or the
+    /// medium is not ready. `owed`: a thread is still to pass, or the pause after a failed attempt
+    /// is not over.
     [[nodiscard]] close_attempt try_end_epoch();
     /// Returns once epoch `t` is durable; ends it early (group commit). Not from inside an
     /// operation. errc::no_space: the medium refuses; it may become durable later.
@@ -151,9 +153,9 @@ class epoch_manager {
         l.epoch = current_.load(std::memory_order_relaxed);
         return true;
     }
-    /// A section begins on the thread's own lane, inside of others or not. Only the outermost passes
-    /// the gate (B5). `where` is for the message if the section is in the way; that of the outermost
-    /// counts.
+    /// A section begins on the thread's own lane, inside of others or not. Only the outermost
+    /// passes the gate (B5). `where` is for the message if the section is in the way; that of the
+    /// outermost counts.
     void enter_section(lane& l, u64 where) noexcept {
         if (l.depth == 0) {
             l.where.store(where, std::memory_order_relaxed);

@@ -115,8 +115,8 @@ class gate {
     }
     /// True: the caller leads, and nobody is inside. False: somebody else leads.
     [[nodiscard]] bool close() noexcept;
-    /// Closes the gate and waits at most `patience` for the threads inside. If one of them stays, the
-    /// gate is open again when this returns. The caller is outside.
+    /// Closes the gate and waits at most `patience` for the threads inside. If one of them stays,
+    /// the gate is open again when this returns. The caller is outside.
     [[nodiscard]] close_attempt try_close(std::chrono::nanoseconds patience) noexcept;
     /// By the leader.
     void open() noexcept;

@@ -28,8 +28,9 @@
 // the count is read behind the heavy fence; so the same argument says that drain() looks at the
 // flag, or its owner finds the way closed.
 //
-// Giving up. drain_until() is drain() with a deadline. After it has found a flag up past the deadline
-// neither Q1 nor Q2 holds: its caller opens the way again, (6), and has learned the flag's index.
+// Giving up. drain_until() is drain() with a deadline. After it has found a flag up past the
+// deadline neither Q1 nor Q2 holds: its caller opens the way again, (6), and has learned the flag's
+// index.
 //
 // Literature: Dice, Huang, Yang, "Asymmetric Dekker Synchronization" (2001).
 #pragma once
@@ -90,9 +91,9 @@ void drain(Count&& count, Flag&& flag) noexcept {
     }
 }
 
-/// (5) with a deadline (base/clock.hpp): nullopt when all flags were found down, otherwise the index
-/// of the first flag that was still up at the deadline. Each flag is looked at before giving up on
-/// it, so a deadline in the past finds an empty place empty.
+/// (5) with a deadline (base/clock.hpp): nullopt when all flags were found down, otherwise the
+/// index of the first flag that was still up at the deadline. Each flag is looked at before giving
+/// up on it, so a deadline in the past finds an empty place empty.
 template <class Count, class Flag>
 [[nodiscard]] std::optional<u32> drain_until(u64 deadline_ns, Count&& count, Flag&& flag) noexcept {
     heavy_fence();
