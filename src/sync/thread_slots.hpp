@@ -13,6 +13,11 @@
 //      object's number is never used again, so that no thread takes a new object for one that is
 //      gone.
 //  T4  Slots below `first` belong to no thread, but to the object itself.
+//  T5  A slot is given back when its thread ends, in whatever language the thread's program is
+//      written: a destructor of a pthread key does it. Another key's destructor may run later and
+//      ask for a slot again: that one is given back in the next of the rounds that
+//      pthread_create(3) promises (PTHREAD_DESTRUCTOR_ITERATIONS, 4 in glibc). A C++ thread_local
+//      would be gone by then. The main thread keeps its slots until the process ends.
 //
 // Concurrency. mine() is one comparison for the object that the thread used last, a look into a
 // short list for others. With all slots taken a new thread waits for one that ends. used() is
