@@ -32,8 +32,7 @@ void duplicate(const run& r, llvm::Instruction* hooked, llvm::Instruction* plain
 }  // namespace
 
 announcer::announcer(llvm::Module& module, const options& o)
-    : module_(module),
-      rarely_(llvm::MDBuilder(module.getContext()).createUnlikelyBranchWeights()) {
+    : module_(module), rarely_(llvm::MDBuilder(module.getContext()).createUnlikelyBranchWeights()) {
     llvm::LLVMContext& context = module.getContext();
     llvm::Type* word = llvm::Type::getInt64Ty(context);
     llvm::Type* pointer = llvm::PointerType::get(context, 0);
@@ -41,9 +40,10 @@ announcer::announcer(llvm::Module& module, const options& o)
     attributes = attributes.addFnAttribute(context, llvm::Attribute::NoUnwind);
     store_ = module.getOrInsertFunction("hf_section_store", attributes,
                                         llvm::Type::getInt32Ty(context), pointer, word);
-    stored_ = module.getOrInsertFunction("hf_section_stored", attributes,
-                                         llvm::Type::getVoidTy(context));
-    if (o.dynamic_arena) dynamic_number_ = module.getOrInsertGlobal("hf_section_arena_number", word);
+    stored_ =
+        module.getOrInsertFunction("hf_section_stored", attributes, llvm::Type::getVoidTy(context));
+    if (o.dynamic_arena)
+        dynamic_number_ = module.getOrInsertGlobal("hf_section_arena_number", word);
 }
 
 Value* announcer::is_in_arena(Value* start, llvm::IRBuilderBase& build) {
@@ -75,8 +75,8 @@ announcer::range announcer::range_of_mask(const write_site& site,
         return number(build.CreateBinaryIntrinsic(which, wide, build.getFalse()));
     };
     Value* first = zeros(llvm::Intrinsic::cttz);
-    Value* end = build.CreateSub(build.getInt64(std::max(lanes, 64U)),
-                                 zeros(llvm::Intrinsic::ctlz));
+    Value* end =
+        build.CreateSub(build.getInt64(std::max(lanes, 64U)), zeros(llvm::Intrinsic::ctlz));
     Value* start = build.CreatePtrAdd(site.pointer, in_bytes(first));
     return {start, in_bytes(build.CreateSub(end, first)), is_empty};
 }

@@ -13,20 +13,19 @@
 // optimisation at link time nor the code generator moves a write across them.
 #pragma once
 
-#include "runs.hpp"
-
 #include "llvm/IR/IRBuilder.h"
+#include "runs.hpp"
 
 namespace hf::pass {
 
 class announcer {
- public:
+   public:
     announcer(llvm::Module& module, const options& o);
 
     /// Surrounds the run with hooks. Invalidates analyses of its function.
     void announce(const run& r);
 
- private:
+   private:
     struct range {
         llvm::Value* start;
         llvm::Value* size;

@@ -1,7 +1,6 @@
 #include "library_calls.hpp"
 
 #include "library_names.hpp"
-
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/Support/Casting.h"
@@ -16,13 +15,14 @@ llvm::StringRef plain_name(const llvm::Function& f) {
 }
 
 class redirector {
- public:
+   public:
     redirector(llvm::Module& module, const provenance& origins, report& log)
         : module_(module), origins_(origins), log_(log) {}
 
     void visit(llvm::Function& f) {
         const llvm::StringRef name = plain_name(f);
-        if (f.isIntrinsic() || name.starts_with("hf_section_") || name.starts_with("hf_lib_")) return;
+        if (f.isIntrinsic() || name.starts_with("hf_section_") || name.starts_with("hf_lib_"))
+            return;
         if (const auto wrapped = find_wrapped(name)) {
             redirect(f, *wrapped);
         } else if (!is_harmless(name) && !f.onlyReadsMemory() &&
@@ -33,13 +33,15 @@ class redirector {
 
     [[nodiscard]] bool has_changed() const { return has_changed_; }
 
- private:
+   private:
     /// The kind of memory that a call writes to, if it is transient; else empty.
-    llvm::StringRef transient_target(const llvm::CallBase& call, std::uint32_t written) const {
+    llvm::StringRef transient_target(const llvm::CallBase& call,
+                                     const wrapped_function& how) const {
+        if (how.writes_beyond) return "";
         llvm::StringRef all = "none";
-        const unsigned any_from = written >> 31 ? llvm::Log2_32(written & 0x7FFFFFFFU) : ~0U;
+        const unsigned rest = how.writes_rest ? llvm::Log2_32(how.written) : ~0U;
         for (unsigned i = 0; i < call.arg_size(); ++i) {
-            const bool is_written = i >= any_from || (i < 31 && (written >> i & 1) != 0);
+            const bool is_written = i >= rest || (i < 32 && (how.written >> i & 1) != 0);
             const llvm::Value* argument = call.getArgOperand(i);
             if (!is_written || !argument->getType()->isPointerTy()) continue;
             if (llvm::isa<llvm::ConstantPointerNull>(argument)) continue;
@@ -56,7 +58,7 @@ class redirector {
             auto* call = llvm::dyn_cast<llvm::CallBase>(use.getUser());
             const bool is_called = call && call->isCallee(&use);
             if (is_called) {
-                const llvm::StringRef kind = transient_target(*call, how.written);
+                const llvm::StringRef kind = transient_target(*call, how);
                 log_.add(*call, plain_name(f), kind.empty() ? outcome::redirected : outcome::elided,
                          kind);
                 if (!kind.empty()) continue;
@@ -86,8 +88,8 @@ class redirector {
     }
 
     llvm::Function* wrapper_of(const llvm::Function& f) {
-        auto callee = module_.getOrInsertFunction(("hf_lib_" + plain_name(f)).str(),
-                                                        f.getFunctionType());
+        auto callee =
+            module_.getOrInsertFunction(("hf_lib_" + plain_name(f)).str(), f.getFunctionType());
         return llvm::cast<llvm::Function>(callee.getCallee());
     }
 
@@ -117,9 +119,7 @@ class redirector {
 
 }  // namespace
 
-bool redirect_library_calls(llvm::Module& module, const options& o, const provenance& origins,
-                            report& log) {
-    (void)o;
+bool redirect_library_calls(llvm::Module& module, const provenance& origins, report& log) {
     llvm::SmallVector<llvm::Function*, 64> declared;
     for (llvm::Function& f : module) {
         if (f.isDeclaration()) declared.push_back(&f);

@@ -7,15 +7,13 @@
 // region is reported as external.
 #pragma once
 
+#include "llvm/IR/Module.h"
 #include "provenance.hpp"
 #include "report.hpp"
-
-#include "llvm/IR/Module.h"
 
 namespace hf::pass {
 
 /// Redirects and reports the calls of `module`. Returns true iff it changed anything.
-bool redirect_library_calls(llvm::Module& module, const options& o, const provenance& origins,
-                            report& log);
+bool redirect_library_calls(llvm::Module& module, const provenance& origins, report& log);
 
 }  // namespace hf::pass

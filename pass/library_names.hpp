@@ -10,9 +10,13 @@ namespace hf::pass {
 
 /// How a wrapped function writes.
 struct wrapped_function {
-    /// Bit i: the function writes through argument i. Bit 31: through any argument from the highest
-    /// one named on (scanf).
+    /// Bit i: the function writes through argument i.
     std::uint32_t written;
+    /// It writes through all arguments from the highest of these on (scanf).
+    bool writes_rest = false;
+    /// It also writes through pointers that it finds in memory (the parts of an iovec, the neighbours
+    /// of a list node): its arguments do not tell whether the call can be left as it is.
+    bool writes_beyond = false;
 };
 
 /// The entry of a function that src/section/libc wraps under hf_lib_<name>.

@@ -14,8 +14,8 @@ llvm::cl::opt<arena> arena_option(
     llvm::cl::init(arena::constant));
 llvm::cl::opt<std::string> report_option("hf-report", llvm::cl::value_desc("path"),
                                          llvm::cl::desc("Report every write: .json, text or dir/"));
-llvm::cl::opt<bool> strict_option(
-    "hf-strict", llvm::cl::desc("A write that cannot be announced is an error"));
+llvm::cl::opt<bool> strict_option("hf-strict",
+                                  llvm::cl::desc("A write that cannot be announced is an error"));
 llvm::cl::list<std::string> transient_option(
     "hf-transient-result", llvm::cl::value_desc("function"),
     llvm::cl::desc("The function returns memory outside of all regions"));

@@ -11,7 +11,7 @@
 //
 // Steps on a module, in this order:
 //   1  calls of library functions that write go to their wrappers     library_calls.hpp
-//   2  scatters become stores                                         scatter.hpp
+//   2  scatters become stores, x86 masked stores become general ones  scatter.hpp
 //   3  writes are found; those to transient memory are elided         write_sites.hpp, provenance.hpp
 //   4  neighbouring stores are joined into runs                       runs.hpp
 //   5  each run is surrounded with a check and the hooks              announce.hpp
@@ -21,6 +21,9 @@
 // HotPar 2013, section 2.7.
 #include "announce.hpp"
 #include "library_calls.hpp"
+#include "llvm/Analysis/AliasAnalysis.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Passes/PassPlugin.h"
 #include "options.hpp"
 #include "provenance.hpp"
 #include "report.hpp"
@@ -28,20 +31,16 @@
 #include "scatter.hpp"
 #include "write_sites.hpp"
 
-#include "llvm/Analysis/AliasAnalysis.h"
-#include "llvm/Passes/PassBuilder.h"
-#include "llvm/Passes/PassPlugin.h"
-
 namespace hf::pass {
 namespace {
 
 class section_pass : public llvm::PassInfoMixin<section_pass> {
- public:
+   public:
     llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
         const options o = read_options();
         const provenance origins(o);
         report log(o);
-        bool changed = redirect_library_calls(module, o, origins, log);
+        bool changed = redirect_library_calls(module, origins, log);
         auto& functions =
             analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
         announcer hooks(module, o);
@@ -55,7 +54,7 @@ class section_pass : public llvm::PassInfoMixin<section_pass> {
     /// Functions that are not to be optimised have stores, too.
     static bool isRequired() { return true; }
 
- private:
+   private:
     static bool is_instrumented(const llvm::Function& f, const options& o) {
         return !f.isDeclaration() && !f.hasFnAttribute(llvm::Attribute::Naked) &&
                !o.skipped.contains(f.getName());
@@ -64,7 +63,8 @@ class section_pass : public llvm::PassInfoMixin<section_pass> {
     static bool instrument(llvm::Function& f, const options& o, const provenance& origins,
                            llvm::FunctionAnalysisManager& functions, announcer& hooks,
                            report& log) {
-        const bool split = split_scatters(f, origins);
+        const bool generalised = generalise_masked_stores(f);
+        const bool split = split_scatters(f, origins) || generalised;
         if (split) functions.invalidate(f, llvm::PreservedAnalyses::none());
         const auto sites = find_write_sites(f, origins, log);
         auto runs = make_runs(sites, functions.getResult<llvm::AAManager>(f), o.merge);
@@ -86,13 +86,13 @@ void register_callbacks(llvm::PassBuilder& builder) {
             passes.addPass(section_pass());
         });
     // For opt-19 -passes=hf-section.
-    builder.registerPipelineParsingCallback(
-        [](llvm::StringRef name, llvm::ModulePassManager& passes,
-           llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
-            if (name != "hf-section") return false;
-            passes.addPass(section_pass());
-            return true;
-        });
+    builder.registerPipelineParsingCallback([](llvm::StringRef name,
+                                               llvm::ModulePassManager& passes,
+                                               llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
+        if (name != "hf-section") return false;
+        passes.addPass(section_pass());
+        return true;
+    });
 }
 
 }  // namespace

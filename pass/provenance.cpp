@@ -18,17 +18,33 @@ bool is_one_of(llvm::StringRef name, std::initializer_list<llvm::StringRef> name
 }
 
 bool is_heap_allocator(llvm::StringRef name) {
-    return is_one_of(name, {"malloc", "calloc", "realloc", "reallocarray", "aligned_alloc",
-                            "memalign", "valloc", "pvalloc", "strdup", "strndup", "__strdup",
-                            "wcsdup"});
+    return is_one_of(
+        name, {"malloc", "calloc", "realloc", "reallocarray", "aligned_alloc", "memalign", "valloc",
+               "pvalloc", "strdup", "strndup", "__strdup", "wcsdup"});
 }
 
 bool is_owner_of_its_result(llvm::StringRef name) {
-    return is_one_of(name, {"__errno_location", "__h_errno_location", "__ctype_b_loc",
-                            "__ctype_tolower_loc", "__ctype_toupper_loc", "__cxa_allocate_exception",
-                            "__cxa_begin_catch", "localtime", "gmtime", "localeconv", "fopen",
-                            "fdopen", "fopen64", "opendir", "readdir", "getenv", "strerror",
-                            "getpwnam", "getpwuid", "gethostbyname", "getservbyname"});
+    return is_one_of(name, {"__errno_location",
+                            "__h_errno_location",
+                            "__ctype_b_loc",
+                            "__ctype_tolower_loc",
+                            "__ctype_toupper_loc",
+                            "__cxa_allocate_exception",
+                            "__cxa_begin_catch",
+                            "localtime",
+                            "gmtime",
+                            "localeconv",
+                            "fopen",
+                            "fdopen",
+                            "fopen64",
+                            "opendir",
+                            "readdir",
+                            "getenv",
+                            "strerror",
+                            "getpwnam",
+                            "getpwuid",
+                            "gethostbyname",
+                            "getservbyname"});
 }
 
 }  // namespace

@@ -16,14 +16,13 @@
 // Whether the object escapes does not matter: the argument is about addresses, not about aliasing.
 #pragma once
 
-#include "options.hpp"
-
 #include "llvm/IR/Value.h"
+#include "options.hpp"
 
 namespace hf::pass {
 
 class provenance {
- public:
+   public:
     explicit provenance(const options& o) : options_(o) {}
 
     /// Why `pointer` is transient: "stack", "global", "heap", "library", or "mixed" where its
@@ -31,7 +30,7 @@ class provenance {
     /// transient only if it is derived from one transient pointer.
     [[nodiscard]] llvm::StringRef transient_kind(const llvm::Value* pointer) const;
 
- private:
+   private:
     [[nodiscard]] llvm::StringRef kind_of_object(const llvm::Value* object) const;
     [[nodiscard]] llvm::StringRef kind_of_result(const llvm::Value* call) const;
 

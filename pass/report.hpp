@@ -13,10 +13,9 @@
 // another of them defines.
 #pragma once
 
-#include "options.hpp"
-
 #include "llvm/IR/Instruction.h"
 #include "llvm/IR/Module.h"
+#include "options.hpp"
 
 #include <array>
 #include <string>
@@ -27,7 +26,7 @@ namespace hf::pass {
 enum class outcome { instrumented, elided, redirected, external, unannounced };
 
 class report {
- public:
+   public:
     explicit report(const options& o) : options_(o) {}
 
     /// Enters what happened to the write `at`, whose kind is `what`.
@@ -39,7 +38,7 @@ class report {
     /// Writes the file that -hf-report names, and diagnoses unannounced writes with -hf-strict.
     void finish(const llvm::Module& module) const;
 
- private:
+   private:
     struct entry {
         outcome result;
         std::string what;

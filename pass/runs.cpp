@@ -29,7 +29,7 @@ position position_of(const write_site& site) {
 
 /// Grows one run from its first member on.
 class builder {
- public:
+   public:
     builder(const write_site& first, llvm::AAResults& aliases) : aliases_(aliases) {
         run_.members.push_back(first);
         if (!first.is_plain()) return;
@@ -64,7 +64,7 @@ class builder {
 
     run take() { return std::move(run_); }
 
- private:
+   private:
     [[nodiscard]] bool is_near(std::int64_t begin, std::int64_t end) const {
         return begin - run_.end <= max_gap && run_.begin - end <= max_gap &&
                std::max(end, run_.end) - std::min(begin, run_.begin) <= max_bytes;

@@ -15,9 +15,8 @@
 // of the stores does not change.
 #pragma once
 
-#include "write_sites.hpp"
-
 #include "llvm/Analysis/AliasAnalysis.h"
+#include "write_sites.hpp"
 
 namespace hf::pass {
 

@@ -17,7 +17,7 @@ using llvm::isa;
 namespace intrinsic = llvm::Intrinsic;
 
 class finder {
- public:
+   public:
     finder(llvm::Function& f, const provenance& origins, report& log)
         : layout_(f.getDataLayout()), origins_(origins), log_(log) {}
 
@@ -44,7 +44,7 @@ class finder {
 
     llvm::SmallVector<write_site, 0> take() { return std::move(sites_); }
 
- private:
+   private:
     static llvm::StringRef name_of(const llvm::StoreInst& store) {
         if (store.isAtomic()) return "atomic";
         return store.getValueOperand()->getType()->isVectorTy() ? "vector" : "store";

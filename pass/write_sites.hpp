@@ -4,11 +4,10 @@
 // plugin too, or are functions of a library.
 #pragma once
 
-#include "provenance.hpp"
-#include "report.hpp"
-
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/Function.h"
+#include "provenance.hpp"
+#include "report.hpp"
 
 namespace hf::pass {
 
