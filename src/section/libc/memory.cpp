@@ -65,6 +65,11 @@ void* hf_lib___mempcpy_chk(void* to, const void* from, size_t n, size_t room) {
     return hf_lib_mempcpy(to, from, n);
 }
 
+void hf_lib___explicit_bzero_chk(void* to, size_t n, size_t room) {
+    check_room(n, room);
+    hf_lib_explicit_bzero(to, n);
+}
+
 void* hf_lib___memset_chk(void* to, int byte, size_t n, size_t room) {
     check_room(n, room);
     return hf_lib_memset(to, byte, n);
@@ -82,6 +87,21 @@ wchar_t* hf_lib_wmemmove(wchar_t* to, const wchar_t* from, size_t n) {
 wchar_t* hf_lib_wmemset(wchar_t* to, wchar_t c, size_t n) {
     announced(to, n * sizeof *to, [&] { std::wmemset(to, c, n); });
     return to;
+}
+
+wchar_t* hf_lib___wmemcpy_chk(wchar_t* to, const wchar_t* from, size_t n, size_t room) {
+    check_room(n, room);
+    return hf_lib_wmemcpy(to, from, n);
+}
+
+wchar_t* hf_lib___wmemmove_chk(wchar_t* to, const wchar_t* from, size_t n, size_t room) {
+    check_room(n, room);
+    return hf_lib_wmemcpy(to, from, n);
+}
+
+wchar_t* hf_lib___wmemset_chk(wchar_t* to, wchar_t c, size_t n, size_t room) {
+    check_room(n, room);
+    return hf_lib_wmemset(to, c, n);
 }
 
 }  // extern "C"

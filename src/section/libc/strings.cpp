@@ -103,10 +103,13 @@ int hf_lib___xpg_strerror_r(int error, char* to, size_t n) {
     return kept < length ? ERANGE : 0;
 }
 
-/// GNU's: it may return a text of its own instead of `to`.
+/// GNU's: the texts of known errors are its own, and `to` is not written to.
 char* hf_lib_strerror_r(int error, char* to, size_t n) {
     if (!is_persistent(to)) return ::strerror_r(error, to, n);
-    (void)hf_lib___xpg_strerror_r(error, to, n);
+    char text[64];
+    char* const shown = ::strerror_r(error, text, n < sizeof text ? n : sizeof text);
+    if (shown != text) return shown;
+    copy(to, text, std::strlen(text) + 1);
     return to;
 }
 
@@ -165,6 +168,31 @@ size_t hf_lib_wcstombs(char* to, const wchar_t* from, size_t n) {
     size_t length = 0;
     announced(to, to == nullptr ? 0 : n, [&] { length = std::wcstombs(to, from, n); });
     return length;
+}
+
+wchar_t* hf_lib___wcscpy_chk(wchar_t* to, const wchar_t* from, size_t room) {
+    check_room(std::wcslen(from) + 1, room);
+    return hf_lib_wcscpy(to, from);
+}
+
+wchar_t* hf_lib___wcsncpy_chk(wchar_t* to, const wchar_t* from, size_t n, size_t room) {
+    check_room(n, room);
+    return hf_lib_wcsncpy(to, from, n);
+}
+
+wchar_t* hf_lib___wcscat_chk(wchar_t* to, const wchar_t* from, size_t room) {
+    check_room(std::wcslen(to) + std::wcslen(from) + 1, room);
+    return hf_lib_wcscat(to, from);
+}
+
+size_t hf_lib___mbstowcs_chk(wchar_t* to, const char* from, size_t n, size_t room) {
+    check_room(n, room);
+    return hf_lib_mbstowcs(to, from, n);
+}
+
+size_t hf_lib___wcstombs_chk(char* to, const wchar_t* from, size_t n, size_t room) {
+    check_room(n, room);
+    return hf_lib_wcstombs(to, from, n);
 }
 
 }  // extern "C"
