@@ -1,4 +1,4 @@
-// index/common/root.hpp: the root of the region behind which an index lies.
+// index/common/root.hpp: the region's root that points to an index.
 #pragma once
 
 #include "eager/space.hpp"
@@ -8,16 +8,16 @@
 
 namespace hf {
 
-/// What an index calls its own.
+/// The identity of an index's root.
 struct index_root {
-    const char* opening;  ///< "open the ART": for errors
+    const char* opening;  ///< "open the ART": for error messages
     u64 type;
     u32 format;
 };
 
-/// The offset that the root leads to; where there is no root yet, found(space) makes the index, and
-/// gives its offset. errc::incompatible: it is the root of something else. Nothing is known of what
-/// lies at the offset.
+/// Returns the offset stored at the root. If the root does not exist, found(space) creates the
+/// index and returns its offset. errc::incompatible: the root belongs to another structure. The
+/// contents at the offset are not checked.
 template <class Found>
 [[nodiscard]] result<u64> find_or_found(eager_space& space, std::string_view root,
                                         const index_root& mine, Found&& found) {

@@ -1,4 +1,4 @@
-// eager_masstree/find.hpp: a part of eager_masstree.hpp: ways down, and get.
+// eager_masstree/find.hpp: part of eager_masstree.hpp: descents, and get.
 #pragma once
 
 #include "index/eager_masstree/eager_masstree.hpp"
@@ -7,16 +7,17 @@
 
 namespace hf {
 
-/// What a writer is changing is noted: it is durable before it is relied upon.
+/// Records a node's lines if a writer holds its lock, so that they are durable before the operation
+/// depends on them.
 template <class D, class Keys>
 [[gnu::always_inline]] inline void eager_masstree<D, Keys>::saw_node(operation& op, const node& n,
                                                                      u64 lock_word) noexcept {
     op.saw_word(lock_word, &n, sizeof(node));
 }
 
-/// The keys wanted are above `last`, which was loaded behind the lock's word `before`. The link
-/// goes with that `last`, or nobody moves: the node may have taken its neighbour's range meanwhile,
-/// and lead past it (I5).
+/// Moves right, because the searched slice is above `last`, which was loaded after the lock word
+/// `before`. Stays if the version has changed: the node may have taken over its neighbour's range,
+/// and `next` may skip the neighbour (I5).
 template <class D, class Keys>
 void eager_masstree<D, Keys>::go_right(operation& op, spot& s, u64 before, u64 last) const {
     op.took_step();
@@ -27,7 +28,8 @@ void eager_masstree<D, Keys>::go_right(operation& op, spot& s, u64 before, u64 l
     s = {at<node>(next), last + 1};
 }
 
-/// The node of a level to which a slice belongs, or did a moment ago; none: no such level yet.
+/// Returns the node of a level whose range contained the slice a moment ago; n = nullptr: the level
+/// does not exist yet.
 template <class D, class Keys>
 auto eager_masstree<D, Keys>::descend(operation& op, const root_block& root, u64 slice,
                                       unsigned level) const -> spot {
@@ -61,7 +63,7 @@ auto eager_masstree<D, Keys>::descend(operation& op, spot s, u64 slice, unsigned
     }
 }
 
-/// In the leaf that descend() has found, or to the right of it.
+/// Finds an entry in the leaf that descend() has returned, or to the right of it.
 template <class D, class Keys>
 auto eager_masstree<D, Keys>::find(operation& op, spot s, const cursor& c) const -> entry {
     for (;;) {

@@ -1,11 +1,12 @@
-// eager_masstree/write.hpp: a part of eager_masstree.hpp: what changes one leaf.
+// eager_masstree/write.hpp: part of eager_masstree.hpp: changes of one leaf.
 #pragma once
 
 #include "index/eager_masstree/eager_masstree.hpp"
 
 namespace hf {
 
-/// What a write puts into a leaf: an integer's value, or a record, made when it is needed.
+/// The word that a write stores in a leaf: an integer's value, or a record, made when it is first
+/// needed.
 template <class D, class Keys>
 struct eager_masstree<D, Keys>::fresh_record {
     fresh_record(operation& o, key k, value v) : op(o), name(k), content(v) {}
@@ -87,14 +88,14 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
     }
 }
 
-/// A pair that is there from now on. Above a leaf it is a child.
+/// Inserts a pair at a rank. In an interior node the word is a child.
 template <class D, class Keys>
 void eager_masstree<D, Keys>::put(operation& op, node& n, unsigned rank, u64 slice, u64 word) {
     const order_word o = n.used();
     const unsigned slot = o.size() < eager_masstree_detail::width ? node::free_slot(o) : 15;
     if (slot >= eager_masstree_detail::width) op.fail(&n, "the order of a node is damaged");
     auto& p = n.pairs[slot];
-    // Nobody looks at a pair that has no name (I2); the order word publishes it.
+    // Readers ignore a pair that `order` does not refer to (I2); the order word publishes it.
     p.key.fill(slice);
     p.word.fill(word);
     if (!same_line(&p, &n)) op.written_line(&p);
@@ -103,7 +104,7 @@ void eager_masstree<D, Keys>::put(operation& op, node& n, unsigned rank, u64 sli
     op.commit();
 }
 
-/// A key that is new. The leaf has room; it is unlocked.
+/// Inserts a new key. The leaf has room; unlocks it.
 template <class D, class Keys>
 result<void> eager_masstree<D, Keys>::add(operation& op, node& n, unsigned rank, const cursor& c,
                                           fresh_record& r) {
@@ -114,7 +115,7 @@ result<void> eager_masstree<D, Keys>::add(operation& op, node& n, unsigned rank,
     return {};
 }
 
-/// Another value. The leaf is unlocked.
+/// Replaces the value of an entry. Unlocks the leaf.
 template <class D, class Keys>
 template <class Old>
 result<void> eager_masstree<D, Keys>::replace(operation& op, node& n, unsigned slot,
@@ -167,7 +168,7 @@ bool eager_masstree<D, Keys>::remove(operation& op, key k, Old&& old) {
     }
 }
 
-/// A key leaves. The leaf is unlocked.
+/// Removes a key. Unlocks the leaf.
 template <class D, class Keys>
 template <class Old>
 void eager_masstree<D, Keys>::take_out(operation& op, node& n, unsigned rank, Old&& old) {
@@ -183,7 +184,7 @@ void eager_masstree<D, Keys>::take_out(operation& op, node& n, unsigned rank, Ol
     if constexpr (has_layers) op.retire(*this, entry_word::offset_of(word), leaf);
 }
 
-/// Two keys that share more slices than this one: layers until they part. The leaf is unlocked.
+/// Makes layers for two keys that share this slice, down to where they differ. Unlocks the leaf.
 template <class D, class Keys>
 result<void> eager_masstree<D, Keys>::make_layer(operation& op, node& n, unsigned slot,
                                                  const cursor& c, fresh_record& r) {

@@ -1,4 +1,4 @@
-// hot/audit.hpp: a part of hot.hpp: opening, tracing for the sweep, auditing.
+// hot/audit.hpp: part of hot.hpp: creating a trie, tracing for the sweep, auditing.
 #pragma once
 
 #include "index/hot/hot.hpp"
@@ -18,7 +18,7 @@ error hot<D, Keys>::damaged(const char* attempt, u64 offset, std::string why) co
             "run `holdfast check` and restore the file from a copy"};
 }
 
-/// An empty trie: its root's block, durable.
+/// Creates an empty trie, durably: its root block.
 template <class D, class Keys>
 result<u64> hot<D, Keys>::found(eager_space& space) {
     operation op(space);
@@ -75,7 +75,7 @@ template <class D, class Keys>
 struct hot<D, Keys>::audit_state {
     using kept_key = std::conditional_t<std::is_same_v<key, std::string_view>, std::string, key>;
     heap_audit& a;
-    std::vector<level> chain;  ///< the way to what is being looked at
+    std::vector<level> chain;  ///< the path to the node being audited
     std::optional<kept_key> last = std::nullopt;
 };
 
@@ -112,7 +112,7 @@ void hot<D, Keys>::audit_record(audit_state& s, u64 word, u64 from) const {
     if (slot_word::what_of(word) == what::record) ++s.a.report().tree.records;
 }
 
-/// Whether it can be walked.
+/// Audits a node's format. Returns whether its entries can be walked.
 template <class D, class Keys>
 bool hot<D, Keys>::audit_node(audit_state& s, u64 word, u64 from) const {
     using namespace hot_detail;

@@ -1,11 +1,11 @@
-// hot/write.hpp: a part of hot.hpp: insert, upsert, update, remove.
+// hot/write.hpp: part of hot.hpp: insert, upsert, update, remove.
 #pragma once
 
 #include "index/hot/hot.hpp"
 
 namespace hf {
 
-/// The operation's record, made when it is first needed and kept from one try to the next.
+/// The operation's record, made when it is first needed and kept across retries.
 template <class D, class Keys>
 struct hot<D, Keys>::fresh_record {
     operation& op;
@@ -56,7 +56,7 @@ result<bool> hot<D, Keys>::write(operation& op, key k, value v, wanted want, Old
     }
 }
 
-/// A new record, beside the one that its key was led to (0: the trie is empty).
+/// Adds a new record beside the one that the descent has found (0: the trie is empty).
 template <class D, class Keys>
 auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r) -> result<step> {
     using namespace hot_detail;
@@ -79,8 +79,8 @@ auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r)
         return step::done;
     }
     const u32 depth = level_of(w, bit);
-    // What the way found there must be there still: a node that somebody has put in its place may
-    // part at an earlier bit, and may even have the key.
+    // The entry that the descent has followed must be unchanged: a node that has replaced it may
+    // branch at an earlier bit, and may even contain the key.
     const u64 entry = depth + 1 < w.size() ? w[depth + 1].word : found;
     w.cut(depth + 1);
     level& last = w.back();
@@ -120,7 +120,7 @@ auto hot<D, Keys>::add(operation& op, way& w, u64 found, key k, fresh_record& r)
     return done;
 }
 
-/// Another value for a key whose record is there, or dead.
+/// Replaces the value of a key whose record exists or is dead.
 template <class D, class Keys>
 template <class Old>
 auto hot<D, Keys>::replace(operation& op, const way& w, u64 found, key, value v, fresh_record& r,
@@ -166,7 +166,7 @@ bool hot<D, Keys>::remove(operation& op, key k, Old&& old) {
     }
 }
 
-/// The record leaves. A node that would have one entry leaves that one in its place.
+/// Removes the record. A node that would have one entry left is replaced by that entry.
 template <class D, class Keys>
 template <class Old>
 auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step {
@@ -208,7 +208,7 @@ auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step
     d.remove(index);
     auto done = put(c, w, d);
     if (done) return *done == step::done ? taken() : step::again;
-    // There is no memory for a copy. What put() has locked besides is given back by `c`.
+    // No memory for a copy. `c` releases the other locks that put() has taken.
     op.settle();
     op.publish(slot, slot_word::of(what::dead, 0, slot_word::offset_of(found)));
     op.commit();
