@@ -13,8 +13,9 @@
 // optimisation at link time nor the code generator moves a write across them.
 #pragma once
 
-#include "llvm/IR/IRBuilder.h"
 #include "runs.hpp"
+
+#include <llvm/IR/IRBuilder.h>
 
 namespace hf::pass {
 

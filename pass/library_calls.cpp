@@ -1,9 +1,10 @@
 #include "library_calls.hpp"
 
 #include "library_names.hpp"
-#include "llvm/IR/InstrTypes.h"
-#include "llvm/IR/Instructions.h"
-#include "llvm/Support/Casting.h"
+
+#include <llvm/IR/InstrTypes.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/Support/Casting.h>
 
 namespace hf::pass {
 namespace {

@@ -1,7 +1,7 @@
 // The names of library functions that the plugin knows.
 #pragma once
 
-#include "llvm/ADT/StringRef.h"
+#include <llvm/ADT/StringRef.h>
 
 #include <cstdint>
 #include <optional>
@@ -14,8 +14,8 @@ struct wrapped_function {
     std::uint32_t written;
     /// It writes through all arguments from the highest of these on (scanf).
     bool writes_rest = false;
-    /// It also writes through pointers that it finds in memory (the parts of an iovec, the neighbours
-    /// of a list node): its arguments do not tell whether the call can be left as it is.
+    /// It also writes through pointers that it finds in memory (the parts of an iovec, the
+    /// neighbours of a list node): its arguments do not tell whether the call can be left as it is.
     bool writes_beyond = false;
 };
 

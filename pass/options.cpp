@@ -1,6 +1,6 @@
 #include "options.hpp"
 
-#include "llvm/Support/CommandLine.h"
+#include <llvm/Support/CommandLine.h>
 
 namespace hf::pass {
 namespace {

@@ -13,7 +13,7 @@
 //   -hf-merge=false              one announcement per store, for comparison
 #pragma once
 
-#include "llvm/ADT/StringSet.h"
+#include <llvm/ADT/StringSet.h>
 
 #include <string>
 

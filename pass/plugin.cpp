@@ -4,15 +4,17 @@
 //     hf-clang -O2 -c program.c            or by hand:
 //     clang-19 -fpass-plugin=hf_section_pass.so -O2 -c program.c
 //
-// Place in the pipeline. The pass runs at the end of the optimiser (OptimizerLast), when scalars are
-// in registers, loops are vectorised and idioms are memory intrinsics: what is left is what will be
-// executed. With -flto it runs at the same place of each compilation, before linking: the hooks that
-// it leaves are opaque calls, across which the link-time optimiser moves no write (announce.hpp).
+// Place in the pipeline. The pass runs at the end of the optimiser (OptimizerLast), when scalars
+// are in registers, loops are vectorised and idioms are memory intrinsics: what is left is what
+// will be executed. With -flto it runs at the same place of each compilation, before linking: the
+// hooks that it leaves are opaque calls, across which the link-time optimiser moves no write
+// (announce.hpp).
 //
 // Steps on a module, in this order:
 //   1  calls of library functions that write go to their wrappers     library_calls.hpp
 //   2  scatters become stores, x86 masked stores become general ones  scatter.hpp
-//   3  writes are found; those to transient memory are elided         write_sites.hpp, provenance.hpp
+//   3  writes are found; those to transient memory are elided         write_sites.hpp
+//                                                                     provenance.hpp
 //   4  neighbouring stores are joined into runs                       runs.hpp
 //   5  each run is surrounded with a check and the hooks              announce.hpp
 //   6  the report is written                                          report.hpp
@@ -21,15 +23,16 @@
 // HotPar 2013, section 2.7.
 #include "announce.hpp"
 #include "library_calls.hpp"
-#include "llvm/Analysis/AliasAnalysis.h"
-#include "llvm/Passes/PassBuilder.h"
-#include "llvm/Passes/PassPlugin.h"
 #include "options.hpp"
 #include "provenance.hpp"
 #include "report.hpp"
 #include "runs.hpp"
 #include "scatter.hpp"
 #include "write_sites.hpp"
+
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Passes/PassPlugin.h>
 
 namespace hf::pass {
 namespace {

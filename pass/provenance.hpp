@@ -16,8 +16,9 @@
 // Whether the object escapes does not matter: the argument is about addresses, not about aliasing.
 #pragma once
 
-#include "llvm/IR/Value.h"
 #include "options.hpp"
+
+#include <llvm/IR/Value.h>
 
 namespace hf::pass {
 

@@ -13,9 +13,10 @@
 // another of them defines.
 #pragma once
 
-#include "llvm/IR/Instruction.h"
-#include "llvm/IR/Module.h"
 #include "options.hpp"
+
+#include <llvm/IR/Instruction.h>
+#include <llvm/IR/Module.h>
 
 #include <array>
 #include <string>

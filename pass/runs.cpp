@@ -1,9 +1,9 @@
 #include "runs.hpp"
 
-#include "llvm/Analysis/MemoryLocation.h"
-#include "llvm/IR/DataLayout.h"
-#include "llvm/IR/Instructions.h"
-#include "llvm/IR/Module.h"
+#include <llvm/Analysis/MemoryLocation.h>
+#include <llvm/IR/DataLayout.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/Module.h>
 
 #include <algorithm>
 

@@ -4,9 +4,9 @@
 // Most runs have one member. Plain stores through one pointer at constant offsets, such as the
 // initialisation of a struct, are joined into one run if
 //
-//   R1  the bytes from the first to the last byte of the run are at most 256, and no gap between two
-//       members is longer than 64 bytes. The announced range includes the gaps, which costs nothing
-//       but the undo of bytes that do not change;
+//   R1  the bytes from the first to the last byte of the run are at most 256, and no gap between
+//       two members is longer than 64 bytes. The announced range includes the gaps, which costs
+//       nothing but the undo of bytes that do not change;
 //   R2  every instruction between two members can be moved before the first: it does not write,
 //       call, fence or trap, and if it loads, the load cannot alias a store of the run.
 //
@@ -15,8 +15,9 @@
 // of the stores does not change.
 #pragma once
 
-#include "llvm/Analysis/AliasAnalysis.h"
 #include "write_sites.hpp"
+
+#include <llvm/Analysis/AliasAnalysis.h>
 
 namespace hf::pass {
 

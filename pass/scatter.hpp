@@ -6,8 +6,9 @@
 // become general masked stores; a streaming one loses its hint.
 #pragma once
 
-#include "llvm/IR/Function.h"
 #include "provenance.hpp"
+
+#include <llvm/IR/Function.h>
 
 namespace hf::pass {
 

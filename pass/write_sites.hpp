@@ -4,10 +4,11 @@
 // plugin too, or are functions of a library.
 #pragma once
 
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/IR/Function.h"
 #include "provenance.hpp"
 #include "report.hpp"
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/Function.h>
 
 namespace hf::pass {
 

@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 import random_program
-from compiler import PROGRAMS, Toolchain, outcomes, skip
+from compiler import PROGRAMS, ROOT, Toolchain, outcomes, skip
 
 LEVELS = ("-O0", "-O1", "-O2", "-O3")
 tools: Toolchain
@@ -92,7 +92,8 @@ class elision(unittest.TestCase):
             tools.run([tools.compile(PROGRAMS / "heap_of_region.c", level)])
 
     def test_result_that_the_user_names_is_transient(self):
-        report = tools.report(PROGRAMS / "heap_of_region.c", "-O1", "--hf-transient-result=allocate")
+        report = tools.report(PROGRAMS / "heap_of_region.c", "-O1",
+                              "--hf-transient-result=allocate")
         self.assertEqual(report["counts"]["instrumented"], 0)
 
     def test_elision_of_heap_and_globals_can_be_switched_off(self):
@@ -116,7 +117,7 @@ class library_calls(unittest.TestCase):
         run_all_ways(tools.compile(PROGRAMS / "input.c", "-O2", "-D_FORTIFY_SOURCE=2"))
 
     def test_every_name_that_is_redirected_has_a_wrapper_and_vice_versa(self):
-        names = (PROGRAMS.parent.parent.parent / "pass" / "library_names.cpp").read_text("utf-8")
+        names = (ROOT / "pass" / "library_names.cpp").read_text("utf-8")
         table = names[names.index("wrapped[] = {"):names.index("harmless[] = {")]
         listed = set(re.findall(r'\{"(\w+)", args', table))
         library = next(path for path in tools.libraries if "section_libc" in path)
@@ -182,8 +183,8 @@ class drivers(unittest.TestCase):
 
     def test_off_is_the_plain_compiler(self):
         assembly = tools.work / "off.s"
-        tools.run([tools.bin / "hf-clang", "--hf-off", "-S", PROGRAMS / "assembly.c", "-o", assembly,
-                   "-I", PROGRAMS.parent.parent, "-I", PROGRAMS.parent.parent.parent / "include"])
+        tools.run([tools.bin / "hf-clang", "--hf-off", "-S", PROGRAMS / "assembly.c", "-o",
+                   assembly, f"-I{ROOT}/tests", f"-I{ROOT}/include"])
         self.assertNotIn("hf_section_store", assembly.read_text("utf-8"))
 
     def test_position_independent_code_and_separate_steps(self):
@@ -207,6 +208,26 @@ class drivers(unittest.TestCase):
         command = [tools.bin / "hf-clang", "-c", source, "-o", tools.work / "clobber.o"]
         tools.run(command)
         self.assertIn("assembly", tools.run(command + ["--hf-strict", "-g"], 1))
+
+    def test_cmake_function(self):
+        place = tools.work / "project"
+        place.mkdir(exist_ok=True)
+        libraries = " ".join(tools.libraries)
+        (place / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.25)
+project(consumer C)
+set(HF_SECTION_PLUGIN {tools.bin.parent}/lib/holdfast/hf_section_pass.so)
+include({ROOT}/cmake/HoldfastSections.cmake)
+add_executable(atomics {PROGRAMS}/atomics.c)
+target_compile_options(atomics PRIVATE -mcx16)
+target_include_directories(atomics PRIVATE {ROOT}/tests {ROOT}/include)
+holdfast_sections(atomics STRICT REPORT ${{PROJECT_BINARY_DIR}}/atomics.txt)
+target_link_libraries(atomics PRIVATE {libraries} stdc++ m)
+""", encoding="utf-8")
+        build = place / "build"
+        tools.run(["cmake", "-S", place, "-B", build, "-DCMAKE_C_COMPILER=clang-19"])
+        tools.run(["cmake", "--build", build])
+        run_all_ways(build / "atomics")
+        self.assertIn("instrumented atomic", (build / "atomics.txt").read_text("utf-8"))
 
     def test_report_joins_modules(self):
         place = tools.work / "reports"

@@ -78,7 +78,8 @@ class Generator:
 
     def element(self, pointer):
         type_name, name, n = self.random.choice(self.arrays)
-        index = self.choice(str(self.random.randrange(n)), f"(n + {self.random.randint(0, 9)}u) % {n}u")
+        index = self.choice(str(self.random.randrange(n)),
+                            f"(n + {self.random.randint(0, 9)}u) % {n}u")
         value = "(n & 63)" if type_name == "double" else "n * 7u"
         return f"{pointer}->{name}[{index}] = ({type_name}){value};"
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t arena_bytes = 1 << 20;
 char* const arena =
     reinterpret_cast<char*>(std::uintptr_t{HF_SECTION_ARENA_NUMBER} << HF_SECTION_ARENA_SHIFT);
-// What is allocated is audited at each hook, so it is a range of its own.
+// Programs that use no more than this much have all of it audited at each hook.
 constexpr std::size_t strict_bytes = 1 << 15;
 
 std::atomic<std::size_t> used{0};

@@ -11,19 +11,20 @@
 //     hf_audit_accept(p, n)            the runtime itself has written to these bytes
 //     hf_audit_cut()                   a cut: no thread is inside a section
 //
-// Invariants. For each byte of a mapped range there is a shadow: its value when it was last accepted.
+// Invariants. For each byte of a mapped range there is a shadow: its value when it was last
+// accepted.
 //
 //   A1  A byte that differs from its shadow has been announced since the last cut. Checked by every
 //       cut for all bytes, and by every announcement for the bytes announced: a store that comes
 //       before its own announcement is found, too.
-//   A2  Outside of all sections an announcement covers one store only: hf_audit_stored() accepts the
-//       bytes and withdraws the announcement.
+//   A2  Outside of all sections an announcement covers one store only: hf_audit_stored() accepts
+//       the bytes and withdraws the announcement.
 //
 // Modes.
 //   compare   A1 and A2 alone. A finding names the two hooks between which the byte changed, or the
 //             cut.
-//   exact     Besides, the region is write-protected. Every store faults; the handler checks that its
-//             bytes are announced, lets the one instruction run, and protects the page again. A
+//   exact     Besides, the region is write-protected. Every store faults; the handler checks that
+//             its bytes are announced, lets the one instruction run, and protects the page again. A
 //             finding names the instruction. A system call that writes to the region itself fails
 //             with EFAULT: the wrappers of src/section/libc never let it.
 //             x86-64 only. Stores of other threads to the same page during that one instruction are

@@ -28,8 +28,8 @@ constexpr std::size_t max_findings = 1024;
 std::array<finding, max_findings> findings;
 std::atomic<std::size_t> finding_count{0};
 
-/// What addr2line says of a code address: "function at file:line". The address as module and offset
-/// where it is not installed or knows nothing.
+/// The name of a code address by addr2line, "function at file:line", or its module and offset if
+/// there is no debug information or no addr2line.
 std::string name_of(const void* pc) {
     if (pc == nullptr) return "the start or a cut";
     // The instruction before a return address; inside the instruction itself otherwise.

@@ -2,12 +2,12 @@
 // announces what it writes to a region (<holdfast/section_hooks.h>).
 //
 // The compiler plugin redirects the calls of a program to them (pass/library_names.cpp lists the
-// functions). A wrapper whose pointers are all outside of the arena calls the original at once. Else
-// one of two forms is used:
+// functions). A wrapper whose pointers are all outside of the arena calls the original at once.
+// Else one of two forms is used:
 //
 //   L1  A function that only computes (strcpy) runs between the hooks, which enclose its bytes.
-//   L2  A function that may block, or whose result is known only afterwards (read, strtol), works on
-//       private memory; what it has written there is then copied between the hooks. Rule C12 of
+//   L2  A function that may block, or whose result is known only afterwards (read, strtol), works
+//       on private memory; what it has written there is then copied between the hooks. Rule C12 of
 //       sections: outside of all sections a thread must not block between the hooks, or no cut can
 //       be made until another process sends something.
 //
@@ -58,8 +58,8 @@ void assign(T& to, const T& value) {
     copy(&to, &value, sizeof(T));
 }
 
-/// The T that a function returns by a pointer (L2): the user's own, or a copy of it, which is copied
-/// back in the end. The pointer may be null.
+/// The T that a function returns by a pointer (L2): the user's own, or a copy of it, which is
+/// copied back in the end. The pointer may be null.
 template <class T>
 class out {
    public:
@@ -109,8 +109,8 @@ class private_buffer {
     alignas(16) unsigned char near_[16384];
 };
 
-/// Has `call(buffer)` fill up to n bytes of private memory and copies as many as it returns to `to`.
-/// Returns what `call` returns: a number of bytes, or -1.
+/// Has `call(buffer)` fill up to n bytes of private memory and copies as many as it returns to
+/// `to`. Returns what `call` returns: a number of bytes, or -1.
 template <class Call>
 std::ptrdiff_t through_buffer(void* to, std::size_t n, const Call& call) {
     if (!is_persistent(to)) return call(to);

@@ -81,7 +81,7 @@ void repair_after_insert(tree_node* n, tree_node& header) {
     assign(header.parent->paint, color::black);
 }
 
-/// A black node is missing on the way to n, a child of `parent` that may be null.
+/// Paths through n, a child of `parent` that may be null, have one black node too few.
 void repair_after_erase(tree_node* n, tree_node* parent, tree_node& header) {
     while (n != header.parent && !is_red(n)) {
         const child side = n == parent->left ? left : right;
@@ -247,7 +247,7 @@ void hf_lib__ZNSt8__detail15_List_node_base4swapERS0_S1_(list_node& a, list_node
 
 namespace std::__detail {
 
-// What libstdc++ keeps in each unordered container; its members may write to _M_next_resize.
+// A member of each unordered container in libstdc++; its functions may write to _M_next_resize.
 struct _Prime_rehash_policy {
     float _M_max_load_factor;
     mutable std::size_t _M_next_resize;

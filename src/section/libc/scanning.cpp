@@ -94,7 +94,7 @@ conversion next_conversion(const char*& at) {
     return {};
 }
 
-/// A pointer into a region and the private memory that stands in for it.
+/// A pointer into a region, and the private memory that sscanf gets instead.
 struct target {
     void* user = nullptr;  ///< null: the argument is outside of regions
     char* copy = nullptr;

@@ -1,5 +1,5 @@
-// qsort sorts a private copy (L2): the program's comparison may take locks, and libc's moves are not
-// announced. A comparison must not depend on where elements are stored.
+// qsort sorts a private copy (L2): the program's comparison may take locks, and libc's moves are
+// not announced. A comparison must not depend on where elements are stored.
 #include "section/libc/announced.hpp"
 
 #include <cstdio>
