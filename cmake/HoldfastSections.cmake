@@ -43,7 +43,7 @@ function(holdfast_sections target)
     list(APPEND own "-hf-report=${arg_REPORT}")
     target_compile_options(${target} PRIVATE -gline-tables-only)
   endif()
-  list(TRANSFORM own REPLACE "^(.*)$" "SHELL:-Xclang -mllvm -Xclang \\1")
+  list(TRANSFORM own PREPEND "SHELL:-Xclang -mllvm -Xclang ")
   target_compile_options(${target} PRIVATE "-fpass-plugin=${HF_SECTION_PLUGIN}"
     "SHELL:-Xclang -load -Xclang ${HF_SECTION_PLUGIN}" ${own})
   target_compile_definitions(${target} PRIVATE
