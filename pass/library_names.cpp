@@ -504,9 +504,9 @@ constexpr llvm::StringLiteral harmless[] = {
 // Whole families: locks and threads (src/section interposes them), mathematics is declared to write
 // to no memory, sanitizers' and profilers' runtimes write to memory of their own.
 constexpr llvm::StringLiteral harmless_prefixes[] = {
-    "pthread_",    "sem_",         "mtx_",    "cnd_",    "thrd_",    "tss_",    "sched_",
-    "posix_spawn", "__sanitizer_", "__asan_", "__tsan_", "__ubsan_", "__msan_", "__llvm_profile_",
-    "__gcov_",     "regfree",
+    "pthread_",        "sem_",         "mtx_",    "cnd_",    "thrd_",   "tss_",     "sched_",
+    "posix_spawn",     "__sanitizer_", "hf_",     "__asan_", "__tsan_", "__ubsan_", "__msan_",
+    "__llvm_profile_", "__gcov_",      "regfree",
 };
 
 }  // namespace

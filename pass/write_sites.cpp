@@ -110,6 +110,8 @@ class finder {
             case intrinsic::vacopy:
                 return fixed(at, "va_list", at.getArgOperand(0), va_list_type(at));
             case intrinsic::vaend:
+            case intrinsic::stacksave:
+            case intrinsic::stackrestore:
             case intrinsic::lifetime_start:
             case intrinsic::lifetime_end:
             case intrinsic::invariant_start:
