@@ -1,4 +1,4 @@
-// shadow/state_table.hpp: entries of the consistent state table, which is on the medium (rules.hpp).
+// shadow/state_table.hpp: entries of the consistent state table, on the medium (rules.hpp).
 //
 //   entry, 32 bytes, two a line:   | V + 1 | P0 | P1 | CB |        V + 1 == 0: the entry is free
 //
