@@ -99,7 +99,7 @@ struct log_config {
     granularity of = granularity::line;
     packing how = packing::aligned;
     unsigned head_bytes = 16;  ///< of a record: address, length, sequence
-    bool has_marker = true;    ///< the commit is a record of its own
+    unsigned markers = 1;      ///< 0; 1: the commit is a record of its own; 2: the begin, too
 };
 
 }  // namespace hf::sim

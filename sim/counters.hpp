@@ -10,7 +10,7 @@
 
 namespace hf::sim {
 
-/// What a flushed line was written for.
+/// The purpose of a flushed line.
 enum class source : u8 {
     data,           ///< lines that transactions updated
     journal,        ///< commit records, or super pages

@@ -127,12 +127,16 @@ void log_machine::commit(unsigned core) {
 }
 
 void log_machine::commit_one(log_state& l, u64 data_lines) {
+    if (l.how.markers == 2) {
+        flush_log(l, 1, source::marker);  // of the begin; its place in time does not matter here
+        l.clock.fence();
+    }
     if (l.pending != 0) {
         flush_log(l, lines_for(l.pending), source::log);
         l.clock.fence();
         l.pending = 0;
     }
-    if (l.how.is_redo && l.how.has_marker) {
+    if (l.how.is_redo && l.how.markers != 0) {
         flush_log(l, 1, source::marker);
         l.clock.fence();
     }
@@ -143,7 +147,7 @@ void log_machine::commit_one(log_state& l, u64 data_lines) {
     }
     for (u64 i = 0; i < data_lines; ++i) l.clock.flush();
     l.clock.fence();
-    if (l.how.has_marker) {
+    if (l.how.markers != 0) {
         flush_log(l, 1, source::marker);
         l.clock.fence();
     }

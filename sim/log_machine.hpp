@@ -36,9 +36,9 @@ class log_machine final : public sink {
     /// The undone lines are restored from the log, each flushed; a redo log is dropped.
     void abort(unsigned core) override;
 
-    /// Of the log with this place in the list, with the accesses that all have in common.
+    /// Counts of the log with this index in the list, and of the accesses that all logs share.
     [[nodiscard]] counters numbers(std::size_t log) const;
-    /// Of the data and the first log's ring.
+    /// Writes of the data's lines and of the first log's ring.
     [[nodiscard]] wear_summary wear_of_lines() const { return wear_.summary(); }
     void reset_numbers();
 

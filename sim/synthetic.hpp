@@ -22,7 +22,7 @@ struct synthetic_options {
     u64 seed = 1;
 };
 
-/// Makes so many transactions on `core`. Deterministic.
+/// Makes `transactions` transactions on `core`. Deterministic.
 void run_synthetic(const synthetic_options& o, u64 transactions, unsigned core, sink& to);
 
 /// The place of the item with this rank: its own, or spread over all by a bijection of chance.

@@ -111,6 +111,7 @@ class tlbs {
             previous[head] = way;
         }
         void to_front(u8 way) {
+            if (way == head) return;
             if (way != tail()) {
                 unlink(way);
                 link_before_head(way);

@@ -93,7 +93,7 @@ struct trace_summary {
 [[nodiscard]] result<trace_header> read_trace_header(const std::filesystem::path& file);
 /// Passes all events to `to`. After an error `to` has got those of the whole blocks before it.
 [[nodiscard]] result<trace_summary> replay_trace(const std::filesystem::path& file, sink& to);
-/// The same from a stream; `name` is for errors.
+/// Replays from a stream; `name` is for errors.
 [[nodiscard]] result<trace_summary> replay_trace(std::istream& in, const std::string& name,
                                                  sink& to);
 

@@ -34,7 +34,7 @@ inline constexpr unsigned sequence_bits = 40;
 inline constexpr u64 max_sequence = (u64{1} << sequence_bits) - 1;
 inline constexpr u64 max_changes = (u64{1} << (64 - sequence_bits)) - 1;
 
-/// Bytes of the record of a commit that changes so many pages.
+/// Bytes of the record of a commit that changes `changes` pages.
 [[nodiscard]] constexpr u64 record_bytes(u64 changes) noexcept {
     return record_head_bytes + changes * change_bytes;
 }

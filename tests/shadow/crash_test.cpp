@@ -36,7 +36,7 @@ struct outcome {
     bool lost = false;  ///< recovery found neither of the allowed states
 };
 
-/// One random run, cut off after so many steps, with several images of the crash.
+/// One random run, cut off after `steps_to_live` steps, with several images of the crash.
 outcome run(u64 seed, u64 steps_to_live, broken b, plain_model::words& allowed_before,
             plain_model::words& allowed_after) {
     torn_medium medium(steps_to_live);

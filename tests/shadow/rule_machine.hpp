@@ -1,5 +1,5 @@
 // shadow/rule_machine.hpp (tests): the smallest program that keeps pages by the rules, on a medium
-// that can be cut off at any step. It can be told to break one rule.
+// that can be cut off at any step. It breaks one rule on request.
 //
 // Four pages, ten physical ones, a table of four entries, a journal of six lines. Each line of data
 // is one number, in each of its eight words.
@@ -196,7 +196,7 @@ class rule_machine {
     u64 at_ = 0;
 };
 
-/// What a restart reads; nullopt: an entry cannot be.
+/// The contents that a restart reads; nullopt: an entry cannot be.
 [[nodiscard]] inline std::optional<plain_pages> recovered(image left) {
     std::array<table_entry, page_count> table{};
     for (u64 v = 0; v < page_count; ++v) {

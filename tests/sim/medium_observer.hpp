@@ -22,7 +22,7 @@ inline constexpr u64 head_line = 3'000'000;
 inline constexpr u64 map_line = 4'000'000;
 inline constexpr u64 table_indexes = 256;
 
-/// What a machine is made to leave out.
+/// The flush or fence that a machine leaves out.
 enum class missing {
     nothing,
     old_line,  ///< the first store's fetch
