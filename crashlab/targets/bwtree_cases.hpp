@@ -1,5 +1,5 @@
 // targets/bwtree_cases.hpp: P-BwTree under the crash lab (eager_session.hpp): every operation,
-// every change of its shape, what a crash between two words leaves, and threads.
+// every change of its shape, the states that a crash between two words leaves, and threads.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

@@ -1,9 +1,8 @@
-// targets/commit_log.hpp: the smallest log that the committed heap can stand on
-// (committed_heap.hpp, C1 to C3).
+// targets/commit_log.hpp: a minimal log for the committed heap (committed_heap.hpp, C1 to C3).
 //
-// One a thread, in a segment of kind log of its own. Redo only: an entry is a list of word changes,
-// those of the heap and those of the words behind the log, which are the workload's. It is
-// committed by one word.
+// One a thread, in a log segment of its own. Redo only: an entry is a list of word changes,
+// those of the heap and those of the workload's words, which follow the log. One word commits
+// it.
 //
 //   page 0  | length of the committed entry, 0: none | changes ... |
 //   page 1  | words of the workload ...                            |
@@ -22,7 +21,7 @@ class commit_log {
    public:
     static constexpr u64 most_changes = 64;
 
-    /// The log of so many-th owner; it is made when there is none.
+    /// Opens the log of this owner, or creates it.
     [[nodiscard]] static result<commit_log> open(region& r, u16 owner);
 
     [[nodiscard]] committed::word& word_at(u64 index) const noexcept {
@@ -30,13 +29,13 @@ class commit_log {
     }
     void set_word(u64 index, u64 value) { mine_.push_back({words() + 8 * index, ~u64{0}, value}); }
 
-    /// On return all of it is committed.
+    /// When this returns the entry is committed.
     void commit(std::span<const committed::word_change> of_heap);
-    /// Changes the words that are its own, and flushes them.
+    /// Changes the workload's own words, and flushes them.
     void apply();
-    /// What was flushed becomes durable, and the entry goes.
+    /// Makes flushed words durable, and removes the entry.
     void drop();
-    /// As apply() and drop() behind a crash, for a heap that is not open; true if there was an
+    /// As apply() and drop(), after a crash, for a heap that is not open; true if there was an
     /// entry.
     [[nodiscard]] result<bool> recover();
 

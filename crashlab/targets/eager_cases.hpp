@@ -1,5 +1,5 @@
-// targets/eager_cases.hpp: what the lab does with every eager index, whatever its shape: workloads
-// over keys by number, and the persist points that all share. An index's own file has the rest.
+// targets/eager_cases.hpp: cases common to all eager indexes: workloads over numbered keys, and the
+// common persist points. Further cases are in each index's own file.
 #pragma once
 
 #include "crashlab/targets/eager_session.hpp"
@@ -31,15 +31,15 @@ inline std::string_view eager_case_name(std::string_view index, const char* kind
 // ------------------------------------------------------------------------------- what was left off
 
 struct left_off {};
-/// The hook is a function: what it waits for lies here.
+/// Globals, because the hook is a plain function.
 inline const char* leave_at = nullptr;
 inline unsigned leave_next = 0;  ///< how often the point is passed before
 inline void leave(const char* point) {
     if (leave_at == nullptr || !std::string_view(point).starts_with(leave_at)) return;
     if (leave_next-- == 0) throw left_off{};
 }
-/// `work` ends at the persist point, as if the process had: then comes a crash. `passed`: where it
-/// has come there so often before.
+/// Ends `work` at the persist point, as if the process had died; then a crash follows. `passed`:
+/// how often the point is passed before.
 template <class S, class Work>
 void die_at(S& s, const char* point, Work&& work, unsigned passed = 0) {
     const persist_point_hook before = set_persist_point_hook(leave);
@@ -57,8 +57,8 @@ void die_at(S& s, const char* point, Work&& work, unsigned passed = 0) {
     s.crash();
 }
 
-/// `work` ends at damage: it reads another word there than the medium has. The lab does not see
-/// these stores, so no crash leaves the damage.
+/// Lets `work` fail with damage: it reads another word there than the medium has. The lab does not
+/// see these stores, so no crash leaves the damage.
 template <class Work>
 void meet_damage(published& there, u64 wrong, Work&& work) {
     const auto put = [&](u64 word) {
@@ -78,25 +78,25 @@ void meet_damage(published& there, u64 wrong, Work&& work) {
 
 // ------------------------------------------------------------------- workloads of a single thread
 
-/// Keys From to To - 1 come.
+/// Inserts keys From to To - 1.
 template <class S, u64 From, u64 To>
 void come(S& s) {
     for (u64 k = From; k < To; ++k) s.insert(k);
 }
-/// Keys From to To - 1 come as one batch.
+/// Inserts keys From to To - 1 as one batch.
 template <class S, u64 From, u64 To>
 void come_at_once(S& s, splitmix64&) {
     std::vector<u64> keys;
     for (u64 k = From; k < To; ++k) keys.push_back(k);
     s.insert_many(keys);
 }
-/// They come, and one of them is changed.
+/// Inserts them, and changes one of them.
 template <class S, u64 From, u64 To>
 void come_and_change(S& s, splitmix64& r) {
     come<S, From, To>(s);
     s.upsert(From + r() % (To - From));
 }
-/// They go, whichever first, and one comes again.
+/// Removes them, in either order, and inserts one again.
 template <class S, u64 From, u64 To>
 void go(S& s, splitmix64& r) {
     constexpr u64 n = To - From;
@@ -104,7 +104,7 @@ void go(S& s, splitmix64& r) {
     for (u64 k = 0; k < n; ++k) s.remove(From + (first + k) % n);
     s.insert(From + first);
 }
-/// Values of keys 0 to 5 change.
+/// Changes the values of keys 0 to 5.
 template <class S>
 void change_some(S& s, splitmix64& r) {
     const u64 k = r() % 6;
@@ -113,7 +113,7 @@ void change_some(S& s, splitmix64& r) {
     s.upsert(9);
     s.update(k);
 }
-/// Of keys 0 to Have - 1 some go, and come again.
+/// Removes some of the keys 0 to Have - 1, and inserts them again.
 template <class S, u64 Have>
 void remove_some(S& s, splitmix64& r) {
     const u64 k = r() % Have;
@@ -124,7 +124,7 @@ void remove_some(S& s, splitmix64& r) {
     s.get(k);
 }
 
-/// Nothing can be allocated any more: keys go all the same.
+/// Removes keys when nothing can be allocated any more.
 template <class S>
 void many_and_no_memory(S& s) {
     come<S, 0, 40>(s);
@@ -138,7 +138,7 @@ void remove_without_memory(S& s, splitmix64& r) {
 
 // -------------------------------------------------------------------------- workloads of a thread
 
-/// Changes of keys 0 to 5, reads of them, inserts of its own.
+/// Changes of keys 0 to 5, reads of them, inserts of the thread's own keys.
 template <class S>
 void work_beside_another(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 5; ++i) {
@@ -158,7 +158,7 @@ void work_beside_another(S& s, unsigned thread, splitmix64& r) {
         }
     }
 }
-/// A read of what lies around the key, too.
+/// Reads the key, and its neighbours, too.
 template <class S>
 void get_with_all(S& s, u64 k, splitmix64& r) {
     switch (const u64 how = r() % 4) {
@@ -172,7 +172,7 @@ void get_with_all(S& s, u64 k, splitmix64& r) {
             s.get_by_scanning(k, how == 2);
     }
 }
-/// Thread 1 reads key 3, alone or with all others; the other changes it.
+/// Thread 1 reads key 3, alone or with all others; the other thread changes it.
 template <class S>
 void read_or_change(S& s, unsigned thread, splitmix64& r) {
     for (unsigned i = 0; i < 8; ++i) {
@@ -188,9 +188,9 @@ void read_or_change(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
-/// What threads 1 to 3 do with a key that thread 0 changes: each looks at it in its own way, so
-/// that in a schedule in which thread 0 stops before its fence, any of them may be the first to
-/// look.
+/// Threads 1 to 3 read a key that thread 0 changes, each by another kind of read. So in a schedule
+/// in which thread 0 stops before its fence, any of these reads may be the first
+/// one.
 template <class S>
 void peek(S& s, u64 k, unsigned thread, splitmix64& r) {
     if (thread == 1) {
@@ -201,8 +201,8 @@ void peek(S& s, u64 k, unsigned thread, splitmix64& r) {
         r() % 2 == 0 ? s.remove(k) : s.update_or_miss(k);
     }
 }
-/// So short that many a schedule has a reader come in the midst of the change, or of what another
-/// reader makes durable.
+/// So short that in many schedules a read happens during the change, or while another
+/// reader makes it durable.
 template <class S, u64 K>
 void peek_at_change(S& s, unsigned thread, splitmix64& r) {
     if (thread != 0) {
@@ -212,7 +212,7 @@ void peek_at_change(S& s, unsigned thread, splitmix64& r) {
     }
 }
 
-/// Key 0 changes, or goes, or another does.
+/// Changes or removes key 0, or another one.
 template <class S>
 void change_and_remove(S& s, splitmix64& r) {
     const u64 k = r() % 2 == 0 ? 0 : 1 + r() % 5;
@@ -220,14 +220,14 @@ void change_and_remove(S& s, splitmix64& r) {
     s.upsert(3);
     s.remove(4);
 }
-/// Whoever is first may take over a dead holder's lock, or find nothing where a remove was cut
-/// short.
+/// The first thread may reclaim a stale lock, or find nothing after an interrupted
+/// remove.
 template <class S>
 void look_for_two(S& s) {
     s.update_or_miss(0);
     s.remove(4);
 }
-/// Whoever opens the region behind a kill works in it before it is swept.
+/// The session after a kill runs operations before the sweep.
 template <class S>
 eager_case<S> unswept(std::string_view name) {
     return {.name = name,
@@ -239,8 +239,8 @@ eager_case<S> unswept(std::string_view name) {
             .work_first = look_for_two<S>};
 }
 
-/// Whoever was killed was changing the last of a node's keys, by this. Who takes over the node's
-/// lock changes the first one, in another line, and gives the lock back.
+/// The killed process was changing the last of a node's keys, by `change`. The next thread reclaims
+/// the node's lock, changes the first key, in another line, and releases the lock.
 template <class S>
 eager_case<S> unswept_far(std::string_view name, void (S::*change)(u64)) {
     constexpr u64 last = 11;
@@ -257,14 +257,14 @@ eager_case<S> unswept_far(std::string_view name, void (S::*change)(u64)) {
                 }};
 }
 
-/// Of keys that are not there, by an update and by a remove; then others, so that a crash has time.
+/// Updates and removes absent keys, then others, so that a crash has time.
 template <class S>
 void miss_two(S& s) {
     s.update_or_miss(2);
     s.remove(1);
     for (unsigned i = 0; i < 20; ++i) s.get(5);
 }
-/// Whoever opens the region behind a kill is told that a key is not there.
+/// The session after a kill reads that a key is absent.
 template <class S>
 eager_case<S> missed_unswept(std::string_view name) {
     return {.name = name,
@@ -279,13 +279,13 @@ eager_case<S> missed_unswept(std::string_view name) {
             .sweep = sweeping::by_hand,
             .work_first = miss_two<S>};
 }
-/// Keys 20 to 25 come as one batch.
+/// Inserts keys 20 to 25 as one batch.
 template <class S>
 void batch_and_change(S& s, splitmix64& r) {
     come_at_once<S, 20, 26>(s, r);
     s.upsert(20 + r() % 6);
 }
-/// A batch of new keys meets what another has left.
+/// A batch of new keys encounters the state left by another.
 template <class S>
 void bring_another(S& s) {
     const u64 k = s.keys();
@@ -304,7 +304,7 @@ eager_case<S> unswept_batch(std::string_view name) {
             .sweep = sweeping::by_hand,
             .work_first = bring_another<S>};
 }
-/// Both bring batches into the same nodes, look for each other's keys, and change old ones.
+/// Both threads insert batches into the same nodes, read each other's keys, and change old ones.
 template <class S>
 void bring_together(S& s, unsigned thread, splitmix64& r) {
     s.upsert(r() % 6);
@@ -328,7 +328,7 @@ eager_case<S> batch_threads(std::string_view name) {
                           {eager_points::p1, eager_points::p2}, bring_together<S>);
 }
 
-/// A region that is full.
+/// A case with a full region.
 template <class S>
 eager_case<S> without_memory(std::string_view name) {
     return {.name = name,
@@ -339,7 +339,7 @@ eager_case<S> without_memory(std::string_view name) {
             .most_bytes = u64{2} << 20};
 }
 
-/// The record that one thread reads gets a node of its own, with another one, and changes there.
+/// The record that one thread reads is moved to a new node, with another one, and changed there.
 template <class S>
 void push_down_and_change(S& s, unsigned thread, splitmix64& r) {
     if (thread != 0) {
@@ -359,7 +359,7 @@ eager_case<S> pushing_down(std::string_view name) {
 
 constexpr unsigned peeking_threads = 4;
 
-/// Threads look at what another changes, at key K. P3 is each index's, or comes with its marks.
+/// Threads read another thread's change of key K. P3 is each index's own, or comes with its marks.
 template <class S, u64 K = 3>
 eager_case<S> peeking(std::string_view name, std::function<void(S&)> prepare) {
     auto c = two_threads<S>(name, "threads look at a change under way", std::move(prepare), {},
@@ -369,8 +369,8 @@ eager_case<S> peeking(std::string_view name, std::function<void(S&)> prepare) {
     return c;
 }
 
-/// The same of a key K that comes, with nodes: many lines are flushed before the store that is to
-/// be looked at.
+/// As peeking(), for a key K that is inserted with new nodes: many lines are flushed before the
+/// store that is read.
 template <class S, u64 K>
 eager_case<S> peeking_at_new(std::string_view name, std::function<void(S&)> prepare) {
     auto c = peeking<S, K>(name, std::move(prepare));

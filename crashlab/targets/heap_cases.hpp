@@ -1,8 +1,8 @@
-// targets/heap_cases.hpp: objects, their pointers and their deaths (src/heap), in transactions.
+// targets/heap_cases.hpp: transactions on objects, their pointers and their destruction (src/heap).
 //
-// The model is what C++ has: shared_ptr and weak_ptr. Which transactions have committed is told by
-// a list in the heap itself; what they did follows from their numbers. The judge: strict
-// durability, objects as the model has them, and nothing that check() finds.
+// The model uses C++'s shared_ptr and weak_ptr. A list in the heap itself records which
+// transactions have committed; their numbers determine their effects. The judge requires strict
+// durability, objects equal to the model's, and no findings of check().
 #pragma once
 
 #include "crashlab/targets/target.hpp"

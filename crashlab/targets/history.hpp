@@ -1,6 +1,6 @@
-// targets/history.hpp: what the states of a map must be, epoch by epoch (the checkpoint judge).
+// targets/history.hpp: the expected states of a map, epoch by epoch (the checkpoint judge).
 //
-// A crash brings back the state of the end of one completed epoch, no older than the one announced.
+// A crash restores the state at the end of one completed epoch, no older than the one announced.
 #pragma once
 
 #include "base/bits.hpp"
@@ -16,7 +16,7 @@ class history {
     using state = std::map<std::string, std::string>;
 
     state now;
-    /// Every key that was ever there.
+    /// Every key that ever existed.
     std::set<std::string> keys;
 
     void put(const std::string& key, std::string value) {
@@ -24,16 +24,16 @@ class history {
         now[key] = std::move(value);
     }
     void remove(const std::string& key) { now.erase(key); }
-    /// `now` is what epoch `e` ends with.
+    /// Epoch `e` ends with the state `now`.
     void epoch_ended(u64 e) { ends_[e] = now; }
 
-    /// What must be found when epoch `e` was the last one to be completed.
+    /// The expected state if epoch `e` was the last one to be completed.
     [[nodiscard]] const state& at(u64 e) const {
         static const state nothing;
         const auto after = ends_.upper_bound(e);
         return after == ends_.begin() ? nothing : std::prev(after)->second;
     }
-    /// Goes on from there: later epochs never happened.
+    /// Continues from there: later epochs are discarded.
     void recovered_to(u64 e) {
         now = at(e);
         ends_.erase(ends_.upper_bound(e), ends_.end());

@@ -133,14 +133,16 @@ class cell_session final : public traced {
 
     [[nodiscard]] result<void> find_cells(eager_space& s) {
         constexpr index_root mine{"open the cells", 1, 1};
-        auto found = find_or_found(s, "cells", mine, [this](eager_space& space) -> result<u64> {
-            auto offset = space.heap().allocate(caches_[0], all_bytes);
-            if (!offset) return offset;
-            auto* const first = space.file().at<std::atomic<u64>>(*offset);
-            for (u64 i = 0; i < all_bytes / 8; ++i) first[i].store(0, std::memory_order_release);
-            space.file().med().persist(first, all_bytes);
-            return offset;
-        });
+        auto found =
+            find_or_create_root(s, "cells", mine, [this](eager_space& space) -> result<u64> {
+                auto offset = space.heap().allocate(caches_[0], all_bytes);
+                if (!offset) return offset;
+                auto* const first = space.file().at<std::atomic<u64>>(*offset);
+                for (u64 i = 0; i < all_bytes / 8; ++i)
+                    first[i].store(0, std::memory_order_release);
+                space.file().med().persist(first, all_bytes);
+                return offset;
+            });
         if (!found) return tl::unexpected(found.error());
         offset_ = *found;
         s.add_structure(*this);

@@ -1,4 +1,4 @@
-// targets/upgrade_case.hpp: the opening of a region of older formats, which upgrades it.
+// targets/upgrade_case.hpp: an open that upgrades a region of older formats.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

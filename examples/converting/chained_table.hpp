@@ -67,12 +67,13 @@ class chained_table final : public hf::traced {
         return t;
     }
 
-    // Step 4. Reads: say saw() of each link followed, and observed() behind the last one.
+    // Step 4. Reads: call note_dependency() for each link followed, and persist_dependencies()
+    // last.
     template <class Found>
     bool get(operation& op, u64 k, Found&& found) const {
         const head& h = head_of(k);
         const place p = find(op, h, k, true);
-        op.observed();
+        op.persist_dependencies();
         if (p.at == 0) return false;
         found(op.template at<node>(p.at)->value);
         return true;
@@ -94,14 +95,14 @@ class chained_table final : public hf::traced {
         const bool was_dead = h.lock.lock(op.generation());
         const place p = find(op, h, k, was_dead);
         if (p.at == 0) {
-            op.observed();
+            op.persist_dependencies();
             h.lock.unlock();
             return false;
         }
         const node& gone = *op.template at<node>(p.at);
         old(gone.value);
         op.publish(*p.link, gone.next.load());
-        op.commit();
+        op.persist_publication();
         h.lock.unlock();
         op.retire(*this, p.at, node_kind);
         return true;
@@ -116,7 +117,7 @@ class chained_table final : public hf::traced {
                 visit(n.key, n.value);
                 at = follow(op, h, n.next);
             }
-            op.observed();
+            op.persist_dependencies();
         }
     }
 
@@ -170,7 +171,7 @@ class chained_table final : public hf::traced {
             h.first.fill(0);
         }
         op.written(t, sizeof(*t));
-        op.commit();
+        op.persist_publication();
         return offset;
     }
 
@@ -184,14 +185,14 @@ class chained_table final : public hf::traced {
     /// A link under a lock that is held may not be durable: the lock is looked at behind the load.
     static u64 follow(operation& op, const head& h, const published& link) {
         const u64 to = link.load();
-        op.saw(h.lock, &link, sizeof(link));
+        op.note_dependency(h.lock, &link, sizeof(link));
         return to;
     }
     /// Under a lock that its last holder gave back all links are sure; a dead holder's may not be.
-    place find(operation& op, const head& h, u64 k, bool is_unsure) const {
+    place find(operation& op, const head& h, u64 k, bool may_be_volatile) const {
         const published* link = &h.first;
         for (;;) {
-            const u64 to = is_unsure ? follow(op, h, *link) : link->load();
+            const u64 to = may_be_volatile ? follow(op, h, *link) : link->load();
             if (to == 0 || op.template at<node>(to)->key == k) {
                 return {const_cast<published*>(link), to};
             }
@@ -207,13 +208,13 @@ class chained_table final : public hf::traced {
         const place p = find(op, h, k, was_dead);
         const bool is_there = p.at != 0;
         if (is_there ? !if_present : !if_absent) {
-            op.observed();
+            op.persist_dependencies();
             h.lock.unlock();
             return false;
         }
         auto fresh = op.allocate(sizeof(node));
         if (!fresh) {  // before the first visible store: nothing has changed
-            op.observed();
+            op.persist_dependencies();
             h.lock.unlock();
             return tl::unexpected(fresh.error());
         }
@@ -223,9 +224,9 @@ class chained_table final : public hf::traced {
         n->next.fill(is_there ? op.template at<node>(p.at)->next.load() : 0);
         op.written(n, sizeof(*n));
         if (is_there) old(op.template at<node>(p.at)->value);
-        op.settle();  // P1
+        op.persist_unpublished();  // P1
         op.publish(*p.link, *fresh);
-        op.commit();  // P2
+        op.persist_publication();  // P2
         h.lock.unlock();
         if (is_there) op.retire(*this, p.at, node_kind);
         return if_absent ? !is_there : is_there;

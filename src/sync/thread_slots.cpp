@@ -40,7 +40,7 @@ struct slots_of_thread {
         my_slot_cache = {};
     }
 
-    /// Forgets objects that are gone.
+    /// Removes bindings to destroyed objects.
     void prune() {
         const std::lock_guard guard(registry().mutex);
         std::erase_if(bindings,
@@ -80,7 +80,7 @@ void* slot_table::bind() {
         }
         return false;
     });
-    // What needs memory comes first: without it nothing has been taken (T2).
+    // Allocate first: if that fails, no slot has been taken (T2).
     my_slots.bindings.reserve(my_slots.bindings.size() + 1);
     void* const slot = make(index);
     owned_[index] = true;

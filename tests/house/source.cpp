@@ -109,7 +109,8 @@ std::vector<source_file> read_project(const std::filesystem::path& root) {
     };
     for (const auto& entry : std::filesystem::directory_iterator(root)) {
         if (entry.is_symlink()) continue;
-        if (entry.is_regular_file()) read(entry.path());
+        // In a worktree .git is a file, and none of the project's.
+        if (entry.is_regular_file() && entry.path().filename() != ".git") read(entry.path());
         if (!entry.is_directory() || !directories.contains(entry.path().filename().string())) {
             continue;
         }
