@@ -51,6 +51,8 @@ result<void> run(const options& o, nlohmann::json& json) {
             return run_recipe(o.recipe, out, json);
         case measurement_kind::layers:
             return run_layers(o, out, json);
+        case measurement_kind::shadow:
+            return run_shadow(o, out, json);
     }
     return {};
 }

@@ -186,6 +186,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     heap_bench_parser heaping;
     recipe_bench_parser cooking;
     layer_bench_parser layering;
+    shadow_bench_parser shadowing;
     CLI::App app("Measures the durable tree against itself without durability, and its peers.",
                  "holdfast bench");
     app.require_subcommand(1);
@@ -206,6 +207,7 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
     CLI::App* heap = heaping.add_to(app);
     CLI::App* recipe = cooking.add_to(app);
     CLI::App* layers = layering.add_to(app);
+    CLI::App* shadow = shadowing.add_to(app);
     ycsb->footer(
         "Every value that is read is compared with what was written; a difference ends the run\n"
         "with exit code 1. Ratios are to `transient`, of neighbouring repetitions.\n\n"
@@ -300,6 +302,12 @@ result<std::optional<options>> parse_options(const std::vector<std::string>& arg
             o.what = measurement_kind::layers;
             o.layers = layering.translate();
             o.json = layering.json();
+            return o;
+        }
+        if (shadow->parsed()) {
+            o.what = measurement_kind::shadow;
+            o.shadow = shadowing.translate();
+            o.json = shadowing.json();
             return o;
         }
         translate(r, o);

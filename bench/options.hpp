@@ -10,6 +10,7 @@
 #include "bench/recipe/options.hpp"
 #include "bench/scratch_space.hpp"
 #include "bench/server/options.hpp"
+#include "bench/shadow/options.hpp"
 
 #include <chrono>
 #include <optional>
@@ -18,7 +19,7 @@
 
 namespace hf::bench {
 
-enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server, heap, recipe, layers };
+enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server, heap, recipe, layers, shadow };
 
 struct options {
     measurement_kind what = measurement_kind::ycsb;
@@ -43,6 +44,7 @@ struct options {
     heap_bench_options heap;          ///< of `heap`, likewise
     recipe_bench_options recipe;      ///< of `recipe`, likewise
     layer_bench_options layers;       ///< of `layers`, likewise
+    shadow_bench_options shadow;      ///< of `shadow`, likewise
 };
 
 /// `arguments`: those after the verb: "ycsb", "--records", ... Errors have class usage; for --help

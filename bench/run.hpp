@@ -23,6 +23,7 @@ namespace hf::bench {
 [[nodiscard]] result<void> run_recipe(const recipe_bench_options& o, std::ostream& out,
                                       nlohmann::json& json);
 [[nodiscard]] result<void> run_layers(const options& o, std::ostream& out, nlohmann::json& json);
+[[nodiscard]] result<void> run_shadow(const options& o, std::ostream& out, nlohmann::json& json);
 [[nodiscard]] result<void> run_server(const options& o, std::ostream& out, nlohmann::json& json);
 
 /// Prints a progress line to standard error if that is a terminal.

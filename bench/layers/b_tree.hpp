@@ -7,11 +7,11 @@
 
 namespace hf::bench {
 
-template <class On>
+template <class On, unsigned Least = 8>
 struct b_tree {
     using tx = typename On::tx;
     using word = typename On::template p<u64>;
-    static constexpr unsigned least = 8;             ///< children of a node except the root
+    static constexpr unsigned least = Least;         ///< children of a node except the root
     static constexpr unsigned most = 2 * least - 1;  ///< keys of a node
 
     struct node {
