@@ -139,8 +139,8 @@ class heap_batch {
     /// also be given up in this way; then it leaves no trace.
     void release(u64 offset, u64 size);
 
-    /// What the log must hold; one change a word, by ascending offset. Nothing is reserved or
-    /// released any more.
+    /// The changes that the log must contain; one a word, by ascending offset. Do not reserve or
+    /// release anything afterwards.
     [[nodiscard]] std::span<const committed::word_change> changes();
     /// Applies the changes to the heap's words. Call it after the commit record is durable.
     void apply();

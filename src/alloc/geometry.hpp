@@ -102,7 +102,7 @@ inline constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
     return std::min(most_pages / 2, std::max<u64>(most_pages / 256, 2));
 }
 
-/// Of these, the number that the log of lane `owner` may still take. Half is for lanes without a
+/// The part of these pages that the log of lane `owner` may still take. Half is for lanes without a
 /// log, since one with a log can restart it in the next epoch. The last page is for lane 0,
 /// whose log serves lanes that come too late for one of their own.
 [[nodiscard]] u64 pages_left_for_log(const region& r, u16 owner);

@@ -118,7 +118,7 @@ class swept_heap {
     /// Approximate number of free bytes: pages, and blocks in the shared lists.
     [[nodiscard]] u64 free_bytes() const;
 
-    // --- after an opening ---
+    // --- after an open ---
     /// True if there is old memory whose state is still unknown.
     [[nodiscard]] bool is_tracing() const noexcept {
         return tracing_.load(std::memory_order_acquire);

@@ -54,10 +54,10 @@ class tracer {
    private:
     friend class trace_work;
     swept_heap& heap_;
-    const traced* of_ = nullptr;  ///< who is asked
+    const traced* of_ = nullptr;  ///< the structure that is visited
     std::vector<trace_item> found_;
     u64 reached_ = 0;
-    u64 wrong_ = 0;  ///< a reference to no block; 0: none was met
+    u64 wrong_ = 0;  ///< an invalid reference; 0: none was found
 };
 
 }  // namespace hf
