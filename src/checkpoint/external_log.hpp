@@ -78,11 +78,11 @@ static_assert(sizeof(log_entry_header) == 32);
 /// Appends to the log segments of one lane. One thread at a time.
 class log_writer {
    public:
-    /// Takes over the segments of lane `owner`, found in the region's directory.
+    /// Finds the segments of lane `owner` in the region's directory.
     void attach(region& r, u16 owner);
 
-    /// Logs the objects as they are now; on return all are durable (L1). All or, on error, none.
-    /// For want of ordinary memory the process ends: the caller holds nodes' locks.
+    /// Logs the current contents of the objects; on return all are durable (L1). All or, on error,
+    /// none. Ends the process if ordinary memory is exhausted: the caller holds nodes' locks.
     [[nodiscard]] result<void> append(std::span<const log_object> objects,
                                       u64 epoch) noexcept(!crashes_throw);
 
@@ -118,7 +118,7 @@ struct log_application {
 };
 
 /// Copies all entries of `epoch` back to their objects, writes them back and fences. errc::corrupt:
-/// an entry leads to nowhere, or one is damaged that others of the epoch follow (X4).
+/// an entry has an invalid offset, or a damaged one is followed by others of the epoch (X4).
 [[nodiscard]] result<log_application> apply_log(region& r, u64 epoch, unsigned threads);
 
 }  // namespace hf
