@@ -48,7 +48,7 @@ result<heap_look> heap_look::open(const std::filesystem::path& path) {
     if (!opened) return tl::unexpected(opened.error());
     heap_look look;
     look.opened_ = std::move(*opened);
-    // Before the formats: what another discipline's rooms are is not known here.
+    // Before the formats: the rooms of other disciplines are unknown here.
     if (auto ok = check_discipline(look.file()); !ok) return tl::unexpected(ok.error());
     if (auto ok = check_formats(look.file(), rooms, {}); !ok) return tl::unexpected(ok.error());
     epoch_options by_hand;
