@@ -15,7 +15,7 @@
 namespace hf::lab {
 namespace {
 
-/// A line, and what the persist layer was asked to do with it.
+/// A line, and the persist layer's requests for it.
 struct watched_line {
     line_state state{line_content{}};
     u64 flushed = 0;  ///< number of stores captured by a flush

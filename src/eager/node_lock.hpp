@@ -23,7 +23,7 @@
 //  L3  Flags and version change only under the lock. The structure defines their meaning.
 //
 // Bad input. A damaged word may be locked in the running generation without a holder. lock() throws
-// damage after a time that is longer than any holder takes (sync/patience.hpp).
+// damage after a time that is longer than any holder takes (`sync/patience.hpp`).
 //
 // Memory order. The holder's CAS precedes its stores; a reader loads the word after its loads of
 // the node. A reader that has loaded (acquire) a holder's store (release) therefore sees that lock,

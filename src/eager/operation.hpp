@@ -19,7 +19,7 @@
 //     n.lock.unlock()
 //     op.retire(*this, old, kind)       freed after its last reader has left
 //
-// Flush-on-read (path guard). A node is complete and durable before it is published, so a link may
+// Flush-on-read. A node is complete and durable before it is published, so a link may
 // be volatile while the contents it points to are durable. Readers and writers call
 // note_dependency() for each link they follow. If the link's lock is held, the link's line is
 // recorded; it becomes durable with a writer's P1, or in a reader's persist_dependencies() (one

@@ -150,7 +150,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         const auto root = file().find_root(root_name);
         if (root || file().read_only()) return {};
         if (file().super().generation != 0) {
-            // The region was in use before: formatting it would destroy the data behind a damaged
+            // The region was in use before: formatting it would destroy the data of a damaged
             // directory.
             return failure({errc::corrupt, "open the map",
                             file().path().string() + " in its root directory",
@@ -230,7 +230,7 @@ result<void> engine<D>::open_tree() {
 }
 
 /// Counts the records once, if the region was created by a program that did not count them. Damage
-/// does not make the opening fail: the count stays unknown.
+/// does not make open() fail: the count stays unknown.
 template <any_discipline D>
 result<void> engine<D>::count_records() {
     if constexpr (D::memory::is_in_region) {

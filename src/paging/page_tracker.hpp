@@ -1,4 +1,4 @@
-// paging/page_tracker.hpp: finds the changed lines of a region, without being told by the code that
+// paging/page_tracker.hpp: finds the changed lines of a region, without reports of the code that
 // changes them.
 //
 // Purpose. On the medium `file` a checkpoint must contain the lines that changed. If the code that
@@ -94,7 +94,7 @@ class page_tracker {
     /// Counts the pages written since the last boundary, if the method allows it.
     void look(u64 region_bytes);
     void set_limit(u64 pages) noexcept { limit_.store(pages, std::memory_order_relaxed); }
-    /// Whether there are so many written pages that the epoch should end.
+    /// Whether enough pages are written for the epoch to end.
     [[nodiscard]] bool pressure() const noexcept { return seen() > limit(); }
     /// Whether the last boundary captured many lines only because they are not applied yet. Such
     /// lines are captured again and again until all of them are applied: the next boundary should

@@ -17,7 +17,7 @@
 //  M4 Memory with huge pages (huge_memory.hpp) is mapped from the file again by the same rules,
 //     some MiB at a time; pages that must be kept are copied.
 // Budget. Tracking begins when the region is larger than three quarters of the budget. When the
-// private pages exceed that, the journal is asked to apply its records; beyond the budget, writers
+// private pages exceed that, the journal has to apply its records; beyond the budget, writers
 // wait (epoch_manager::slow_writer). The budget also bounds the dirty lines of an epoch
 // (region::set_dirty_limit).
 // Concurrency. captured() by the threads at the boundary; drop() by its leader; find_droppable() by

@@ -12,7 +12,8 @@ namespace hf {
 /// here and in the table below. A number never changes its meaning.
 enum class segment_kind : u8 {
     heap = 1,  ///< belongs to the allocator
-    log = 2,   ///< belongs to the external log
+    log = 2,   ///< undo and commit records of lanes
+    section_log = 3,  ///< undo logs of sections in graph mode (section/graph)
 };
 
 struct registered_kind {
@@ -22,6 +23,7 @@ struct registered_kind {
 inline constexpr registered_kind segment_kinds[] = {
     {segment_kind::heap, "heap"},
     {segment_kind::log, "log"},
+    {segment_kind::section_log, "section log"},
 };
 
 /// nullopt: an unregistered kind.

@@ -203,10 +203,10 @@ TEST_F(map_file, older_journal_is_refused) {
     fs::copy_file(journal, dir / "kept");
     must(open().close());
     fs::copy_file(dir / "kept", journal);
-    // It is of an earlier session: all of its records were applied since.
+    // A journal of an earlier session: all of its records were applied since.
     expect_all(open(), 10);
     EXPECT_FALSE(fs::exists(journal)) << "closed in order";
-    // Of this session, but from before the region was last used.
+    // A journal of this session, from before the region was last used.
     must(open().close());
     fs::copy_file(dir / "kept", journal);
     fill_and_die(0, 20);

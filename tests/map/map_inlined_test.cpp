@@ -1,5 +1,5 @@
 // The public map with inlined values: all operations, values that change between inlined and not,
-// an opening without the option, and damage.
+// open() without the option, and damage.
 #include <holdfast/map.hpp>
 
 #include "base/random.hpp"

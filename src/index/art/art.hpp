@@ -53,7 +53,7 @@
 // Bad input. Keys and values over their limits: errc::too_large. The root of another index:
 // errc::incompatible. audit() finds damage and follows no offset that is not an allocated block.
 // Operations throw damage and terminate: levels ascend on each descent, so no path is a cycle and
-// no thread locks a node twice; the number of restarts is bounded (sync/patience.hpp).
+// no thread locks a node twice; the number of restarts is bounded (`sync/patience.hpp`).
 //
 // Literature. Leis, Kemper, Neumann, "The adaptive radix tree", ICDE 2013; Leis et al., "The ART of
 // practical synchronization", DaMoN 2016 (ROWEX); Lee et al., "RECIPE", SOSP 2019 (condition 3); Ma
@@ -329,7 +329,7 @@ class art final : public traced {
     std::byte* const base_;
     u64 root_offset_ = 0;
     node* root_ = nullptr;
-    mutable std::atomic<bool> damage_is_known_{false};  ///< see sync/patience.hpp
+    mutable std::atomic<bool> damage_is_known_{false};  ///< see `sync/patience.hpp`
 };
 
 }  // namespace hf

@@ -39,21 +39,21 @@
 //  B3  (merge) the right leaf is frozen < B4 the parent without its separator < B5 the left leaf
 //      with all entries of both < retiring the right leaf and its cell
 //  B6  a word that is not known to be durable < any effect of an operation that has read it
-//  B7  (removing without memory) a dead bit < the next version of the word
+//  B7  (removing without memory) a tombstone bit < the next version of the word
 //
 // Concurrency. A leaf changes only by compare-and-swap of its word. An inner node changes under its
 // cell's lock, which readers ignore; a merge holds the parent's lock while a leaf is frozen. Locks
 // contain their generation, so a lock of a dead process is stale and can be reclaimed. A reader
 // inside a leaf that is merged meanwhile is correct: it began before the merge.
 //
-// Recovery. Nothing at opening. A leaf without a separator in its parent is adopted by the next
+// Recovery. open() does nothing. A leaf without a separator in its parent is adopted by the next
 // writer that reaches it by a link. A frozen leaf that its left neighbour still points to is thawed
 // by the writer that finds it, under the parent's lock: after a crash a merge is undone, never
 // finished.
 //
 // Full region. The first allocation fails, before anything is visible. Without memory for a
-// consolidated node chains get longer. A remove without memory for its delta sets the entry's dead
-// bit while it holds the cell; the record is freed at the next consolidation.
+// consolidated node chains get longer. A remove without memory for its delta sets the entry's
+// tombstone bit while it holds the cell; the record is freed at the next consolidation.
 //
 // Bad input. Keys and values over their limits: errc::too_large. The root of another index:
 // errc::incompatible. audit() finds damage and follows no offset that is not an allocated block.

@@ -6,7 +6,7 @@
 //
 //   durable  the word that was last known to be durable. Any other word is published, but possibly
 //            volatile: the thread that reads it makes it durable and stores it here
-//   hold     a thread is setting a dead bit in the chain; publishing must wait
+//   hold     a thread is setting a tombstone bit in the chain; publishing must wait
 //   frozen   the leaf is being merged into its left neighbour; no delta may be added
 //   version  incremented after each hold: a writer that read the chain before cannot publish
 //
@@ -75,7 +75,7 @@ class cell {
         return word_.compare_exchange_strong(seen, seen | hold, std::memory_order_acq_rel);
     }
     /// Releases a hold and increments the version, so that writers that read the chain before the
-    /// dead bit was set cannot publish.
+    /// tombstone bit was set cannot publish.
     HF_TRACED_APART void end_hold(u64 seen) const noexcept {
         word_.compare_exchange_strong(seen, (seen & ~hold) + one_version,
                                       std::memory_order_acq_rel);

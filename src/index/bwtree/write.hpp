@@ -141,7 +141,7 @@ auto bwtree<D, Keys>::put(operation& op, const place& p, const entry& e, change_
             if (gone && *done == step::done && left <= most_entries / 8) {
                 try {
                     merge(op, p.at, {e.head, key_of(e).bytes});
-                } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the key is gone
+                } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the key is removed
                 }
             }
             return done;
@@ -207,7 +207,7 @@ auto bwtree<D, Keys>::put_delta(operation& op, const place& p, const entry& e, b
     return step::done;
 }
 
-/// Removes a key without memory for a delta: sets the dead bit of its entry.
+/// Removes a key without memory for a delta: sets the tombstone bit of its entry.
 template <class D, class Keys>
 auto bwtree<D, Keys>::kill(operation& op, const place& p, const bound& k) -> step {
     cell& c = *p.at;

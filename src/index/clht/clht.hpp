@@ -22,7 +22,7 @@
 // of buckets (with one fence); if it is split already, it gets an overflow bucket, and some groups
 // at the frontier (the next groups in order) are split, so that the level ends. A volatile table
 // records which groups are split, so that a search need not read a buddy to learn that it is not
-// made. After an opening the buddies themselves are read until the level has ended.
+// made. After open() the buddies themselves are read until the level has ended.
 //
 // Invariants.
 //  C-I1  In a made bucket's chain each key occurs at most once among the live entries: those whose
@@ -46,10 +46,10 @@
 //
 // Concurrency. The locks are volatile, in lines that stay in the cache. A lock in the bucket's own
 // line (eager/node_lock.hpp) would have to be released after the flush, which has just evicted the
-// line. It would be needed if a dead writer could leave a half-done change to repair, which is not
-// the case here. The lock is chosen by hash bits that all levels share, so a bucket, its buddies
-// and its group have the same one, and a writer need not check again whether it has locked the
-// right bucket.
+// line. It would be needed if a killed writer could leave a half-done change to repair, which is
+// not the case here. The lock is chosen by hash bits that all levels share, so a bucket, its
+// buddies and its group have the same one, and a writer need not check again whether it has locked
+// the right bucket.
 // Readers take no lock: they load state, keys, value, and state again; if the version has changed,
 // the slot may belong to another key, and they retry. Then they check the lock: data found under a
 // held lock may be volatile, and the reader flushes it. A miss checks whether the bucket was split

@@ -67,7 +67,7 @@ void clht<D, Keys, Shape>::empty(operation& op, bucket* first, slot s) noexcept 
     first->count_version();
 }
 
-/// Fills a slot (C1: all in one line). Whatever prefix of the stores is durable, no key has
+/// Fills a slot (C1: all in one line). With any prefix of the stores durable, no key has
 /// another's value.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::fill(operation& op, bucket* first, slot s, u64 hash, u64 word) noexcept {

@@ -46,8 +46,8 @@
 //  M6  these two words, in this order in one line < the node is marked as gone, unlocked, retired
 // A pair in the line of the order word needs no fence before it: it is stored first (PCSO).
 //
-// Recovery. None at opening. A writer that reclaims the stale lock of a node (node_lock) trims it,
-// unlinks a right half that never got its keys, and inserts the separator, all under this lock;
+// Recovery. open() does nothing. A writer that reclaims the stale lock of a node (node_lock) trims
+// it, unlinks a right half that never got its keys, and inserts the separator, all under this lock;
 // each step does nothing if it was done before. An interrupted unlinking is covered, too: the empty
 // leaf gets its separator again (unless no stale lock shows that it was removed), or is a right
 // half without keys.

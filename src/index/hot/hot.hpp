@@ -51,7 +51,7 @@
 // Bad input. Keys and values over their limits: errc::too_large. The root of another index:
 // errc::incompatible. audit() finds damage and follows no offset that is not an allocated block.
 // Operations throw damage and terminate: steps are counted, a node that occurs twice on a path is
-// not locked twice, and the number of restarts is bounded (sync/patience.hpp).
+// not locked twice, and the number of restarts is bounded (`sync/patience.hpp`).
 //
 // Literature. Binna et al., "HOT: a height optimized trie index for main-memory database systems",
 // SIGMOD 2018; Leis et al., "The ART of practical synchronization", DaMoN 2016 (ROWEX); Lee et al.,
@@ -251,7 +251,7 @@ class hot final : public traced {
     std::byte* const base_;
     u64 root_offset_ = 0;
     hot_detail::root_block* root_ = nullptr;
-    mutable std::atomic<bool> damage_is_known_{false};  ///< see sync/patience.hpp
+    mutable std::atomic<bool> damage_is_known_{false};  ///< see `sync/patience.hpp`
 };
 
 }  // namespace hf

@@ -587,7 +587,7 @@ class masstree {
     [[no_unique_address]] adapter adapter_;
     std::byte* base_;
     u64 root_;
-    // see patience.hpp
+    // see `patience.hpp`
     mutable std::atomic<bool> damage_is_known_{false};
     mutable std::atomic<u64> stuck_{0};
     u64 generation_;

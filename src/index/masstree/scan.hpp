@@ -7,9 +7,9 @@
 // scan restarts from the last visited key.
 //
 // On a damaged region scans terminate, too: a step to the right that makes no progress is retried
-// from the root as often as patience.hpp allows, and keys have a maximum length. Re-reading a leaf
-// because its version has changed is not a sign of damage, however often: another thread has made
-// progress.
+// from the root as often as `patience.hpp` allows, and keys have a maximum length. Re-reading a
+// leaf because its version has changed is not a sign of damage, however often: another thread has
+// made progress.
 #pragma once
 
 #include "index/masstree/masstree.hpp"
@@ -134,8 +134,8 @@ inline void masstree<D>::fetch_ahead(u64 next) const noexcept {
     }
 }
 
-/// Visits a value that is stored in a leaf of layer 0. visit.inlined(), if it exists, is told that
-/// there is no record.
+/// Visits a value that is stored in a leaf of layer 0. visit.inlined(), if it exists, is called
+/// with an empty record.
 template <any_discipline D>
 template <class F>
 bool masstree<D>::show_inlined(scan_state& s, const entry& e, last_visit& last, F& visit) {

@@ -41,7 +41,7 @@ bool any_is_frozen(const std::vector<cell*>& cells) {
 void fill_leaves(noted_numbers& t) {
     for (u64 k = 0; k < 300; ++k) t.insert(k, k);
 }
-/// Removes all but every twentieth key. Calls before() and behind() around each remove.
+/// Removes all but every twentieth key. Calls the two functions around each remove.
 template <class Before, class Behind>
 void thin_out(noted_numbers& t, Before&& before, Behind&& behind) {
     for (u64 k = 0; k < 300; ++k) {

@@ -10,7 +10,7 @@
 
 namespace hf::test {
 
-/// Damage may turn a delta into an older one, or set a dead bit, which is a valid other state.
+/// Damage may turn a delta into an older one, or set a tombstone bit, which is a valid other state.
 template <class D, class Keys>
 inline constexpr bool has_other_states<bwtree<D, Keys>> = true;
 

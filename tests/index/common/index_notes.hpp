@@ -11,7 +11,7 @@
 
 namespace hf::test {
 
-/// What all operations have reported.
+/// The reports of all operations.
 struct told {
     std::set<u64> lines;   ///< offsets of recorded lines
     std::set<u64> shaded;  ///< offsets of references shown to the sweep
