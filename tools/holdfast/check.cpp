@@ -1,4 +1,4 @@
-// `holdfast check`: walks a whole region, read-only, and says what must not be.
+// `holdfast check`: checks a whole region, read-only, and reports violations.
 #include "base/clock.hpp"
 #include "header_view.hpp"
 #include "heap_view.hpp"
@@ -152,7 +152,7 @@ std::string text_of(const std::string& path, const finding& f) {
                        human_duration(std::chrono::nanoseconds(static_cast<std::int64_t>(f.ns))));
 }
 
-/// What a snapshot holds only its program knows: header, epoch record and journal are checked.
+/// Only its program knows a snapshot's contents: header, epoch record and journal are checked.
 int check_snapshot(const std::string& path, bool as_json) {
     region_options look;
     look.mode = open_mode::inspect;

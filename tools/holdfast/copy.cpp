@@ -1,4 +1,4 @@
-// `holdfast copy`: another region with the same contents, also of one that is in use.
+// `holdfast copy`: copies a region, also while it is in use.
 #include "map/copy.hpp"
 
 #include "base/clock.hpp"

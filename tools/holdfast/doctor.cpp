@@ -1,4 +1,4 @@
-// `holdfast doctor`: what this machine and a place on it are good for. Changes nothing.
+// `holdfast doctor`: reports what this machine and a location on it support. Changes nothing.
 #include "base/os_error.hpp"
 #include "huge_pages.hpp"
 #include "mounts.hpp"
@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 
 struct findings {
     std::string path;
-    std::string looked_at;  ///< the path, or what there is of it
+    std::string looked_at;  ///< the path, or its longest existing part
     std::optional<mount_facts> mount;
     std::string file_system;
     std::uint64_t free_bytes = 0;
@@ -64,7 +64,7 @@ std::vector<std::string> persistence_domains() {
     return all;
 }
 
-/// The longest beginning of the path that exists.
+/// The longest prefix of the path that exists.
 fs::path existing_part(fs::path path) {
     std::error_code status;
     while (!fs::exists(fs::symlink_status(path, status))) {
@@ -78,7 +78,7 @@ int open_for_reading(const fs::path& path, int flags) {
     return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
 }
 
-/// Finds the medium by a regular file: that of the path, or an unnamed one beside it.
+/// Detects the medium by a regular file: that of the path, or an unnamed one beside it.
 result<void> look_at_medium(findings& f, const fs::path& file, int unnamed, int directory) {
     struct stat s{};
     std::error_code status;
@@ -97,7 +97,7 @@ result<void> look_at_medium(findings& f, const fs::path& file, int unnamed, int 
     }
     const int fd = opened.is_open() ? opened.get() : unnamed;
     if (fd < 0) {
-        // No file can be made to ask: go by the type of the file system.
+        // No file can be created for the detection: use the type of the file system.
         if (f.mount && f.mount->type == "tmpfs") {
             f.medium = medium_kind::shm;
             return {};
@@ -138,7 +138,7 @@ result<findings> look_at(const std::string& path) {
     if (::fstatvfs(opened.get(), &space) == 0) {
         f.free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
     }
-    // Without a name it is gone with its descriptor.
+    // Without a name it is removed with its descriptor.
     const detail::file_handle unnamed(
         ::openat(opened.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (auto found = look_at_medium(f, there, unnamed.get(), opened.get()); !found) {

@@ -25,7 +25,7 @@ struct dump_arguments {
     bool salvage = false;
 };
 
-/// What a dump was made of; of a damaged region, if that was asked for, with what is wrong there.
+/// Dumps a region; if requested, a damaged one, and returns its damage.
 result<salvage_report> dump(const dump_arguments& a) {
     auto out = text_output::open(a.to, a.force);
     if (!out) return tl::unexpected(out.error());
@@ -42,7 +42,7 @@ result<salvage_report> dump(const dump_arguments& a) {
     return done;
 }
 
-/// What is wrong with a region of which a part has been dumped.
+/// The error for a partly dumped region.
 error part_of(const dump_arguments& a, const salvage_report& s) {
     constexpr std::size_t most_named = 20;
     std::string why = fmt::format("{} violations were found, and what they damage was left out:",

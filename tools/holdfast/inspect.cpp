@@ -128,7 +128,7 @@ int say_heap(const inspect_arguments& a, const nv::heap_facts& facts) {
     return 0;
 }
 
-/// By a root's name, or an offset, decimal or 0x.
+/// Finds an object by a root's name, or an offset, decimal or 0x.
 result<const object*> find(const inspect_arguments& a, const nv::heap_facts& facts) {
     const auto no = [&](const std::string& why) {
         return failure({errc::usage, "find the object", a.file, why,

@@ -43,7 +43,7 @@ result<detail::dump_totals> make_new(const load_arguments& a, text_input& in) {
     return load_new(a.file, reader, how, progress_of(bar, in.bytes()));
 }
 
-/// The whole dump is looked at before the first record is written.
+/// The whole dump is verified before the first record is written.
 result<detail::dump_totals> add_to(const load_arguments& a, text_input& in) {
     if (!detail::is_taken(a.file)) {
         return failure({errc::not_found, "load the dump into a region that is there", a.file,

@@ -1,4 +1,4 @@
-// `holdfast repair`: mends a heap of objects, once it was told to.
+// `holdfast repair`: repairs a heap of objects, on request.
 #include "heap/mend.hpp"
 #include "image/copy.hpp"
 #include "objects.hpp"
@@ -25,11 +25,11 @@ struct repair_arguments {
     bool as_json = false;
 };
 
-/// What was found, and what became of it.
+/// The findings, and the repairs.
 struct outcome {
     nv::heap_facts before;
     std::optional<nv::mend_tally> mended;
-    u64 left = 0;  ///< violations behind it
+    u64 left = 0;  ///< violations after the repair
 
     [[nodiscard]] bool has_work(const repair_arguments& a) const {
         return before.violations != 0 || (a.how.collect && before.report.unreachable != 0);
@@ -86,7 +86,7 @@ std::string mended_text(const nv::mend_tally& t) {
            line(t.dead, "blocks of what had died") + line(t.cycles, "objects in cycles");
 }
 
-/// The least that would have it mended.
+/// The smallest set of options that would repair it.
 std::string advice(const repair_arguments& a, const outcome& o) {
     nv::mend_options more = a.how;
     more.cut_pointers = true;

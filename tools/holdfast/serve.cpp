@@ -37,7 +37,7 @@ constexpr const char* default_file = "data/store.hf";
 constexpr std::uint64_t least_size = std::uint64_t{16} << 20;
 constexpr std::uint32_t most_latency_ns = 1000;
 
-/// As they were given; defaults included, so that the help shows them.
+/// As given; with defaults, so that the help shows them.
 struct serve_arguments {
     std::string file = default_file;
     std::string address = "127.0.0.1";
@@ -104,7 +104,7 @@ server_options server_options_of(const serve_arguments& a) {
     return o;
 }
 
-/// The default file's directory is ours to make; any other is the caller's business.
+/// Creates the directory of the default file; for any other file the user does.
 result<void> make_directory(const std::string& file) {
     if (file != default_file) return {};
     const std::filesystem::path directory = std::filesystem::path(file).parent_path();
@@ -118,8 +118,8 @@ result<void> make_directory(const std::string& file) {
     return {};
 }
 
-/// What the check finds wrong in an existing region: its beginning and its length; empty: nothing.
-/// Where there is none, or it can't be opened at all, the opening is to say so.
+/// The damage found by a check of an existing region: the first findings and the number; empty:
+/// none. If it does not exist, or cannot be opened, the later open reports that.
 std::string damage_of(const std::string& file) {
     progress_bar bar("checking " + file);
     const auto report = audit_map(file, [&bar](u64 done, u64 total) { bar.show(done, total); });
@@ -173,7 +173,7 @@ std::string story_of(const statistics& s, const serve_arguments& a) {
 }
 
 int run(const serve_arguments& a) {
-    // Whoever read our output may be gone; that must not end the server.
+    // The reader of our output may have closed it; that must not end the server.
     std::signal(SIGPIPE, SIG_IGN);
     auto options = map_options_of(a);
     if (!options) return complain(options.error());
