@@ -40,7 +40,7 @@ result<void> checkpoint_state::start() {
         return failure({errc::corrupt, "open the map", file().path().string(),
                         "it has crashed in more epochs than can be remembered, without ever being "
                         "up for long enough to undo them",
-                        "open it with nothing else running until the first opening has succeeded"});
+                        "open it with nothing else running until an open has succeeded"});
     }
     return epochs_.start([this](layout::superblock& s) {
         const bool is_new = s.generation == 1;  // with this session

@@ -219,7 +219,7 @@ class lane_entries {
     /// Checks X4. `hole`: the offset after the last complete entry before `entry`.
     [[nodiscard]] result<void> check_order(const segment& s, u64 hole, const header& entry) const {
         if (entry.append <= last_ + 1) return {};
-        return corrupt(s, hole, "an entry of the log is damaged, and others lie behind it");
+        return corrupt(s, hole, "an entry of the log is damaged, and others follow it");
     }
 
     /// An entry with a right checksum that points outside of the region is not a torn write.

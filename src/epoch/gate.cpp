@@ -15,7 +15,7 @@ bool gate::close() noexcept {
 }
 
 void gate::open() noexcept {
-    HF_ASSERT(is_closed(), "B2: a gate is opened by nobody but who has closed it");
+    HF_ASSERT(is_closed(), "B2: only the thread that closed a gate may open it");
     state_.store(state::open, std::memory_order_release);
     state_.notify_all();
 }

@@ -221,7 +221,7 @@ void attempt::apply(u32 index) {
     }
     if (by == 0 && !c.fresh) return;
     state_word s = state_of(c);
-    if (s.type == 0) damaged("a pointer leads to an object that has died");
+    if (s.type == 0) damaged("a pointer points to an object that has died");
     const std::int64_t count = std::int64_t{s.count} + by;
     if (count < 0) damaged("an object's count is less than the pointers that lead to it");
     if (count > 0xffffffff) too_many("so many pointers to one object can't be counted");

@@ -103,7 +103,7 @@ void heap_reader::read_root(u64 block) {
 std::string heap_reader::look_at_block(u64 block, u64 room, heap_facts::object& o) {
     if (o.state.type == system_type) {
         const auto known = system_.find(block);
-        if (known == system_.end()) return "a block of the heap's own that no list leads to";
+        if (known == system_.end()) return "an internal block of the heap that is on no list";
         o.bytes = known->second;
         system_.erase(known);
         return {};

@@ -99,7 +99,7 @@ void misuse(const char* what) {
 void broken(const char* what) {
     if (transaction::running() != nullptr) {
         transaction::fail({errc::corrupt, "run a transaction", "a container of the heap", what,
-                           "look at its file with `holdfast check`; restore it from a backup"});
+                           "check its file with `holdfast check`; restore it from a backup"});
     }
     hf::detail::check_failed(__FILE__, __LINE__, "a sound heap", what);
 }

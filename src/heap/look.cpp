@@ -16,7 +16,7 @@ result<void> check_discipline(const region& r) {
                          layout::version_of(r.super(), layout::name_of(heap_format)) != 0;
     if (is_heap) return {};
     return failure(
-        {errc::incompatible, "look at the heap", r.path().string(),
+        {errc::incompatible, "inspect the heap", r.path().string(),
          "it holds no heap of objects: its discipline is " + std::string(to_string(r.kind())),
          "see `holdfast info`"});
 }
@@ -28,7 +28,7 @@ std::span<const layout::room_format> heap_rooms() noexcept { return rooms; }
 result<u64> find_control(const region& r) {
     const auto found = r.find_root(root_name);
     if (!found) {
-        return failure({errc::incompatible, "look at the heap", r.path().string(),
+        return failure({errc::incompatible, "inspect the heap", r.path().string(),
                         "it was made, and never opened to its end: nothing is in it",
                         "open it with its program"});
     }

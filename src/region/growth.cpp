@@ -15,7 +15,7 @@ namespace hf {
 using layout::page_size;
 
 result<segment> region::grow(segment_kind kind, u64 pages, u16 owner) {
-    HF_CHECK(name_of(kind).has_value(), "a kind of segment that nobody has registered");
+    HF_CHECK(name_of(kind).has_value(), "an unregistered kind of segment");
     HF_CHECK(pages != 0, "a segment has at least one page");
     const std::string what = "grow the region by " + std::to_string(pages) + " pages";
     if (read_only_) {
@@ -176,7 +176,7 @@ result<region::root*> region::publish_root(std::string_view name, u64 type, u32 
     if (free == std::end(roots)) {
         return failure(failed(errc::no_space, what,
                               "all " + std::to_string(layout::max_roots) + " roots are in use",
-                              "keep several things behind one root"));
+                              "keep several objects below one root"));
     }
     // One line, and the value is the last store to it: no flush in between (PCSO).
     static_assert(sizeof *free == line_size);

@@ -202,12 +202,12 @@ int run(const std::string& path, bool as_json) {
 }
 
 constexpr const char* check_remarks =
-    "Of a heap of objects it verifies types, counts, pointers, lists and the allocator's books,\n"
-    "without the program that made it; `holdfast repair` mends what can be.\n\n"
+    "For a heap of objects it verifies types, counts, pointers, lists and the allocator's data,\n"
+    "without the program that made it; `holdfast repair` repairs what can be repaired.\n\n"
     "Never changes the file: recovery runs on a private copy in memory. The region must not be\n"
     "open for writing. Regions of older versions have records without checksums: damage to these\n"
-    "may go unnoticed.\n\n"
-    "Exit code 0: sound. 1: violations. 6: so damaged that opening it would fail.\n\n"
+    "may not be detected.\n\n"
+    "Exit code 0: sound. 1: violations. 6: too damaged to be opened.\n\n"
     "Example:\n"
     "  holdfast copy data/store.hf backup.hf\n"
     "  holdfast check backup.hf";

@@ -85,14 +85,14 @@ result<void> look_at_medium(findings& f, const fs::path& file, int unnamed, int 
     detail::file_handle opened;
     if (!fs::is_directory(file, status) && ::lstat(file.c_str(), &s) == 0) {
         if (!S_ISREG(s.st_mode)) {
-            return failure({errc::unsafe_file, "look at the file", f.path,
+            return failure({errc::unsafe_file, "inspect the file", f.path,
                             S_ISLNK(s.st_mode) ? "it is a symbolic link, and links are not followed"
                                                : "it is not a regular file",
                             "name a region file, a new one, or a directory"});
         }
         opened = detail::file_handle(open_for_reading(file, O_NOFOLLOW));
         if (!opened.is_open()) {
-            return failure(os_error("look at the file", f.path, "check the rights on it"));
+            return failure(os_error("inspect the file", f.path, "check the rights on it"));
         }
     }
     const int fd = opened.is_open() ? opened.get() : unnamed;
@@ -129,7 +129,7 @@ result<findings> look_at(const std::string& path) {
     const detail::file_handle opened(open_for_reading(directory, O_DIRECTORY));
     struct stat s{};
     if (!opened.is_open() || ::fstat(opened.get(), &s) != 0) {
-        return failure(os_error("look at the directory", directory.string(),
+        return failure(os_error("inspect the directory", directory.string(),
                                 "check the path and the rights on it"));
     }
     f.mount = mount_of_device(s.st_dev);
@@ -237,8 +237,8 @@ std::string text_of(const findings& f) {
     s.line("mount option", f.huge.mount.empty() ? "none" : "huge=" + f.huge.mount);
     if (!f.huge.advice.empty()) s.line("how to get them", f.huge.advice);
     s.title("verdict");
-    return s.text() + "  " + (f.medium ? survival_of(*f.medium, true) : "no region can lie here") +
-           "\n";
+    return s.text() + "  " +
+           (f.medium ? survival_of(*f.medium, true) : "no region is possible here") + "\n";
 }
 
 int examine(const std::string& path, bool as_json) {
@@ -253,7 +253,7 @@ int examine(const std::string& path, bool as_json) {
 
 constexpr const char* doctor_remarks =
     "Makes an unnamed file of 4 MiB beside PATH for a moment, to see what the kernel grants;\n"
-    "nothing else is touched. Exit code 10: no region can lie there.\n\n"
+    "nothing else is changed. Exit code 10: no region is possible there.\n\n"
     "Example:\n"
     "  holdfast doctor /dev/shm";
 
@@ -263,7 +263,7 @@ void add_doctor(CLI::App& app, action& chosen) {
     auto path = std::make_shared<std::string>("data/store.hf");
     auto as_json = std::make_shared<bool>(false);
     verb_line(app, "doctor",
-              "Tell what this machine is good for, and which crashes a region at PATH survives")
+              "Report what this machine supports, and which crashes a region at PATH survives")
         .optional_name("PATH", *path, "A file, existing or not, or a directory")
         .json(*as_json)
         .remarks(doctor_remarks)

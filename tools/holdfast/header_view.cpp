@@ -20,7 +20,7 @@ namespace hf::tool {
 
 namespace {
 
-constexpr const char* looking = "look at the region";
+constexpr const char* looking = "inspect the region";
 
 result<detail::file_handle> open_plainly(const std::filesystem::path& path, struct stat& s) {
     if (::lstat(path.c_str(), &s) != 0) {

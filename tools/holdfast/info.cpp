@@ -20,7 +20,7 @@ namespace {
 
 std::string state_of(const header_view& v, bool busy) {
     if (busy) return "open in another process";
-    return v.super->clean != 0 ? "closed cleanly" : "not closed: the next opening recovers it";
+    return v.super->clean != 0 ? "closed cleanly" : "not closed: the next open recovers it";
 }
 
 /// "none", or "7, 9-12" and so on for a few ranges.
@@ -199,8 +199,8 @@ int inform(const std::string& path, bool as_json) {
 }
 
 constexpr const char* info_remarks =
-    "Never changes the file. Of a damaged region it prints what can be read, then says what is\n"
-    "wrong, with the exit code that an opening would have. Of a region that is open in another\n"
+    "Never changes the file. For a damaged region it prints the readable part, then the error\n"
+    "and exit code of an open. For a region that is open in another\n"
     "process it prints the header (exit code 5).\n\n"
     "Example:\n"
     "  holdfast info --json data/store.hf | jq .heap";

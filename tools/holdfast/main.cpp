@@ -16,14 +16,14 @@ using words = std::vector<std::string>;
 constexpr const char* about =
     "Keeps data structures across crashes, at memory speed. A region is a file that is mapped "
     "into\n"
-    "memory; after a crash it is there again as at the end of the last completed epoch.";
+    "memory; a crash restores the end of the last completed epoch.";
 
 constexpr const char* exit_codes =
     "Exit codes:\n"
     "  0 done    1 violations found         2 bad arguments     3 no such file   4 unsafe file\n"
     "  5 busy    6 corrupt                  7 other version     8 no space       9 no permission\n"
     "  10 unsuitable file system            11 other system error                12 too large\n"
-    "`holdfast VERB --help` tells about a verb, holdfast(1) and docs/cli.md about everything.";
+    "`holdfast VERB --help` describes a verb, holdfast(1) and docs/cli.md all of them.";
 
 bool is_verb(const CLI::App& app, const std::string& word) {
     const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });

@@ -90,7 +90,7 @@ result<detail::file_handle> open_partial(const std::string& partial) {
     if (!file) return file;
     if (!detail::is_at(*file, partial)) {
         return failure({errc::busy, writing, partial, "another dump has just been finished",
-                        "look at that, or try again"});
+                        "check that file, or try again"});
     }
     // After a kill before the first word, it is empty.
     if (content_of(*file) == content::other) return is_other(partial);

@@ -201,7 +201,7 @@ class list_heap {
     void check_block(u64 block, u64 bytes) const {
         if (block < page_size || block > end() - bytes || block % block_header_size != 0)
             [[unlikely]] {
-            throw damage(block, "a list of free blocks leads to where none can lie");
+            throw damage(block, "a list of free blocks has an entry that cannot be a block");
         }
     }
     [[nodiscard]] u64 pop(operation& op, class_lists& g, u32 size_class);
