@@ -129,7 +129,7 @@ void* slot_table::bind() {
 void slot_table::release(u32 index) {
     {
         const std::lock_guard guard(mutex_);
-        HF_ASSERT(owned_[index], "T1: a slot that nobody owns was given back");
+        HF_ASSERT(owned_[index], "T1: a slot without an owner was returned");
         owned_[index] = false;
     }
     freed_.notify_one();

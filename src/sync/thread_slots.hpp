@@ -103,7 +103,7 @@ class thread_slots final : public detail::slot_table {
     }
     /// index < used().
     [[nodiscard]] T& at(u32 index) const noexcept {
-        HF_ASSERT(index < used() && slots_[index] != nullptr, "T2: a slot that nobody has taken");
+        HF_ASSERT(index < used() && slots_[index] != nullptr, "T2: a slot that was never taken");
         return *slots_[index];
     }
     using slot_table::with_idle;

@@ -1,7 +1,7 @@
 // tools/holdfast/header_view.hpp: the contents of a region's header, damaged or not.
 //
-// Reads only the first page of the file. Each part is judged on its own, so that one damaged part
-// does not hide the others.
+// Reads only the first page of the file; each part is validated separately, so that one damaged
+// part hides no other.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -23,25 +23,25 @@ struct header_view {
         std::string name;
         u64 value;
         u64 type;
-        u64 format;  ///< of the data at `offset`
+        u64 format;  ///< of its target
     };
 
-    /// The verdict on bytes that are not a superblock.
+    /// The verdict on bytes that do not begin like a superblock.
     static constexpr const char* no_superblock = "no superblock";
 
     std::string path;
     u64 file_bytes = 0;
     u64 allocated_bytes = 0;
-    u64 header_bytes = 0;  ///< bytes of the header that could be read
+    u64 header_bytes = 0;  ///< number of bytes of the header that exist
     std::array<std::string, 2> super_verdict;
-    std::optional<layout::superblock> super;  ///< the newest one with a valid checksum
+    std::optional<layout::superblock> super;  ///< the newest one with a right checksum
     std::optional<u64> epoch;                 ///< nullopt: the record is damaged
     std::vector<root_entry> roots;
     std::vector<segment> segments;
     unsigned bad_segments = 0;  ///< invalid words of the directory
-    u64 intended_pages = 0;     ///< of an unfinished growth
+    u64 intended_pages = 0;     ///< of a growth in progress, or interrupted
 
-    /// Opens only regular files. Ignores locks, so that a region in use can be inspected.
+    /// Only regular files are opened; locks are ignored, so a region in use can be read.
     [[nodiscard]] static result<header_view> read(const std::filesystem::path& path);
 
     [[nodiscard]] u64 segment_bytes(segment_kind kind) const noexcept;

@@ -47,7 +47,7 @@ result<heap_view> heap_view::read(const std::filesystem::path& path) {
     return v;
 }
 
-/// An eager region has no durable counters of allocated blocks.
+/// An eager region does not record its allocated blocks.
 result<heap_view> heap_view::read_eager(const std::filesystem::path& path) {
     const auto looked = eager_inspection::open(path);
     if (looked.refusal()) return failure(*looked.refusal());

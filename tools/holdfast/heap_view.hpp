@@ -1,4 +1,4 @@
-// tools/holdfast/heap_view.hpp: the usage of a region's heap, from its own counters.
+// tools/holdfast/heap_view.hpp: the use of a region's heap, by the allocator's counters.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -12,14 +12,14 @@
 
 namespace hf::tool {
 
-/// Adds the heap's usage to a report.
+/// Adds the use of a heap to a report.
 void add_heap(sheet& s, const heap_figures& heap);
 [[nodiscard]] json heap_json(const heap_figures& heap);
 
-/// The counters and page runs of a region. No list is walked, so it takes milliseconds.
+/// The counters and page runs of a region; no list is walked, so it takes milliseconds.
 class heap_view {
    public:
-    /// Opens the region with open_mode::inspect. An error is the reason why it cannot be mapped.
+    /// Opens with open_mode::inspect. Returns the error if the region cannot be mapped.
     [[nodiscard]] static result<heap_view> read(const std::filesystem::path& path);
 
     void add_to(sheet& s) const;
@@ -36,10 +36,10 @@ class heap_view {
 
     bool fresh_ = false;
     bool holds_map_ = false;
-    std::string index_;  ///< of an eager region
+    std::string index_;  ///< of discipline eager
     std::string keys_;
-    std::optional<u64> counted_;  ///< record count at the last close
-    bool is_snapshot_ = false;    ///< the program manages the memory: there is no heap
+    std::optional<u64> counted_;  ///< number of records at the last orderly close
+    bool is_snapshot_ = false;    ///< a snapshot has no heap
     audit_report report_;
 };
 

@@ -1,5 +1,5 @@
-// tools/holdfast/huge_pages.hpp: whether regions in a directory get huge pages, and how to enable
-// them.
+// tools/holdfast/huge_pages.hpp: finds out whether regions in a directory get huge pages, and how
+// to get them.
 #pragma once
 
 #include "mounts.hpp"
@@ -10,17 +10,16 @@
 namespace hf::tool {
 
 struct huge_page_facts {
-    /// the selected value of /sys/kernel/mm/transparent_hugepage/enabled
-    std::string anonymous;
-    std::string shared;           ///< of .../shmem_enabled
-    std::string mount;            ///< the mount's huge= option; empty if it has none
-    std::optional<bool> granted;  ///< result of a trial; nullopt: no trial was possible
+    std::string anonymous;        ///< /sys/kernel/mm/transparent_hugepage/enabled, as chosen
+    std::string shared;           ///< .../shmem_enabled
+    std::string mount;            ///< the mount's huge= option; empty where it has none
+    std::optional<bool> granted;  ///< the result of a trial; nullopt: the trial failed
     bool on_request = false;      ///< refused at first, granted by MADV_COLLAPSE
-    std::string advice;           ///< how to enable them; empty if a region there has them
+    std::string advice;           ///< how to get them; empty when a region there has them
 };
 
-/// Maps 4 MiB of `fd`, an empty unnamed file, as a region is mapped, and checks whether huge pages
-/// were used; if not, requests them as a region on tmpfs does (region/huge_pages.hpp). fd < 0: no
+/// Maps four megabytes of `fd`, an unnamed empty file, as a region is mapped, and reads
+/// the result; then requests huge pages like a region on tmpfs (region/huge_pages.hpp). fd < 0: no
 /// trial.
 [[nodiscard]] huge_page_facts find_huge_pages(int fd, const std::optional<mount_facts>& mount);
 

@@ -1,4 +1,4 @@
-// tools/holdfast/map_kind.hpp: the names of the kinds of a new map on the command line.
+// tools/holdfast/map_kind.hpp: the command line's names for the kinds of a new map.
 #pragma once
 
 #include <holdfast/eager.hpp>
@@ -15,7 +15,7 @@ namespace hf::tool {
     return names;
 }
 
-/// nullopt for "".
+/// "": nullopt.
 [[nodiscard]] inline std::optional<discipline> kind_named(const std::string& name) {
     if (name.empty()) return std::nullopt;
     return name == "eager" ? discipline::eager : discipline::incll;

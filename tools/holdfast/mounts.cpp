@@ -38,7 +38,7 @@ std::optional<mount_facts> mount_of_device(dev_t device) {
         std::string source;
         std::string more;
         if (words >> m.type >> source >> more) m.options += "," + more;
-        // Use the first one: later ones are mostly bind mounts of the same file system.
+        // The first one: later ones are usually bind mounts of the same file system.
         if (!first) first = m;
     }
     return first;

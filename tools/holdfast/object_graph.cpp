@@ -1,4 +1,4 @@
-// The objects of a small heap as a graph in Graphviz's language.
+// The objects of a small heap as a graph in the language of Graphviz.
 #include "objects.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ class drawing {
 
     drawing(const region& r, const nv::heap_facts& facts) : region_(r), facts_(facts) {}
 
-    /// False: there are more objects than the limit.
+    /// False: there are more than the limit.
     [[nodiscard]] bool take_all(u64 limit) {
         for (const object& o : facts_.objects) {
             if (o.state.type != nv::proxy_type) take(o);
@@ -60,8 +60,7 @@ class drawing {
     void take(const object& o) {
         if (met_.insert(o.offset).second) open_.push_back(&o);
     }
-    /// The object at the offset; for a proxy of weak pointers its target, since proxies are not
-    /// drawn.
+    /// Proxies are not drawn.
     [[nodiscard]] const object* behind(u64 offset) const {
         const object* const o = facts_.find(offset);
         if (o == nullptr || o->state.type != nv::proxy_type) return o;

@@ -1,5 +1,5 @@
 // tools/holdfast/objects.hpp: heaps of objects (include/holdfast/heap.hpp) on the command line,
-// which knows only the type descriptions in the heap.
+// by the type descriptions in the heap.
 #pragma once
 
 #include "heap/look.hpp"
@@ -11,12 +11,12 @@
 
 namespace hf::tool {
 
-/// Whether the file is a region of transactions, according to its header.
+/// True if the file is a region of transactions, by its header.
 [[nodiscard]] bool holds_objects(const std::string& path);
 /// `holdfast check` of a heap of objects.
 [[nodiscard]] int check_objects(const std::string& path, bool as_json);
 
-/// `holdfast copy` of a heap of objects: as copy_store() for maps.
+/// `holdfast copy` of a heap of objects: like copy_store() for maps.
 [[nodiscard]] result<detail::image_facts> copy_objects(const std::filesystem::path& from,
                                                        const std::filesystem::path& to,
                                                        bool replace,
@@ -25,7 +25,7 @@ namespace hf::tool {
 /// Adds the numbers of objects and bytes.
 void add_objects(sheet& s, const nv::heap_facts& facts);
 [[nodiscard]] json objects_json(const nv::heap_facts& facts);
-/// Splits "offset 4096: the count is ..." into its two parts.
+/// "offset 4096: the count is ...", in two parts.
 [[nodiscard]] json violation_json(const std::string& told);
 
 /// Objects as text and JSON, by the descriptions of their types.
@@ -37,12 +37,12 @@ class object_text {
 
     /// "node", or "weak pointers' proxy".
     [[nodiscard]] std::string type_of(const object& o) const;
-    /// "value 42", ..., one a line; pointers with their targets; at most `most` elements.
+    /// "value 42", ..., a line each, pointers with their targets; no more than `most` elements.
     void add_to(sheet& s, const object& o, u64 most) const;
     [[nodiscard]] json to_json(const object& o, u64 most) const;
-    /// Short texts of the fields that are not pointers, for a picture.
+    /// The fields that are not pointers, shortened for a picture.
     [[nodiscard]] std::vector<std::string> fields(const object& o, u64 most) const;
-    /// The text of an nv::string or an array of characters; "": it is neither.
+    /// The contents of an nv::string or an array of characters; "": it is neither.
     [[nodiscard]] std::string characters(const object& o, u64 length, u64 most) const;
 
    private:
@@ -64,8 +64,8 @@ class object_text {
     const nv::heap_facts& facts_;
 };
 
-/// A graph of objects with their fields and pointers, for Graphviz. Weak pointers are dashed.
-/// `from`: only objects reachable from it; nullptr: all.
+/// A graph of objects, each with its fields, and their pointers, for Graphviz. Weak pointers are
+/// dashed. `from`: only objects reachable from it; nullptr: all.
 [[nodiscard]] result<std::string> graph_of(const region& r, const nv::heap_facts& facts,
                                            const nv::heap_facts::object* from, u64 limit);
 

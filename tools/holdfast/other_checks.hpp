@@ -1,11 +1,11 @@
-// tools/holdfast/other_checks.hpp: `holdfast check` for regions without a checkpointed map.
+// tools/holdfast/other_checks.hpp: `holdfast check` for regions without an epoch map.
 #pragma once
 
 #include <string>
 
 namespace hf::tool {
 
-/// Checks an eager region. The exit code.
+/// For discipline eager. Returns the exit status.
 [[nodiscard]] int check_eager(const std::string& path, bool as_json);
 
 }  // namespace hf::tool

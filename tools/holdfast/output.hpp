@@ -1,4 +1,4 @@
-// tools/holdfast/output.hpp: error messages and reports on stdout and stderr.
+// tools/holdfast/output.hpp: prints errors and reports.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -13,21 +13,21 @@ namespace hf::tool {
 /// Keys stay in the order in which they were set.
 using json = nlohmann::ordered_json;
 
-/// Prints the error to stderr; returns the exit code.
+/// Prints the error to stderr; returns the exit status.
 int complain(const error& e);
 
 [[nodiscard]] json to_json(const error& e);
 
-/// Text of unknown origin without the control characters of terminals.
+/// Text of unknown origin without control characters that a terminal would obey.
 [[nodiscard]] std::string printable(std::string_view bytes);
 
-/// Writes to stdout. If that fails, end() reports it.
+/// Writes to stdout. If that is closed or full, end() reports it.
 void say(std::string_view text);
 void say_json(const json& document);
 
-/// The exit code of a program that ends with `code`; an error if output was lost.
+/// The exit status of a program that ends with `code`; an error if output was lost.
 [[nodiscard]] int end(int code);
-/// Ignores lost output from here on: it is not the purpose of the program.
+/// Ignores lost output: the reader may have closed it, and the output was not the purpose.
 void forgive_output();
 
 /// A report of aligned lines: "  name   value".

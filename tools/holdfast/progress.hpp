@@ -1,5 +1,5 @@
-// tools/holdfast/progress.hpp: a progress bar on stderr with an estimate of the remaining time;
-// silent without a terminal.
+// tools/holdfast/progress.hpp: a progress bar on stderr for long work, with the estimated remaining
+// time; prints nothing without a terminal.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class progress_bar {
     /// Erases the bar.
     ~progress_bar();
 
-    /// May be called at any rate: draws at most ten times a second.
+    /// May be called at any rate: it draws at most ten times a second.
     void show(std::uint64_t done, std::uint64_t total);
 
    private:

@@ -36,7 +36,7 @@ constexpr std::array<unit, 17> size_units{{{"", 1},
                                            {"pib", 1ULL << 50}}};
 constexpr std::array<unit, 3> duration_units{{{"us", 1}, {"ms", 1000}, {"s", 1000000}}};
 
-/// The product of a whole number and a unit, if it fits.
+/// A whole number and one of the units, as a product that fits.
 template <std::size_t N>
 std::optional<std::uint64_t> parse(std::string_view text,
                                    const std::array<unit, N>& units) noexcept {
@@ -95,7 +95,7 @@ std::string human_size(std::uint64_t bytes) {
 
 std::string human_duration(std::chrono::nanoseconds duration) {
     const auto ns = static_cast<double>(duration.count());
-    // A value that would be printed as 1e+03 gets the next unit.
+    // A value that would print as 1e+03 gets the next unit.
     if (ns < 1e3) return fmt::format("{:.0f} ns", ns);
     if (ns < 999.5e3) return fmt::format("{:.3g} us", ns / 1e3);
     if (ns < 999.5e6) return fmt::format("{:.3g} ms", ns / 1e6);

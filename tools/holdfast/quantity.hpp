@@ -1,4 +1,4 @@
-// tools/holdfast/quantity.hpp: parsing and printing of sizes, durations and latencies.
+// tools/holdfast/quantity.hpp: parses and prints sizes, durations and latencies.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ namespace hf::tool {
 [[nodiscard]] std::string human_duration(std::chrono::nanoseconds duration);
 /// "1,234,567"
 [[nodiscard]] std::string human_count(std::uint64_t n);
-/// "12.3%"; `whole` may be 0.
+/// "12.3%", of a whole that may be 0.
 [[nodiscard]] std::string human_share(std::uint64_t part, std::uint64_t whole);
 
 }  // namespace hf::tool

@@ -1,4 +1,4 @@
-// tools/holdfast/survival.hpp: one sentence on which crashes a region survives.
+// tools/holdfast/survival.hpp: one sentence about the crashes that a region survives.
 #pragma once
 
 #include <holdfast/options.hpp>
@@ -7,8 +7,8 @@
 
 namespace hf::tool {
 
-/// The surviving state is the end of the last completed epoch. `flushes`: whether lines are flushed
-/// where the medium requires it.
+/// Survival means the state at the end of the last completed epoch. `flushes`: whether lines are
+/// written back where the medium needs it.
 [[nodiscard]] std::string survival_of(medium_kind medium, bool flushes);
 
 }  // namespace hf::tool

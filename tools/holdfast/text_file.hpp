@@ -1,4 +1,5 @@
-// tools/holdfast/text_file.hpp: the source or destination of a dump: a file or a standard stream.
+// tools/holdfast/text_file.hpp: the destination or source of a dump: a file, or a
+// standard stream.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -12,14 +13,14 @@
 
 namespace hf::tool {
 
-/// Whether this names a standard stream.
+/// True if this names a standard stream.
 [[nodiscard]] inline bool is_stream(const std::string& name) { return name.empty() || name == "-"; }
 
 /// A file that gets its name when it is complete, or the standard output.
 class text_output {
    public:
-    /// `replace`: may replace an existing dump, but no other file, such as the dumped region or its
-    /// journal.
+    /// `replace`: may replace an existing dump, but no other file, such as the region
+    /// that is being dumped, or its journal.
     [[nodiscard]] static result<text_output> open(const std::string& name, bool replace);
     text_output(text_output&&) noexcept = default;
     text_output& operator=(text_output&&) = delete;
@@ -45,15 +46,15 @@ class text_input {
    public:
     [[nodiscard]] static result<text_input> open(const std::string& name);
 
-    /// Reads from the current position on.
+    /// Reads on from the current position.
     [[nodiscard]] detail::dump_reader::source source();
-    /// As source(), but keeps the data in an unnamed file in `directory` for rewind(). Regular
-    /// files need no copy.
+    /// As source(), but also stores what it reads in an unnamed file in `directory`, so that
+    /// rewind() can read it again. Not needed for a regular file.
     [[nodiscard]] result<detail::dump_reader::source> source_kept(const std::string& directory);
-    /// Returns to the beginning of a regular file or of the kept data.
+    /// Returns to the beginning, of a regular file or of the stored copy.
     [[nodiscard]] result<void> rewind();
 
-    /// For error messages.
+    /// The name for errors.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     /// Size of a regular file; 0: unknown.
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }

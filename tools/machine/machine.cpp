@@ -220,7 +220,7 @@ result<std::string> machine::require(const std::vector<std::string>& words) {
     for (const std::string& word : words) line += (line.empty() ? "" : " ") + word;
     return failure({errc::violation, "have the guest do " + line,
                     "exit status " + std::to_string(done->status), done->output,
-                    "look at boot.log in " + options_.directory.string()});
+                    "read boot.log in " + options_.directory.string()});
 }
 
 result<void> machine::serve(const std::vector<std::string>& arguments, bool synced) {
