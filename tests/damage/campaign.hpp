@@ -1,9 +1,9 @@
 // damage/campaign.hpp: thousands of damaged regions, each opened in a process that may crash.
 //
-//   parent                            shared memory                 workers (forked)
-//     makes the victims, watches  <──   the current image,      <──     make an image from its number
-//     over workers, replaces those      the last sign of life,          and try it out
-//     that have died                    the results
+//  parent                            shared memory                workers (forked)
+//    makes the victims, watches  <──   the current image,     <──     make an image from its number
+//    over workers, replaces those      the last sign of life,         and try it out
+//    that have died                    the results
 //
 // An image follows from the seed and its number: the region, its damage, and the writes to it. So
 // each finding names the command line that reproduces it.
