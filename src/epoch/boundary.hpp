@@ -90,8 +90,8 @@ class boundary {
     /// Whether writers may ever get ahead of the medium. Constant.
     [[nodiscard]] virtual bool bounds_writers() const noexcept { return false; }
     [[nodiscard]] virtual bool writers_are_ahead() const noexcept { return false; }
-    /// Holds a writer up while they are.
-    virtual void hold_writer() const {}
+    /// Holds a writer up while they are, at most until `deadline_ns` (base/clock.hpp).
+    virtual void hold_writer([[maybe_unused]] u64 deadline_ns) const {}
 
     [[nodiscard]] virtual journal_statistics numbers() const { return {}; }
 };

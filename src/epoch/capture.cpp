@@ -158,12 +158,12 @@ bool capture::writers_are_ahead() const noexcept {
     return is_overfull() || journal_.copies()->is_over_budget();
 }
 
-void capture::hold_writer() const {
+void capture::hold_writer(u64 deadline_ns) const {
     constexpr auto moment = std::chrono::milliseconds(1);
     do {
         std::this_thread::sleep_for(moment);
     } while ((is_overfull() || journal_.copies()->is_far_over_budget()) && captures() &&
-             !is_refusing());
+             !is_refusing() && now_ns() < deadline_ns);
 }
 
 journal_statistics capture::numbers() const {

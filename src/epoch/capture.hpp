@@ -65,7 +65,7 @@ class capture final : public boundary {
     [[nodiscard]] bool must_settle_first(u64 current) const override;
     [[nodiscard]] bool bounds_writers() const noexcept override { return true; }
     [[nodiscard]] bool writers_are_ahead() const noexcept override;
-    void hold_writer() const override;
+    void hold_writer(u64 deadline_ns) const override;
     [[nodiscard]] journal_statistics numbers() const override;
 
    private:

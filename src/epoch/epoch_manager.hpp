@@ -35,6 +35,13 @@
 // written in it may be there or not, and that is for the discipline to undo (interrupted_epoch()).
 // On the medium `file` nothing of it is there.
 //
+// Patience. With epoch_options::patience everything that closes the gate uses try_close()
+// (gate.hpp), so that no thread of the program waits for long at the closed gate, and none leads:
+// only the clock's thread does, or an explicit caller of end_epoch(), with_world_stopped(),
+// update_super() and close(), which is outside and holds no lock that a section may take. An
+// attempt that fails is repeated after a pause (attempts.hpp). wait_durable() asks the clock, and
+// sleeps.
+//
 // A long piece of work (a scan, a large value) leaves and enters again, so it doesn't hold the
 // boundary up.
 //
@@ -43,6 +50,7 @@
 #pragma once
 
 #include "base/histogram.hpp"
+#include "epoch/attempts.hpp"
 #include "epoch/boundary.hpp"
 #include "epoch/clock.hpp"
 #include "epoch/gate.hpp"
@@ -81,6 +89,8 @@ class epoch_manager {
     /// From here on epochs end by themselves.
     void start_clock();
     /// Ends the epoch for good and marks the region clean. No operation may be running or follow.
+    /// With patience, errc::busy: a section did not end; the region is not clean, and may be closed
+    /// again.
     [[nodiscard]] result<void> close();
 
     // --- epochs ---
@@ -88,10 +98,16 @@ class epoch_manager {
         return current_.load(std::memory_order_acquire);
     }
     [[nodiscard]] u64 durable_epoch() const noexcept { return commits_.durable(); }
-    /// Ends the running epoch now, unless the medium refuses. Not from inside an operation.
+    /// Ends the running epoch now, unless the medium refuses. Not from inside an operation. With
+    /// patience: repeats the attempt until one succeeds.
     void end_epoch();
     /// The same, if `epoch` is running still.
     void end_epoch(u64 epoch);
+    /// One attempt to end the running epoch, with patience. After any outcome but `closed` the
+    /// epoch is running still, and the clock tries again. `taken`: another thread leads, or the
+    /// medium is not ready. `owed`: a thread is still to pass, or the pause after a failed attempt
+    /// is not over.
+    [[nodiscard]] close_attempt try_end_epoch();
     /// Returns once epoch `t` is durable; ends it early (group commit). Not from inside an
     /// operation. errc::no_space: the medium refuses; it may become durable later.
     [[nodiscard]] result<void> wait_durable(u64 t);
@@ -100,10 +116,11 @@ class epoch_manager {
     [[nodiscard]] result<void> accepts_writes() const { return boundary_->accepts_writes(); }
     /// To be called before a write, outside of an operation: waits while the disk is so far behind
     /// that what is written would take more memory than it may. Not while the medium refuses, nor
-    /// without a clock: then the writer may be the one who would end the epoch.
+    /// without a clock: then the writer may be the one who would end the epoch. With patience for P
+    /// at most: a section in flight may wait for this thread.
     void slow_writer() const {
         if (bounds_writers_ && boundary_->writers_are_ahead()) [[unlikely]] {
-            if (options_.epoch != no_clock) boundary_->hold_writer();
+            if (options_.epoch != no_clock) boundary_->hold_writer(hold_until());
         }
     }
     /// To be called before an epoch is ended by hand in a region that tracks pages: waits until the
@@ -114,19 +131,51 @@ class epoch_manager {
     /// Runs `work` with no operation inside, in the running epoch; `work` may note lines in the
     /// lane. What it throws of damage goes on, and so does the world.
     void with_world_stopped(const std::function<void(lane&)>& work);
-    /// Changes the superblock in the midst of a session.
+    /// Changes the superblock in the midst of a session. With patience, errc::busy: a section did
+    /// not end, and nothing is changed.
     [[nodiscard]] result<void> update_super(const super_change& change);
 
     // --- lanes ---
     [[nodiscard]] lane& my_lane() { return lanes_.mine(); }
     /// An operation begins, on the thread's own lane, and ends: epoch_guard, where that fits.
     void enter(lane& l) noexcept {
-        while (!gate_.try_enter(l)) [[unlikely]] {
-            wait_at_gate();
+        if (!gate_.try_enter(l)) [[unlikely]] {
+            enter_late(l);
         }
         l.epoch = current_.load(std::memory_order_relaxed);
     }
     static void leave(lane& l) noexcept { gate::leave(l); }
+    /// False: the gate is not open, and the caller is outside.
+    [[nodiscard]] bool try_enter(lane& l) noexcept {
+        if (!gate_.try_enter(l)) [[unlikely]] {
+            return false;
+        }
+        l.epoch = current_.load(std::memory_order_relaxed);
+        return true;
+    }
+    /// A section begins on the thread's own lane, inside of others or not. Only the outermost
+    /// passes the gate (B5). `where` is for the message if the section is in the way; that of the
+    /// outermost counts.
+    void enter_section(lane& l, u64 where) noexcept {
+        if (l.depth == 0) {
+            l.where.store(where, std::memory_order_relaxed);
+            enter(l);
+        }
+        ++l.depth;
+    }
+    /// The same; false: the gate is not open, and the caller is outside.
+    [[nodiscard]] bool try_enter_section(lane& l, u64 where) noexcept {
+        if (l.depth == 0) {
+            l.where.store(where, std::memory_order_relaxed);
+            if (!try_enter(l)) return false;
+        }
+        ++l.depth;
+        return true;
+    }
+    static void leave_section(lane& l) noexcept {
+        HF_ASSERT(l.depth != 0, "B5: a section ends that has not begun");
+        if (--l.depth == 0) gate::leave(l);
+    }
     /// Runs `work` if lane `index` belongs to no thread; the lane can't be taken meanwhile.
     bool with_idle_lane(u32 index, const std::function<void()>& work) {
         return lanes_.with_idle(index, work);
@@ -141,7 +190,10 @@ class epoch_manager {
     [[nodiscard]] bool durable() const noexcept { return options_.durable; }
 
     // --- numbers ---
+    /// How long the gate was closed; with patience from the closing on, failed attempts included.
     [[nodiscard]] pause_statistics pauses() const;
+    /// Of the attempts to close the gate. All zero without patience.
+    [[nodiscard]] gate_statistics gate_numbers() const { return attempts_.numbers(); }
     [[nodiscard]] u64 last_pause_ns() const noexcept {
         return last_pause_.load(std::memory_order_relaxed);
     }
@@ -153,7 +205,29 @@ class epoch_manager {
     [[nodiscard]] result<void> read_epochs();
     [[nodiscard]] result<void> write_session(u64 first, const super_change& add);
 
+    void enter_late(lane& l) noexcept;
     void wait_at_gate();
+    /// The gate is closed, and the caller leads. False: another thread did; or, with patience, an
+    /// attempt failed and its pause is over.
+    [[nodiscard]] bool close_gate();
+    void note_pause(u64 ns);
+
+    // With patience: patient.cpp.
+    [[nodiscard]] bool is_patient() const noexcept { return attempts_.are_limited(); }
+    [[nodiscard]] close_attempt try_close_gate();
+    [[nodiscard]] result<void> stop_world(const std::function<void(lane&)>& work, u64 deadline_ns);
+    void work_in_closed_gate(const std::function<void(lane&)>& work);
+    [[nodiscard]] result<void> end_epoch_by_attempts();
+    [[nodiscard]] std::chrono::nanoseconds end_due_epoch_patiently();
+    void keep_still_patiently();
+    void ask_clock_for(u64 epoch);
+    [[nodiscard]] bool is_asked_for() const noexcept {
+        return asked_for_.load() >= current_epoch();
+    }
+    [[nodiscard]] error in_the_way(const char* what) const;
+    [[nodiscard]] u64 tries_until() const noexcept;
+    [[nodiscard]] u64 hold_until() const noexcept;
+
     /// Without memory the process ends, as in a crash: the gate is closed. True: whoever `waits` is
     /// to make the epoch durable, too.
     [[nodiscard]] bool lead_boundary(bool waits) noexcept(!crashes_throw);
@@ -176,6 +250,9 @@ class epoch_manager {
 
     lanes lanes_;
     gate gate_;
+    attempts attempts_;
+    u64 closing_since_ns_ = 0;       ///< when the leader began to close the gate
+    std::atomic<u64> asked_for_{0};  ///< the clock is to end the epochs up to this one (patience)
     alignas(64) std::atomic<u64> current_{0};
     group_commit commits_;
     std::unique_ptr<boundary> boundary_;

@@ -51,8 +51,15 @@ class alignas(64) lane {
     /// Offset of a large value that the owner reads outside of an operation; 0: none. Its space is
     /// not reused.
     alignas(64) std::atomic<u64> pinned{0};
+    /// 1 while the owner waits at the gate to enter (gate.hpp, B6).
+    std::atomic<u32> waits{0};
 
     alignas(64) u32 index = 0;
+    /// Sections of the owner that are open one inside the other; 0: it is outside. For the owner.
+    u32 depth = 0;
+    /// The place in the program from which the owner entered last, for messages: for example the
+    /// return address of its outermost acquire. 0: the owner sets none.
+    std::atomic<u64> where{0};
     /// Whether dirty lines are noted at all: something is to survive, and the medium flushes.
     bool track = false;
     u64 epoch = 0;  ///< that the owner is inside of

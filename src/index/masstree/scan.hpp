@@ -134,8 +134,8 @@ inline void masstree<D>::fetch_ahead(u64 next) const noexcept {
     }
 }
 
-/// Visits a value that is stored in a leaf of layer 0. visit.inlined(), if it exists, is called
-/// with an empty record.
+/// Visits a value that is stored in a leaf of layer 0 and so has no record: calls visit.inlined()
+/// if it exists.
 template <any_discipline D>
 template <class F>
 bool masstree<D>::show_inlined(scan_state& s, const entry& e, last_visit& last, F& visit) {
