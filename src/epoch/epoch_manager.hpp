@@ -1,16 +1,16 @@
 // epoch_manager.hpp: the epochs of one region, for any discipline.
 //
-// Purpose. Execution is cut into epochs (Cohen et al., ASPLOS 2019, sections 3 and 4). Whatever
-// changes the region passes the gate and belongs to one epoch. At an epoch's end the gate closes,
-// those inside finish, the epoch's lines are written back or captured (boundary.hpp), and the gate
-// opens for the next one. So every discipline has a cut between its operations, tickets and group
-// commit; one that undoes (checkpoint/) and one that doesn't need to (snapshot/, or any on the
+// Purpose. Execution is cut into epochs (Cohen et al., ASPLOS 2019, sections 3 and 4). Each
+// change of the region passes the gate and belongs to one epoch. At an epoch's end the gate closes,
+// the threads inside leave, the epoch's lines are written back or captured (boundary.hpp), and the
+// gate opens for the next one. So every discipline has a cut between its operations, tickets and
+// group commit; one that undoes (checkpoint/) and one that doesn't need to (snapshot/, or any on the
 // medium `file`) alike. The same boundary is the grace period for memory: what was unlinked in
 // epoch e has no reader left in e + 1.
 //
 // The parts: gate.hpp (who is inside), lane.hpp (dirty lines by thread), boundary.hpp with
 // write_back.hpp and capture.hpp (making an epoch durable), group_commit.hpp (those who wait),
-// clock.hpp (when nobody else ends an epoch). This class leads from one to the other.
+// clock.hpp (ends an epoch when no other thread does). This class calls them in order.
 //
 // Life of a region's epochs:
 //
@@ -25,17 +25,17 @@
 //
 // Persist order of a boundary: E1 to E3 in write_back.hpp; the journal's on the medium `file`.
 //
-// Persist order of an opening, after whatever undoes a crashed epoch has been applied durably:
+// Persist order of open, after whatever undoes a crashed epoch has been applied durably:
 //  O1  superblock := {generation + 1, dirty, first epoch F} and what the discipline adds, such as
 //      its failed set;
-//  O2  then epoch_record := F. Cut short between the two, the next opening takes the greater of the
-//      record and the superblock's first epoch for the interrupted one: nothing happened in it.
+//  O2  then epoch_record := F. After a crash between the two, the next open takes the greater of
+//      the record and the superblock's first epoch as the interrupted one: nothing happened in it.
 //
 // Recovery. On persistent memory a crash interrupts the epoch that the record names: what has been
 // written in it may be there or not, and that is for the discipline to undo (interrupted_epoch()).
 // On the medium `file` nothing of it is there.
 //
-// Patience. With epoch_options::patience everything that closes the gate uses try_close()
+// Time-out. With epoch_options::patience every call that closes the gate uses try_close()
 // (gate.hpp), so that no thread of the program waits for long at the closed gate, and none leads:
 // only the clock's thread does, or an explicit caller of end_epoch(), with_world_stopped(),
 // update_super() and close(), which is outside and holds no lock that a section may take. An
@@ -192,7 +192,7 @@ class epoch_manager {
     // --- numbers ---
     /// How long the gate was closed; with patience from the closing on, failed attempts included.
     [[nodiscard]] pause_statistics pauses() const;
-    /// Of the attempts to close the gate. All zero without patience.
+    /// The attempts to close the gate. All zero without a time-out.
     [[nodiscard]] gate_statistics gate_numbers() const { return attempts_.numbers(); }
     [[nodiscard]] u64 last_pause_ns() const noexcept {
         return last_pause_.load(std::memory_order_relaxed);
