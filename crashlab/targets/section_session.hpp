@@ -17,7 +17,7 @@ namespace hf::lab {
 
 inline constexpr unsigned section_words = 12;
 
-/// What the group holds at the end of an epoch.
+/// The group's contents at the end of an epoch.
 struct section_state {
     std::vector<u64> words = std::vector<u64>(section_words);
     std::vector<u64> nodes;  ///< payloads, from the head on

@@ -6,7 +6,7 @@
 // beside this file makes the variables members of `durable`, under their old names.
 //
 // After a restart:
-//   - linked items get the reference count 1, for the references of connections are gone;
+//   - linked items get the reference count 1, for no connection holds a reference any more;
 //   - chunks that are neither linked nor in a free list, because a connection was filling them or the
 //     rebalancer was moving them, are freed;
 //   - the clock goes on from its old origin, so that expiry times keep their meaning.
@@ -50,7 +50,7 @@ struct durable_state {
     bool limit_reached;
     /* memcached.c */
     time_t started;
-    rel_time_t oldest_live; /* flush_all: items that are older are gone */
+    rel_time_t oldest_live; /* flush_all: older items count as deleted */
     uint64_t oldest_cas;
     int page_size;
     int chunk_size_max;

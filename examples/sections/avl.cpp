@@ -1,5 +1,5 @@
-// A textbook AVL tree under a read-write lock: writers insert and remove, readers look up. What comes
-// back is balanced, ordered, and has as many nodes as are counted.
+// A textbook AVL tree under a read-write lock: writers insert and remove, readers look up. The
+// recovered tree is balanced and ordered, and has as many nodes as its counter says.
 #include "program.hpp"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // attempts.hpp: how long a leader waits for the threads inside, and when it tries again.
 //
-// Purpose. try_close() (gate.hpp) may fail. This class decides the patience of the next attempt and
-// the time of it, and keeps the numbers: how many attempts failed, and which lane was in the way.
+// Purpose. try_close() (gate.hpp) may fail. This class decides when the next attempt starts
+// and its time-out (`patience`), and counts the failed attempts by the lane that was in the way.
 //
-//     patience   first, then doubled by each failure up to `limit`; halved by a success that took
+//     time-out   first, then doubled by each failure up to `limit`; halved by a success that took
 //                less than a quarter of it, down to `first`
 //     pause      49 times as long as the failed attempt kept the gate closed
 //
@@ -12,8 +12,8 @@
 //      followed by 49 times its length without one, whichever thread leads the next.
 //  A2  first <= patience() <= limit, and after log2(limit / first) failures in a row it is limit
 //      (step 2 of the liveness proof in gate.hpp).
-//  A3  An attempt that was refused because a thread is still to pass (`owed`) has closed nothing.
-//      It is not counted, and is repeated soon.
+//  A3  An attempt that was refused because a thread is still to pass (`owed`) closed nothing. It
+//      is not counted, and is repeated soon.
 //
 // Concurrency. Any thread; a mutex. Numbers may be read at any time.
 #pragma once

@@ -133,7 +133,7 @@ void capture::look() {
     next_look_ns_ = end + std::max(shortest_pause_ns, 20 * (end - start));
 }
 
-// Where each boundary captures what is not applied yet anew, the base would never have the newest
+// Where each boundary captures again what is not applied yet, the base would never have the newest
 // of it while boundaries go on: each would hold all of it, and no memory could be given back. So
 // once that is much they wait for the base.
 bool capture::must_settle_first(u64 current) const {

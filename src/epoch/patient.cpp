@@ -1,5 +1,5 @@
-// The epoch manager with patience: the gate is closed by attempts, led by the clock's thread or by
-// an explicit caller.
+// The epoch manager with a time-out at the gate: the gate is closed by attempts, led by the clock's
+// thread or by an explicit caller.
 #include "base/clock.hpp"
 #include "epoch/epoch_manager.hpp"
 

@@ -1,8 +1,8 @@
 // region/arena.hpp: where regions live in the address space.
 //
 // At first use one arena is reserved (PROT_NONE, no memory, no swap) and cut into aligned windows:
-// 16 of 1 TiB, if possible. A region is mapped at the start of a window. What addresses tell by
-// that, and pointers of 8 bytes that stand on it, is holdfast/pointer.hpp.
+// 16 of 1 TiB, if possible. A region is mapped at the start of a window. holdfast/pointer.hpp tests
+// addresses by this layout, and has pointers of 8 bytes that depend on it.
 //
 //    arena   | window 0      | window 1      | ...            | window n-1    |
 //            ^ aligned to 2^window_bits
@@ -27,8 +27,8 @@
 //                      beside those of the stack and its own heap): the short window is in one of
 //                      these two
 //
-// Concurrency. Taking and returning windows is thread safe; the questions are wait-free and may be
-//  asked at any time.
+// Concurrency. Taking and returning windows is thread safe; the queries are wait-free and may be
+//  called at any time.
 // Bad input. If the kernel refuses a short window of least_window bytes, too: errc::no_space.
 #pragma once
 

@@ -65,7 +65,7 @@ class alignas(64) presence_flag {
         backoff pause;
         while (is_up()) pause.wait();
     }
-    /// False: it was still up at `deadline_ns` (base/clock.hpp). Looks at least once.
+    /// False: it was still up at `deadline_ns` (base/clock.hpp). Reads the flag at least once.
     [[nodiscard]] bool wait_until_down(u64 deadline_ns) const noexcept {
         backoff pause;
         while (is_up()) {
@@ -91,8 +91,8 @@ void drain(Count&& count, Flag&& flag) noexcept {
 }
 
 /// (5) with a deadline (base/clock.hpp): nullopt when all flags were found down, otherwise the
-/// index of the first flag that was still up at the deadline. Each flag is looked at before giving
-/// up on it, so a deadline in the past finds an empty place empty.
+/// index of the first flag that was still up at the deadline. Each flag is read at least
+/// once, so a deadline in the past still succeeds if all flags are down.
 template <class Count, class Flag>
 [[nodiscard]] std::optional<u32> drain_until(u64 deadline_ns, Count&& count, Flag&& flag) noexcept {
     heavy_fence();

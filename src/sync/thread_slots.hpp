@@ -18,7 +18,7 @@
 //      written: a destructor of a pthread key does it. Another key's destructor may run later and
 //      ask for a slot again: that one is given back in the next of the rounds that
 //      pthread_create(3) promises (PTHREAD_DESTRUCTOR_ITERATIONS, 4 in glibc). A C++ thread_local
-//      would be gone by then. The main thread keeps its slots until the process ends.
+//      would be destroyed by then. The main thread keeps its slots until the process ends.
 //
 // Concurrency. mine() is one comparison for the object that the thread used last, a search of a
 // short list for others. If all slots are taken, a new thread waits for one that ends. used() is

@@ -57,7 +57,7 @@ TEST_F(attempts_test, the_pause_is_49_times_what_the_failed_attempt_took) {
     EXPECT_LE(all_.wait(), 0ns);
     end(outcome::in_the_way, 100ms);
     EXPECT_GT(all_.wait(), 48 * 100ms - 1s);
-    EXPECT_LE(all_.wait(), 50 * 100ms + 49s);  // the clock may have gone on by a second
+    EXPECT_LE(all_.wait(), 50 * 100ms + 49s);  // the clock may have advanced by a second
     end(outcome::closed, 1us);
     EXPECT_GT(all_.wait(), 3s) << "a later attempt does not end the pause of an earlier one";
 }

@@ -1,4 +1,4 @@
-// Epochs whose gate is closed with patience: sections hold no other thread up for long.
+// Epochs whose gate is closed with a time-out: sections hold no other thread up for long.
 #include "base/clock.hpp"
 #include "epochs.hpp"
 
@@ -74,7 +74,7 @@ TEST_F(patient_epochs, a_section_in_flight_is_never_cut_and_is_named) {
     EXPECT_EQ(epochs_->current_epoch(), epoch + 1);
 }
 
-// Without patience both threads and the clock would wait for each other for good.
+// Without a time-out both threads and the clock would wait for each other for good.
 TEST_F(patient_epochs, a_section_that_waits_for_a_thread_outside_ends_and_is_cut_afterwards) {
     open_patient(1ms);
     for (int round = 0; round < 20; ++round) {

@@ -95,7 +95,7 @@ TEST_P(section_heap, random_calls_never_give_memory_twice) {
     EXPECT_EQ(numbers.allocated_bytes, 0U);
 }
 
-// The walk over the runs at an opening finds what the running heap knows.
+// Recovery's walk over the runs finds the blocks that the running heap knew.
 TEST_P(section_heap, an_opening_finds_the_same_blocks) {
     open();
     hf_region* const r = hf_region_open("r");

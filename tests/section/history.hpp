@@ -64,7 +64,7 @@ class cut_checker {
         order_by_locks();
     }
 
-    /// What is wrong with the cut that these values are; nullopt: it is allowed.
+    /// Describes why these values are not a consistent cut; nullopt: they are one.
     [[nodiscard]] std::optional<std::string> judge(std::span<const u64> values) const {
         std::vector<u32> in;
         for (u32 s = 0; s < sections_.size(); ++s) {

@@ -143,7 +143,7 @@ TEST(thread_slots, work_on_an_idle_slot_is_done_only_while_nobody_owns_it) {
     in_a_thread([&] { EXPECT_EQ(n.mine().text, 7U); });
 }
 
-// T2: the lowest that is free, whoever came and went.
+// T2: a thread takes the lowest slot that is free, in whatever order threads start and end.
 TEST(thread_slots, the_lowest_free_slot_is_taken) {
     constexpr u32 first = 2, end = 6;
     notes n(first, end, maker());
@@ -201,7 +201,7 @@ TEST(thread_slots, a_thread_forgets_no_object_that_lives_when_others_have_gone) 
     in_a_thread([&] { EXPECT_EQ(stays.mine().index, 0U) << "given back"; });
 }
 
-// A destructor of another pthread key may run after the slots were given back, and take one anew.
+// A destructor of another pthread key may run after the slots were given back, and take one again.
 TEST(thread_slots, a_slot_that_is_taken_while_the_thread_ends_is_given_back_too) {
     static notes* used_late = nullptr;
     notes n(0, 4, maker());
