@@ -108,8 +108,8 @@ void some_nodes(section_session& s) {
     s.cut();
 }
 
-/// Blocks of several sizes taken and given in one epoch, a block used again in the epoch in which it
-/// was freed, slabs and large runs made and given back.
+/// Blocks of several sizes taken and given in one epoch, a block used again in the epoch in which
+/// it was freed, slabs and large runs made and given back.
 void allocate(section_session& s) {
     s.push_node(48);
     s.pop_node();

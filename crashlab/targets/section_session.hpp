@@ -1,7 +1,7 @@
 // targets/section_session.hpp: an open group of regions and the history that it must agree with.
 //
-// The group has a root object: an epoch word, words of data in lines of their own, and the head of a
-// list of allocated nodes. Each epoch stores its number to the epoch word, so that the state that
+// The group has a root object: an epoch word, words of data in lines of their own, and the head of
+// a list of allocated nodes. Each epoch stores its number to the epoch word, so that the state that
 // came back says which one it is.
 #pragma once
 

@@ -135,14 +135,17 @@ int check() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return example::run(argc, argv, 3, region,
-                        [](unsigned t) {
-                            tree* const all = open_tree();
-                            std::minstd_rand random(t + 3);
-                            for (;;) {
-                                if (t != 0) change(all, random);
-                                else look_up(all, static_cast<unsigned>(random() % keys));
-                            }
-                        },
-                        check);
+    return example::run(
+        argc, argv, 3, region,
+        [](unsigned t) {
+            tree* const all = open_tree();
+            std::minstd_rand random(t + 3);
+            for (;;) {
+                if (t != 0)
+                    change(all, random);
+                else
+                    look_up(all, static_cast<unsigned>(random() % keys));
+            }
+        },
+        check);
 }

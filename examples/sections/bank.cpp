@@ -77,14 +77,15 @@ int check() {
 
 int main(int argc, char** argv) {
     for (pthread_mutex_t& l : locks) pthread_mutex_init(&l, nullptr);
-    return example::run(argc, argv, 3, region,
-                        [](unsigned t) {
-                            static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-                            {
-                                const example::locked guard(once);
-                                open_bank();
-                            }
-                            work(t);
-                        },
-                        check);
+    return example::run(
+        argc, argv, 3, region,
+        [](unsigned t) {
+            static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+            {
+                const example::locked guard(once);
+                open_bank();
+            }
+            work(t);
+        },
+        check);
 }

@@ -1,5 +1,5 @@
-// A shared cache with a bounded number of entries: a hash table and a list in the order of use, under
-// one lock, with memory from the region. An entry is in both or in neither.
+// A shared cache with a bounded number of entries: a hash table and a list in the order of use,
+// under one lock, with memory from the region. An entry is in both or in neither.
 #include "program.hpp"
 
 namespace {
@@ -95,14 +95,15 @@ int check() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return example::run(argc, argv, 3, region,
-                        [](unsigned t) {
-                            cache* const c = open_cache();
-                            std::minstd_rand random(t + 7);
-                            for (;;) {
-                                const unsigned long key = random() % (1 + random() % keys);
-                                if (look_up(c, key) != key * key) std::abort();
-                            }
-                        },
-                        check);
+    return example::run(
+        argc, argv, 3, region,
+        [](unsigned t) {
+            cache* const c = open_cache();
+            std::minstd_rand random(t + 7);
+            for (;;) {
+                const unsigned long key = random() % (1 + random() % keys);
+                if (look_up(c, key) != key * key) std::abort();
+            }
+        },
+        check);
 }

@@ -13,13 +13,11 @@ namespace {
 template <class T>
 using in_region = hf::section::allocator<T>;
 using text = std::basic_string<char, std::char_traits<char>, in_region<char>>;
-using by_name =
-    std::map<text, unsigned, std::less<>, in_region<std::pair<const text, unsigned>>>;
-using by_number =
-    std::map<unsigned, text, std::less<>, in_region<std::pair<const unsigned, text>>>;
+using by_name = std::map<text, unsigned, std::less<>, in_region<std::pair<const text, unsigned>>>;
+using by_number = std::map<unsigned, text, std::less<>, in_region<std::pair<const unsigned, text>>>;
 
 struct book {
-    explicit book(const hf::section::region& r)
+    explicit book(const hf::section::persistent_region& r)
         : names(r.allocator_for<by_name::value_type>()),
           numbers(r.allocator_for<by_number::value_type>()) {}
     by_name names;
@@ -32,7 +30,7 @@ std::mutex lock;
 
 book& open_book() {
     const std::lock_guard guard(lock);
-    const hf::section::region r(handle);
+    const hf::section::persistent_region r(handle);
     return r.root<book>("book", r);
 }
 
@@ -68,14 +66,15 @@ int check() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return example::run(argc, argv, 3, handle,
-                        [](unsigned t) {
-                            book& b = open_book();
-                            std::minstd_rand random(t + 11);
-                            for (;;) {
-                                const auto number = static_cast<unsigned>(random() % 3000);
-                                change(b, number, random() % 2 == 0);
-                            }
-                        },
-                        check);
+    return example::run(
+        argc, argv, 3, handle,
+        [](unsigned t) {
+            book& b = open_book();
+            std::minstd_rand random(t + 11);
+            for (;;) {
+                const auto number = static_cast<unsigned>(random() % 3000);
+                change(b, number, random() % 2 == 0);
+            }
+        },
+        check);
 }

@@ -53,10 +53,11 @@ int check() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return example::run(argc, argv, 4, region,
-                        [](unsigned t) {
-                            queue* const q = open_queue();
-                            for (;;) t % 2 == 0 ? put(q) : take(q);
-                        },
-                        check);
+    return example::run(
+        argc, argv, 4, region,
+        [](unsigned t) {
+            queue* const q = open_queue();
+            for (;;) t % 2 == 0 ? put(q) : take(q);
+        },
+        check);
 }

@@ -1,8 +1,9 @@
 /* holdfast/section.h: failure-atomic sections for programs with locks.
  *
- * Purpose. A program keeps its long-lived data in persistent regions and changes them under ordinary
- * locks. After a crash the regions come back as they were at some moment at which no thread held a
- * lock (a cut), with all of every outermost critical section before it and nothing of any after it.
+ * Purpose. A program keeps its long-lived data in persistent regions and changes them under
+ * ordinary locks. After a crash the regions come back as they were at some moment at which no
+ * thread held a lock (a cut), with all of every outermost critical section before it and nothing of
+ * any after it.
  *
  *     hf_group_open("data.hf", NULL);                      first of all, before other threads
  *     hf_region* r = hf_region_open("bank");               finds or creates
@@ -17,27 +18,26 @@
  *     hf_wait_stable();                                    no crash undoes it from here on
  *     hf_group_close();
  *
- * Regions. A region is a name, its roots and its memory. All regions that a process has open form one
- * group, which is one file: so one cut covers them all, and a section that changes two regions is
- * atomic as a whole. A region keeps its address for ever; pointers in it are ordinary pointers.
+ * Regions. A region is a name, its roots and its memory. All regions that a process has open form
+ * one group, which is one file: so one cut covers them all, and a section that changes two regions
+ * is atomic as a whole. A region keeps its address for ever; pointers in it are ordinary pointers.
  *
- * How stores are found. `tracked` (the default): by pages; nothing is compiled in another way, memory
- * is private and a redo journal beside the file makes each cut durable, on any file system.
+ * How stores are found. `tracked` (the default): by pages; nothing is compiled in another way,
+ * memory is private and a redo journal beside the file makes each cut durable, on any file system.
  * `announced`: the program makes the calls of section_hooks.h, by the compiler plugin or by hand;
  * then stores go in place on persistent memory and on tmpfs, and an undo log is kept.
  *
  * Errors. Functions that return int return 0, or the number of a class of errors
  * (holdfast/result.hpp); those that return a pointer return NULL. hf_section_error() then has the
- * text. A use that cannot be carried on from (a thread outside of all sections that ends one, a lock
- * destroyed while it is held, a full undo log) ends the process with a message: the data goes back to
- * the last cut.
+ * text. A use that cannot be carried on from (a thread outside of all sections that ends one, a
+ * lock destroyed while it is held, a full undo log) ends the process with a message: the data goes
+ * back to the last cut.
  *
  * What a program must and must not do, lock by lock: docs/sections.md.
  *
  * Literature. Chakrabarti and Boehm, "Durability Semantics for Lock-based Multithreaded Programs",
  * HotPar 2013, section 2. */
-#ifndef HOLDFAST_SECTION_H
-#define HOLDFAST_SECTION_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,7 +46,7 @@
 extern "C" {
 #endif
 
-/* ------------------------------------------------------------------------------------- the group */
+/* ---------------------------------------------------------------------------------- the group */
 
 enum hf_stores {
     HF_STORES_TRACKED = 0,  /* found by pages; memory is private, a redo journal makes it durable */
@@ -61,13 +61,14 @@ struct hf_group_options {
     uint32_t period_us;     /* from one cut to the next; 0: 10 ms (announced) or 500 ms (tracked) */
     uint32_t patience_us;   /* of the first attempt to cut; 0: 1 ms. It doubles after a failure */
     const char* program;    /* up to 63 bytes: another program's file is refused. NULL: not asked */
-    int keep_unreachable;   /* nonzero: memory that no root reaches is not reclaimed at the opening */
-    int flush;              /* nonzero: lines are written back on tmpfs, too (measurements, tests) */
+    int keep_unreachable;   /* nonzero: what no root reaches is not reclaimed at the opening */
+    int flush;              /* nonzero: lines are written back on tmpfs, too (measurements) */
     int by_hand;            /* nonzero: no thread cuts; only hf_section_cut() does (tests) */
 };
 
-/* Opens the group in the file `path`, or creates it. After a crash it is as it was at the last durable
- * cut. Call it before threads exist that use the data, and outside of all locks. One group at a time. */
+/* Opens the group in the file `path`, or creates it. After a crash it is as it was at the last
+ * durable cut. Call it before threads exist that use the data, and outside of all locks. One group
+ * at a time. */
 int hf_group_open(const char* path, const struct hf_group_options* options);
 /* Makes a last cut and closes the file. No other thread may be inside a section or enter one; the
  * memory is unmapped. A program that exits without it makes a last cut at exit. */
@@ -76,9 +77,10 @@ int hf_group_close(void);
 int hf_group_created(void);
 int hf_group_recovered(void);
 
-/* ---------------------------------------------------------------------------------------- regions */
+/* ------------------------------------------------------------------------------------ regions */
 
-typedef struct hf_region hf_region; /* lies in the group itself: a pointer to it may be kept there */
+/* Lies in the group itself: a pointer to it may be kept there. */
+typedef struct hf_region hf_region;
 
 /* Finds the region, or creates it. Names have 1 to 47 bytes; a group has up to 64 regions. */
 hf_region* hf_region_open(const char* name);
@@ -93,7 +95,7 @@ const char* hf_region_name(const hf_region* r);
 void* hf_root_get(const hf_region* r, const char* name);
 int hf_root_set(hf_region* r, const char* name, void* p);
 
-/* ----------------------------------------------------------------------------------------- memory */
+/* ------------------------------------------------------------------------------------- memory */
 
 /* As malloc, calloc, realloc, free, malloc_usable_size and aligned_alloc; aligned to 16 bytes. Each
  * call is a section, or a part of the caller's. NULL: no space; hf_section_error() says why. */
@@ -104,7 +106,7 @@ void* hf_aligned(hf_region* r, size_t alignment, size_t bytes); /* a power of tw
 void hf_free(void* p);
 size_t hf_usable_size(const void* p);
 
-/* --------------------------------------------------------------------------------------- sections */
+/* ----------------------------------------------------------------------------------- sections */
 
 /* A section without a lock. They nest, with each other and with locks. */
 void hf_section_begin(void);
@@ -112,8 +114,8 @@ void hf_section_end(void);
 /* How deeply the calling thread is inside; 0: outside. */
 int hf_section_depth(void);
 
-/* The lock makes no section: for one that is held for very long, or for ever. Call it while the lock
- * is free. */
+/* The lock makes no section: for one that is held for very long, or for ever. Call it while the
+ * lock is free. At most 64 locks; else 8 (no space). */
 int hf_not_a_consistency_lock(const void* lock);
 
 /* Waits until all sections that this thread has ended are durable. Inside a section: an error. */
@@ -121,10 +123,11 @@ int hf_wait_stable(void);
 /* The cut that will contain what is stored now, and the newest durable one. */
 uint64_t hf_section_ticket(void);
 uint64_t hf_section_durable(void);
-/* Tries to cut now, with the patience of the options. 0: it is cut, though perhaps not durable yet. */
+/* Tries to cut now, with the patience of the options. 0: it is cut, though perhaps not durable
+ * yet. */
 int hf_section_cut(void);
 
-/* -------------------------------------------------------------------------------------- diagnosis */
+/* ---------------------------------------------------------------------------------- diagnosis */
 
 struct hf_section_numbers {
     uint64_t cuts;            /* that succeeded */
@@ -152,6 +155,4 @@ const char* hf_section_error(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,8 +1,8 @@
 // holdfast/section.hpp: persistent regions for C++ programs with locks.
 //
 // Purpose. The C face (section.h) with types: roots that are objects, an allocator for standard
-// containers, a std::pmr resource, a guard for a section without a lock, and a mutex that may lie in
-// a region.
+// containers, a std::pmr resource, a guard for a section without a lock, and a mutex that may lie
+// in a region.
 //
 //     hf::section::open_group("data.hf").value();
 //     auto r = hf::section::region_named("phone book").value();
@@ -16,8 +16,8 @@
 // What may lie in a region. Objects whose bytes mean the same in the next process: no virtual
 // functions (refused: their table lies elsewhere next time), no std::pmr containers (their resource
 // is transient; refused where it is the root's type), no pointers to ordinary memory, no locks but
-// those of this header. A standard container with this allocator keeps only pointers into the group;
-// libstdc++'s std::map, set, list, vector, basic_string and unordered_map were tried.
+// those of this header. A standard container with this allocator keeps only pointers into the
+// group; libstdc++'s std::map, set, list, vector, basic_string and unordered_map were tried.
 //
 // Errors. result<T>, as everywhere; the allocator throws std::bad_alloc.
 #pragma once
@@ -115,8 +115,8 @@ class resource final : public std::pmr::memory_resource {
 
    private:
     void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-        void* const p = alignment <= 16 ? hf_alloc(region_, bytes)
-                                        : hf_aligned(region_, alignment, bytes);
+        void* const p =
+            alignment <= 16 ? hf_alloc(region_, bytes) : hf_aligned(region_, alignment, bytes);
         if (p == nullptr) throw std::bad_alloc();
         return p;
     }
@@ -128,9 +128,9 @@ class resource final : public std::pmr::memory_resource {
     hf_region* region_;
 };
 
-class region {
+class persistent_region {
    public:
-    explicit region(hf_region* handle) noexcept : handle_(handle) {}
+    explicit persistent_region(hf_region* handle) noexcept : handle_(handle) {}
 
     [[nodiscard]] hf_region* handle() const noexcept { return handle_; }
     template <class T>
@@ -171,15 +171,15 @@ class region {
 };
 
 /// Finds the region, or creates it.
-[[nodiscard]] inline result<region> region_named(const char* name) {
+[[nodiscard]] inline result<persistent_region> region_named(const char* name) {
     hf_region* const found = hf_region_open(name);
     if (found == nullptr) return failure(last_error());
-    return region(found);
+    return persistent_region(found);
 }
 
 /// A mutex that may lie in a region. At a cut no section holds it, but its word may say that a
-/// thread waits, or that one held it for a moment outside of the gate; so the first use in a process
-/// makes it anew. All zero bytes are a good mutex.
+/// thread waits, or that one held it for a moment outside of the gate; so the first use in a
+/// process makes it anew. All zero bytes are a good mutex.
 class mutex {
    public:
     mutex() noexcept = default;

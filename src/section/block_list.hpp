@@ -29,7 +29,8 @@ class block_list {
     }
 
     void push(const T& item) noexcept {
-        if (size_ == capacity_) [[unlikely]] grow();
+        if (size_ == capacity_) [[unlikely]]
+            grow();
         items_[size_++] = item;
     }
     [[nodiscard]] T pop() noexcept {

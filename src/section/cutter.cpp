@@ -38,14 +38,13 @@ void cutter::hurry() {
 }
 
 void cutter::run(const cutter_pace& pace, const std::function<needs()>& ask, const attempt& cut) {
-    constexpr u64 look_at_log_ns = 5'000'000;
     cut_pace next(pace);
     u64 nap = pace.period_ns;
     std::unique_lock lock(mutex_);
     while (!stopping_) {
         // In short naps, since a log can fill within one long one.
-        for (u64 slept = 0; slept < nap && !stopping_ && !hurried_; slept += look_at_log_ns) {
-            wake_.wait_for(lock, nanoseconds(std::min(nap - slept, look_at_log_ns)));
+        for (u64 slept = 0; slept < nap && !stopping_ && !hurried_; slept += pace.look_ns) {
+            wake_.wait_for(lock, nanoseconds(std::min(nap - slept, pace.look_ns)));
             if (ask().urgent) break;
         }
         if (stopping_) return;

@@ -26,6 +26,7 @@ struct cutter_pace {
     u64 period_ns = 10'000'000;
     u64 patience_ns = 1'000'000;
     u64 max_patience_ns = 100'000'000;
+    u64 look_ns = 5'000'000;  ///< how often it is asked whether the log is nearly full
 };
 
 /// What the next attempt is like, from the attempts before it. A value: tests step through it.

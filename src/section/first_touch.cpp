@@ -14,7 +14,9 @@ constexpr u64 max_limit = u64{256} << 20;
 
 /// Logs have a 256th of the region's largest size (alloc/geometry.hpp). At a quarter of that new
 /// sections wait for a cut.
-u64 limit_of(const region& r) { return std::min(r.max_pages() * layout::page_size / 1024, max_limit); }
+u64 limit_of(const region& r) {
+    return std::min(r.max_pages() * layout::page_size / 1024, max_limit);
+}
 
 }  // namespace
 
@@ -30,6 +32,8 @@ first_touch::~first_touch() { ::munmap(static_cast<void*>(tags_), tag_bytes); }
 
 void first_touch::claim(thread_record& by, u64 line, u64 epoch) noexcept(!crashes_throw) {
     const inside_runtime in;
+    HF_CHECK(line < region_.size() / line_size,
+             "a store is announced to memory in the window of the group that it does not have");
     u8 seen = untouched;
     if (tags_[line].compare_exchange_strong(seen, busy, std::memory_order_acq_rel)) {
         append(by, line, epoch);
@@ -53,7 +57,10 @@ void first_touch::append(thread_record& by, u64 line, u64 epoch) noexcept(!crash
     HF_PERSIST_POINT("section U0: a line's undo entry is durable before the line is stored to");
     // Counted by the thread that appends; a moment's lag does not matter to should_cut().
     lines_.fetch_add(1, std::memory_order_relaxed);
-    epoch_bytes_.fetch_add(2 * line_size, std::memory_order_relaxed);
+    const u64 before = epoch_bytes_.fetch_add(2 * line_size, std::memory_order_relaxed);
+    if (before > 2 * limit_ && gate_ != nullptr) [[unlikely]] {
+        gate_->hold();
+    }
 }
 
 void first_touch::write_back(const thread_table& threads) const noexcept {

@@ -1,8 +1,8 @@
 // section/first_touch.hpp: the undo log of a region whose stores go in place, by line.
 //
-// Purpose. The first store to a line since the last cut is preceded by a copy of the line in the log
-// of the storing thread. Further stores to the line cost the look at its tag. A tag is a byte in
-// DRAM for each line of the window: untouched, busy, or touched.
+// Purpose. The first store to a line since the last cut is preceded by a copy of the line in the
+// log of the storing thread. Further stores to the line cost the look at its tag. A tag is a byte
+// in DRAM for each line of the window: untouched, busy, or touched.
 //
 //     touch(line):  tag == touched?  ------------------------------------------> store
 //                   CAS untouched -> busy,  append to the log, fence,  tag := touched  (release)
@@ -21,13 +21,14 @@
 //
 // Persist order. section U0: the entry is durable before touch() returns; the rest in group.hpp.
 // Bounds. A line is logged once an epoch, in 128 bytes: the log of an epoch is at most twice the
-// region (rule C9). Long before the log is full, should_cut() asks for a cut and holds new sections.
-// If it is full all the same, the process ends with a message; the next opening goes back to the
-// last cut.
+// region (rule C9). Long before the log is full, should_cut() asks for a cut and holds new
+// sections. If it is full all the same, the process ends with a message; the next opening goes back
+// to the last cut.
 #pragma once
 
 #include "checkpoint/external_log.hpp"
 #include "region/region.hpp"
+#include "section/gate.hpp"
 #include "section/threads.hpp"
 
 #include <array>
@@ -44,8 +45,8 @@ class first_touch {
     ~first_touch();
 
     /// Before a store to [p, p + n), by a thread that is inside.
-    void touch(thread_record& by, const void* p, std::size_t n, u64 epoch) noexcept(
-        !crashes_throw) {
+    void touch(thread_record& by, const void* p, std::size_t n,
+               u64 epoch) noexcept(!crashes_throw) {
         const u64 first = line_of(p);
         const u64 last = line_of(static_cast<const std::byte*>(p) + n - 1);
         for (u64 l = first; l <= last; ++l) {
@@ -64,7 +65,8 @@ class first_touch {
     [[nodiscard]] bool should_cut() const noexcept {
         return epoch_bytes_.load(std::memory_order_relaxed) > limit_;
     }
-    void set_limit(u64 bytes) noexcept { limit_ = bytes; }
+    /// From here on a log of twice that length holds new sections at the gate.
+    void hold_at(gate* entrance) noexcept { gate_ = entrance; }
     [[nodiscard]] u64 lines() const noexcept { return lines_.load(std::memory_order_relaxed); }
     [[nodiscard]] u64 log_bytes() const noexcept { return 2 * line_size * lines(); }
 
@@ -85,6 +87,7 @@ class first_touch {
     region& region_;
     std::atomic<u8>* tags_;
     u64 limit_;
+    gate* gate_ = nullptr;
     std::unique_ptr<std::array<thread_log, max_threads>> logs_;
     std::atomic<u64> lines_{0};
     alignas(64) std::atomic<u64> epoch_bytes_{0};

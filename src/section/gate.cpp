@@ -2,6 +2,8 @@
 
 #include "base/clock.hpp"
 
+#include <ctime>
+
 namespace hf::section {
 namespace {
 
@@ -20,23 +22,44 @@ bool wait_until_down(const presence_flag& flag, u64 deadline_ns) noexcept {
 void gate::wait_open() noexcept {
     constexpr unsigned spins = 200;
     for (unsigned i = 0; i < spins; ++i) {
-        if (closed_.load(std::memory_order_acquire) == 0) return;
+        if (state_.load(std::memory_order_acquire) != closed_state) return;
         cpu_relax();
     }
-    while (closed_.load(std::memory_order_acquire) != 0) closed_.wait(1, std::memory_order_acquire);
+    while (state_.load(std::memory_order_acquire) == closed_state) {
+        state_.wait(closed_state, std::memory_order_acquire);
+    }
 }
 
 void gate::wait_and_enter(thread_record& r, const void* site) noexcept {
+    constexpr std::timespec moment{0, 1'000'000};
     waiting_.fetch_add(1, std::memory_order_acq_rel);
-    do wait_open();
-    while (!try_enter(r, site));
+    const u64 until = now_ns() + max_hold_ns;
+    for (;;) {
+        wait_open();
+        if (try_enter(r, site)) break;
+        if (state_.load(std::memory_order_acquire) != held_state) continue;
+        if (now_ns() < until) {
+            ::nanosleep(&moment, nullptr);
+            continue;
+        }
+        // Held for long enough: only a closed gate keeps the thread out.
+        r.presence.enter();
+        if (state_.load(std::memory_order_acquire) != closed_state) break;
+        r.presence.leave();
+    }
     waiting_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void gate::hold() noexcept {
+    u32 expected = open_state;
+    state_.compare_exchange_strong(expected, held_state, std::memory_order_acq_rel);
 }
 
 bool gate::try_close(u64 patience_ns) noexcept {
     backoff pause;
-    while (waiting() != 0) pause.wait();  // S3; the gate is open
-    closed_.store(1, std::memory_order_release);
+    while (waiting() != 0 && state_.load(std::memory_order_acquire) == open_state)
+        pause.wait();  // S3
+    state_.store(closed_state, std::memory_order_release);
     heavy_fence();
     const u64 deadline = now_ns() + patience_ns;
     const u32 n = threads_.used();
@@ -50,9 +73,9 @@ bool gate::try_close(u64 patience_ns) noexcept {
 }
 
 void gate::open() noexcept {
-    HF_ASSERT(closed_.load(std::memory_order_relaxed) != 0, "S2: an open gate is opened");
-    closed_.store(0, std::memory_order_release);
-    closed_.notify_all();
+    HF_ASSERT(state_.load(std::memory_order_relaxed) == closed_state, "S2: an open gate is opened");
+    state_.store(open_state, std::memory_order_release);
+    state_.notify_all();
 }
 
 }  // namespace hf::section

@@ -6,26 +6,30 @@
 //
 //             try_close(): all out            open()
 //     open ---------------------> closed ---------------> open
-//       ^ '--> closing --'           (the cut is made here)
-//       '-------'  patience is over: the record in the way is remembered
+//       |                            ^  '--> patience is over: open again, and the record in the
+//       |  hold(): the log fills     |       way is remembered
+//       '--> held -------------------'       held: new sections wait for a cut, 100 ms at most
 //
-// This is not epoch/gate.hpp: that one belongs to one region, waits without a limit, lets any thread
-// lead, and its lanes end with a thread's C++ destructors. Both stand on sync/quiescence.hpp.
+// Beside epoch/gate.hpp, whose try_close() works likewise: that gate belongs to one region and its
+// lanes, of which there are 255. This one belongs to the process. It is there before the group is
+// opened and after it is closed, and its threads are found without a call and listed without malloc
+// (threads.hpp). Both stand on sync/quiescence.hpp.
 //
 // Invariants.
 //  S1  From a successful try_close() until open() no thread is inside, and each side sees the
 //      other's stores (Q1 and Q2 of quiescence.hpp).
 //  S2  One thread leads at a time: the clock's, or hf_section_cut()'s caller, under one mutex.
 //  S3  A thread that found the gate closed during an attempt that failed is inside before the next
-//      attempt begins: the leader waits, with the gate open, until none of them is left.
+//      attempt begins: the leader waits, with the gate open, until none of them is left. While the
+//      gate is held it does not, and the thread passes after max_hold_ns.
 //
 // No deadlock. A closed gate is opened after `patience` at most, whatever the threads inside do. A
-// thread inside that waits for one at the gate (by a flag, a condition, a barrier, a join) makes the
-// attempt fail, and by S3 the other one passes before the next attempt.
+// thread inside that waits for one at the gate (by a flag, a condition, a barrier, a join) makes
+// the attempt fail, and by S3 the other one passes before the next attempt.
 // Progress. Let the sections in flight end within P once no other thread enters. An attempt with
-// patience P or more succeeds: nobody enters while it lasts, so all flags are down within P. Patience
-// doubles with each failure (cutter.hpp), so P is reached, unless P is beyond its limit; then the
-// program's owner is told which section is in the way.
+// patience P or more succeeds: nobody enters while it lasts, so all flags are down within P.
+// Patience doubles with each failure (cutter.hpp), so P is reached, unless P is beyond its limit;
+// then the program's owner is told which section is in the way.
 //
 // Cost. Entering is a store, a compiler barrier and a load, and so is leaving without the load.
 #pragma once
@@ -46,12 +50,16 @@ class gate {
     [[nodiscard]] bool try_enter(thread_record& r, const void* site) noexcept {
         r.site.store(site, std::memory_order_relaxed);
         r.presence.enter();
-        if (!closed_.load(std::memory_order_acquire)) [[likely]] return true;
+        if (state_.load(std::memory_order_acquire) == open_state) [[likely]] {
+            return true;
+        }
         r.presence.leave();
         return false;
     }
     void enter(thread_record& r, const void* site) noexcept {
-        if (!try_enter(r, site)) [[unlikely]] wait_and_enter(r, site);
+        if (!try_enter(r, site)) [[unlikely]] {
+            wait_and_enter(r, site);
+        }
     }
     static void leave(thread_record& r) noexcept { r.presence.leave(); }
 
@@ -62,6 +70,10 @@ class gate {
     /// in_the_way() says which thread was still inside.
     [[nodiscard]] bool try_close(u64 patience_ns) noexcept;
     void open() noexcept;
+    /// By a thread that is inside: until the gate has been closed and opened, new sections wait,
+    /// for max_hold_ns at most. For back-pressure (rule C9).
+    void hold() noexcept;
+    static constexpr u64 max_hold_ns = 100'000'000;
 
     /// Of the last attempt that failed: a record that was inside. nullptr: none has failed.
     [[nodiscard]] const thread_record* in_the_way() const noexcept {
@@ -73,8 +85,12 @@ class gate {
    private:
     [[gnu::noinline]] void wait_and_enter(thread_record& r, const void* site) noexcept;
 
+    static constexpr u32 open_state = 0;
+    static constexpr u32 closed_state = 1;
+    static constexpr u32 held_state = 2;
+
     thread_table& threads_;
-    alignas(64) std::atomic<u32> closed_{0};
+    alignas(64) std::atomic<u32> state_{open_state};
     alignas(64) std::atomic<u32> waiting_{0};
     std::atomic<const thread_record*> in_the_way_{nullptr};
 };

@@ -1,5 +1,6 @@
 #include "section/group.hpp"
 
+#include "alloc/geometry.hpp"
 #include "base/check.hpp"
 #include "epoch/epoch_area.hpp"
 #include "persist/persist_point.hpp"
@@ -17,7 +18,7 @@ constexpr u64 table_version = 1;
 result<opened_region> open_file(const std::filesystem::path& path, const group_options& o) {
     opening_options all;
     all.file.kind = discipline::section;
-    all.file.initial_size = std::max(o.bytes, u64{8} * page_bytes);
+    all.file.initial_size = first_size(std::max(o.bytes, u64{8} * page_bytes), o.max_bytes);
     all.file.max_size = o.max_bytes;
     all.file.keep_address = true;
     if (o.flush) all.file.flush = flush_policy::always;
@@ -105,7 +106,7 @@ void group::lay_table(const group_options& o) {
     t.address = reinterpret_cast<u64>(file_->base());
     t.version = table_version;
     std::memcpy(t.program, o.program.data(), std::min(o.program.size(), sizeof t.program - 1));
-    file_->med().persist(&t, sizeof t);
+    file_->med().persist(&t, offsetof(group_table, regions));  // the rest is zero
     HF_PERSIST_POINT("section T1: the table is durable before its magic word");
     std::atomic_ref<u64>(t.magic).store(table_magic, std::memory_order_release);
     file_->med().persist(&t.magic, sizeof t.magic);

@@ -52,8 +52,8 @@ struct group_options {
 
 class group {
    public:
-    /// Opens or creates, recovers, and reclaims memory that no root reaches. `me`: the record of the
-    /// calling thread, which is outside; nobody else uses the group yet.
+    /// Opens or creates, recovers, and reclaims memory that no root reaches. `me`: the record of
+    /// the calling thread, which is outside; nobody else uses the group yet.
     [[nodiscard]] static result<std::unique_ptr<group>> open(const std::filesystem::path& path,
                                                              const group_options& options,
                                                              thread_record& me);
@@ -68,17 +68,13 @@ class group {
     [[nodiscard]] result<void> close();
 
     /// By a thread that is inside.
-    [[nodiscard]] change change_by(thread_record& r) noexcept {
-        return {r, undo_.get(), epoch()};
-    }
+    [[nodiscard]] change change_by(thread_record& r) noexcept { return {r, undo_.get(), epoch()}; }
     [[nodiscard]] first_touch* undo() noexcept { return undo_.get(); }
     [[nodiscard]] u64 epoch() const noexcept { return epochs_->current_epoch(); }
     [[nodiscard]] epoch_manager& epochs() noexcept { return *epochs_; }
     [[nodiscard]] region& file() noexcept { return *file_; }
     [[nodiscard]] heap& memory() noexcept { return *heap_; }
-    [[nodiscard]] group_table& table() noexcept {
-        return *file_->at<group_table>(page_bytes);
-    }
+    [[nodiscard]] group_table& table() noexcept { return *file_->at<group_table>(page_bytes); }
     [[nodiscard]] u16 number_of(const region_entry& r) noexcept {
         return static_cast<u16>(&r - table().regions.data());
     }

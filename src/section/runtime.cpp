@@ -41,7 +41,7 @@ result<group_options> options_of(const hf_group_options& o, const std::string& p
 
 cutter_pace pace_of(const hf_group_options& o) {
     cutter_pace p;
-    if (o.stores != HF_STORES_ANNOUNCED) p.period_ns = 500'000'000;
+    if (o.stores != HF_STORES_ANNOUNCED) p.period_ns = p.look_ns = 500'000'000;
     if (o.period_us != 0) p.period_ns = u64{o.period_us} * 1000;
     if (o.patience_us != 0) p.patience_ns = u64{o.patience_us} * 1000;
     return p;
@@ -50,7 +50,8 @@ cutter_pace pace_of(const hf_group_options& o) {
 }  // namespace
 
 runtime& runtime::get() noexcept {
-    if (runtime* const r = instance.load(std::memory_order_acquire)) [[likely]] return *r;
+    if (runtime* const r = instance.load(std::memory_order_acquire)) [[likely]]
+        return *r;
     std::call_once(made, [] { instance.store(new runtime, std::memory_order_release); });
     return *instance.load(std::memory_order_acquire);
 }
@@ -81,16 +82,14 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
     patience_ns_ = pace_of(options).patience_ns;
     created_ = group_->file().created();
     recovered_ = !group_->file().was_clean();
-    hf_section_arena_number = reinterpret_cast<u64>(group_->file().base()) >> HF_SECTION_ARENA_SHIFT;
     numbers_.last_cut_ns.store(now_ns(), std::memory_order_relaxed);
     sections_at_cut_ = sections_begun();
     open_.store(true, std::memory_order_release);
     if (options.by_hand == 0) {
+        if (undo_ != nullptr) undo_->hold_at(&gate_);
         cutter_.start(
             pace_of(options),
-            [this] {
-                return cutter::needs{needs_cut(), undo_ != nullptr && undo_->should_cut()};
-            },
+            [this] { return cutter::needs{needs_cut(), undo_ != nullptr && undo_->should_cut()}; },
             [this](u64 patience) { return try_cut(patience); });
     }
     return {};
@@ -99,8 +98,8 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
 result<void> runtime::close() {
     const inside_runtime in;
     if (!is_open()) {
-        return failure({errc::usage, "close the group of regions", "", "none is open",
-                        "open one first"});
+        return failure(
+            {errc::usage, "close the group of regions", "", "none is open", "open one first"});
     }
     if (me().depth != 0) {
         return failure({errc::usage, "close the group of regions", group_->file().path().string(),
@@ -235,11 +234,10 @@ void runtime::note_attempt(u64 start, u64 end, bool cut) noexcept {
 result<void> runtime::wait_stable() {
     const inside_runtime in;
     if (!is_open() || me().depth != 0) {
-        return failure({errc::usage, "wait until sections are stable", "",
-                        is_open() ? "the calling thread is inside a section"
-                                  : "no group of regions is open",
-                        is_open() ? "end it first: it can never be stable while it runs"
-                                  : "open one first"});
+        return failure(
+            {errc::usage, "wait until sections are stable", "",
+             is_open() ? "the calling thread is inside a section" : "no group of regions is open",
+             is_open() ? "end it first: it can never be stable while it runs" : "open one first"});
     }
     const u64 mine = group_->epoch();
     while (group_->epoch() == mine) {

@@ -45,7 +45,8 @@ class runtime {
 
     // --- sections, by a thread that is not inside the runtime ---
     [[nodiscard]] thread_record& me() noexcept {
-        if (thread_record* r = detail::my_record) [[likely]] return *r;
+        if (thread_record* r = detail::my_record) [[likely]]
+            return *r;
         return bind();
     }
     /// One level deeper; the outermost level passes the gate. `site`: for diagnosis.
@@ -58,7 +59,8 @@ class runtime {
     /// The same where the thread must not wait. False: the gate is closed; nothing has changed.
     [[nodiscard]] bool try_enter(thread_record& r, const void* site) noexcept {
         if (r.depth == 0) {
-            if (!gate_.try_enter(r, site)) [[unlikely]] return false;
+            if (!gate_.try_enter(r, site)) [[unlikely]]
+                return false;
             ++r.entered;
         }
         ++r.depth;
@@ -113,7 +115,7 @@ class runtime {
     std::mutex cut_mutex_;  ///< the leader's (S2)
     cutter cutter_;
     cut_numbers numbers_;
-    u64 sections_at_cut_ = 0;
+    std::atomic<u64> sections_at_cut_{0};
     // The section that the last failed attempts waited for; the leader's.
     const thread_record* blocker_ = nullptr;
     u64 blocking_section_ = 0;

@@ -71,8 +71,8 @@ hf_region* handle_of(region_entry* r) { return reinterpret_cast<hf_region*>(r); 
 std::uint16_t number_of(const hf_region* r) {
     const auto& regions = runtime::get().opened().table().regions;
     const auto* const e = entry_of(r);
-    const auto bytes = reinterpret_cast<std::uintptr_t>(e) -
-                       reinterpret_cast<std::uintptr_t>(regions.data());
+    const auto bytes =
+        reinterpret_cast<std::uintptr_t>(e) - reinterpret_cast<std::uintptr_t>(regions.data());
     HF_CHECK(bytes < sizeof regions && bytes % sizeof(region_entry) == 0 && e->name[0] != '\0',
              "an hf_region* that is no region of the open group");
     return static_cast<std::uint16_t>(bytes / sizeof(region_entry));
@@ -96,8 +96,6 @@ void* told_block(Result&& r) {
 }  // namespace
 
 extern "C" {
-
-uintptr_t hf_section_arena_number = HF_SECTION_ARENA_NUMBER;
 
 const char* hf_section_error(void) { return last_error.c_str(); }
 
@@ -223,15 +221,14 @@ void* hf_zeroed(hf_region* r, size_t count, size_t bytes) {
 void* hf_aligned(hf_region* r, size_t alignment, size_t bytes) {
     if (!check_open("allocate")) return nullptr;
     if (!std::has_single_bit(alignment) || alignment > hf::section::page_bytes) {
-        fail(hf::errc::usage, "allocate", "",
-             "an alignment must be a power of two up to 64 KiB", "choose another alignment");
+        fail(hf::errc::usage, "allocate", "", "an alignment must be a power of two up to 64 KiB",
+             "choose another alignment");
         errno = EINVAL;
         return nullptr;
     }
     call c(__builtin_return_address(0));
     change by = c.by();
-    return told_block(
-        call::all().memory().allocate_aligned(by, number_of(r), bytes, alignment));
+    return told_block(call::all().memory().allocate_aligned(by, number_of(r), bytes, alignment));
 }
 
 void hf_free(void* p) {
@@ -309,6 +306,7 @@ int hf_section_store(const void* p, size_t n) {
     HF_CHECK(!is_inside_runtime(),
              "a signal handler that interrupted the section runtime stores to persistent memory");
     runtime& all = runtime::get();
+    if (!hf::same_region(p, all.opened().file().base())) return 0;  // of another discipline
     thread_record& r = all.me();
     const bool alone = r.depth == 0;
     if (alone) all.enter(r, __builtin_return_address(0));
@@ -331,7 +329,8 @@ size_t hf_section_report(char* text, size_t size) {
         n.in_the_way == nullptr ? "none" : hf::section::source_of(n.in_the_way);
     const int length = std::snprintf(
         text, size,
-        "cuts %llu, failed attempts %llu, longest time between cuts %.1f ms, longest pause %.2f ms, "
+        "cuts %llu, failed attempts %llu, longest time between cuts %.1f ms, longest pause %.2f "
+        "ms, "
         "lines %llu, log %llu bytes, sections %llu, in the way: %s (%.1f ms)",
         static_cast<unsigned long long>(n.cuts), static_cast<unsigned long long>(n.failed),
         static_cast<double>(n.longest_ns) / 1e6, static_cast<double>(n.longest_pause_ns) / 1e6,

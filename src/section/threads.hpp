@@ -43,7 +43,7 @@ struct alignas(64) thread_record {
 
     // --- the owner's ---
     alignas(64) u32 depth = 0;  ///< locks held and explicit sections begun
-    u32 begun = 0;  ///< of these, explicit sections
+    u32 begun = 0;              ///< of these, explicit sections
     u32 index = 0;
     u32 rounds_left = 0;  ///< of the thread's destructors, before the record is given back
     u64 entered = 0;      ///< outermost sections; read by the clock, and may lag there

@@ -1,5 +1,6 @@
 // Hunts for deadlocks at the gate: sections that wait for threads that wait at it. Each program ends
 // because the gate opens again after the leader's time-out; the watchdog reports a deadlock.
+#include "section/cutter.hpp"
 #include "section/opened_group.hpp"
 
 #include <pthread.h>
@@ -137,6 +138,23 @@ TEST_F(section_gate, many_threads_and_few_locks_of_all_kinds_make_progress) {
     }
     for (auto& t : threads) t.join();
     EXPECT_EQ(sum, 800U);
+}
+
+TEST(cut_pace, doubles_patience_up_to_its_limit_and_stalls_a_fiftieth_of_the_time) {
+    section::cut_pace pace({.period_ns = 10, .patience_ns = 100, .max_patience_ns = 350});
+    u64 stalled = 0;
+    u64 all = 0;
+    std::vector<u64> tried;
+    for (int i = 0; i < 4; ++i) {
+        tried.push_back(pace.patience());
+        stalled += pace.patience();
+        all += pace.patience();
+        all += pace.failed();
+    }
+    EXPECT_EQ(tried, (std::vector<u64>{100, 200, 350, 350}));
+    EXPECT_LE(stalled * 50, all);
+    EXPECT_EQ(pace.succeeded(), 10U);
+    EXPECT_EQ(pace.patience(), 100U);
 }
 
 }  // namespace

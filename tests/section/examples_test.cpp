@@ -12,8 +12,7 @@
 namespace hf {
 namespace {
 
-class section_examples : public test::on_tmpfs,
-                         public ::testing::WithParamInterface<const char*> {
+class section_examples : public test::on_tmpfs, public ::testing::WithParamInterface<const char*> {
    protected:
     [[nodiscard]] pid_t start(const char* what) const {
         const std::string program = std::string(HF_EXAMPLES) + "/section_" + GetParam();

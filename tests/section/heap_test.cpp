@@ -71,8 +71,8 @@ TEST_P(section_heap, random_calls_never_give_memory_twice) {
     xoshiro256ss random(17);
     for (int i = 0; i < 20'000; ++i) {
         if (random.below(5) < 2 && !live.empty()) {
-            auto it = live.lower_bound(std::next(live.begin(), static_cast<long>(
-                                           random.below(live.size())))->first);
+            auto it = live.lower_bound(
+                std::next(live.begin(), static_cast<long>(random.below(live.size())))->first);
             hf_free(it->first);
             live.erase(it);
             continue;
@@ -82,8 +82,7 @@ TEST_P(section_heap, random_calls_never_give_memory_twice) {
         ASSERT_NE(p, nullptr) << hf_section_error();
         const auto next = live.lower_bound(p);
         ASSERT_TRUE(next == live.end() || p + n <= next->first);
-        ASSERT_TRUE(next == live.begin() ||
-                    std::prev(next)->first + std::prev(next)->second <= p);
+        ASSERT_TRUE(next == live.begin() || std::prev(next)->first + std::prev(next)->second <= p);
         live.emplace(p, n);
         if (i % 5000 == 4999) {
             ASSERT_EQ(hf_section_cut(), 0) << hf_section_error();

@@ -7,11 +7,11 @@
 //   - each outermost section is in the cut with all of its stores, or with none;
 //   - a section that had not ended is not in it;
 //   - with a section every section that happens before it is in the cut: those before it in its
-//     thread, and those that gave a lock back before it took the lock, transitively, sections without
-//     a persistent store included.
+//     thread, and those that gave a lock back before it took the lock, transitively, sections
+//     without a persistent store included.
 //
-// A variable's value is the number of stores to it so far, each made under the variable's lock: so a
-// value says which stores are in the cut. Locks are counted alike.
+// A variable's value is the number of stores to it so far, each made under the variable's lock: so
+// a value says which stores are in the cut. Locks are counted alike.
 #pragma once
 
 #include "base/bits.hpp"
@@ -129,9 +129,11 @@ class cut_checker {
             in.pop_back();
             for (const u32 b : sections_[s].before) {
                 if (!seen.insert(b).second) continue;
-                if (!sections_[b].has_ended) return about(b, "has not ended, and one after it is in");
+                if (!sections_[b].has_ended)
+                    return about(b, "has not ended, and one after it is in");
                 for (const auto& [variable, number] : sections_[b].stores) {
-                    if (number > values[variable]) return about(b, "is lost, and one after it is in");
+                    if (number > values[variable])
+                        return about(b, "is lost, and one after it is in");
                 }
                 in.push_back(b);
             }

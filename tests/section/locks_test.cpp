@@ -72,8 +72,7 @@ TEST_F(section_locks, mutexes_of_every_kind_make_a_section_however_they_are_take
             expect_section([&] { EXPECT_EQ(::pthread_mutex_timedlock(&m, &at), 0); }, give);
             const timespec mono = later(CLOCK_MONOTONIC);
             expect_section(
-                [&] { EXPECT_EQ(::pthread_mutex_clocklock(&m, CLOCK_MONOTONIC, &mono), 0); },
-                give);
+                [&] { EXPECT_EQ(::pthread_mutex_clocklock(&m, CLOCK_MONOTONIC, &mono), 0); }, give);
             EXPECT_EQ(::pthread_mutex_destroy(&m), 0);
         }
     }

@@ -1,9 +1,9 @@
 // section/heap/heap.hpp: memory of a group of regions.
 //
 // Purpose. malloc for regions of sections. What is durable (headers and bits, layout.hpp) lies in
-// the group and is changed by `change`, as ordinary data of the caller's section. What only makes it
-// fast (which run a page belongs to, lists of slabs with free blocks, lists of free runs) is in DRAM,
-// is built at the opening by a walk over the runs, and lies in memory of its own: no malloc.
+// the group and is changed by `change`, as ordinary data of the caller's section. What only makes
+// it fast (which run a page belongs to, lists of slabs with free blocks, lists of free runs) is in
+// DRAM, is built at the opening by a walk over the runs, and lies in memory of its own: no malloc.
 //
 // Reuse. A freed block may be allocated again at once. Its bytes are undone with everything else by
 // the log, or are private until the cut, so that the cut's version of the block comes back.
@@ -104,6 +104,7 @@ class heap {
         return partial_[u64{owner} * size_classes + c];
     }
     [[nodiscard]] result<u64> take_run(change& by, u64 pages);
+    [[nodiscard]] u64 room() const;
     [[nodiscard]] result<void> grow(u64 pages);
     void write_free(change& by, u64 page, u64 pages);
     void give_run(change& by, u64 page);

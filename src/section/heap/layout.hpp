@@ -98,11 +98,10 @@ inline constexpr unsigned size_classes = 8 + 4 * 8;
 }
 static_assert(class_bytes(size_classes - 1) == max_small);
 static_assert([] {
-    for (u64 b = 1; b <= max_small; ++b) {
-        const unsigned c = class_of(b);
-        if (c >= size_classes || class_bytes(c) < b || (c != 0 && class_bytes(c - 1) >= b)) {
-            return false;
-        }
+    for (unsigned c = 0; c < size_classes; ++c) {
+        const bool is_last = c + 1 == size_classes;
+        if (class_of(class_bytes(c)) != c) return false;
+        if (!is_last && class_of(class_bytes(c) + 1) != c + 1) return false;
     }
     return true;
 }());
@@ -114,7 +113,7 @@ static_assert([] {
 }
 /// What blocks and their bits are reckoned by: the bits come first, in whole lines.
 struct slab_shape {
-    u64 first;   ///< offset of block 0 in the run
+    u64 first;  ///< offset of block 0 in the run
     u32 blocks;
 };
 [[nodiscard]] constexpr slab_shape shape_of(unsigned c) noexcept {
@@ -123,8 +122,8 @@ struct slab_shape {
     u64 blocks = room * 8 / (bytes * 8 + 1);
     for (;; --blocks) {
         const u64 bits = align_up((blocks + 7) / 8, line_size);
-        if (bits + blocks * bytes <= room) return {sizeof(run_header) + bits,
-                                                   static_cast<u32>(blocks)};
+        if (bits + blocks * bytes <= room)
+            return {sizeof(run_header) + bits, static_cast<u32>(blocks)};
     }
 }
 inline constexpr auto slab_shapes = [] {

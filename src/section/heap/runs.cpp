@@ -1,7 +1,7 @@
 // Runs of pages: the walk of the opening, free runs, growth.
-#include "section/heap/heap.hpp"
-
+#include "alloc/geometry.hpp"
 #include "base/check.hpp"
+#include "section/heap/heap.hpp"
 
 #include <sys/mman.h>
 
@@ -42,14 +42,12 @@ result<void> heap::adopt_segment(const segment& s) {
         const bool is_known = run.kind == run_kind::free || run.kind == run_kind::large ||
                               (run.kind == run_kind::slab && run.size_class < size_classes &&
                                run.pages == slab_pages(run.size_class));
-        const u64 pages =
-            run.kind == run_kind::free && run.pages == 0 ? end - page : run.pages;
+        const u64 pages = run.kind == run_kind::free && run.pages == 0 ? end - page : run.pages;
         if (!is_known || pages == 0 || pages > end - page || run.owner >= max_regions) {
-            return failure({errc::corrupt, "open the heap of the group",
-                            file_.path().string() + " at offset " +
-                                std::to_string(page * page_bytes),
-                            "the header of a run of pages is impossible",
-                            "restore the file from a copy"});
+            return failure(
+                {errc::corrupt, "open the heap of the group",
+                 file_.path().string() + " at offset " + std::to_string(page * page_bytes),
+                 "the header of a run of pages is impossible", "restore the file from a copy"});
         }
         adopt_run(page, pages);
         page += pages;
@@ -131,10 +129,28 @@ result<u64> heap::take_run(change& by, u64 pages) {
     }
 }
 
+/// Pages that may still be appended, without those that the undo logs are to have.
+u64 heap::room() const {
+    u64 log_pages = 0;
+    for (const segment& s : file_.segments())
+        log_pages += s.kind == segment_kind::log ? s.pages : 0;
+    const u64 kept = kept_from_heap(file_.max_pages());
+    const u64 taken = file_.size() / page_bytes + (kept > log_pages ? kept - log_pages : 0);
+    return file_.max_pages() > taken ? file_.max_pages() - taken : 0;
+}
+
 /// A quarter of the region more; less where that much cannot be had.
 result<void> heap::grow(u64 pages) {
-    const u64 wanted =
-        std::clamp(file_.size() / page_bytes / 4, min_growth_pages, max_growth_pages);
+    const u64 most = room();
+    if (pages > most) {
+        return failure({errc::no_space, "allocate " + std::to_string(pages) + " pages of 64 KiB",
+                        file_.path().string(),
+                        "the group's maximal size leaves " + std::to_string(most) +
+                            ", without those of the undo logs",
+                        "allow a larger maximal size, or free memory"});
+    }
+    const u64 wanted = std::min(
+        most, std::clamp(file_.size() / page_bytes / 4, min_growth_pages, max_growth_pages));
     for (u64 n = std::max(wanted, pages);; n = std::max(n / 4, pages)) {
         auto grown = file_.grow(segment_kind::heap, n, 0);
         if (grown) {

@@ -1,5 +1,5 @@
-// Locks of C11 (threads.h). The C library's own call its mutexes without the dynamic linker, so they
-// would be missed; an mtx_t is a pthread_mutex_t there, and a cnd_t a pthread_cond_t.
+// Locks of C11 (threads.h). The C library's own call its mutexes without the dynamic linker, so
+// they would be missed; an mtx_t is a pthread_mutex_t there, and a cnd_t a pthread_cond_t.
 #include <pthread.h>
 #include <threads.h>
 

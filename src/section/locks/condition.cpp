@@ -6,8 +6,8 @@
 // cuts fail until its wait ends, and the report names it.
 //
 // Cancellation acts in the wait: the C library takes the mutex again and runs the cleanup handlers,
-// which give it back. The thread enters before them, by a destructor; it then waits at the gate with
-// the mutex held, for the leader's patience at most.
+// which give it back. The thread enters before them, by a destructor; it then waits at the gate
+// with the mutex held, for the leader's patience at most.
 #include "section/locks/locked.hpp"
 
 using hf::section::has_lock;

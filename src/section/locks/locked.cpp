@@ -59,12 +59,14 @@ void note_held(thread_record& r, const void* lock, int result) noexcept {
 std::ptrdiff_t find_held(const thread_record& r, const void* lock, const char* function,
                          const void* site) noexcept {
     const std::ptrdiff_t mine = position_of(r, lock);
-    if (mine >= 0) [[likely]] return mine;
+    if (mine >= 0) [[likely]]
+        return mine;
     // Others' lists change meanwhile; their owner's entry of a lock that it holds does not.
     const thread_table& all = runtime::get().threads();
     for (u32 i = 0; i < all.used(); ++i) {
         if (&all.at(i) != &r && position_of(all.at(i), lock) >= 0) {
-            refuse(function, lock, site, "another thread holds the lock, and only it may give it back");
+            refuse(function, lock, site,
+                   "another thread holds the lock, and only it may give it back");
         }
     }
     return -1;
@@ -74,7 +76,8 @@ void note_given(thread_record& r, std::ptrdiff_t position) noexcept {
     thread_record* const adopted = r.held[static_cast<std::size_t>(position)].adopted;
     r.held.remove(static_cast<std::size_t>(position));
     runtime::leave(r);
-    if (adopted != nullptr) [[unlikely]] release_adopted(*adopted);
+    if (adopted != nullptr) [[unlikely]]
+        release_adopted(*adopted);
 }
 
 void check_destroyed(const void* lock, const char* function, const void* site) noexcept {

@@ -1,8 +1,8 @@
 // section/locks/locked.hpp: how taking and giving a lock begins and ends a section.
 //
-// Purpose. The functions of pthread.h and threads.h that take or give a lock are defined here again,
-// and call the C library's. They come first in a program that links hf_section_locks, and in one
-// that libholdfast_section.so is loaded into (LD_PRELOAD).
+// Purpose. The functions of pthread.h and threads.h that take or give a lock are defined here
+// again, and call the C library's. They come first in a program that links hf_section_locks, and in
+// one that libholdfast_section.so is loaded into (LD_PRELOAD).
 //
 // The outermost lock (rule C6 of section.hpp). A thread that waits for it must be outside of the
 // gate, or the owner's successors would keep a cut waiting one after the other:
@@ -16,8 +16,8 @@
 // So a thread at the closed gate holds no lock. One exception: a robust mutex whose owner died is
 // kept (giving it back would make it unusable), and the wait is bounded by the leader's patience.
 //
-// A lock that is taken inside a section just counts. Pass-through, with no effect on sections: while
-// no group is open, inside the runtime, and for locks named by hf_not_a_consistency_lock().
+// A lock that is taken inside a section just counts. Pass-through, with no effect on sections:
+// while no group is open, inside the runtime, and for locks named by hf_not_a_consistency_lock().
 //
 // A lock given back that the thread does not hold was taken before the group was opened, and is
 // passed on; or another thread holds it: then the process ends with a message.

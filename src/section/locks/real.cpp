@@ -82,7 +82,8 @@ void look_up(F*& into, void (*interceptor)(), const char* name, const char* vers
 }  // namespace
 
 const functions& libc() noexcept {
-    if (!is_ready.load(std::memory_order_acquire)) [[unlikely]] look_all_up();
+    if (!is_ready.load(std::memory_order_acquire)) [[unlikely]]
+        look_all_up();
     return found;
 }
 
