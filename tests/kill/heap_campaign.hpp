@@ -7,7 +7,7 @@
 //   is there, and have check() do so: nothing that atomic() had returned from is lost, nothing is
 //   half done, nothing leaked, no weak pointer leads to what has died
 //
-// Both engines, in turn; now and then a storm of quick crashes. Threads share accounts, and have
+// All engines in turn, or one; now and then a storm of quick crashes. Threads share accounts, and have
 // desks of their own (heap_world.hpp).
 #pragma once
 
@@ -60,7 +60,7 @@ class heap_campaign {
 
     // The heap at hand.
     std::filesystem::path place_;
-    nv::engine engine_ = nv::engine::redo;
+    engine_kind engine_ = engine_kind::redo;
     u64 seed_ = 0;
     u64 sessions_ = 0;
     std::vector<desk_model> models_;

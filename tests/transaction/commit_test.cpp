@@ -1,5 +1,6 @@
 #include "full_disk.hpp"
 #include "persist/counters.hpp"
+#include "engines.hpp"
 #include "region_of_words.hpp"
 #include "transaction/ownership.hpp"
 
@@ -392,11 +393,7 @@ TEST_P(commit_of, a_log_that_cannot_grow_gets_room_with_the_end_of_the_epoch) {
     EXPECT_EQ(r->up->epochs().current_epoch(), before + 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(engines, commit_of,
-                         ::testing::Values(engine_kind::redo, engine_kind::undo),
-                         [](const auto& i) {
-                             return std::string(i.param == engine_kind::redo ? "redo" : "undo");
-                         });
+INSTANTIATE_TEST_SUITE_P(engines, commit_of, every_engine(), engine_name);
 
 }  // namespace
 }  // namespace hf::test

@@ -119,7 +119,7 @@ class transaction_recovery : public on_tmpfs {};
 
 TEST_F(transaction_recovery, what_committed_is_there_after_an_orderly_end_and_after_a_kill) {
     for (bool orderly : {true, false}) {
-        for (engine_kind engine : {engine_kind::redo, engine_kind::undo}) {
+        for (const engine_kind engine : all_engines()) {
             std::filesystem::remove(file);
             region_of_words::how h;
             h.engine = engine;
@@ -165,7 +165,7 @@ TEST_F(transaction_recovery, an_engine_that_is_unknown_is_refused) {
 
 // R3: the record has the block twice then, as it was allocated and as it is.
 TEST_F(transaction_recovery, a_fresh_block_that_was_stored_to_behind_another_has_its_last_words) {
-    for (engine_kind engine : {engine_kind::redo, engine_kind::undo}) {
+    for (const engine_kind engine : all_engines()) {
         std::filesystem::remove(file);
         region_of_words::how h;
         h.engine = engine;
