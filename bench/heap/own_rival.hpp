@@ -12,7 +12,7 @@
 namespace hf::bench {
 
 struct own_options {
-    object_options common;  ///< variant: "redo", "undo", or "nodur": the same in ordinary memory
+    object_options common;  ///< variant: an engine's name, or "nodur": the same in ordinary memory
     std::optional<medium_kind> medium;
     std::chrono::milliseconds epoch{64};
 };

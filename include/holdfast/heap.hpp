@@ -39,6 +39,8 @@ namespace hf::nv {
 enum class engine : std::uint32_t {
     redo = 1,  ///< one fence
     undo = 2,  ///< the paper's log; three fences
+    /// One fence or two, and no logged data: each line has two places. Twice the space at most.
+    shadow = 3,
 };
 
 struct heap_options {
@@ -70,6 +72,12 @@ struct heap_statistics {
     std::uint64_t log_records = 0;
     std::uint64_t log_bytes = 0;
     std::uint64_t recovered_records = 0;  ///< that the opening found
+    /// Of engine::shadow: second slots of pages, of 4 KiB each; how many are free; pages and lines
+    /// that this session has brought back to one slot.
+    std::uint64_t slots = 0;
+    std::uint64_t free_slots = 0;
+    std::uint64_t consolidated_pages = 0;
+    std::uint64_t consolidated_lines = 0;
 };
 
 namespace detail {

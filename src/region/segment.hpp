@@ -11,8 +11,9 @@ namespace hf {
 /// Four bits on the medium, so 1 to 15. A room that needs segments of its own takes the next number
 /// here and in the table below. A number means the same for ever.
 enum class segment_kind : u8 {
-    heap = 1,  ///< belongs to the allocator
-    log = 2,   ///< belongs to the external log
+    heap = 1,   ///< belongs to the allocator
+    log = 2,    ///< belongs to a log: the external one, or one of commit records
+    slots = 3,  ///< second slots of pages, and their table: transactions of the shadow engine
 };
 
 struct registered_kind {
@@ -22,6 +23,7 @@ struct registered_kind {
 inline constexpr registered_kind segment_kinds[] = {
     {segment_kind::heap, "heap"},
     {segment_kind::log, "log"},
+    {segment_kind::slots, "slots"},
 };
 
 /// nullopt: nobody's.

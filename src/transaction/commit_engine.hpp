@@ -1,19 +1,20 @@
 // transaction/commit_engine.hpp: how a commit becomes durable. Chosen when the region is made.
 //
 // Purpose. A transaction means the same with every engine: transaction.hpp and context.hpp see to
-// that. An engine gets the private copies of a transaction that owns all lines it has stored to, and
-// brings them to the medium and into place such that a crash leaves all or nothing. Each engine has a
+// that. An engine gets the private copies of a transaction that owns all lines it stored to, and
+// brings them to the medium and into place, so that a crash leaves all or nothing. Each has a
 // constant number of fences, however many lines there are.
 //
 //   redo    redo_engine.cpp    one fence, or two; the record holds the new words
 //   undo    undo_engine.cpp    three fences; the record holds the old words
+//   shadow  shadow_engine.cpp  one fence, or two; no data in the record: lines have two slots
 //   none    engines.cpp        no fence and no record: nothing is to survive, or the epoch's end
 //                              alone makes it durable (medium `file`)
 //
 // Life of an engine. The opening (opening.hpp) leads it:
 //
-//     recover()  ─> what a crash left is in place          before the heap is opened; a function of
-//        │                                                 the row, for no session has begun
+//     recover()  ─> what a crash left is in place      before the heap is opened; a function of
+//        │                                             the row, for no session has begun
 //     make()  ──> open()  ──>  make_lane() for each lane that comes
 //                   │          work()      before a transaction, where has_work() says so
 //                   │          prepare()   all that can fail        ┐ in an attempt
@@ -21,7 +22,7 @@
 //                 close()  ─> the epoch that ends next leaves a region that is clean
 //
 // What all engines share: log space (engine_lane.hpp, commit_log.hpp), records (commit_record.hpp),
-// and the allocator's changes. These are set and clear operations on words in every engine's record:
+// and the allocator's changes. These are set and clear operations on words in each record:
 // two commits at once change different bits of one word, which a copy of the whole line would lose.
 //
 // Persist order. T2, for all: words in place, the allocator's included, are durable before their
@@ -100,7 +101,7 @@ class commit_engine {
 struct engine_row {
     engine_kind kind;
     std::string_view name;
-    /// Puts in place, durably, what had committed when a crash interrupted that epoch. Run again where
+    /// Puts in place, durably, what had committed when a crash cut the epoch short. Run again where
     /// a crash cuts it short. errc::corrupt: a record is damaged; nothing has been changed.
     result<applied_records> (*recover)(region& r, u64 interrupted_epoch);
     std::unique_ptr<commit_engine> (*make)(region& r);
@@ -121,5 +122,6 @@ struct engine_row {
 // Each in a file of its own; for the table of engines.
 [[nodiscard]] std::unique_ptr<commit_engine> make_redo_engine(region& r);
 [[nodiscard]] std::unique_ptr<commit_engine> make_undo_engine(region& r);
+[[nodiscard]] std::unique_ptr<commit_engine> make_shadow_engine(region& r);
 
 }  // namespace hf

@@ -52,6 +52,8 @@ class commit_log {
         room_ = most;
         return true;
     }
+    /// No record comes where room was made.
+    void forget_room() noexcept { room_ = 0; }
     /// Lays that record there; it is durable with the next fence. Its offset.
     u64 lay(u64 epoch, u64 version, const record_body& body) noexcept;
 

@@ -1,6 +1,6 @@
-// transaction/engine_kind.hpp: the numbers of the commit engines, as a region's superblock has them.
+// transaction/engine_kind.hpp: the commit engines' numbers, as a region's superblock has them.
 //
-// A new engine takes the next number here, and a row in engines.cpp. Tests, crash lab and benchmarks
+// A new engine takes the next number here, and a row in engines.cpp. Tests, campaigns, benchmarks
 // go through all_engines(), so that they run the new one without a change.
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace hf {
 
 /// A number means the same for ever.
-enum class engine_kind : u32 { redo = 1, undo = 2 };
+enum class engine_kind : u32 { redo = 1, undo = 2, shadow = 3 };
 
 /// In the order of their numbers.
 [[nodiscard]] std::span<const engine_kind> all_engines() noexcept;

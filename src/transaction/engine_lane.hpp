@@ -1,7 +1,7 @@
 // transaction/engine_lane.hpp: what a commit engine keeps for one lane: room for its records.
 //
 // Purpose. A transaction's record goes to the lane's own log, or, where that finds no room, to the
-// one that all lanes share by turns (lane 0's). Which of the two it is has to be known from the time
+// one that all lanes share by turns (lane 0's). Which of the two has to be known from the time
 // at which room is made until the attempt has ended. An engine that keeps more for a lane derives
 // from this class.
 //
@@ -23,9 +23,9 @@ class engine_lane {
     engine_lane& operator=(const engine_lane&) = delete;
     virtual ~engine_lane() = default;
 
-    /// Finds a log with room for a record of so many bytes, which is log() until end(). errc::no_space:
-    /// neither has room. Ends the attempt by an exception where the epoch's end makes room, for which
-    /// the next begin() then waits.
+    /// Finds a log with room for a record of so many bytes: log() until end(). errc::no_space:
+    /// neither has room. Ends the attempt by an exception where the epoch's end makes room, for
+    /// which the next begin() then waits.
     [[nodiscard]] result<void> make_room(context& t, u64 bytes);
     [[nodiscard]] commit_log& log() noexcept { return turn_.owns_lock() ? shared_.log : own_; }
     [[nodiscard]] commit_log& own_log() noexcept { return own_; }

@@ -1,6 +1,7 @@
 // The table of engines, and the one that has nothing to do.
 #include "base/check.hpp"
 #include "transaction/commit_engine.hpp"
+#include "transaction/shadow_recovery.hpp"
 #include "transaction/transaction_area.hpp"
 
 #include <array>
@@ -11,6 +12,7 @@ namespace {
 constexpr std::array rows{
     engine_row{engine_kind::redo, "redo", apply_records, make_redo_engine},
     engine_row{engine_kind::undo, "undo", apply_records, make_undo_engine},
+    engine_row{engine_kind::shadow, "shadow", recover_shadow, make_shadow_engine},
 };
 constexpr auto kinds = [] {
     std::array<engine_kind, rows.size()> all{};

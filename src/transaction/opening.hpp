@@ -43,6 +43,7 @@ class transactional_region {
     [[nodiscard]] committed_heap& heap() const noexcept { return *heap_; }
     [[nodiscard]] transactions& all() const noexcept { return *transactions_; }
     [[nodiscard]] engine_kind engine() const noexcept { return kind_; }
+    [[nodiscard]] engine_numbers engine_numbers_now() const noexcept { return engine_->numbers(); }
     /// Commit records that the opening found.
     [[nodiscard]] const applied_records& recovered() const noexcept { return recovered_; }
     /// Epochs that it took from a journal.

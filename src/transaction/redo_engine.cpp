@@ -1,5 +1,5 @@
-// The redo engine: the record holds the new words; when it is durable, the transaction is. The places
-// themselves are written back with the epoch's other lines.
+// The redo engine: the record holds the new words; when it is durable, the transaction is. The
+// places themselves are written back with the epoch's other lines.
 //
 //   record: flush | fence |  T1  | place, note
 //
@@ -10,7 +10,8 @@
 //
 // Persist order.
 //  T0  What was allocated, and is not in the record, is durable before the record is begun.
-//  T1  The record is durable before any word of it is in place, and before atomic() returns. So what
+//  T1  The record is durable before any word of it is in place, and before atomic() returns. So
+//      what
 //      another transaction has read of this one is durable.
 //
 // Recovery: recovery.hpp.

@@ -1,7 +1,7 @@
-// The undo engine: the log of Coburn et al., "NV-Heaps" (ASPLOS 2011), section 3.5, but for the whole
-// transaction at once. The record holds the old words.
+// The undo engine: the log of Coburn et al., "NV-Heaps" (ASPLOS 2011), section 3.5, but for the
+// whole transaction at once. The record holds the old words.
 //
-//   fresh blocks, record: flush | fence |  U1  | place: flush | fence |  U2  | done: flush | fence | U3
+//   fresh blocks, record: flush | fence | U1 | place: flush | fence | U2 | done: flush | fence | U3
 //
 // Persist order.
 //  U1  The record, and what was allocated, are durable before any word changes in place.
