@@ -31,7 +31,8 @@ namespace fs = std::filesystem;
 using pair = object_rival::pair;
 
 constexpr std::string_view ours = "holdfast";
-constexpr std::string_view paper_log = "holdfast-undo";
+/// With another engine than redo: "holdfast-undo" and so on.
+constexpr std::string_view other_engine = "holdfast-";
 constexpr std::string_view nothing_durable = "nodur";
 /// Transactions between readings of the clock, which cost a tenth of a short transaction.
 constexpr unsigned transactions_a_look = 8;
@@ -82,11 +83,13 @@ struct contestant {
 };
 
 /// Million transactions a second, by repetition. Flushes and fences a transaction, of Holdfast
-/// only, by the thread that runs it: without those at the ends of epochs.
+/// only, by the thread that runs it: without those at the ends of epochs. `lines` are all that
+/// were written, flushed and streamed, by all threads.
 struct outcome_of {
     std::vector<double> rates;
     double flushes = 0;
     double fences = 0;
+    double lines = 0;
 };
 using outcomes = std::vector<std::pair<std::string, outcome_of>>;
 
@@ -136,11 +139,17 @@ class heap_measurement {
         constexpr u64 of_element = 400;
         common.bytes =
             least + (w == object_work::swap ? 2 * o_.array_bytes : of_element * common.elements);
-        common.variant = name == paper_log ? "undo" : name == nothing_durable ? "nodur" : "redo";
+        common.variant = name == nothing_durable ? "nodur" : engine_of(name);
         return common;
     }
     [[nodiscard]] static bool is_own(const std::string& name) {
-        return name == ours || name == paper_log || name == nothing_durable;
+        return name.starts_with(ours) || name == nothing_durable;
+    }
+    [[nodiscard]] static std::string engine_of(std::string_view name) {
+        return std::string(name == ours ? "redo" : name.substr(other_engine.size()));
+    }
+    [[nodiscard]] static std::string name_of(const std::string& engine) {
+        return engine == "redo" ? std::string(ours) : std::string(other_engine) + engine;
     }
     contestant open(const std::string& name, const row& r, const fs::path& below,
                     std::optional<medium_kind> medium) {
@@ -162,8 +171,9 @@ class heap_measurement {
         return c;
     }
     [[nodiscard]] std::vector<std::string> everybody() const {
-        std::vector<std::string> all{std::string(ours), std::string(paper_log),
-                                     std::string(nothing_durable)};
+        std::vector<std::string> all;
+        for (const std::string& engine : o_.engines) all.push_back(name_of(engine));
+        all.emplace_back(nothing_durable);
         all.insert(all.end(), o_.peers.begin(), o_.peers.end());
         return all;
     }
@@ -287,6 +297,7 @@ class heap_measurement {
                 if (interrupted()) throw std::runtime_error("interrupted");
                 outcome_of& his = found[k].second;
                 const persist_counters before = thread_persist_counters();
+                const persist_counters all_before = total_persist_counters();
                 const u64 start = now_ns();
                 his.rates.push_back(round(r, all[k], o_.seed + i, ns));
                 const persist_counters after = thread_persist_counters();
@@ -300,6 +311,13 @@ class heap_measurement {
                 };
                 least(his.flushes, after.flushes, before.flushes);
                 least(his.fences, after.fences, before.fences);
+                const persist_counters all_after = total_persist_counters();
+                const auto bytes = [](const persist_counters& c) {
+                    return c.flushed_bytes + c.streamed_bytes;
+                };
+                const double lines = static_cast<double>(bytes(all_after) - bytes(all_before)) /
+                                     line_size / (transactions * r.threads);
+                his.lines = i == 0 ? lines : std::min(his.lines, lines);
             }
         }
         tell(r.name, found);
@@ -315,11 +333,12 @@ class heap_measurement {
             const bool counts = is_own(name);
             rates_.add({what, name, fixed(median(his.rates), 3), fixed(*least, 3), fixed(*most, 3),
                         is_mine ? "" : fixed(ratio, 2), counts ? fixed(his.flushes, 1) : "",
-                        counts ? fixed(his.fences, 1) : ""});
+                        counts ? fixed(his.fences, 1) : "", counts ? fixed(his.lines, 1) : ""});
             nlohmann::json j{{"work", what}, {"who", name}, {"mops", his.rates}};
             if (!is_mine) j["ours_to_it"] = ratio;
             if (counts) j["flushes"] = his.flushes;
             if (counts) j["fences"] = his.fences;
+            if (counts) j["lines"] = his.lines;
             json_["rates"].push_back(std::move(j));
         }
     }
@@ -481,7 +500,8 @@ class heap_measurement {
     std::ostream& out_;
     nlohmann::json& json_;
     std::unique_ptr<zipfian> skewed_ = std::make_unique<zipfian>(2 * o_.elements);
-    table rates_{{"work", "who", "Mtx/s", "least", "most", "ours to it", "flushes", "fences"}};
+    table rates_{
+        {"work", "who", "Mtx/s", "least", "most", "ours to it", "flushes", "fences", "lines"}};
     table targets_{{"target", "measured", "bound", ""}};
     std::map<std::string, std::string> settings_;
     std::vector<double> to_nodur_;

@@ -24,7 +24,8 @@ enum class heap_part : u8 { small, swaps, maps, zipfian, threads, chase, opening
 [[nodiscard]] const std::vector<std::string>& heap_part_names();
 
 struct heap_bench_options {
-    std::vector<std::string> peers;  ///< of object_rival_names()
+    std::vector<std::string> engines;  ///< of Holdfast's heaps; the first is compared with all
+    std::vector<std::string> peers;    ///< of object_rival_names()
     std::vector<heap_part> parts;
     u64 elements = 1'000'000;        ///< of a map
     u64 array_bytes = u64{1} << 30;  ///< of the array whose elements are swapped

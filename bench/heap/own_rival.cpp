@@ -6,6 +6,7 @@
 #include <holdfast/nv/unordered_map.hpp>
 
 #include "base/clock.hpp"
+#include "transaction/engine_kind.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,7 +46,9 @@ nv::heap_options heap_options_of(const own_options& o) {
     h.region.flush = flush_policy::always;
     h.region.initial_size = o.common.bytes / 4;
     h.region.medium = o.medium;
-    h.engine = o.common.variant == "undo" ? nv::engine::undo : nv::engine::redo;
+    for (const engine_kind k : all_engines()) {
+        if (to_string(k) == o.common.variant) h.engine = static_cast<nv::engine>(k);
+    }
     h.epoch = o.epoch;
     return h;
 }
@@ -129,9 +132,10 @@ class own final : public object_rival {
         for (const ticket t : in_flight_) must_do(heap_.wait_durable(t));
     }
     [[nodiscard]] std::string settings() const override {
-        return variant_ == "nodur"  ? "the same heap in ordinary memory: nothing is durable"
-               : variant_ == "undo" ? "undo log (the paper's)"
-                                    : "redo log";
+        return variant_ == "nodur"    ? "the same heap in ordinary memory: nothing is durable"
+               : variant_ == "undo"   ? "undo log (the paper's)"
+               : variant_ == "shadow" ? "shadow pages: two slots a page, no data logged"
+                                      : "redo log";
     }
 
    private:

@@ -12,7 +12,7 @@
 namespace hf::bench {
 
 struct own_options {
-    /// variant: "redo", "undo", or "nodur": no durability, in ordinary memory
+    /// variant: an engine's name, or "nodur": no durability, in ordinary memory
     object_options common;
     std::optional<medium_kind> medium;
     std::chrono::milliseconds epoch{64};

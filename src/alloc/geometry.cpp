@@ -17,7 +17,7 @@ namespace {
 u64 heap_limit(const region& r) {
     u64 kept = r.med().is_atomic() ? 0 : kept_from_heap(r.max_pages());
     for (const segment& s : r.segments()) {
-        if (s.kind != segment_kind::heap) kept -= std::min(kept, s.pages);
+        if (s.kind == segment_kind::log) kept -= std::min(kept, s.pages);
     }
     return r.max_pages() - kept;
 }

@@ -254,6 +254,11 @@ heap_statistics heap_base::numbers() const {
     s.log_records = n.records;
     s.log_bytes = n.record_bytes;
     s.recovered_records = core_->lower().recovered().records;
+    const engine_numbers engine = core_->lower().engine_numbers_now();
+    s.slots = engine.slots;
+    s.free_slots = engine.free_slots;
+    s.consolidated_pages = engine.consolidated_pages;
+    s.consolidated_lines = engine.consolidated_lines;
     return s;
 }
 

@@ -57,7 +57,9 @@ result<heap_look> heap_look::open(const std::filesystem::path& path) {
     if (!epochs) return tl::unexpected(epochs.error());
     look.epochs_ = std::move(*epochs);
     if (const auto interrupted = look.epochs_->interrupted_epoch()) {
-        const auto applied = apply_records(*look.opened_.file, *interrupted);
+        const auto engine = engine_of(look.file());
+        if (!engine) return tl::unexpected(engine.error());
+        const auto applied = (*engine)->recover(*look.opened_.file, *interrupted);
         if (!applied) return tl::unexpected(applied.error());
         look.recovered_ = applied->records;
     }

@@ -11,9 +11,10 @@ namespace hf {
 /// Four bits on the medium, so 1 to 15. A room that needs segments of its own takes the next number
 /// here and in the table below. A number never changes its meaning.
 enum class segment_kind : u8 {
-    heap = 1,  ///< belongs to the allocator
-    log = 2,   ///< undo and commit records of lanes
-    section_log = 3,  ///< undo logs of sections in graph mode (section/graph)
+    heap = 1,         ///< belongs to the allocator
+    log = 2,          ///< undo and commit records of lanes
+    slots = 3,        ///< second slots of pages, and their table: the shadow engine's
+    section_log = 4,  ///< undo logs of sections in graph mode (section/graph)
 };
 
 struct registered_kind {
@@ -23,6 +24,7 @@ struct registered_kind {
 inline constexpr registered_kind segment_kinds[] = {
     {segment_kind::heap, "heap"},
     {segment_kind::log, "log"},
+    {segment_kind::slots, "slots"},
     {segment_kind::section_log, "section log"},
 };
 

@@ -52,6 +52,8 @@ class commit_log {
         room_ = most;
         return true;
     }
+    /// Room was made, but no record follows.
+    void forget_room() noexcept { room_ = 0; }
     /// Writes the record there; it is durable with the next fence. Returns its offset.
     u64 lay(u64 epoch, u64 version, const record_body& body) noexcept;
 

@@ -5,6 +5,14 @@
 //   | changes: | offset 8 | clear 8 | set 8 | ...
 //   | done 8 |                                             of kind undo; not in the checksum
 //
+// One of kind shadow has, instead of the transaction's lines, the pages whose lines change slots
+// (shadow/rules.hpp), and after these the lines of fresh blocks that the record holds:
+//
+//   | sum of its lines 8 | page, slot, line: 8 | page, slot: 8 | mask 8 | value 8 | ...
+//     0: they are durable  `- one line changes   `- several do
+//
+//   page, slot, line:  | one line 1 | value 1 | page 28 | slot 28 | line 6 |  the highest bit first
+//
 // `line` is the offset in the region, in lines. `words` counts the words between
 // the header and `done`. A redo record has the new words, an undo record the
 // old ones, which recovery restores unless `done` is the record's checksum: then the transaction
@@ -20,17 +28,20 @@
 #pragma once
 
 #include "alloc/committed/word_change.hpp"
+#include "base/checksum.hpp"
 #include "region/region.hpp"
+#include "shadow/bitmaps.hpp"
 #include "transaction/late_flushes.hpp"
 #include "transaction/write_set.hpp"
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace hf {
 
-enum class record_kind : u32 { redo = 1, undo = 2 };
+enum class record_kind : u32 { redo = 1, undo = 2, shadow = 3 };
 
 struct record_header {
     u64 checksum;
@@ -39,7 +50,7 @@ struct record_header {
     u32 words;
     u32 number;
     u32 changes;
-    record_kind kind;
+    u32 kind;  ///< record_kind, and above 8 bits the words that say which pages change slots
 };
 static_assert(sizeof(record_header) == 40);
 
@@ -49,12 +60,31 @@ struct fresh_block {
     u64 bytes;
 };
 
+[[nodiscard]] constexpr record_kind kind_of(const record_header& h) noexcept {
+    return record_kind{h.kind & 0xff};
+}
+
+/// Lines of one page that change slots, and the page that is its second slot.
+struct record_page {
+    shadow::page_change change;
+    u64 slot;
+};
+
+/// The sum of lines that are durable before their record.
+inline constexpr u64 no_lines_sum = 0;
+/// The sum of those before, and of one more. Never no_lines_sum.
+[[nodiscard]] inline u64 checksum_of_line(u64 before, const void* line) noexcept {
+    return checksum64(line, line_size, before) | 1;
+}
+
 /// The contents of a record.
 struct record_body {
     record_kind kind;
     std::span<const written_line> lines;
     std::span<const fresh_block> fresh;  ///< copied from their home locations
     std::span<const committed::word_change> changes;
+    std::span<const record_page> pages = {};  ///< of kind shadow
+    u64 lines_sum = no_lines_sum;             ///< of kind shadow
 };
 
 struct record_facts {
@@ -66,8 +96,8 @@ struct record_facts {
 /// Size of a record in its log, in bytes; whole lines.
 [[nodiscard]] u64 record_bytes(const record_body& body) noexcept;
 
-/// An upper bound, computed without reading the words.
-[[nodiscard]] u64 most_record_bytes(const record_body& body) noexcept;
+/// An upper bound, computed without reading the words. For a shadow record: with `pages` more.
+[[nodiscard]] u64 most_record_bytes(const record_body& body, u64 pages = 0) noexcept;
 
 /// Writes a record, at its destination or to be copied there. Words of an undo record are read
 /// from their home locations. Returns its size in bytes.
@@ -85,6 +115,7 @@ struct record_view {
     u64 at;
     u64 bytes;
     record_header header;
+    bool is_last = false;  ///< of its log, in the epoch
 };
 
 /// The record at `at`, with `room` bytes left in its segment; nullopt: there is no complete
@@ -98,6 +129,12 @@ struct record_view {
 /// The changes of the allocator's words in a checked record, if it has committed.
 void read_changes(const region& r, const record_view& record,
                   std::vector<committed::word_change>& into);
+/// The pages of a checked shadow record.
+[[nodiscard]] std::vector<record_page> pages_of(const region& r, const record_view& record);
+[[nodiscard]] u64 lines_sum_of(const region& r, const record_view& record) noexcept;
+/// Calls f with each line whose words it holds: the line's number, the words' mask, the words.
+void each_line_of(const region& r, const record_view& record,
+                  const std::function<void(u64, u8, const u64*)>& f);
 /// Installs its words where they differ; adds their lines to `flushes`.
 void apply_words(const region& r, const record_view& record, late_flushes& flushes);
 

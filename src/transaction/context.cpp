@@ -12,20 +12,19 @@ constexpr std::size_t first_read_room = 1024;
 
 }  // namespace
 
-context::context(ownership& records, committed_heap& heap, shared_log& shared, u16 lane,
-                 u64 owner_number, detail::isolation kept)
+context::context(ownership& records, committed_heap& heap, std::unique_ptr<engine_lane> engine,
+                 u16 lane, u64 owner_number, detail::isolation kept)
     : records_(records),
       heap_(heap),
       mark_(ownership::mark_of(lane)),
       kept_(kept),
       serials_(owner_number << 48 | u64{lane} << 40),
       read_room_(first_read_room),
-      shared_(shared) {
+      engine_(std::move(engine)) {
     ownership_ = records.records.get();
     base_ = reinterpret_cast<u64>(heap.store().base());
     lane_ = lane;
     reads_end_ = read_room_.data() + read_room_.size();
-    log_.attach(heap.store(), lane);
 }
 
 void context::start(lane& inside, bool read_only, bool anew) {
@@ -64,7 +63,7 @@ void context::end(u64 version) noexcept {
         blocks_->cancel();
         spare_.push_back(std::move(blocks_));
     }
-    if (turn_.owns_lock()) turn_.unlock();
+    engine_->end();
     inside_ = nullptr;
     serial_ = 0;
     of_thread = nullptr;
@@ -85,14 +84,9 @@ bool context::is_valid() const noexcept {
     return true;
 }
 
-result<void> context::make_room(u64 bytes) {
-    auto room = log_.make_room(bytes, epoch());
-    if (room || room.error().code != errc::no_space) return room;
-    turn_ = std::unique_lock(shared_.mutex);
-    if (shared_.log.make_room(bytes, epoch())) return {};
-    wants_boundary_ = log_.has_records(epoch()) || shared_.log.has_records(epoch());
-    if (wants_boundary_) meet_conflict();
-    return room;
+void context::wait_for_boundary() {
+    wants_boundary_ = true;
+    meet_conflict();
 }
 
 void context::place_lines() noexcept {

@@ -19,6 +19,9 @@
 
 #include "base/bits.hpp"
 #include "region/region.hpp"
+#include "transaction/commit_record.hpp"
+
+#include <vector>
 
 namespace hf {
 
@@ -27,7 +30,9 @@ struct applied_records {
     u64 bytes = 0;
 };
 
-/// Applies the records of that epoch. Call it before the heap is opened.
+/// The complete records of that epoch, of all logs, checked, in the order of their versions.
+[[nodiscard]] result<std::vector<record_view>> read_records(const region& r, u64 epoch);
+/// Applies the redo or undo records of that epoch. Call it before the heap is opened.
 [[nodiscard]] result<applied_records> apply_records(region& r, u64 epoch);
 
 }  // namespace hf

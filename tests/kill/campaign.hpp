@@ -18,6 +18,7 @@
 #include "judge.hpp"
 #include "keys.hpp"
 #include "session.hpp"
+#include "transaction/engine_kind.hpp"
 
 #include <filesystem>
 #include <map>
@@ -47,6 +48,7 @@ struct campaign_options {
     std::filesystem::path directory;
     discipline kind = discipline::incll;
     std::vector<std::string> indexes;  ///< eager indexes: one for each region, in turn
+    std::optional<engine_kind> engine;  ///< heaps; nullopt: each in turn
     std::optional<bool> small_values;  ///< incll: inlined values; nullopt: in every other region
     bool keep = false;
     bool discard = false;

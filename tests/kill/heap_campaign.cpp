@@ -65,7 +65,8 @@ void heap_campaign::begin_heap() {
     place_ = home_ / ("cycle" + std::to_string(cycle_));
     fs::create_directories(place_);
     seed_ = random_();
-    engine_ = cycle_ / options_.cycles_per_region % 2 == 0 ? nv::engine::redo : nv::engine::undo;
+    const auto all = all_engines();
+    engine_ = options_.engine.value_or(all[cycle_ / options_.cycles_per_region % all.size()]);
     sessions_ = 0;
     models_.assign(options_.writers, {});
     for (u32 w = 0; w < most_writers; ++w) {
@@ -80,7 +81,7 @@ heap_plan heap_campaign::next_plan() {
     plan.number = sessions_;
     plan.seed = seed_;
     plan.writers = options_.writers;
-    plan.options.engine = engine_;
+    plan.options.engine = static_cast<nv::engine>(engine_);
     plan.options.region.initial_size = u64{2} << 20;
     plan.options.region.max_size = u64{512} << 20;
     plan.options.region.flush =
@@ -216,19 +217,20 @@ void heap_campaign::report_violations() {
     counted_.violations += wrongs_.size();
     ++counted_.bad_cycles;
     kept_ = true;
-    std::printf("VIOLATION in cycle %llu, %s log:\n", number(cycle_),
-                engine_ == nv::engine::redo ? "redo" : "undo");
+    std::printf("VIOLATION in cycle %llu, engine %s:\n", number(cycle_),
+                std::string(to_string(engine_)).c_str());
     for (const std::string& text : wrongs_) std::printf("    %s\n", text.c_str());
     const u64 first = cycle_ - cycle_ % options_.cycles_per_region;
     std::printf("  heap kept: %s\n", place_.c_str());
     std::printf(
         "  replay: hf_kill_test --discipline transaction --seed %llu --from %llu --cycles %llu "
         "--threads %u --cycles-per-region %llu --storm-every %llu --seconds-per-cycle %g --epoch "
-        "%lldus..%lldus\n",
+        "%lldus..%lldus%s\n",
         number(options_.seed), number(first), number(cycle_ - first + 1), options_.writers,
         number(options_.cycles_per_region), number(options_.storm_every),
         options_.seconds_per_cycle, static_cast<long long>(options_.shortest_epoch.count()),
-        static_cast<long long>(options_.longest_epoch.count()));
+        static_cast<long long>(options_.longest_epoch.count()),
+        options_.engine ? (" --engine " + std::string(to_string(engine_))).c_str() : "");
     std::fflush(stdout);
 }
 

@@ -7,8 +7,8 @@
 //   heap with the models and call check(): no transaction that atomic() had returned from is lost,
 //   none is half done, nothing has leaked, no weak pointer leads to a destroyed object
 //
-// Both engines, in turn; sometimes a storm of quick crashes. Threads share accounts, and have desks
-// of their own (heap_world.hpp).
+// All engines in turn, or one; sometimes a storm of quick crashes. Threads share accounts, and have
+// desks of their own (heap_world.hpp).
 #pragma once
 
 #include "base/random.hpp"
@@ -60,7 +60,7 @@ class heap_campaign {
 
     // The current heap.
     std::filesystem::path place_;
-    nv::engine engine_ = nv::engine::redo;
+    engine_kind engine_ = engine_kind::redo;
     u64 seed_ = 0;
     u64 sessions_ = 0;
     std::vector<desk_model> models_;

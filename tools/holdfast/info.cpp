@@ -5,6 +5,7 @@
 #include "heap_view.hpp"
 #include "output.hpp"
 #include "quantity.hpp"
+#include "transaction/transaction_area.hpp"
 #include "verb.hpp"
 
 #include <fmt/format.h>
@@ -77,6 +78,9 @@ void add_super(sheet& s, const header_view& v, bool busy) {
     if (const auto in_leaves = v.small_values_in_leaves()) {
         s.line("small values", *in_leaves ? "in the leaves, without records" : "in records");
     }
+    if (super.kind == discipline::transaction) {
+        s.line("engine", std::string(to_string(transaction_area_of(super).engine)));
+    }
     s.line("last medium", std::string(to_string(super.medium)));
     s.line("format versions", versions_of(super));
     s.line("state", state_of(v, busy));
@@ -100,9 +104,10 @@ std::string both(const std::string& first, const std::string& second) {
 void add_directories(sheet& s, const header_view& v) {
     s.title("segments");
     const bool is_snapshot = v.super->kind == discipline::snapshot;
-    for (const auto kind : {segment_kind::heap, segment_kind::log}) {
+    for (const auto kind : {segment_kind::heap, segment_kind::log, segment_kind::slots}) {
         const auto n = std::count_if(v.segments.begin(), v.segments.end(),
                                      [kind](const segment& one) { return one.kind == kind; });
+        if (n == 0 && kind == segment_kind::slots) continue;
         s.line(is_snapshot && kind == segment_kind::heap ? "memory" : kind_name(kind),
                fmt::format("{} of {} in all", n, human_size(v.segment_bytes(kind))));
     }
@@ -128,6 +133,7 @@ json json_of(const header_view& v, bool busy) {
     const layout::superblock& s = *v.super;
     j["uuid"] = v.uuid();
     j["discipline"] = to_string(s.kind);
+    if (s.kind == discipline::transaction) j["engine"] = to_string(transaction_area_of(s).engine);
     const auto in_leaves = v.small_values_in_leaves();
     j["small_values_in_leaves"] = in_leaves ? json(*in_leaves) : json(nullptr);
     j["medium"] = to_string(s.medium);
