@@ -203,8 +203,8 @@ class transaction {
     }
     /// The first byte of the heap's region.
     [[nodiscard]] std::byte* base() const noexcept { return reinterpret_cast<std::byte*>(base_); }
-    /// Another for each transaction of the process, the same in all attempts: by it a pointer that
-    /// is good in one transaction alone is told from others.
+    /// The number of this attempt; no other attempt of any transaction in the process has it. A
+    /// cursor stores it, so that one made by an attempt that was rolled back is refused later.
     [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
     /// Of the calling thread's place in the heap: below 256, no other running transaction's.
     [[nodiscard]] unsigned thread_number() const noexcept { return lane_; }

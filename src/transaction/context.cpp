@@ -40,8 +40,7 @@ void context::start(lane& inside, bool read_only, bool anew) {
     doomed_ = false;
     begins_anew_ = false;
     has_copies_ = false;
-    if (!anew) ++serials_;
-    serial_ = serials_;
+    serial_ = ++serials_;
     of_thread = this;
 }
 

@@ -68,7 +68,7 @@ class map {
     map& operator=(const map&) = delete;
     ~map() = default;
 
-    /// Where a key is, or belongs. Good within the transaction, until the map changes.
+    /// Where a key is, or belongs. Valid within one attempt, until the map changes.
     class place {
        public:
         /// Whether the key is there.

@@ -2,8 +2,10 @@
 //
 //   ptr<T, H>     8 bytes in an object of heap H: the offset of another one, which it keeps alive
 //   weak<T, H>    8 bytes: the offset of a proxy; null once the object has died
-//   cursor<T, H>  in ordinary memory: an object's address, good within its transaction only. One
-//                 comparison tells, for it has the transaction's number
+//   cursor<T, H>  in ordinary memory: an object's address, valid within one attempt of a
+//                 transaction. It stores the attempt's number, and each use compares that with the
+//                 running attempt's. A cursor that an earlier attempt made may point to an object
+//                 that was rolled back, so it is refused
 //
 // T[] stands for an array whose length is chosen when it is made: ptr<p<int>[], H>.
 #pragma once
@@ -19,6 +21,15 @@ namespace hf::nv {
 namespace detail {
 
 inline constexpr std::uint64_t offset_mask = (std::uint64_t{1} << 48) - 1;
+
+/// REQUIRES: `serial` is the running attempt's. Otherwise ends the transaction (errc::usage). For
+/// handles that store addresses of a container's entries: they are valid within one attempt.
+inline void check_attempt(std::uint64_t serial) {
+    const transaction* const t = transaction::running();
+    if (t == nullptr || t->serial() != serial) [[unlikely]] {
+        bad_cursor(false);
+    }
+}
 
 /// What the address-and-number pair of every cursor can do.
 class cursor_base {

@@ -49,7 +49,7 @@ class rb_map {
 
     static constexpr std::size_t most = 96;  ///< levels: 2 log_2 of what a region can hold
 
-    /// Where a key is, or belongs. Good within the transaction, until the map changes. It holds the
+    /// Where a key is, or belongs. Valid within one attempt, until the map changes. It holds the
     /// entries above, and which of their pointers was followed.
     class place {
        public:
@@ -72,6 +72,7 @@ class rb_map {
         }
 
         cursor_type found_;
+        std::uint64_t serial_ = 0;  ///< the attempt that found it
         // A change uses it up: copying the path would be a part of what that costs.
         mutable std::array<step, most> steps_;
         mutable std::size_t depth_ = 0;
@@ -96,10 +97,12 @@ class rb_map {
     [[nodiscard]] place place_of(const K& key) const {
         place at;
         at.found_ = descend(key, [&](entry& e, bool right) { at.push(e, right); });
+        at.serial_ = transaction::running()->serial();
         return at;
     }
     /// The entry of a key that is not there, with a value of zeros; `at` is its place.
     cursor_type insert_at(tx<H>& t, const place& at, const K& key) {
+        detail::check_attempt(at.serial_);
         size_.add(t, 1);
         const cursor_type made = t.template make<entry>(key);
         link(at, at.depth_).set(t, made);
@@ -111,6 +114,7 @@ class rb_map {
     }
     /// The key that is there goes.
     void erase_at(tx<H>& t, const place& at) {
+        detail::check_attempt(at.serial_);
         size_.add(t, -1);
         entry& found = *at.found_;
         cursor_type gone = at.found_;

@@ -105,7 +105,7 @@ class unordered_map {
     unordered_map& operator=(const unordered_map&) = delete;
     ~unordered_map() = default;
 
-    /// Where a key is, or belongs. Good within the transaction, until the map changes.
+    /// Where a key is, or belongs. Valid within one attempt, until the map changes.
     class place {
        public:
         /// Whether the key is there.
@@ -124,6 +124,7 @@ class unordered_map {
         std::uint64_t tag_ = 0;
         ptr<spill, H>* spill_ = nullptr;  ///< leads to what the entry is in, if that is a spill
         ptr<spill, H>* end_ = nullptr;    ///< of the chain, where there is no room; or no table
+        std::uint64_t serial_ = 0;        ///< the attempt that found it
     };
 
     [[nodiscard]] std::size_t size() const { return size_.get(); }
@@ -131,6 +132,7 @@ class unordered_map {
     [[nodiscard]] place place_of(const K& key) const {
         place at;
         const auto table = buckets_.get();
+        at.serial_ = transaction::running()->serial();
         if (!table) return at;
         const std::uint64_t hash = detail::hash_key(key);
         at.tag_ = tag_of(hash);
@@ -165,6 +167,7 @@ class unordered_map {
     [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(place_of(key)); }
     /// The entry of a key that is not there, with a value of zeros; `at` is its place.
     cursor_type insert_at(tx<H>& t, place at, const K& key) {
+        detail::check_attempt(at.serial_);
         if (at.slot_ == nullptr) [[unlikely]] {
             at = make_room(t, at, key);
         }
@@ -183,6 +186,7 @@ class unordered_map {
     }
     /// The key that is there goes.
     void erase_at(tx<H>& t, const place& at) {
+        detail::check_attempt(at.serial_);
         const std::uint64_t left = at.tags_ & ~(std::uint64_t{0xff} << at.shift_);
         if constexpr (!in_buckets) {
             at.slot_->set(t, nullptr);
