@@ -134,7 +134,11 @@ class heap_batch {
     [[nodiscard]] result<u64> reserve(u64 size);
     /// To be freed with the commit; `size` as at its reserve(). What this batch has reserved may be
     /// given up so, too: then there is no trace of it.
+    /// REQUIRES: it is such a block, not freed yet; otherwise the process ends.
     void release(u64 offset, u64 size);
+    /// The same for an offset and a size that were read from the medium: gives the reason why it is
+    /// no such block, and changes nothing then; nullptr: it is to be freed.
+    [[nodiscard]] const char* try_release(u64 offset, u64 size);
 
     /// What the log must hold; one change a word, by ascending offset. Nothing is reserved or
     /// released any more.
@@ -162,6 +166,7 @@ class heap_batch {
         fate what;
     };
 
+    [[nodiscard]] bool release_new(u64 offset, const item& added);
     void add_changes(const item& i);
     void clear() noexcept;
     void give_back(const item& i);

@@ -314,7 +314,7 @@ class map {
         const std::uint64_t to = look<part_for<Child>>(t, n, look_in);
         if (to == 0) [[unlikely]]
             detail::bad_cursor(true);
-        return *reinterpret_cast<const Child*>(t.base() + to);
+        return *reinterpret_cast<const Child*>(t.at_offset(to, sizeof(Child)));
     }
     /// Above the leaves.
     [[nodiscard]] std::uint32_t levels() const {

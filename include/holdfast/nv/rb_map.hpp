@@ -192,7 +192,7 @@ class rb_map {
             const turn next = turn_at(t, e, key);
             if (next.way == turn::here) break;
             pass(e, next.way == turn::right);
-            at = next.to == 0 ? nullptr : t.base() + next.to;
+            at = next.to == 0 ? nullptr : t.at_offset(next.to, sizeof(entry));
         }
         return cursor_type::at(at, t.serial());
     }

@@ -42,6 +42,9 @@ class page_space {
     /// Its pages are free again; nobody uses the slab.
     void drop(slab& s);
 
+    [[nodiscard]] bool is_in_segment(u64 offset) const noexcept {
+        return segment_of(offset) != nullptr;
+    }
     /// Marks an extent as one that a batch frees. False: it is none, or a batch does.
     [[nodiscard]] bool release_extent(u64 offset, u64 pages);
     void keep_extent(u64 offset);
