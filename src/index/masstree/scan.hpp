@@ -6,6 +6,9 @@
 // borders under the scan neither repeats nor reorders anything. If a node is gone, the layer, or
 // the whole scan, goes on from the last visited key.
 //
+// A visitor of a type with the member `visits_every_leaf` relies on having met all leaves between
+// its first and its last key: for it damaged keys are an error, not a shorter visit (check_range()).
+//
 // On a damaged region scans end, too: a step to the right that leads no further is taken again from
 // the root, as often as patience.hpp allows, and keys have a longest length. Who looks at a leaf
 // again because its version has changed has met no damage, however often: somebody has got on.
@@ -86,6 +89,28 @@ inline void masstree<D>::check_way(operation& op, node* root, u64 slice) const {
     u64 v = 0;
     (void)reach_leaf(root, slice, v, &path);
     for (unsigned i = 0; i < path.depth; ++i) adapter_.check_passed(op, *path.nodes[i]);
+}
+
+/// For a visitor that must meet every leaf: an entry of a damaged leaf whose key is too large makes
+/// a scan pass over entries of the leaves that follow, and over the layers below them. Each leaf's
+/// keys must ascend from its low key, and the low key of the next leaf is greater than `position`,
+/// the greatest slice before it. Throws damage.
+template <any_discipline D>
+inline void masstree<D>::check_range(const leaf& n, const snapshot& s, bool by_link,
+                                     u64 position) const {
+    if (by_link ? s.low_key <= position : s.low_key > position) {
+        broken(offset_of(&n), "a leaf does not begin where the one before it ends");
+    }
+    u64 least = s.low_key;
+    unsigned length = 0;
+    for (unsigned r = 0; r < s.count; ++r) {
+        const entry& e = s.entries[r];
+        if (e.slice < least || (r != 0 && e.slice == least && e.length_class <= length)) {
+            broken(offset_of(&n), "a leaf's keys do not ascend from its low key");
+        }
+        least = e.slice;
+        length = e.length_class;
+    }
 }
 
 /// False: the leaf has changed since `version`. Its values have their seals still.
@@ -193,6 +218,9 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         }
         if (adapter_.is_after_crash(op)) [[unlikely]] {
             check_way(op, root, snap.low_key);
+        }
+        if constexpr (requires { F::visits_every_leaf; }) {
+            check_range(*n, snap, came_by_link, position);
         }
         const auto comes_later = [&](const entry& e) {
             if (!at_bound) return !any_passed || e.slice > position;
