@@ -137,7 +137,11 @@ class heap_batch {
     [[nodiscard]] result<u64> reserve(u64 size);
     /// Frees a block at the commit; `size` as at its reserve(). A block reserved by this batch may
     /// also be given up in this way; then it leaves no trace.
+    /// REQUIRES: it is such a block, not freed yet; otherwise the process ends.
     void release(u64 offset, u64 size);
+    /// The same for an offset and a size that were read from the medium: gives the reason why it is
+    /// no such block, and changes nothing then; nullptr: it is to be freed.
+    [[nodiscard]] const char* try_release(u64 offset, u64 size);
 
     /// The changes that the log must contain; one a word, by ascending offset. Do not reserve or
     /// release anything afterwards.
@@ -165,6 +169,7 @@ class heap_batch {
         fate what;
     };
 
+    [[nodiscard]] bool release_new(u64 offset, const item& added);
     void add_changes(const item& i);
     void clear() noexcept;
     void give_back(const item& i);

@@ -116,6 +116,9 @@ class attempt {
     void doom(u32 index, state_word s);
     void die(u32 index, state_word s);
     void let_go_of_proxy(u32 index, state_word& s);
+    /// Elements of an array, 1 for other objects. Ends the transaction (errc::corrupt) where they
+    /// would reach past the region's end.
+    [[nodiscard]] u64 length_of(u64 offset, const heap_type& type, state_word s);
     [[nodiscard]] bool count_down(u64 offset, const heap_type& type, state_word s);
     void push(u64& list, const counted& c, state_word s);
     [[nodiscard]] std::byte* allocate(u64 bytes);

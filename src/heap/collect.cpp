@@ -42,14 +42,24 @@ result<heap_report> core::check() {
     return std::move(facts->report);
 }
 
+result<void> core::check_sound(const char* task, const heap_facts& facts) const {
+    if (facts.report.ok()) return {};
+    return failure({errc::violation, task, file().path().string(), facts.report.violations.front(),
+                    "run holdfast check"});
+}
+
+result<void> core::check_sound(const char* task) {
+    const std::vector<u64> held = refs_->all();
+    auto facts = heap_reader(file(), control_, held).read();
+    if (!facts) return tl::unexpected(facts.error());
+    return check_sound(task, *facts);
+}
+
 result<u64> core::collect() {
     const std::vector<u64> held = refs_->all();
     auto facts = heap_reader(file(), control_, held).read();
     if (!facts) return tl::unexpected(facts.error());
-    if (!facts->report.ok()) {
-        return failure({errc::violation, "collect", file().path().string(),
-                        facts->report.violations.front(), "run holdfast check"});
-    }
+    if (auto ok = check_sound("collect", *facts); !ok) return tl::unexpected(ok.error());
     const garbage found(*refs_, *facts);
     u64 next = 0;
     u64 element = 0;

@@ -43,6 +43,10 @@
 #include <memory>
 #include <mutex>
 
+namespace hf::nv {
+struct heap_facts;
+}
+
 namespace hf::nv::detail {
 
 class core final : public transaction_listener {
@@ -139,6 +143,9 @@ class core final : public transaction_listener {
     [[nodiscard]] result<void> reclaim_orphans();
     [[nodiscard]] result<void> destroy_doomed();
     [[nodiscard]] result<void> reclaim_queue();
+    /// errc::violation: check() has findings, so a walk over all objects must not run.
+    [[nodiscard]] result<void> check_sound(const char* task);
+    [[nodiscard]] result<void> check_sound(const char* task, const heap_facts& facts) const;
     /// errc::incompatible: an upgrade is unfinished.
     [[nodiscard]] result<void> check_upgrade();
     [[nodiscard]] result<void> find_upgrade(const type_info& from, const type_info& to,

@@ -75,7 +75,7 @@ std::byte* make_object(attempt& a, const type_info& type, std::uint64_t elements
 }
 std::uint64_t proxy_of(attempt& a, std::uint64_t offset) { return a.proxy(offset); }
 std::uint64_t proxy_target(transaction& t, std::uint64_t proxy) {
-    return t.load(reinterpret_cast<const std::uint64_t*>(t.base() + proxy));
+    return t.load(reinterpret_cast<const std::uint64_t*>(t.at_offset(proxy, sizeof(u64))));
 }
 transaction& transaction_of(attempt& a) noexcept { return a.running(); }
 

@@ -101,11 +101,14 @@ result<void> core::find_upgrade(const type_info& from, const type_info& to,
         // Neither: this step of a sequence was done earlier, or was never needed.
         if (newest == nullptr || is_new || !difference(*newest, from).empty()) return {};
         going_on = {newest->number, 0};
+        if (auto ok = check_sound("upgrade a type"); !ok) return ok;
         if (auto ok = run([&](attempt& a) { a.begin_upgrade(going_on.from, to); }); !ok) return ok;
         going_on = upgrade_word::unpack(control().upgrade);
     } else if (newest == nullptr || newest->number != going_on.to || !is_new) {
         going_on = {};  // another upgrade is unfinished: it is left to the call that began it
         return {};
+    } else if (auto ok = check_sound("upgrade a type"); !ok) {
+        return ok;
     }
     const auto number = types_.match(to);
     return number ? result<void>{} : tl::unexpected(number.error());

@@ -4,6 +4,7 @@
 #include "persist/ordered.hpp"
 
 #include <bit>
+#include <string>
 
 namespace hf {
 namespace {
@@ -39,8 +40,8 @@ void context::start(lane& inside, bool read_only, bool anew) {
     doomed_ = false;
     begins_anew_ = false;
     has_copies_ = false;
-    if (!anew) ++serials_;
-    serial_ = serials_;
+    serial_ = ++serials_;
+    safe_units_ = units_before_end(file().size());
     of_thread = this;
 }
 
@@ -71,7 +72,12 @@ void context::end(u64 version) noexcept {
 
 void context::release_blocks() {
     for (const fresh_block& b : releases_) {
-        my_blocks().release(b.address - base_, b.bytes);
+        const char* const wrong = my_blocks().try_release(b.address - base_, b.bytes);
+        if (wrong != nullptr) [[unlikely]] {
+            fail({errc::corrupt, "free in a transaction", file().path().string(),
+                  std::string(wrong) + ": offset " + std::to_string(b.address - base_),
+                  "run holdfast check; restore the file from a backup"});
+        }
     }
 }
 

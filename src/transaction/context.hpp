@@ -112,6 +112,8 @@ class context final : public transaction {
     [[nodiscard]] u64 load_unowned(const void* at, unsigned bytes) noexcept;
     void store_unowned(void* at, unsigned bytes, u64 value);
     [[noreturn, gnu::cold]] void refuse_store() const;
+    /// Ends the transaction where a damaged pointer led out of the region, or into its header.
+    [[gnu::cold]] void check_store(u64 offset, unsigned bytes);
     /// Of a line that it is stored to; made where there is none.
     [[nodiscard]] written_line& copy_of(u64 line);
     /// The same where that takes no more than an exchange; or nullptr.

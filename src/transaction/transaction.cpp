@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <string>
 
 namespace hf {
 namespace {
@@ -68,6 +69,18 @@ void transaction::store_slowly(void* at, unsigned bytes, u64 value) {
 }
 std::byte* transaction::allocate(u64 bytes) { return context::of(*this).allocate_block(bytes); }
 void transaction::release(void* p, u64 bytes) { context::of(*this).release_block(p, bytes); }
+
+void transaction::measure() noexcept {
+    safe_units_ = units_before_end(context::of(*this).file().size());
+}
+void transaction::check_offset(u64 offset, u64 bytes) {
+    measure();
+    const u64 size = context::of(*this).file().size();
+    if (offset % 16 == 0 && bytes <= size && offset <= size - bytes) return;
+    fail({errc::corrupt, "follow a pointer", context::of(*this).file().path().string(),
+          "it points to offset " + std::to_string(offset) + ", where no object can lie",
+          "run holdfast check; restore the file from a backup"});
+}
 
 void context::wait_for_owner(unsigned& spins) const {
     if (++spins > most_spins) meet_conflict();
@@ -181,9 +194,21 @@ void context::refuse_store() const {
           read_only_ ? "use atomic()" : "store in a transaction of the other heap"});
 }
 
+void context::check_store(u64 offset, unsigned bytes) {
+    measure();
+    if (offset >= layout::page_size && offset + bytes <= file().size()) return;
+    fail({errc::corrupt, "store in a transaction", file().path().string(),
+          "the place is at offset " + std::to_string(offset) + ", which is not in the heap",
+          "run holdfast check; restore the file from a backup"});
+}
+
 void context::store_word(void* at, unsigned bytes, u64 value) {
     if (read_only_ || !covers(at)) [[unlikely]] {
         refuse_store();
+    }
+    const u64 offset = reinterpret_cast<u64>(at) & window_mask;
+    if (offset < layout::page_size || offset / 16 > safe_units_) [[unlikely]] {
+        check_store(offset, bytes);
     }
     const u64 line = line_of(at);
     const unsigned index = word_index(at);

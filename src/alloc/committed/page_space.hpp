@@ -42,6 +42,9 @@ class page_space {
     /// Frees its pages; the slab must be unused.
     void drop(slab& s);
 
+    [[nodiscard]] bool is_in_segment(u64 offset) const noexcept {
+        return segment_of(offset) != nullptr;
+    }
     /// Marks an extent as being freed by a batch. False: not an extent, or being freed already.
     [[nodiscard]] bool release_extent(u64 offset, u64 pages);
     void keep_extent(u64 offset);
