@@ -37,7 +37,8 @@ class boundary {
     virtual ~boundary() = default;
 
     // --- a session; no operation is running ---
-    /// Begins a session, after the superblock was marked dirty. `durable`: the newest durable epoch.
+    /// Begins a session, after the superblock was marked dirty. `durable`: the newest durable
+    /// epoch.
     [[nodiscard]] virtual result<void> start(u64 durable, announcer tell);
     /// Returns once everything that was captured is durable in the base file.
     [[nodiscard]] virtual result<void> settle() { return {}; }
@@ -63,7 +64,8 @@ class boundary {
     /// Waits until is_ready(), outside of the gate. False: the medium has no room.
     [[nodiscard]] virtual bool wait_ready() { return true; }
     /// Group commit: delays the end of an epoch while the medium is busy anyway, so that more
-    /// threads share it; returns early once `enough()`. `since`: the time since the last epoch's end.
+    /// threads share it; returns early once `enough()`. `since`: the time since the last epoch's
+    /// end.
     virtual void let_gather(const std::function<bool()>& enough, std::chrono::nanoseconds since);
     /// Whether the medium has no room to make an epoch durable.
     [[nodiscard]] virtual bool is_refusing() const noexcept { return false; }

@@ -7,18 +7,19 @@
 // numbers of the running epoch and of those in flight to the disk are not used again after a crash,
 // for tickets name them.
 //
-// Which lines. Those in the lanes' lists, and those in the region's dirty set, which holds the lines
-// that were written back early. In a region that tracks pages also those that the tracker finds
-// (paging/page_tracker.hpp).
+// Which lines. Those in the lanes' lists, and those in the region's dirty set, which holds the
+// lines that were written back early. In a region that tracks pages also those that the tracker
+// finds (paging/page_tracker.hpp).
 //
 // Invariants.
-//  K1  A capture is begun and submitted during one closing of the gate: one at a time, in epoch order.
+//  K1  A capture is begun and submitted during one closing of the gate: one at a time, in epoch
+//      order.
 //  K2  The session's first capture holds the epoch record and is applied before any operation
 //      starts: from then on the base file records that it needs its journal.
 //
 // Memory. Captured lines and the process's private copies of pages take memory until the base file
-// has them. A little above the budget writers are slowed; far above it, or when one epoch is far too
-// large, they wait. Pages are freed at boundaries.
+// has them. A little above the budget writers are slowed; far above it, or when one epoch is far
+// too large, they wait. Pages are freed at boundaries.
 //
 // Full disk. The journal refuses (errc::no_space), epochs are not ended, nothing is lost; it goes
 // on by itself once there is room.

@@ -4,8 +4,8 @@
 // change of the region passes the gate and belongs to one epoch. At an epoch's end the gate closes,
 // the threads inside leave, the epoch's lines are written back or captured (boundary.hpp), and the
 // gate opens for the next one. So every discipline has a cut between its operations, tickets and
-// group commit; one that undoes (checkpoint/) and one that doesn't need to (snapshot/, or any on the
-// medium `file`) alike. The same boundary is the grace period for memory: what was unlinked in
+// group commit; one that undoes (checkpoint/) and one that doesn't need to (snapshot/, or any on
+// the medium `file`) alike. The same boundary is the grace period for memory: what was unlinked in
 // epoch e has no reader left in e + 1.
 //
 // The parts: gate.hpp (who is inside), lane.hpp (dirty lines by thread), boundary.hpp with
@@ -89,8 +89,8 @@ class epoch_manager {
     /// From here on epochs end by themselves.
     void start_clock();
     /// Ends the epoch for good and marks the region clean. No operation may be running or follow.
-    /// With a time-out, errc::busy: a section did not end. The region is not clean then, and close()
-    /// may be called again.
+    /// With a time-out, errc::busy: a section did not end. The region is not clean then, and
+    /// close() may be called again.
     [[nodiscard]] result<void> close();
 
     // --- epochs ---
@@ -114,10 +114,10 @@ class epoch_manager {
     /// errc::no_space while the medium has no room to make an epoch durable. Writes would then only
     /// take memory.
     [[nodiscard]] result<void> accepts_writes() const { return boundary_->accepts_writes(); }
-    /// To be called before a write, outside of an operation: waits while the lines that the disk does
-    /// not have yet take more memory than the budget. Does not wait while the medium has no room, nor
-    /// without a clock, for then this thread may be the one that ends the epoch. With a time-out it
-    /// waits at most P: a section in flight may wait for this thread.
+    /// To be called before a write, outside of an operation: waits while the lines that the disk
+    /// does not have yet take more memory than the budget. Does not wait while the medium has no
+    /// room, nor without a clock, for then this thread may be the one that ends the epoch. With a
+    /// time-out it waits at most P: a section in flight may wait for this thread.
     void slow_writer() const {
         if (bounds_writers_ && boundary_->writers_are_ahead()) [[unlikely]] {
             if (options_.epoch != no_clock) boundary_->hold_writer(hold_until());
@@ -229,8 +229,8 @@ class epoch_manager {
     [[nodiscard]] u64 tries_until() const noexcept;
     [[nodiscard]] u64 hold_until() const noexcept;
 
-    /// If memory runs out the process ends, as in a crash, for the gate is closed. True: the leader,
-    /// which `waits`, is to call write_submitted().
+    /// If memory runs out the process ends, as in a crash, for the gate is closed. True: the
+    /// leader, which `waits`, is to call write_submitted().
     [[nodiscard]] bool lead_boundary(bool waits) noexcept(!crashes_throw);
     void end_epoch(u64 ending, bool waits);
     void announce(u64 epoch);

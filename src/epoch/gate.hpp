@@ -11,9 +11,9 @@
 //
 // Two ways to close it. close() waits for the threads inside as long as they take: right for
 // operations, which are short and wait for no other thread. try_close(`patience`) is for sections
-// of programs: a section may wait for a thread that waits at the closed gate. So the leader waits at
-// most `patience`, then opens the gate again, and learns which lane was in the way. A gate is used
-// in one of the two ways; under try_close() nothing asks, so the gate is never due.
+// of programs: a section may wait for a thread that waits at the closed gate. So the leader waits
+// at most `patience`, then opens the gate again, and learns which lane was in the way. A gate is
+// used in one of the two ways; under try_close() nothing asks, so the gate is never due.
 //
 // Invariants.
 //  B1  A thread is inside (its lane's flag is up) from before it finds the gate open until it
@@ -21,8 +21,9 @@
 //      try_close() that closed it, until open() no thread is inside, and both sides see each
 //      other's stores.
 //  B2  The thread that changes the state word from open or due to closed is the leader, and only
-//      the leader opens the gate again. Usually it is a worker that finds an epoch due as it enters, so
-//      the pause contains no thread switch. The clock's thread leads when no worker enters.
+//      the leader opens the gate again. Usually it is a worker that finds an epoch due as it
+//      enters, so the pause contains no thread switch. The clock's thread leads when no worker
+//      enters.
 //  B3  A thread that arrives at the closed gate helps the leader, then waits.
 //  B4  Threads register by operation, not by existence: idle and ended threads cost one load.
 //  B5  Sections nest. Only the outermost passes the gate and leaves it: lane::depth counts.

@@ -11,8 +11,9 @@
 //  once    lines whose every write is recorded (value records, block headers). They may be written
 //          back at any time after the write; the owner does so by the batch, long before the
 //          boundary, with one fence each.
-//  sticky  lines of which only the first touch in an epoch is recorded (nodes, logged cells). A line
-//          may be dirtied again at any moment until the boundary, so it is written back inside it.
+//  sticky  lines of which only the first touch in an epoch is recorded (nodes, logged cells). A
+//          line may be dirtied again at any moment until the boundary, so it is written back inside
+//          it.
 //
 // When to write back early. On the processors measured, clwb takes the line out of the cache (a
 // reload costs a hundred nanoseconds), so early is not free for lines that are still in use. `once`
