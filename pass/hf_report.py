@@ -4,9 +4,9 @@
 REPORT is a JSON file that hf-clang --hf-report=PATH has written, or a directory of such files. A
 call of a function that one of the modules defines is no external call: the function is compiled
 with the plugin, too. Prints the number of writes by outcome, then every write that may be missed:
-external functions that no module defines, with the number of their calls and the place of the first,
-and writes that cannot be announced. --known PREFIX: functions with such names do not write to
-regions. --all prints all writes. --fail: exit status 1 if a write may be missed.
+external functions that no module defines, with the number of their calls and the place of the
+first, and writes that cannot be announced. --known PREFIX: functions with such names do not write
+to regions. --all prints all writes. --fail: exit status 1 if a write may be missed.
 """
 
 import argparse

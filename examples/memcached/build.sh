@@ -9,7 +9,9 @@
 # build/pass. Package lists are fetched into DIRECTORY, so that the system's stay as they are.
 set -euo pipefail
 
-readonly place=${1:?a directory to build in} runtime=${2:?the runtime to link}
+mkdir -p "${1:?a directory to build in}"
+place="$(cd "$1" && pwd)"
+readonly place runtime=${2:?the runtime to link}
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
 readonly here root
@@ -42,7 +44,6 @@ fetch() {
         fail "apt-get source memcached failed; 1.6.18 is the version of Debian 12"
 }
 
-mkdir -p "$place"
 source=$(find "$place" -maxdepth 1 -name 'memcached-1.6.18*' -type d | head -n 1)
 if [[ -z "$source" ]]; then
     fetch
@@ -58,9 +59,10 @@ cd "$source"
 # configure learns about the system only: it needs neither the plugin nor the runtime.
 [[ -f Makefile ]] || ./configure -q CC="$driver --hf-off --hf-runtime=" --disable-extstore \
     --disable-docs --disable-dependency-tracking >configure.log
-flags="-O2 -g -pthread -I$root/include"
-"$driver" -c durable.c -o durable.o $flags -I. -DHAVE_CONFIG_H "--hf-report=$place/report"
-make -s memcached CC="$driver --hf-report=$place/report" CFLAGS="$flags -DHAVE_CONFIG_H" \
-    LIBS="durable.o -levent -pthread" "CCLD=$driver --hf-runtime=$runtime"
+declare -ra flags=(-O2 -g -pthread "-I$root/include" -DHAVE_CONFIG_H)
+"$driver" -c durable.c -o durable.o "${flags[@]}" -I. "--hf-report=$place/report"
+printf '%s\n' "$runtime" >"$place/runtime"  # clang expands @FILE
+make -s memcached CC="$driver --hf-report=$place/report" CFLAGS="${flags[*]}" \
+    LIBS="durable.o -levent -pthread" "CCLD=$driver --hf-runtime=@$place/runtime"
 cp memcached "$place/memcached"
 printf '%s\n' "$place/memcached"

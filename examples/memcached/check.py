@@ -5,8 +5,8 @@
 
 Loads N items into an empty FILE, updates random ones from two connections, kills the server with
 SIGKILL and starts it again, several times. After each restart every key must have a value that was
-stored for it, at least as new as the newest one acknowledged LAG seconds before the kill: durability
-is buffered, and a crash loses what was stored since the last cut. The last line is a verdict.
+stored for it, at least as new as the newest one acknowledged LAG seconds before the kill.
+Durability is buffered: a crash loses the changes since the last cut. The last line is a verdict.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def store(stream, keys, versions):
 
 
 class Updater(threading.Thread):
-    """Updates random keys of its own share, and notes when each version was sent and acknowledged."""
+    """Updates random keys of its own share, and records when each version was acknowledged."""
 
     def __init__(self, server, share, newest):
         super().__init__()
@@ -104,8 +104,8 @@ def read(stream, keys):
 
 
 def compare(stream, wanted, newest):
-    """Counts keys that are lost or too old, and values that were never stored. What is there is what
-    the next round begins with."""
+    """Counts keys that are lost or too old, and values that were never stored. The next round
+    begins with the versions that were found."""
     old = altered = 0
     for begin in range(0, len(newest), PIPELINED):
         keys = range(begin, min(begin + PIPELINED, len(newest)))

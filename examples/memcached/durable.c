@@ -1,10 +1,7 @@
 /* See durable.h. */
-// First, for durable.h needs it, and it has no include guard.
-#include "memcached.h"
-// And then:
-#include <holdfast/section.h>
-
 #include "durable.h"
+
+#include <holdfast/section.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,16 +1,22 @@
 // durable.h: memcached's state that outlives the process, and how it is opened and repaired.
 //
-// Persistent: the hash table and its variables (assoc.c), the LRU lists and their sizes (items.c), the
-// slab classes, their page lists and pages (slabs.c), the clock's origin and the last flush_all. All
-// else is transient: locks, connections, statistics, the state of the background threads. The patch
-// beside this file makes the variables members of `durable`, under their old names.
+// Persistent: the hash table and its variables (assoc.c), the LRU lists and their sizes (items.c),
+// the slab classes, their page lists and pages (slabs.c), the clock's origin and the last
+// flush_all. All else is transient: locks, connections, statistics, the state of the background
+// threads. The patch beside this file makes the variables members of `durable`, under their old
+// names.
 //
 // After a restart:
-//   - linked items get the reference count 1, for no connection holds a reference any more;
-//   - chunks that are neither linked nor in a free list, because a connection was filling them or the
-//     rebalancer was moving them, are freed;
+//   - linked items get the reference count 1, for no connection exists;
+//   - chunks that are neither linked nor in a free list, because a connection was filling them or
+//     the rebalancer was moving them, are freed;
 //   - the clock goes on from its old origin, so that expiry times keep their meaning.
 #pragma once
+
+/* Without an include guard. */
+#ifndef ITEM_UPDATE_INTERVAL
+#include <memcached.h>
+#endif
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -50,7 +56,7 @@ struct durable_state {
     bool limit_reached;
     /* memcached.c */
     time_t started;
-    rel_time_t oldest_live; /* flush_all: older items count as deleted */
+    rel_time_t oldest_live; /* flush_all: older items are invalid */
     uint64_t oldest_cas;
     int page_size;
     int chunk_size_max;
@@ -71,7 +77,7 @@ void durable_free(void* p);
 /* After a flush_all: keeps its moment. */
 void durable_flushed(void);
 
-/* The lock protects no persistent invariant: a background thread holds it for as long as it works. */
+/* The lock protects no persistent invariant: a background thread holds it while it works. */
 void durable_not_a_section(pthread_mutex_t* lock);
 
 /* slabs.c, with its private state: the repair after a restart, before any thread is started. */

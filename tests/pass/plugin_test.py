@@ -247,7 +247,7 @@ target_link_libraries(atomics PRIVATE {libraries} stdc++ m)
         said = tools.run([tools.bin / "hf-report", place])
         self.assertIn("1 instrumented", said)
         self.assertIn("external three: 1 call", said)  # no module defines it
-        self.assertNotIn("two", said.replace("two.c", ""))  # the other module does
+        self.assertNotIn("external two", said)         # the other module does
         tools.run([tools.bin / "hf-report", "--fail", "--known", "thr", place])
         tools.run([tools.bin / "hf-report", "--fail", place], 1)
 

@@ -143,6 +143,8 @@ std::pair<tree_node*, tree_node*> exchange_with_next(tree_node* n, tree_node& he
 
 }  // namespace
 
+// The names from here on are libstdc++'s.
+// NOLINTBEGIN(readability-identifier-naming,bugprone-std-namespace-modification)
 extern "C" {
 
 // void _Rb_tree_insert_and_rebalance(bool, _Rb_tree_node_base*, _Rb_tree_node_base*,
@@ -281,3 +283,5 @@ std::pair<bool, size_t> hf_lib__ZNKSt8__detail20_Prime_rehash_policy14_M_need_re
 }
 
 }  // extern "C"
+
+// NOLINTEND(readability-identifier-naming,bugprone-std-namespace-modification)

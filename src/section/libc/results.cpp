@@ -65,6 +65,7 @@ time_t hf_lib_timegm(struct tm* when) { return ::timegm(out(when).get()); }
 
 char* hf_lib_asctime_r(const struct tm* when, char* to) {
     char text[64];
+    // NOLINTNEXTLINE(bugprone-unsafe-functions): the program's own choice
     if (::asctime_r(when, text) == nullptr) return nullptr;
     copy(to, text, std::strlen(text) + 1);
     return to;

@@ -34,7 +34,7 @@ void hf_lib_qsort(void* base, size_t count, size_t size, int (*compare)(const vo
     const auto call = [](const void* a, const void* b, void* function) {
         return (*static_cast<int (**)(const void*, const void*)>(function))(a, b);
     };
-    hf_lib_qsort_r(base, count, size, call, &compare);
+    hf_lib_qsort_r(base, count, size, call, static_cast<void*>(&compare));
 }
 
 }  // extern "C"
