@@ -19,7 +19,17 @@
 
 namespace hf::bench {
 
-enum class measurement_kind : u8 { ycsb, recovery, pause, compare, server, heap, recipe, layers, shadow };
+enum class measurement_kind : u8 {
+    ycsb,
+    recovery,
+    pause,
+    compare,
+    server,
+    heap,
+    recipe,
+    layers,
+    shadow
+};
 
 struct options {
     measurement_kind what = measurement_kind::ycsb;

@@ -44,6 +44,27 @@ class key_source {
     xoshiro256ss random_;
 };
 
+/// Accesses of one core, kept in memory.
+class recorded_accesses final : public sim::sink {
+   public:
+    bool load(unsigned, u64 at, unsigned) override { return steps_.push_back(at << 2), true; }
+    bool store(unsigned, u64 at, unsigned) override { return steps_.push_back(at << 2 | 1), true; }
+    void begin(unsigned) override { steps_.push_back(2); }
+    void commit(unsigned) override { steps_.push_back(3); }
+    void abort(unsigned) override {}
+    void replay(sim::sink& to) const {
+        for (const u64 step : steps_) {
+            if ((step & 3) == 0) to.load(0, step >> 2, 8);
+            if ((step & 3) == 1) to.store(0, step >> 2, 8);
+            if ((step & 3) == 2) to.begin(0);
+            if ((step & 3) == 3) to.commit(0);
+        }
+    }
+
+   private:
+    std::vector<u64> steps_;
+};
+
 class shadow_measurement {
    public:
     shadow_measurement(const shadow_bench_options& o, std::ostream& out, nlohmann::json& json)
@@ -178,19 +199,21 @@ class shadow_measurement {
         all.tell({{"work", "synthetic"}, {"spread", "uniform"}, {"at once", 1}, {"cores", 1}},
                  json_["rows"]);
     }
-    /// Accesses a second of processor time, of each machine by itself, the generator's included.
+    /// Accesses a second of processor time: synthetic transactions, made before and replayed.
     void speed() {
         json_["speed"] = nlohmann::json::array();
         for (const key_spread& spread : o_.spreads) {
+            sim::synthetic_options s = synthetic_options();
+            s.theta = spread.theta;
+            s.is_scrambled = spread.is_scrambled;
+            recorded_accesses made;
+            sim::run_synthetic(s, o_.transactions, 0, made);
             for (const std::string& name : o_.machines) {
-                sim::synthetic_options s = synthetic_options();
-                s.theta = spread.theta;
-                s.is_scrambled = spread.is_scrambled;
                 sim::shadow_machine<> machine(find_machine(name)->config, s.pages);
-                sim::run_synthetic(s, o_.transactions / 10 + 1, 0, machine);
+                made.replay(machine);
                 machine.reset_numbers();
                 const u64 start = thread_cpu_ns();
-                sim::run_synthetic(s, o_.transactions, 0, machine);
+                made.replay(machine);
                 const auto took = static_cast<double>(thread_cpu_ns() - start);
                 const double rate = static_cast<double>(machine.numbers().accesses()) * 1e9 / took;
                 json_["speed"].push_back(

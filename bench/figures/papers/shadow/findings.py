@@ -56,7 +56,8 @@ def of_ratios(r):
         judge("4a", "the same where the last TLB is an STLB of 1,536 entries",
               "at least 1.2 times", worst(STLB)),
         judge("4a", "up to 1.96 times fewer", "at least 1.96 times, with the STLB", best),
-        judge("4a", "the B-tree with zipfian keys gains most", "more than the others", best_is_b_tree),
+        judge("4a", "the B-tree with zipfian keys gains most", "more than the others",
+              best_is_b_tree),
         judge("4a", "(not the paper's) it still saves where the state table's and the page table's "
               "flushes are counted, too", "at least 1 time in each, with the STLB", everything),
     ]
