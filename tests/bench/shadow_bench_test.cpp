@@ -103,8 +103,8 @@ TEST(entrants, count_a_replayed_trace_as_the_run_itself) {
     const auto done = sim::replay_trace(in, "memory", replayed.all());
     ASSERT_TRUE(done) << done.error().to_string();
     nlohmann::json rows[2] = {nlohmann::json::array(), nlohmann::json::array()};
-    live.tell({}, rows[0]);
-    replayed.tell({}, rows[1]);
+    live.tell(nlohmann::json::object(), rows[0]);
+    replayed.tell(nlohmann::json::object(), rows[1]);
     EXPECT_EQ(rows[0], rows[1]);
     EXPECT_EQ(rows[0].size(), machines.size() + shadow_logs().size());
     EXPECT_EQ(rows[0][0]["machine"], "osp");

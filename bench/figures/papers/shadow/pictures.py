@@ -232,11 +232,11 @@ def wear(r):
 
 def speed(r):
     rows = r.entry("speed")["output"]["speed"]
-    lines = [Series(m, [one["spread"] for one in rows if one["machine"] == m],
+    lines = [Series(m, [f"{one['work']} {one['spread']}" for one in rows if one["machine"] == m],
                     [one["accesses a second"] for one in rows if one["machine"] == m])
              for m in (OSP, STLB)]
     return Figure("speed", PARTS["speed"],
-                  [bars("synthetic transactions, replayed from memory", "accesses a second",
+                  [bars("accesses replayed from memory, processor time", "accesses a second",
                         lines)], caption(r, "speed"))
 
 

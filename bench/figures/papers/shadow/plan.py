@@ -84,7 +84,7 @@ def runs():
         ("cores", ("cores",), "ht,bt",
          {"--spreads": f"{UNIFORM},{ZIPF}", "--cores": "1,2,4", "--machines": STLB}),
         ("aborts", ("speculation",), "none", {"--aborts": 100, "--machines": f"{OSP},{STLB}"}),
-        ("speed", ("speed",), "none",
+        ("speed", ("speed",), "ht,rbt,bt",
          {"--speed": None, "--spreads": f"{UNIFORM},{ZIPF}", "--machines": f"{OSP},{STLB}"}),
     ]
 
@@ -103,7 +103,7 @@ def measurements(settings):
     found = []
     for name, parts, works, how in runs():
         # Several operations a transaction: fewer transactions. The clock wants more of them.
-        by = {"nodes": 1 / 8, "at_once": 1 / 8, "speed": 10}.get(name, 1)
+        by = {"nodes": 1 / 8, "at_once": 1 / 8, "speed": 1 / 2}.get(name, 1)
         given = {"--works": works,
                  "--bytes": settings["lazy_bytes" if name in ("lazy", "aborts") else "bytes"],
                  "--transactions": int(settings["transactions"] * by),
