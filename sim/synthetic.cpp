@@ -37,7 +37,7 @@ void run_synthetic(const synthetic_options& o, u64 transactions, unsigned core, 
     const unsigned lines = std::max(1U, o.node_bytes / static_cast<unsigned>(line_size));
     const zipf ranks(nodes, o.theta);
     const auto draw = [&] {
-        const u64 rank = ranks(random);
+        const u64 rank = o.theta == 0 ? random.below(nodes) : ranks(random);
         return (o.is_scrambled ? scrambled(rank, nodes) : rank) * o.node_bytes;
     };
     for (u64 t = 0; t < transactions; ++t) {

@@ -154,9 +154,9 @@ def list_papers():
         print(f"{paper.name}: {paper.title}")
         for part, title in paper.parts.items():
             time = sum(one.seconds for one in measurements if part in one.parts)
-            print(f"    {part:<5}{title:<60}{span(time) if time else '':>8}")
+            print(f"    {part:<12}{title:<68}{span(time) if time else '':>8}")
         total = sum(one.seconds for one in measurements)
-        print(f"    {'all of it, as they share measurements':<65}{span(total):>8}")
+        print(f"    {'all of it, as they share measurements':<80}{span(total):>8}")
         for name, meaning in paper.meanings.items():
             print(f"    --set {name}={short_number(settings[name])}\n          {meaning}")
 

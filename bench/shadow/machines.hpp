@@ -1,4 +1,4 @@
-// bench/shadow/machines.hpp: simulated machines by name: each is the paper's with one thing changed.
+// bench/shadow/machines.hpp: simulated machines by name: the paper's with one thing changed.
 #pragma once
 
 #include "sim/config.hpp"

@@ -44,6 +44,27 @@ class key_source {
     xoshiro256ss random_;
 };
 
+/// Accesses of one core, kept in memory.
+class recorded_accesses final : public sim::sink {
+   public:
+    bool load(unsigned, u64 at, unsigned) override { return steps_.push_back(at << 2), true; }
+    bool store(unsigned, u64 at, unsigned) override { return steps_.push_back(at << 2 | 1), true; }
+    void begin(unsigned) override { steps_.push_back(2); }
+    void commit(unsigned) override { steps_.push_back(3); }
+    void abort(unsigned) override {}
+    void replay(sim::sink& to) const {
+        for (const u64 step : steps_) {
+            if ((step & 3) == 0) to.load(0, step >> 2, 8);
+            if ((step & 3) == 1) to.store(0, step >> 2, 8);
+            if ((step & 3) == 2) to.begin(0);
+            if ((step & 3) == 3) to.commit(0);
+        }
+    }
+
+   private:
+    std::vector<u64> steps_;
+};
+
 class shadow_measurement {
    public:
     shadow_measurement(const shadow_bench_options& o, std::ostream& out, nlohmann::json& json)
@@ -61,7 +82,10 @@ class shadow_measurement {
         if (o_.replay) {
             replay();
         } else {
-            if (o_.measures_speed) speed();
+            if (o_.measures_speed) {
+                json_["speed"] = nlohmann::json::array();
+                speed_of_synthetic();
+            }
             if (o_.aborts_in_1000 != 0) synthetic();
             for (const shadow_work w : o_.works) work(w);
         }
@@ -74,6 +98,10 @@ class shadow_measurement {
         const auto structure = make_structure(w, o_.bytes, o_.node_bytes, o_.seed);
         if (o_.record) {
             record(*structure, w);
+            return;
+        }
+        if (o_.measures_speed) {
+            speed_of(*structure, w);
             return;
         }
         for (const key_spread& s : o_.spreads) {
@@ -178,26 +206,43 @@ class shadow_measurement {
         all.tell({{"work", "synthetic"}, {"spread", "uniform"}, {"at once", 1}, {"cores", 1}},
                  json_["rows"]);
     }
-    /// Accesses a second of processor time, of each machine by itself, the generator's included.
-    void speed() {
-        json_["speed"] = nlohmann::json::array();
+    void speed_of_synthetic() {
         for (const key_spread& spread : o_.spreads) {
-            for (const std::string& name : o_.machines) {
-                sim::synthetic_options s = synthetic_options();
-                s.theta = spread.theta;
-                s.is_scrambled = spread.is_scrambled;
-                sim::shadow_machine<> machine(find_machine(name)->config, s.pages);
-                sim::run_synthetic(s, o_.transactions / 10 + 1, 0, machine);
-                machine.reset_numbers();
-                const u64 start = thread_cpu_ns();
-                sim::run_synthetic(s, o_.transactions, 0, machine);
-                const auto took = static_cast<double>(thread_cpu_ns() - start);
-                const double rate = static_cast<double>(machine.numbers().accesses()) * 1e9 / took;
-                json_["speed"].push_back(
-                    {{"machine", name}, {"spread", spread.name}, {"accesses a second", rate}});
-                out_ << fmt::format("{}, {}: {:.1f} M accesses a second\n", name, spread.name,
-                                    rate / 1e6);
+            sim::synthetic_options s = synthetic_options();
+            s.theta = spread.theta;
+            s.is_scrambled = spread.is_scrambled;
+            recorded_accesses made;
+            sim::run_synthetic(s, o_.transactions, 0, made);
+            speed("synthetic", spread, s.pages, made);
+        }
+    }
+    void speed_of(traced_structure& structure, shadow_work w) {
+        for (const key_spread& spread : o_.spreads) {
+            recorded_accesses made;
+            key_source draw(spread, structure.keys(), o_.seed);
+            for (u64 i = 0; i < o_.transactions; ++i) {
+                one(structure, w, draw, o_.at_once.front(), made, 0);
             }
+            speed(name_of(w), spread, structure.pages(), made);
+        }
+    }
+    /// Accesses a second of processor time, made before and replayed.
+    void speed(const std::string& work, const key_spread& spread, u64 pages,
+               const recorded_accesses& made) {
+        for (const std::string& name : o_.machines) {
+            sim::shadow_machine<> machine(find_machine(name)->config, pages);
+            made.replay(machine);
+            machine.reset_numbers();
+            const u64 start = thread_cpu_ns();
+            made.replay(machine);
+            const auto took = static_cast<double>(thread_cpu_ns() - start);
+            const double rate = static_cast<double>(machine.numbers().accesses()) * 1e9 / took;
+            json_["speed"].push_back({{"work", work},
+                                      {"machine", name},
+                                      {"spread", spread.name},
+                                      {"accesses a second", rate}});
+            out_ << fmt::format("{}, {}, {}: {:.1f} M accesses a second\n", work, name, spread.name,
+                                rate / 1e6);
         }
     }
     void print() {

@@ -1,9 +1,9 @@
 // bench/shadow/traced.hpp: a heap whose accessors tell a simulator of each load and store.
 //
-// Purpose. The structures of bench/layers (one template for all layers of the NV-heaps paper) run on
-// it unchanged: b_tree<traced>, hash_table<traced>, ... Each accessor of a field or pointer passes
-// the address, as an offset in the heap, to a sim::sink, and then does the access. The run is
-// deterministic, and nothing is stored of it but what the sink keeps.
+// Purpose. The structures of bench/layers (one template for all layers of the NV-heaps paper) run
+// on it unchanged: b_tree<traced>, hash_table<traced>, ... Each accessor of a field or pointer
+// passes the address, as an offset in the heap, to a sim::sink, and then does the access. The run
+// is deterministic, and nothing is stored of it but what the sink keeps.
 //
 // Memory is an ordinary mapping. Blocks of one size go to a list of free ones, the newest first,
 // which is volatile and not traced, as the paper's allocator is not described. A new object's bytes

@@ -7,8 +7,12 @@
 //   shadow K1  the copied lines are durable. The state table's CB still names their originals, so
 //              a crash here loses the copies and nothing else.
 //   shadow K2  the page table durably names the slot that is kept (or did already).
-//   shadow K3  the entry is removed durably, or its CB becomes that slot for every line.
+//   shadow K3  the entry is removed durably, or its CB becomes that slot for every line. An entry
+//              that stays gets its CB by a record in the journal: older records would be replayed
+//              over a CB that is stored in the table alone.
 //   shadow K4  only now the other slot is free.
+//   shadow K5  where records name entries by index, a removed entry's index is not used again
+//              before the journal is truncated: an old record would change the new page's bits.
 #pragma once
 
 #include "shadow/bitmaps.hpp"

@@ -32,10 +32,11 @@
 //   shadow P2  The record is durable: the durable point. Its checksum covers all of it, so a part
 //              of it counts as nothing.
 //   shadow P3  The new bits go to the state table; the table's lines are durable before the record
-//              is overwritten.
+//              is overwritten. A truncation waits for commits that are durable, but whose bits
+//              are not all in the table yet.
 // Commit by super page: P1 for the lines of data and of bitmaps at all levels, then one store of
 // eight bytes, the root's committed bitmap, flushed and fenced: the durable point.
-// Consolidation: consolidation.hpp, shadow K1 to K4. Insertion and removal: state_table.hpp.
+// Consolidation: consolidation.hpp, shadow K1 to K5. Insertion and removal: state_table.hpp.
 //
 // Concurrency. None here: a caller guards a page_bits; I4 is the caller's (line or page owners).
 //

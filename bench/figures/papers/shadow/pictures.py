@@ -72,9 +72,10 @@ def misses(r):
 def baselines(r):
     lines = [line(LOGS[log], [(f"{WORKS[w]} {SPREADS[s]}", lambda w=w, s=s, g=log: r.fewer(
         w, s, OSP, g)) for w in WORKS for s in (UNIFORM, ZIPF)]) for log in LOGS]
-    counted = line("the first, but all flushes counted: state table and page table, too", [(f"{WORKS[w]} {SPREADS[s]}", lambda w=w, s=s: r.fewer(
+    counted = line("the first, but all flushes counted: state table and page table, too",
+                   [(f"{WORKS[w]} {SPREADS[s]}", lambda w=w, s=s: r.fewer(
                        w, s, OSP, BASELINE, "all flushes")) for w in WORKS
-                       for s in (UNIFORM, ZIPF)])
+                    for s in (UNIFORM, ZIPF)])
     return Figure("baselines", PARTS["baselines"],
                   [bars("last TLB: 64 entries", "the log's flushes by shadow paging's",
                         lines + [counted])], caption(r, "main_sps"))
@@ -231,11 +232,11 @@ def wear(r):
 
 def speed(r):
     rows = r.entry("speed")["output"]["speed"]
-    lines = [Series(m, [one["spread"] for one in rows if one["machine"] == m],
+    lines = [Series(m, [f"{one['work']} {one['spread']}" for one in rows if one["machine"] == m],
                     [one["accesses a second"] for one in rows if one["machine"] == m])
              for m in (OSP, STLB)]
     return Figure("speed", PARTS["speed"],
-                  [bars("synthetic transactions, their making included", "accesses a second",
+                  [bars("accesses replayed from memory, processor time", "accesses a second",
                         lines)], caption(r, "speed"))
 
 
