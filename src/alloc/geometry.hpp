@@ -102,10 +102,14 @@ inline constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
     return std::min(most_pages / 2, std::max<u64>(most_pages / 256, 2));
 }
 
+/// Whether a log leaves half of the reserve to lanes that have no log yet. all: for an entry that
+/// would find no room otherwise.
+enum class log_share { fair, all };
+
 /// The part of these pages that the log of lane `owner` may still take. Half is for lanes without a
 /// log, since one with a log can restart it in the next epoch. The last page is for lane 0,
 /// whose log serves lanes that come too late for one of their own.
-[[nodiscard]] u64 pages_left_for_log(const region& r, u16 owner);
+[[nodiscard]] u64 pages_left_for_log(const region& r, u16 owner, log_share share = log_share::fair);
 
 /// Initial size of a region, whose first segment is all heap. `bytes`: the requested size;
 /// `max_size`: as in region_options. A larger request is returned unchanged, to be refused.

@@ -25,6 +25,9 @@
 //     in an epoch. So if one is incomplete and a later one complete, the log is damaged, not torn.
 // R3  New blocks come before the lines. The lines may include words of a new block, if they were
 //     stored when it was not the newest any more: the block's own bytes are older then.
+// R4  A record in pieces (in_pieces_flag) continues at the start of its lane's next segment where
+//     its own ends, and so on; it is checked as a whole. Its `done` may lie in another segment than its
+//     header. It is written where no segment has room for it in one piece.
 #pragma once
 
 #include "alloc/committed/word_change.hpp"
@@ -34,7 +37,9 @@
 #include "transaction/late_flushes.hpp"
 #include "transaction/write_set.hpp"
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -50,7 +55,7 @@ struct record_header {
     u32 words;
     u32 number;
     u32 changes;
-    u32 kind;  ///< record_kind, and above 8 bits the words that say which pages change slots
+    u32 kind;  ///< record_kind, in_pieces_flag; from bit 8 on the words that say which pages change
 };
 static_assert(sizeof(record_header) == 40);
 
@@ -60,8 +65,13 @@ struct fresh_block {
     u64 bytes;
 };
 
+/// In `kind`: the record is in pieces (R4).
+inline constexpr u32 in_pieces_flag = 0x80;
 [[nodiscard]] constexpr record_kind kind_of(const record_header& h) noexcept {
-    return record_kind{h.kind & 0xff};
+    return record_kind{h.kind & 0x7f};
+}
+[[nodiscard]] constexpr bool is_in_pieces(const record_header& h) noexcept {
+    return (h.kind & in_pieces_flag) != 0;
 }
 
 /// Lines of one page that change slots, and the page that is its second slot.
@@ -91,6 +101,7 @@ struct record_facts {
     u64 epoch;
     u64 version;
     u32 number;
+    bool in_pieces = false;
 };
 
 /// Size of a record in its log, in bytes; whole lines.
@@ -110,12 +121,26 @@ std::atomic<u64>& mark_done(const region& r, u64 at) noexcept;
 /// The checksum's seed.
 [[nodiscard]] u64 record_seed(const region& r) noexcept;
 
+/// Contiguous bytes of a log.
+struct log_piece {
+    u64 at;
+    u64 bytes;
+};
+
 /// A record in a log.
 struct record_view {
     u64 at;
     u64 bytes;
     record_header header;
     bool is_last = false;  ///< of its log, in the epoch
+    const u64* body = nullptr;               ///< its words, contiguous
+    const std::atomic<u64>* done = nullptr;  ///< of kind undo
+    /// Of a record in pieces: where they are, and a copy of its words.
+    struct pieces {
+        std::vector<log_piece> parts;
+        std::vector<u64> words;
+    };
+    std::shared_ptr<const pieces> parts = nullptr;
 };
 
 /// The record at `at`, with `room` bytes left in its segment; nullopt: there is no complete
@@ -123,15 +148,27 @@ struct record_view {
 [[nodiscard]] std::optional<record_view> read_record(const region& r, u64 at, u64 room, u64 epoch,
                                                      u64 seed) noexcept;
 
+/// The record in pieces that begins `skip` bytes after the start of the first of these segments,
+/// in any of them; nullopt: as for read_record().
+[[nodiscard]] std::optional<record_view> read_record_in_pieces(const region& r,
+                                                               std::span<const segment> log,
+                                                               u64 skip, u64 epoch, u64 seed);
+
+/// Calls on_piece(at, bytes) for each piece of the log that the record lies in.
+template <class OnPiece>
+void each_piece(const record_view& v, OnPiece&& on_piece) {
+    if (v.parts == nullptr) return on_piece(v.at, v.bytes);
+    for (const log_piece& p : v.parts->parts) on_piece(p.at, p.bytes);
+}
+
 /// errc::corrupt: it has an offset outside of the region.
 [[nodiscard]] result<void> check_record(const region& r, const record_view& record);
 
 /// The changes of the allocator's words in a checked record, if it has committed.
-void read_changes(const region& r, const record_view& record,
-                  std::vector<committed::word_change>& into);
+void read_changes(const record_view& record, std::vector<committed::word_change>& into);
 /// The pages of a checked shadow record.
-[[nodiscard]] std::vector<record_page> pages_of(const region& r, const record_view& record);
-[[nodiscard]] u64 lines_sum_of(const region& r, const record_view& record) noexcept;
+[[nodiscard]] std::vector<record_page> pages_of(const record_view& record);
+[[nodiscard]] u64 lines_sum_of(const record_view& record) noexcept;
 /// Calls f with each line whose words it holds: the line's number, the words' mask, the words.
 void each_line_of(const region& r, const record_view& record,
                   const std::function<void(u64, u8, const u64*)>& f);

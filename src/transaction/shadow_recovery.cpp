@@ -42,10 +42,10 @@ class doubts {
 
     void settle() {
         for (u64 i = 0; i < records_.size(); ++i) {
-            if (!records_[i].is_last || lines_sum_of(region_, records_[i]) == no_lines_sum)
+            if (!records_[i].is_last || lines_sum_of(records_[i]) == no_lines_sum)
                 continue;
             doubtful_.push_back(i);
-            for (const record_page& p : pages_of(region_, records_[i])) {
+            for (const record_page& p : pages_of(records_[i])) {
                 by_page_.emplace(p.change.page, i);
             }
         }
@@ -59,12 +59,12 @@ class doubts {
    private:
     /// Those that were durable when this one was begun.
     void find_those_before(const record_view& v) {
-        for (const record_page& p : pages_of(region_, v)) {
+        for (const record_page& p : pages_of(v)) {
             const auto [from, to] = by_page_.equal_range(p.change.page);
             for (auto each = from; each != to; ++each) {
                 record_view& other = records_[each->second];
                 if (other.header.version >= v.header.version) continue;
-                for (const record_page& q : pages_of(region_, other)) {
+                for (const record_page& q : pages_of(other)) {
                     const bool same = q.change.page == p.change.page;
                     if (same && (q.change.mask & p.change.mask) != 0) other.is_last = false;
                 }
@@ -74,14 +74,14 @@ class doubts {
     [[nodiscard]] bool is_whole(const record_view& v) const {
         if (!v.is_last) return true;
         u64 sum = no_lines_sum;
-        for (const record_page& p : pages_of(region_, v)) {
+        for (const record_page& p : pages_of(v)) {
             each_bit(p.change.mask, [&](unsigned line) {
                 const bool in_slot = (p.change.value >> line & 1) != 0;
                 const u64 page = in_slot ? p.slot : p.change.page;
                 sum = checksum_of_line(sum, line_at(region_, page, line));
             });
         }
-        return sum == lines_sum_of(region_, v);
+        return sum == lines_sum_of(v);
     }
 
     const region& region_;
@@ -115,7 +115,7 @@ class slot_table {
         return {};
     }
     result<void> apply(const record_view& v) {
-        for (const record_page& p : pages_of(region_, v)) {
+        for (const record_page& p : pages_of(v)) {
             const auto found = slots_.find(p.slot);
             if (found == slots_.end()) {
                 return refuse_table(region_, v.at,
@@ -187,9 +187,9 @@ class slot_table {
 void make_durable(const region& r, const std::vector<record_view>& records,
                   const slot_table& table) {
     for (const record_view& v : records) {
-        r.med().flush(r.at<const std::byte>(v.at), v.bytes);
+        each_piece(v, [&](u64 at, u64 bytes) { r.med().flush(r.at<const std::byte>(at), bytes); });
         if (!v.is_last) continue;
-        for (const record_page& p : pages_of(r, v)) {
+        for (const record_page& p : pages_of(v)) {
             each_bit(p.change.mask & ~p.change.value,
                      [&](unsigned line) { r.med().flush_line(line_at(r, p.change.page, line)); });
         }
@@ -220,7 +220,7 @@ void place_fresh(const region& r, const std::vector<record_view>& records) {
     std::unordered_map<u64, line_set> later;
     late_flushes flushes(r);
     for (auto v = records.rbegin(); v != records.rend(); ++v) {
-        for (const record_page& p : pages_of(r, *v)) later[p.change.page] |= p.change.mask;
+        for (const record_page& p : pages_of(*v)) later[p.change.page] |= p.change.mask;
         each_line_of(r, *v, [&](u64 line, u8 mask, const u64* words) {
             const auto found = later.find(line / shadow::lines_per_page);
             if (found != later.end() && (found->second >> line % shadow::lines_per_page & 1) != 0) {
@@ -250,7 +250,7 @@ result<applied_records> recover_shadow(region& r, u64 epoch) {
                 refuse_table(r, v.at, "it is a record of another engine").error());
         }
         if (auto ok = table.apply(v); !ok) return tl::unexpected(ok.error());
-        read_changes(r, v, changes);
+        read_changes(v, changes);
         ++sum.records;
         sum.bytes += v.bytes;
     }
