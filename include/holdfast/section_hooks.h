@@ -20,8 +20,7 @@
  *
  * Literature. Chakrabarti and Boehm, "Durability Semantics for Lock-based Multithreaded Programs",
  * HotPar 2013, section 2.7. */
-#ifndef HOLDFAST_SECTION_HOOKS_H
-#define HOLDFAST_SECTION_HOOKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,6 +54,4 @@ void hf_section_stored(void);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -11,10 +11,11 @@
 //
 // Invariants.
 //  T1 Every record has exactly one text: printable ASCII unchanged, all else escaped in one way,
-//  numbers without leading zeros. So the writer reproduces, byte for byte, what the reader accepts.
+//     numbers without leading zeros. So the writer reproduces, byte for byte, what the reader
+//     accepts.
 //  T2 Keys ascend, so none occurs twice.
 //  T3 The reader reports the end only if count and checksum match and nothing follows. Until then
-//  the lines it has delivered may be part of a damaged dump.
+//     the lines it has delivered may be part of a damaged dump.
 // Bad input. errc::corrupt with the line's number, errc::incompatible for another version. Memory
 // is bounded by the longest line that a record can have.
 #pragma once

@@ -8,10 +8,10 @@
 // of the region) in which the lock was taken. A lock of an earlier generation is stale: its process
 // has died. lock() reclaims it and returns true; the new holder then repairs the change that the
 // dead process may have left half done, while it holds the lock. Readers never wait. After its last
-// load of the node a reader loads the lock word (operation::saw()). If the lock is free, everything
-// that the reader loaded is durable, because writers unlock after their last fence. If it is
-// locked, in whatever generation, the reader flushes the lines that it read and fences before it
-// returns: a killed process may have left its last stores in the caches only.
+// load of the node a reader loads the lock word (operation::note_dependency()). If the lock is
+// free, everything that the reader loaded is durable, because writers unlock after their last
+// fence. If it is locked, in whatever generation, the reader flushes the lines that it read and
+// fences before it returns: a killed process may have left its last stores in the caches only.
 //
 // On the medium. 8 bytes, in the line of the first visible store of every change that consists of
 // several stores. By PCSO (stores to one cache line persist in order), a half-done change on the
@@ -23,7 +23,7 @@
 //  L3  Flags and version change only under the lock. The structure defines their meaning.
 //
 // Bad input. A damaged word may be locked in the running generation without a holder. lock() throws
-// damage after a time that is longer than any holder takes (sync/patience.hpp).
+// damage after a time that is longer than any holder takes (`sync/patience.hpp`).
 //
 // Memory order. The holder's CAS precedes its stores; a reader loads the word after its loads of
 // the node. A reader that has loaded (acquire) a holder's store (release) therefore sees that lock,
@@ -69,7 +69,7 @@ class node_lock {
     }
     /// True if stores under this lock may be volatile: a thread holds it, or its holder was killed
     /// before its last fence and the machine did not restart.
-    [[nodiscard]] static constexpr bool is_unsure(u64 word) noexcept {
+    [[nodiscard]] static constexpr bool may_be_volatile(u64 word) noexcept {
         return (word & locked) != 0;
     }
     [[nodiscard]] bool is_held(u32 generation) const noexcept {

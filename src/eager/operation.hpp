@@ -4,29 +4,31 @@
 // long as the operation. To convert a concurrent index whose readers never wait (Lee et al.,
 // RECIPE), add these calls:
 //
-//   a writer                                          a reader
-//     operation<..> op(space);                          operation<..> op(space);
-//     op.saw(lock, link)  for each link followed        op.saw(lock, link)  likewise
-//     n.lock.lock(op.generation())                      ... loads of the node ...
-//        returned true (stale lock)? repair(n)          op.saw(n.lock, node)
-//     new = op.allocate(bytes)    may fail: nothing     op.observed()
-//     ... fill it ...             has changed           return what was read
+//   a writer                                       a reader
+//     operation<..> op(space);                       operation<..> op(space);
+//     op.note_dependency(lock, link)  for            op.note_dependency(lock, link)  likewise
+//                     each link followed             ... loads of the node ...
+//     n.lock.lock(op.generation())                   op.note_dependency(n.lock, node)
+//        returned true (stale lock)? repair(n)       op.persist_dependencies()
+//     new = op.allocate(bytes)    may fail:          return what was read
+//     ... fill it ...             nothing has changed
 //     op.written(new, bytes)
-//     op.settle()                       P1: unreachable data is durable, one fence
+//     op.persist_unpublished()          P1: unreachable data is durable, one fence
 //     op.publish(word, new)             one 8-byte store: others find it
-//     op.commit()                       P2: the store is durable, one fence
+//     op.persist_publication()          P2: the store is durable, one fence
 //     n.lock.unlock()
 //     op.retire(*this, old, kind)       freed after its last reader has left
 //
-// Flush-on-read (path guard). A node is complete and durable before it is published, so a link may
-// be volatile while the contents it points to are durable. Readers and writers call saw() for each
-// link they follow. If the link's lock is held, the link's line is recorded; it becomes durable
-// with a writer's P1, or in a reader's observed() (one fence for any number of links). With the
-// lock free, the cost is one load. A killed holder leaves its lock held: a thread that reclaims it
-// first makes everything under the lock durable.
+// Flush-on-read. A node is complete and durable before it is published, so a link may
+// be volatile while the contents it points to are durable. Readers and writers call
+// note_dependency() for each link they follow. If the link's lock is held, the link's line is
+// recorded; it becomes durable with a writer's P1, or in a reader's persist_dependencies() (one
+// fence for any number of links). With the lock free, the cost is one load. A killed holder leaves
+// its lock held: a thread that reclaims it first makes everything under the lock durable.
 //
 // Invariants.
-//  O1  No store is published before settle(); no operation returns or unlocks before commit().
+//  O1  No store is published before persist_unpublished(); no operation returns or unlocks before
+//      persist_publication().
 //  O2  Everything that an operation returns or acts on is durable when it returns, whether the key
 //      was found or not.
 //  O3  A block is retired after the store that unlinked it is durable.
@@ -115,8 +117,8 @@ class eager_operation {
     /// Zeroes [p, p + n): aligned words of unreachable memory.
     void write_zeros(void* p, std::size_t n) noexcept { lines_.write_zeros(p, n); }
     /// P1: makes the recorded lines durable before a publication. No fence if none were recorded.
-    void settle() noexcept(!crashes_throw) {
-        if (!lines_.is_unsure()) return;
+    void persist_unpublished() noexcept(!crashes_throw) {
+        if (!lines_.has_pending()) return;
         lines_.order();
         HF_PERSIST_POINT("eager P1: all that is unreachable is durable before its publication");
     }
@@ -125,8 +127,8 @@ class eager_operation {
         lines_.add(&word);
     }
     /// P2: makes the publication durable. No fence if no lines were recorded.
-    void commit() noexcept(!crashes_throw) {
-        if (!lines_.is_unsure()) return;
+    void persist_publication() noexcept(!crashes_throw) {
+        if (!lines_.has_pending()) return;
         lines_.fence();
         HF_PERSIST_POINT("eager P2: a publication is durable before its operation returns");
     }
@@ -145,20 +147,20 @@ class eager_operation {
     [[nodiscard]] bool is_after_a_kill() const noexcept { return space_.is_after_a_kill(); }
     /// Call after loading from [p, p + n), which `lock` guards: records the range if the lock is
     /// held.
-    void saw(const node_lock& lock, const void* p, std::size_t n) noexcept {
-        if (node_lock::is_unsure(lock.load())) [[unlikely]] {
+    void note_dependency(const node_lock& lock, const void* p, std::size_t n) noexcept {
+        if (node_lock::may_be_volatile(lock.load())) [[unlikely]] {
             lines_.add(p, n);
         }
     }
-    /// saw() with a lock word that was loaded after the other loads.
-    void saw_word(u64 lock_word, const void* p, std::size_t n) noexcept {
-        if (node_lock::is_unsure(lock_word)) [[unlikely]] {
+    /// note_dependency() with a lock word that was loaded after the other loads.
+    void note_dependency(u64 lock_word, const void* p, std::size_t n) noexcept {
+        if (node_lock::may_be_volatile(lock_word)) [[unlikely]] {
             lines_.add(p, n);
         }
     }
     /// Call before a reader returns: makes everything it depends on durable.
-    void observed() noexcept(!crashes_throw) {
-        if (!lines_.is_unsure()) [[likely]] {
+    void persist_dependencies() noexcept(!crashes_throw) {
+        if (!lines_.has_pending()) [[likely]] {
             return;
         }
         lines_.fence();
@@ -173,14 +175,14 @@ class eager_operation {
         if (!lock.lock(generation())) [[likely]] {
             return false;
         }
-        make_sure(p, n);
+        make_durable(p, n);
         return true;
     }
     /// Makes [p, p + n), left by a killed process, and all recorded lines durable.
-    [[gnu::cold, gnu::noinline]] void make_sure(const void* p,
-                                                std::size_t n) noexcept(!crashes_throw) {
+    [[gnu::cold, gnu::noinline]] void make_durable(const void* p,
+                                                   std::size_t n) noexcept(!crashes_throw) {
         lines_.add(p, n);
-        observed();
+        persist_dependencies();
     }
 
     // --- for code that may follow damaged links ---

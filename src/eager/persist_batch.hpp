@@ -38,7 +38,7 @@ class persist_batch {
     void note_in(lane& mine) noexcept { lane_ = &mine; }
 
     void add(const void* p, std::size_t n) noexcept {
-        unsure_ = true;
+        pending_ = true;
         if (!notes_ || n == 0) return;
         const u64 first = align_down(reinterpret_cast<u64>(p), line_size);
         const u64 last = align_down(reinterpret_cast<u64>(p) + n - 1, line_size);
@@ -50,13 +50,13 @@ class persist_batch {
     }
     /// Records one line; the common case.
     void add(const void* p) noexcept {
-        unsure_ = true;
+        pending_ = true;
         if (notes_) add_line(align_down(reinterpret_cast<u64>(p), line_size));
     }
 
     /// Copies aligned words to unreachable memory, with non-temporal stores where they are faster.
     void copy_fresh(void* to, const void* from, std::size_t n) noexcept {
-        unsure_ = true;
+        pending_ = true;
         if (lane_ != nullptr) [[unlikely]] {
             std::memcpy(to, from, n);
             return note_in_lane(to, n);
@@ -66,7 +66,7 @@ class persist_batch {
     /// Zeroes aligned words of unreachable memory like copy_fresh().
     void write_zeros(void* p, std::size_t n) noexcept {
         static constexpr std::array<std::byte, 4096> zeros{};
-        unsure_ = true;
+        pending_ = true;
         auto* to = static_cast<std::byte*>(p);
         for (std::size_t done = 0; done < n; done += zeros.size()) {
             medium_.stream(to + done, zeros.data(), std::min(zeros.size(), n - done));
@@ -74,21 +74,21 @@ class persist_batch {
     }
 
     /// True if lines are recorded that may be volatile.
-    [[nodiscard]] bool is_unsure() const noexcept { return unsure_; }
+    [[nodiscard]] bool has_pending() const noexcept { return pending_; }
     void order() noexcept {
-        if (!unsure_) return;
+        if (!pending_) return;
         flush();
         medium_.order();
     }
     void fence() noexcept {
-        if (!unsure_) return;
+        if (!pending_) return;
         flush();
         medium_.fence();
     }
     /// Drops the recorded lines, because they will not be stored to.
     void forget() noexcept {
         count_ = 0;
-        unsure_ = false;
+        pending_ = false;
     }
 
    private:
@@ -97,7 +97,7 @@ class persist_batch {
             if (lines_[i - 1] == line) return;
         }
         if (count_ == lines_.size()) flush();
-        unsure_ = true;
+        pending_ = true;
         lines_[count_++] = line;
     }
     void flush(const void* p, std::size_t n) noexcept {
@@ -113,7 +113,7 @@ class persist_batch {
             medium_.flush_lines(lines_.data(), count_);
         }
         count_ = 0;
-        unsure_ = false;
+        pending_ = false;
     }
     // Not inlined: with a lane, the disk dominates.
     [[gnu::cold, gnu::noinline]] void note_in_lane(const void* p, std::size_t n) noexcept {
@@ -129,7 +129,7 @@ class persist_batch {
     const medium& medium_;
     const bool notes_;
     lane* lane_ = nullptr;  ///< nullptr: a fence makes lines durable
-    bool unsure_ = false;
+    bool pending_ = false;
     unsigned count_ = 0;
     std::array<u64, 32> lines_;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by count_
 };
@@ -144,7 +144,7 @@ class no_lines {
         std::memcpy(to, from, n);
     }
     void write_zeros(void* p, std::size_t n) noexcept { std::memset(p, 0, n); }
-    [[nodiscard]] static constexpr bool is_unsure() noexcept { return false; }
+    [[nodiscard]] static constexpr bool has_pending() noexcept { return false; }
     void order() noexcept {}
     void fence() noexcept {}
     void forget() noexcept {}

@@ -1,9 +1,9 @@
 // eager/published.hpp: a word on the medium that points to an object and makes it reachable.
 //
 // One store makes the object visible; flushing one line makes it durable. The object is durable
-// before the store (operation::settle()), the word itself after operation::commit(). A reader that
-// loads the word in between sees the lock beside it held, and treats the word as possibly volatile
-// (operation::saw()).
+// before the store (operation::persist_unpublished()), the word itself after
+// operation::persist_publication(). A reader that loads the word in between sees the lock beside it
+// held, and treats the word as possibly volatile (operation::note_dependency()).
 #pragma once
 
 #include "base/bits.hpp"

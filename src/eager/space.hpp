@@ -83,14 +83,14 @@ class eager_space {
     /// Opens the structures in the region: finds or creates their roots, and calls add_structure().
     using structures = std::function<result<void>(eager_space&)>;
 
-    /// region.kind is eager, or transient (which must be created anew).
+    /// region.kind is eager, or transient (which must be a new one).
     [[nodiscard]] static result<std::unique_ptr<eager_space>> open(
         const std::filesystem::path& path, const eager_options& options,
         std::span<const layout::room_format> rooms, const structures& open_structures);
     /// Creates a space in anonymous memory.
     [[nodiscard]] static result<std::unique_ptr<eager_space>> create_volatile(
         u64 bytes, const eager_options& options, const structures& open_structures);
-    /// Without close() first, the next opening recovers as after a crash.
+    /// Without close() first, the next open() recovers as after a crash.
     ~eager_space();
     eager_space(const eager_space&) = delete;
     eager_space& operator=(const eager_space&) = delete;
@@ -128,8 +128,8 @@ class eager_space {
     [[nodiscard]] result<void> wait_durable(u64 epoch) {
         return epochs_ ? epochs_->wait_durable(epoch) : result<void>{};
     }
-    /// Call before a write, outside of an operation: waits while the disk is too far behind. Fails
-    /// with errc::no_space if the journal has no room.
+    /// Call before a write, outside of an operation: waits while too many epochs wait for the disk.
+    /// Fails with errc::no_space if the journal has no room.
     [[nodiscard]] result<void> accepts_writes() const {
         if (!epochs_) [[likely]] {
             return {};
@@ -156,13 +156,13 @@ class eager_space {
     /// Number of epochs that recovery read from a journal.
     [[nodiscard]] u64 recovered_records() const noexcept { return opened_.recovered_records; }
 
-    /// Number of records at this opening; nullopt: unknown.
+    /// Number of records when the space was opened; nullopt: unknown.
     [[nodiscard]] std::optional<u64> records_at_opening() const noexcept {
         return records_at_opening_;
     }
 
     /// Marks the region clean. No operation may run during the call or after it. `records`: the
-    /// record count to store for the next opening, if the caller knows it.
+    /// record count to store for the next session, if the caller knows it.
     [[nodiscard]] result<void> close(std::optional<u64> records = {});
 
    private:

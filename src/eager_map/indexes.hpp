@@ -1,4 +1,4 @@
-// eager_map/indexes.hpp: all eager indexes behind one interface.
+// eager_map/indexes.hpp: one interface for all eager indexes.
 //
 // A region's root is named "<index>.<keys>" ("clht.bytes", "art.integers"). To add an index, add a
 // line to for_index() and its name to index_names (engine.hpp).

@@ -27,7 +27,7 @@ constexpr const char* copying = "copy the region";
 /// How long to wait for a region that is just being opened or closed.
 constexpr u64 patience_ns = 5'000'000'000;
 
-/// Longer than any epoch: a region that is asked to pause does so at its epoch's end.
+/// Longer than any epoch: a region does a requested pause at its epoch's end.
 constexpr unsigned most_naps = 12'000;
 constexpr auto nap = std::chrono::milliseconds(1);
 

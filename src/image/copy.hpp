@@ -16,15 +16,15 @@
 // crash would leave (region/copy_pause.hpp).
 //
 // Why the copy is the state at the end of an epoch.
-//  X1 Base and header change only with the gate shut: when records are applied, and while an
-//  opening takes over a journal and starts it anew. A journal's file name is removed with its gate
-//  shut, so the holder of the gate of the journal with that name holds the region's gate.
+//  X1 Base and header change only with the gate shut: when records are applied, and while
+//     open() takes over a journal and restarts it. A journal's file name is removed with its
+//     gate shut, so the holder of the gate of the journal with that name holds the region's gate.
 //  X2 So while the gate is held the header names record P, the base contains all records before P,
-//  and anything it contains of later ones (a process may have died while it applied them) is also
-//  in the records from P on (J3).
+//     and anything it contains of later ones (a process may have died while it applied them) is
+//     also in the records from P on (J3).
 //  X3 No segment with a chunk from P on is written to: it becomes free only by a later header (J4).
 //  X4 scan_live() finds a sequence of complete records from P without a gap, which includes all
-//  that were durable when the copy began.
+//     that were durable when the copy began.
 //  X5 The base's length is read after the records: it covers them (J0).
 //  P and the sequence are what recovery would have found if the power had failed when the last
 //  record of the sequence was durable and the next one was not.
@@ -32,7 +32,7 @@
 // written; this is short if the file system can share blocks. Meanwhile the journal grows; when it
 // is full, epochs become longer, as on a slow disk. Closing the region, or opening it after a
 // crash, waits for the end of the copy.
-// Bad input. Same errors as an opening. A full disk leaves nothing behind.
+// Bad input. Same errors as open(). On a full disk the partial copy is removed.
 #pragma once
 
 #include <holdfast/options.hpp>

@@ -149,8 +149,7 @@ result<partial_region> partial_region::prepare(const fs::path& name, bool replac
 }
 
 // The journal of the replaced region is removed last: after an interruption it is the journal of
-// another region, which an opening detects.
-// another region, which an opening recognises.
+// another region, which open() detects.
 result<void> partial_region::finish() {
     const auto mine = open_file(partial_, true);  // locks it until it is renamed
     if (!mine) return tl::unexpected(mine.error());

@@ -7,7 +7,7 @@
 // Persist order.
 //  J0 The base file's length is durable before a record that needs it is written.
 //  J1 All chunks of a record are durable before its epoch is announced, and before the next record
-//  is begun.
+//     is begun.
 //  J2 A record is durable before any line of it is written to the base file.
 //  J3 The lines are durable in the base file before the header stops covering their records.
 //  J4 The header is durable before a segment of such records is reused.

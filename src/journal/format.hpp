@@ -15,13 +15,13 @@
 //
 // Invariants.
 //  F1 A chunk's checksum covers everything after the checksum, and is seeded with the region's UUID
-//  and the session's generation: no chunk of another region, or of an earlier session, is valid.
+//     and the session's generation: no chunk of another region, or of an earlier session, is valid.
 //  F2 A record counts if all its chunks are valid.
 //  F3 The header's position is that of the oldest chunk that recovery needs; all before it are
-//  durable in the base file.
+//     durable in the base file.
 //  F4 Header and chunks contain the durable number of the file's segments at the time they were
-//  written. A file that was truncated, at any length, is shorter than some header or chunk in it
-//  says (ring.hpp).
+//     written. A file that was truncated, at any length, is shorter than some header or chunk in it
+//     says (ring.hpp).
 #pragma once
 
 #include "base/bits.hpp"

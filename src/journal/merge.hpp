@@ -2,7 +2,7 @@
 //
 // Purpose. The same lines and their neighbours occur in many records, and a disk writes whole
 // pages. So records are not applied one by one: the base is processed in slices of 1 MiB, from
-// beginning to end. Of each slice the pages that any record touches are read, all records copy
+// beginning to end. The pages of a slice that any record touches are read, all records copy
 // their lines into them, oldest first, and the pages are written. The slice stays in the
 // processor's own cache meanwhile.
 // Order. Whole pages are written, with unchanged bytes where no record has a line. No other thread

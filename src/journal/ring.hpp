@@ -5,9 +5,9 @@
 //
 // Invariants.
 //  R1 Chunks follow each other in used(), oldest segment first, in the order of their positions,
-//  without a gap.
+//     without a gap.
 //  R2 A free segment contains no chunk at or after the header's position: it is freed only after
-//  the header that excludes it is durable (J4).
+//     the header that excludes it is durable (J4).
 //  R3 A segment is opened only if another one is free after it.
 //
 // Truncation. If a file loses its segments from j on, some remaining header or chunk says that

@@ -39,7 +39,7 @@ class eager_side {
     [[nodiscard]] static result<std::unique_ptr<eager_side>> open(const std::filesystem::path& path,
                                                                   const map_options& options);
 
-    /// Closes the region and stores the record count for the next opening. If it is unknown, the
+    /// Closes the region and stores the record count for the next session. If it is unknown, the
     /// records are counted, unless that takes more than two seconds.
     [[nodiscard]] result<void> close();
 
@@ -82,7 +82,7 @@ class eager_side {
     explicit eager_side(std::unique_ptr<engine> e) : engine_(std::move(e)) {}
     [[nodiscard]] stripe& stripe_of(std::string_view key) const noexcept;
     [[nodiscard]] result<void> check_writable() const;
-    /// nullopt: unknown, because this opening followed a crash or a program that does not count.
+    /// nullopt: unknown, because the last session crashed or was a program that does not count.
     [[nodiscard]] std::optional<u64> records() const;
     /// Counts the records; no writer may run. nullopt: it takes longer than `patience`.
     [[nodiscard]] std::optional<u64> count_within(std::chrono::nanoseconds patience) const;

@@ -91,6 +91,7 @@ class engine {
     [[nodiscard]] result<void> find_root();
     [[nodiscard]] result<void> open_tree();
     [[nodiscard]] result<void> count_records();
+    [[nodiscard]] bool visit_some(unsigned records, std::string& last, bool started);
     [[nodiscard]] bool visit_all(const std::function<bool()>& stopped);
     void stop_pass();
 
@@ -150,7 +151,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         const auto root = file().find_root(root_name);
         if (root || file().read_only()) return {};
         if (file().super().generation != 0) {
-            // The region was in use before: formatting it would destroy the data behind a damaged
+            // The region was in use before: formatting it would destroy the data of a damaged
             // directory.
             return failure({errc::corrupt, "open the map",
                             file().path().string() + " in its root directory",
@@ -160,7 +161,7 @@ result<void> engine<D>::bring_up(const engine_options& options) {
         const auto place = format_heap(file());
         if (!place) return tl::unexpected(place.error());
         if (!D::memory::is_in_region) return {};
-        return masstree<D>::found(
+        return masstree<D>::create_root(
             file(), *place, root_name, root_type,
             options.inline_values ? inlined_root_format : masstree_root_format);
     });
@@ -230,7 +231,7 @@ result<void> engine<D>::open_tree() {
 }
 
 /// Counts the records once, if the region was created by a program that did not count them. Damage
-/// does not make the opening fail: the count stays unknown.
+/// does not make open() fail: the count stays unknown.
 template <any_discipline D>
 result<void> engine<D>::count_records() {
     if constexpr (D::memory::is_in_region) {
@@ -256,6 +257,36 @@ result<void> engine<D>::count_records() {
     return {};
 }
 
+/// Keeps the last key of a batch of records. The scan checks that no leaf is passed over.
+struct pass_visitor {
+    static constexpr bool visits_every_leaf = true;
+    unsigned left;
+    std::string last{};
+    [[nodiscard]] bool operator()(std::string_view key, std::string_view) {
+        if (--left > 0) return true;
+        last.assign(key);
+        return false;
+    }
+};
+
+/// Visits the leaves of up to `records` records after `last`, and moves `last` on. True: there are
+/// no more. A pass goes on from `last` by a descent, which leads elsewhere if that key was damaged
+/// and is larger than all keys of its leaf: so the descent must find it. Another thread may have
+/// removed it meanwhile; then a batch of another length ends at another key. Throws damage.
+template <any_discipline D>
+bool engine<D>::visit_some(unsigned records, std::string& last, bool started) {
+    constexpr unsigned max_attempts = 16;
+    for (unsigned attempt = 0; attempt < max_attempts; ++attempt) {
+        operation op(checkpoint());  // left after each batch: the pass must not hold the barrier
+        pass_visitor visitor{records - attempt};
+        if (tree_->scan(op, last, started, visitor)) return true;
+        if (tree_->find_cell(op, visitor.last).kind == masstree_detail::cell_kind::none) continue;
+        last = std::move(visitor.last);
+        return false;
+    }
+    throw damage(root_, "a leaf has keys that no descent leads to");
+}
+
 /// Returns false if it was stopped. Throws damage.
 template <any_discipline D>
 bool engine<D>::visit_all(const std::function<bool()>& stopped) {
@@ -264,14 +295,7 @@ bool engine<D>::visit_all(const std::function<bool()>& stopped) {
     bool started = false;
     for (bool done = false; !done;) {
         if (stopped()) return false;
-        // one operation per batch: the pass must not delay epoch boundaries
-        operation op(checkpoint());
-        unsigned left = records_per_operation;
-        done = tree_->scan(op, last, started, [&](std::string_view key, std::string_view) {
-            if (--left > 0) return true;
-            last.assign(key);
-            return false;
-        });
+        done = visit_some(records_per_operation, last, started);
         started = true;
     }
     const u64 current = epochs().current_epoch();

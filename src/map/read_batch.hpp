@@ -4,7 +4,6 @@
 // operation, which would keep the epoch from ending. An operation copies a few records and ends;
 // then they are visited. A large value is not copied within the operation either: it is pinned
 // there, is the last of its batch, and is copied after the operation.
-// the last of its batch, and is copied behind the operation.
 #pragma once
 
 #include "base/check.hpp"

@@ -7,9 +7,9 @@
 //
 // Invariants.
 //  H1 The part is one range, [begin(), end()). It ends at the region's end, or where the region
-//  ended when it outgrew its memory.
+//     ended when it outgrew its memory.
 //  H2 Each byte of it is zero, as when it was mapped, or was stored by this process: the file
-//  contains nothing that the range lacks.
+//     contains nothing that the range lacks.
 // Giving back. Anonymous memory cannot be dropped and read again. When memory must be given back
 // (private_pages.hpp), the range is mapped from the file instead, a step at a time from its
 // beginning: pages that the base does not contain yet are copied into the new mapping, which then

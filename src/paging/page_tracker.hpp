@@ -1,4 +1,4 @@
-// paging/page_tracker.hpp: finds the changed lines of a region, without being told by the code that
+// paging/page_tracker.hpp: finds the changed lines of a region, without reports of the code that
 // changes them.
 //
 // Purpose. On the medium `file` a checkpoint must contain the lines that changed. If the code that
@@ -20,14 +20,15 @@
 //
 // Invariants, with P(l) the contents of line l in memory, B(l) in the base file, and C(l) when it
 // was last captured (initially: when the region was mapped).
-//  T1 The applying thread changes a line of the base only if a live record contains it. Other lines
-//  of a page it may rewrite with the same contents, and concurrent readers read just those. Its
-//  writes are visible in a mapping of the file before applied_epoch() counts them.
+//  T1 The applying thread changes a line of the base only if a live record (one that the journal's
+//     header still covers) contains it. Other lines of a page it may rewrite with the same
+//     contents, and concurrent readers read just those. Its writes are visible in a mapping of the
+//     file before applied_epoch() counts them.
 //  T2 bit(l) = 0 at a boundary means: no live record contains l, and B(l) = C(l). Bits are set when
-//  a line is captured, however it was found. A page's bits are cleared when applied_epoch() >= the
-//  epoch in which a line of it was last captured: the journal reports that after base and header
-//  were synced (J3, J4 of journal/core.hpp), and then all of the page's lines are in the base, and
-//  no later record contains any.
+//     a line is captured, however it was found. A page's bits are cleared when applied_epoch() >=
+//     the epoch in which a line of it was last captured: the journal reports that after base and
+//     header were synced (J3, J4 of journal/core.hpp), and then all of the page's lines are in the
+//     base, and no later record contains any.
 //  T3 A page that is not checked was not stored to since the previous boundary: P = C there.
 //  So for a line with bit 0, B(l) does not change while it is compared, by T1 and T2, even if the
 //  applying thread writes other lines of the same page: "differs from the base" is equivalent to
@@ -93,7 +94,7 @@ class page_tracker {
     /// Counts the pages written since the last boundary, if the method allows it.
     void look(u64 region_bytes);
     void set_limit(u64 pages) noexcept { limit_.store(pages, std::memory_order_relaxed); }
-    /// Whether there are so many written pages that the epoch should end.
+    /// Whether enough pages are written for the epoch to end.
     [[nodiscard]] bool pressure() const noexcept { return seen() > limit(); }
     /// Whether the last boundary captured many lines only because they are not applied yet. Such
     /// lines are captured again and again until all of them are applied: the next boundary should

@@ -8,16 +8,16 @@
 //
 // Invariants.
 //  M1 A page is dropped only if the base contains all of it: no line of it was captured in an epoch
-//  after the applied one, and it is not pinned by a thread that stores outside of operations. The
-//  header, which is written that way, is never dropped.
+//     after the applied one, and it is not pinned by a thread that stores outside of operations.
+//     The header, which is written that way, is never dropped.
 //  M2 Pages are dropped with the world stopped and everything dirty captured, so every dirty line
-//  is captured. Stores that are never written back (a lock that was taken and released) are lost
-//  with the page, as in a crash that loses nothing else: no code may depend on them.
+//     is captured. Stores that are never written back (a lock that was taken and released) are lost
+//     with the page, as in a crash that loses nothing else: no code may depend on them.
 //  M3 Lines captured before the tracking began count as captured in the epoch when it began.
 //  M4 Memory with huge pages (huge_memory.hpp) is mapped from the file again by the same rules,
-//  some MiB at a time; pages that must be kept are copied.
+//     some MiB at a time; pages that must be kept are copied.
 // Budget. Tracking begins when the region is larger than three quarters of the budget. When the
-// private pages exceed that, the journal is asked to apply its records; beyond the budget, writers
+// private pages exceed that, the journal has to apply its records; beyond the budget, writers
 // wait (epoch_manager::slow_writer). The budget also bounds the dirty lines of an epoch
 // (region::set_dirty_limit).
 // Concurrency. captured() by the threads at the boundary; drop() by its leader; find_droppable() by

@@ -224,7 +224,6 @@ result<store::reply> store::impl::extend(std::string_view key, std::string_view 
                              [](const sighting& seen, const detail::record_header& expected) {
                                  // A concurrent touch changes only the expiry, which must not be
                                  // undone.
-                                 // undone.
                                  const bool same = seen.state == sighting_state::live &&
                                                    seen.header.unique == expected.unique &&
                                                    seen.header.expires == expected.expires;

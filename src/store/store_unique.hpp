@@ -1,7 +1,7 @@
 // store/store_unique.hpp: numbers that are never repeated, not even after restarts and crashes.
 //
 // Numbers are allocated in blocks of 2^block_bits. A session owns the block whose number is the
-// map's generation, which differs at each opening, plus the number of additional blocks that
+// map's generation, which open() increments, plus the number of additional blocks that
 // earlier sessions used. A session that has used up its block takes one more: the caller makes the
 // incremented count durable first, and only then opens the block. So a client may remember a number
 // over a crash, and it is never reused.

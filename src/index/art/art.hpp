@@ -53,7 +53,7 @@
 // Bad input. Keys and values over their limits: errc::too_large. The root of another index:
 // errc::incompatible. audit() finds damage and follows no offset that is not an allocated block.
 // Operations throw damage and terminate: levels ascend on each descent, so no path is a cycle and
-// no thread locks a node twice; the number of restarts is bounded (sync/patience.hpp).
+// no thread locks a node twice; the number of restarts is bounded (`sync/patience.hpp`).
 //
 // Literature. Leis, Kemper, Neumann, "The adaptive radix tree", ICDE 2013; Leis et al., "The ART of
 // practical synchronization", DaMoN 2016 (ROWEX); Lee et al., "RECIPE", SOSP 2019 (condition 3); Ma
@@ -246,7 +246,7 @@ class art final : public traced {
     template <class Found>
     bool end_at(operation& op, key k, const reached& r, Found&& found) const;
     static void begin_loading(const node* n, what kind, u8 byte) noexcept;
-    static void saw_slot(operation& op, node* n, what kind, const published* slot) noexcept;
+    static void note_slot(operation& op, node* n, what kind, const published* slot) noexcept;
     void walk(operation& op, key k, u32 stop, bool removes, place& p) const;
     [[nodiscard]] const record* any_record(const node* n, what kind) const noexcept;
     [[nodiscard]] u32 apart_at(const place& p, key k) const noexcept;
@@ -312,13 +312,13 @@ class art final : public traced {
     template <bool Up>
     bool collect_next(operation& op, scan_state& s) const;
     template <class Run>
-    void saw_run(operation& op, const scan_state& s, u32 begin, const Run& r) const noexcept;
+    void note_run(operation& op, const scan_state& s, u32 begin, const Run& r) const noexcept;
     template <bool Up, class Visit>
     u64 visit_collected(operation& op, scan_state& s, const key& bound, Visit&& visit) const;
 
     // --- audits (audit.hpp) ---
     struct audit_item;
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
     [[nodiscard]] std::optional<std::string> audited_key(const heap_audit& a, u64 word) const;
@@ -329,7 +329,7 @@ class art final : public traced {
     std::byte* const base_;
     u64 root_offset_ = 0;
     node* root_ = nullptr;
-    mutable std::atomic<bool> damage_is_known_{false};  ///< see sync/patience.hpp
+    mutable std::atomic<bool> damage_is_known_{false};  ///< see `sync/patience.hpp`
 };
 
 }  // namespace hf

@@ -19,12 +19,12 @@ error art<D, Keys>::damaged(const char* attempt, u64 offset, std::string why) co
 
 /// Creates an empty tree, durably: its root.
 template <class D, class Keys>
-result<u64> art<D, Keys>::found(eager_space& space) {
+result<u64> art<D, Keys>::create_root(eager_space& space) {
     operation op(space);
     auto made = make_node<art_detail::node256>(op, prefix{});
     if (!made) return tl::unexpected(made.error());
     op.written(made->at, sizeof(art_detail::node256));
-    op.commit();
+    op.persist_publication();
     return made->offset;
 }
 
@@ -33,7 +33,8 @@ result<std::unique_ptr<art<D, Keys>>> art<D, Keys>::open(eager_space& space,
                                                          std::string_view root) {
     constexpr u64 type = art_detail::root_type + (Keys::inline_values ? 1 : 0);
     std::unique_ptr<art> made(new art(space));
-    const auto there = find_or_found(space, root, {"open the ART", type, format.version}, found);
+    const auto there =
+        find_or_create_root(space, root, {"open the ART", type, format.version}, create_root);
     if (!there) return tl::unexpected(there.error());
     const u64 offset = *there;
     const swept::run* r = space.heap().run_of(offset);
@@ -198,7 +199,7 @@ void art<D, Keys>::audit(heap_audit& a) const {
             if (!fits) a.report().add(i.from, "a record lies under bytes that are not its key's");
             ++a.report().tree.records;
         } else if (!is_node_kind(kind)) {
-            a.report().add(i.from, "a slot leads to something unknown");
+            a.report().add(i.from, "a slot points to something unknown");
             a.report().mark_incomplete();
         } else if (claim(a, offset, size_of(kind), "a node of an ART", i.from)) {
             audit_node(a, i, left);

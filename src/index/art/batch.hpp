@@ -75,17 +75,17 @@ result<u64> art<D, Keys>::insert_piece(operation& op, std::span<const piece_entr
     {
         batch_records<operation> records(op);
         if (auto ok = records.template make<Keys>(piece); !ok) return tl::unexpected(ok.error());
-        op.settle();  // P1 for all records
+        op.persist_unpublished();  // P1 for all records
         piece_locks locks(op);
         try {
             inserted = rest.place_each(op, [&](std::size_t i) {
                 return place_in_piece(op, locks, piece[i].first, records[i]);
             });
         } catch (const damage&) {
-            op.commit();  // for the entries published so far
+            op.persist_publication();  // for the entries published so far
             throw;
         }
-        op.commit();  // P2 for all words, before the locks are released
+        op.persist_publication();  // P2 for all words, before the locks are released
     }
     return rest.insert(*this, op, inserted);
 }

@@ -26,9 +26,9 @@ template <class D, class Keys>
 /// the loaded words if a writer holds the node, so that they are durable before the operation
 /// depends on them.
 template <class D, class Keys>
-[[gnu::always_inline]] inline void art<D, Keys>::saw_slot(operation& op, node* n, what kind,
-                                                          const published* slot) noexcept {
-    if (!node::is_unsure(n->lock.load())) [[likely]] {
+[[gnu::always_inline]] inline void art<D, Keys>::note_slot(operation& op, node* n, what kind,
+                                                           const published* slot) noexcept {
+    if (!node::may_be_volatile(n->lock.load())) [[likely]] {
         return;
     }
     if (slot != nullptr) {
@@ -65,7 +65,7 @@ template <class D, class Keys>
     node* child = node_of(slot.word);
     const auto child_kind = slot_word::what_of(slot.word);
     begin_loading(child, child_kind, next < path::length(k) ? path::at(k, next) : u8{0});
-    saw_slot(op, r.n, r.kind, slot.at);
+    note_slot(op, r.n, r.kind, slot.at);
     r.n = child;
     r.kind = child_kind;
     r.depth = next;
@@ -79,22 +79,22 @@ template <class Found>
                                                         Found&& found) const {
     const found_word slot = r.slot;
     if (r.is_apart) {
-        op.observed();
+        op.persist_dependencies();
         return false;
     }
     if (slot.word == 0 || Keys::key_of(*record_of(slot.word)) != k) {
-        saw_slot(op, r.n, r.kind, slot.word == 0 ? nullptr : slot.at);
-        op.observed();
+        note_slot(op, r.n, r.kind, slot.word == 0 ? nullptr : slot.at);
+        op.persist_dependencies();
         return false;
     }
     const record& is = *record_of(slot.word);
     const auto v = Keys::value_if_sound(is);
-    const bool is_unsure = node::is_unsure(r.n->lock.load());
-    if (is_unsure || (Keys::inline_values && slot.at->load() != slot.word)) [[unlikely]] {
+    const bool may_be_volatile = node::may_be_volatile(r.n->lock.load());
+    if (may_be_volatile || (Keys::inline_values && slot.at->load() != slot.word)) [[unlikely]] {
         op.written_line(slot.at);
         if constexpr (Keys::inline_values) op.written_line(&is);
     }
-    op.observed();
+    op.persist_dependencies();
     found(v);
     return true;
 }
@@ -162,7 +162,7 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
                 return;
             }
             if (!path::can_end && path::length(k) == p.seen.level) {
-                op.fail(p.at, "a node lies behind the end of a key");
+                op.fail(p.at, "a node is below the end of a key");
             }
             p.skipped |= p.seen.length > prefix::stored_bytes;
         }
@@ -173,7 +173,7 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
         p.slot = find_for(p.at, p.kind, k, p.seen.level, hints);
         const u64 word = p.slot.word;
         if (word == 0) {
-            saw_slot(op, p.at, p.kind, nullptr);
+            note_slot(op, p.at, p.kind, nullptr);
             p.how = end_of_way::absent;
             return;
         }
@@ -183,13 +183,13 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
             begin_loading(node_of(word), slot_word::what_of(word),
                           next < path::length(k) ? path::at(k, next) : u8{0});
         }
-        saw_slot(op, p.at, p.kind, p.slot.at);
+        note_slot(op, p.at, p.kind, p.slot.at);
         if (!slot_word::is_node(word)) {
             p.how = key_in(word) == k ? end_of_way::equal : end_of_way::occupied;
             return;
         }
         if (path::can_end ? next > path::length(k) : next == path::length(k)) [[unlikely]] {
-            op.fail(p.at, "a key goes on behind its end");
+            op.fail(p.at, "a key continues past its end");
         }
         // A larger node's count is a hint: locking the node rebuilds it, and the next descent finds
         // it valid.

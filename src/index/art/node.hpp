@@ -17,7 +17,6 @@
 // hints are of this generation, a byte without a hint is not in the node; otherwise the reader
 // searches the words. The first writer of a generation that locks a node rebuilds its hints. In an
 // N48 an entry is stored in its byte's home line if that has room, so a reader can prefetch it.
-// the line that its byte belongs to, if that has room: so a reader can begin to load it beforehand.
 #pragma once
 
 #include "eager/node_lock.hpp"
@@ -112,7 +111,7 @@ struct node {
     }
     /// Whether words loaded before this lock word may be volatile: a writer holds the node, was
     /// killed while it held it, or has replaced the node.
-    [[nodiscard]] static constexpr bool is_unsure(u64 lock_word) noexcept {
+    [[nodiscard]] static constexpr bool may_be_volatile(u64 lock_word) noexcept {
         return (lock_word & (node_lock::locked | obsolete)) != 0;
     }
 };

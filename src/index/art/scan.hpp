@@ -136,7 +136,7 @@ void art<D, Keys>::seek(operation& op, key bound, scan_state& s) const {
         }
         const u8 byte = path::at(bound, p.level);
         const found_word slot = find(n, kind, byte, hints);
-        saw_slot(op, n, kind, slot.at);
+        note_slot(op, n, kind, slot.at);
         s.way.push_back({n, kind, Up ? byte + 2U : u32{byte}});
         if (slot.word == 0) return;
         if (!slot_word::is_node(slot.word)) {
@@ -179,7 +179,7 @@ bool art<D, Keys>::collect_four(operation& op, scan_state& s, u64 word) const {
         return false;
     });
     if (!Up && end != 0) collect(s, end, n.end);
-    if (!s.end_run(&n, what::n4)) saw_slot(op, &n, what::n4, nullptr);
+    if (!s.end_run(&n, what::n4)) note_slot(op, &n, what::n4, nullptr);
     return true;
 }
 
@@ -212,7 +212,7 @@ struct art<D, Keys>::collector {
     /// For nodes with records, visit_collected() checks the lock.
     void end() {
         s.end_run(n, kind);
-        if (met_node || s.count == had) saw_slot(op, n, kind, nullptr);
+        if (met_node || s.count == had) note_slot(op, n, kind, nullptr);
     }
 };
 
@@ -251,15 +251,15 @@ bool art<D, Keys>::collect_next(operation& op, scan_state& s) const {
 /// refers to its record.
 template <class D, class Keys>
 template <class Run>
-void art<D, Keys>::saw_run(operation& op, const scan_state& s, u32 begin,
-                           const Run& r) const noexcept {
-    const bool is_unsure = node::is_unsure(r.n->lock.load());
-    if (is_unsure) [[unlikely]] {
+void art<D, Keys>::note_run(operation& op, const scan_state& s, u32 begin,
+                            const Run& r) const noexcept {
+    const bool may_be_volatile = node::may_be_volatile(r.n->lock.load());
+    if (may_be_volatile) [[unlikely]] {
         op.written(r.n, art_detail::size_of(r.kind));
     }
     if constexpr (Keys::inline_values) {
         for (u32 i = begin; i < r.end; ++i) {
-            if (is_unsure || s.slots[i]->load() != s.words[i]) [[unlikely]] {
+            if (may_be_volatile || s.slots[i]->load() != s.words[i]) [[unlikely]] {
                 op.written_line(record_of(s.words[i]));
             }
         }
@@ -274,8 +274,8 @@ u64 art<D, Keys>::visit_collected(operation& op, scan_state& s, const key& bound
     std::array<value, scan_state::most_collected> values;  // NOLINT(*-member-init): by count
     for (u32 i = 0; i < s.count; ++i) values[i] = Keys::value_if_sound(*record_of(s.words[i]));
     u32 begin = 0;
-    for (u32 i = 0; i < s.runs_count; begin = s.runs[i++].end) saw_run(op, s, begin, s.runs[i]);
-    op.observed();
+    for (u32 i = 0; i < s.runs_count; begin = s.runs[i++].end) note_run(op, s, begin, s.runs[i]);
+    op.persist_dependencies();
     u32 first = 0;
     if (s.may_be_beyond && s.count != 0) {
         const int c = path::compare(key_in(s.words[0]), bound);

@@ -121,10 +121,10 @@ void art<D, Keys>::shrink(operation& op, const place& p) {
 template <class D, class Keys>
 void art<D, Keys>::replace_node(operation& op, const place& p, u64 word) {
     using namespace art_detail;
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("art A7: what takes a node's place is durable before the parent's slot");
     op.publish(*p.link, word == 0 ? 0 : slot_word::by(word, slot_word::byte_of(p.self)));
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("art A8: the parent's slot is durable before the old node is retired");
     let_go(op, p);
     p.parent->lock.unlock();
@@ -153,10 +153,10 @@ void art<D, Keys>::repair(operation& op, const place& p) {
         is_hopeless =
             is_torn && (below == nullptr || path::length(Keys::key_of(*below)) < now.level);
         if (is_torn && !is_hopeless) {
-            op.settle();
+            op.persist_unpublished();
             op.publish(p.at->prefix_word,
                        prefix::of(Keys::key_of(*below), p.depth, now.level).pack());
-            op.commit();
+            op.persist_publication();
             HF_PERSIST_POINT(
                 "art A9: a repaired prefix is durable before the locks are given back");
         }
@@ -203,12 +203,12 @@ void art<D, Keys>::take_place_of(operation& op, const place& p, node* child, wha
         p.at->lock.unlock();
         return;
     }
-    op.settle();
+    op.persist_unpublished();
     op.publish(*p.link, slot_word::by(word, slot_word::byte_of(p.self)));
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("art A4: the parent's slot is durable before the child's longer prefix");
     op.publish(child->prefix_word, prefix::of(Keys::key_of(*below), p.depth, level).pack());
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("art A5: the longer prefix is durable before the merged node is retired");
     let_go(op, p);
     p.parent->lock.unlock();

@@ -51,7 +51,7 @@ void art<D, Keys>::take_over(operation& op, node* n, what kind) noexcept(!crashe
             op.written_line(op.template at<record>(slot_word::offset_of(word)));
         }
     });
-    op.make_sure(n, size_of(kind));
+    op.make_durable(n, size_of(kind));
 }
 
 /// Checks a node that the caller has just locked. False: it is obsolete, and was unlocked.
@@ -115,7 +115,7 @@ result<bool> art<D, Keys>::write(operation& op, key k, value v, wanted w, Old&& 
         }
         const bool is_there = p.how == end_of_way::equal;
         if (w == (is_there ? wanted::absent : wanted::present)) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         auto done = is_there                        ? replace(op, p, k, v, r, old)
@@ -153,10 +153,10 @@ auto art<D, Keys>::add(operation& op, const place& p, key k, fresh_record& r, u3
     if (!ends) {
         art_detail::visit_node(p.at, p.kind, [&](auto& x) { x.note_added(slot, byte); });
     }
-    op.settle();
+    op.persist_unpublished();
     op.publish(*slot, r.word(byte));
     r.is_published();
-    op.commit();
+    op.persist_publication();
     p.at->lock.unlock();
     return step::done;
 }
@@ -181,10 +181,10 @@ auto art<D, Keys>::push_down(operation& op, const place& p, key k, fresh_record&
         return tl::unexpected(made.error());
     }
     op.shade(*this, slot_word::offset_of(p.slot.word), leaf);
-    op.settle();
+    op.persist_unpublished();
     op.publish(*p.slot.at, slot_word::of(slot_word::byte_of(p.slot.word), what::n4, made->offset));
     r.is_published();
-    op.commit();
+    op.persist_publication();
     p.at->lock.unlock();
     return step::done;
 }
@@ -226,15 +226,15 @@ auto art<D, Keys>::split_prefix(operation& op, const place& p, key k, fresh_reco
         return tl::unexpected(made.error());
     }
     op.shade(*this, slot_word::offset_of(p.self), static_cast<u32>(p.kind));
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT(
         "art A1: record and N4 of a prefix split are durable before the parent's slot");
     op.publish(*p.link, slot_word::of(slot_word::byte_of(p.self), what::n4, made->offset));
     r.is_published();
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("art A2: the parent's slot is durable before the node's shorter prefix");
     op.publish(p.at->prefix_word, prefix::of(other, apart + 1, now.level).pack());
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("art A3: the shorter prefix is durable before the locks are given back");
     unlock();
     return step::done;
@@ -250,18 +250,18 @@ auto art<D, Keys>::replace(operation& op, const place& p, key k, value v, fresh_
     if constexpr (Keys::inline_values) {
         if (!lock_with_slot(op, p, k)) return step::again;
         old(Keys::value_of(there));
-        op.settle();
+        op.persist_unpublished();
         there.value.store(v, std::memory_order_release);
         op.written_line(&there);
-        op.commit();
+        op.persist_publication();
         p.at->lock.unlock();
     } else {
         if (auto ok = r.make(); !ok) return tl::unexpected(ok.error());
         if (!lock_with_slot(op, p, k)) return step::again;
-        op.settle();
+        op.persist_unpublished();
         op.publish(*p.slot.at, r.word(slot_word::byte_of(p.slot.word)));
         r.is_published();
-        op.commit();
+        op.persist_publication();
         p.at->lock.unlock();
         old(Keys::value_of(there));
         op.retire(*this, slot_word::offset_of(p.slot.word), leaf);
@@ -287,7 +287,7 @@ bool art<D, Keys>::remove(operation& op, key k, Old&& old) {
                 if (take_out(op, p, k, old) == step::done) return true;
                 break;
             default:
-                op.observed();
+                op.persist_dependencies();
                 return false;
         }
     }
@@ -330,9 +330,9 @@ auto art<D, Keys>::take_out(operation& op, const place& p, key k, Old&& old) -> 
         replace_node(op, p, other);
         return taken();
     }
-    op.settle();
+    op.persist_unpublished();
     op.publish(*p.slot.at, 0);
-    op.commit();
+    op.persist_publication();
     const bool was_end = path::can_end && p.slot.at == end_of(p.at, p.kind);
     if (!was_end) note_removed(p.at, p.kind);
     if (p.parent == nullptr || !is_sparse(p.at, p.kind)) {

@@ -18,7 +18,7 @@ error bwtree<D, Keys>::damaged(const char* attempt, u64 offset, std::string why)
 
 /// Creates an empty tree, durably: a leaf and the root's cell. Returns the root cell's offset.
 template <class D, class Keys>
-result<u64> bwtree<D, Keys>::found(eager_space& space) {
+result<u64> bwtree<D, Keys>::create_root(eager_space& space) {
     operation op(space);
     fresh_blocks made(op);
     auto leaf = make_node(made, what::leaf, 0, 0, std::nullopt, std::nullopt, 0, 0);
@@ -26,7 +26,7 @@ result<u64> bwtree<D, Keys>::found(eager_space& space) {
     made.end_node(*leaf);
     auto root = make_cell(made, *leaf);
     if (!root) return root;
-    op.commit();
+    op.persist_publication();
     made.are_published();
     return root;
 }
@@ -37,7 +37,7 @@ result<std::unique_ptr<bwtree<D, Keys>>> bwtree<D, Keys>::open(eager_space& spac
     constexpr u64 type = bwtree_detail::root_type + (Keys::inline_values ? 1 : 0);
     std::unique_ptr<bwtree> made(new bwtree(space));
     const auto there =
-        find_or_found(space, root, {"open the Bw-tree", type, format.version}, found);
+        find_or_create_root(space, root, {"open the Bw-tree", type, format.version}, create_root);
     if (!there) return tl::unexpected(there.error());
     const u64 offset = *there;
     const swept::run* r = space.heap().run_of(offset);
@@ -174,7 +174,7 @@ auto bwtree<D, Keys>::audit_chain(audit_state& s, u64 word, u64 from) const -> n
     for (u32 length = 0;; ++length) {
         const auto where = s.a.locate(offset, 0);
         if (!where || where->room < sizeof(node)) {
-            s.bad(from, "a chain of a Bw-tree leads to no block");
+            s.bad(from, "a chain of a Bw-tree points to something that is not a block");
             s.a.report().mark_incomplete();
             return nullptr;
         }

@@ -4,7 +4,7 @@
 // to prepend to the chain, or a replacement: a new node, or the two halves of a split. All of that
 // is made durable by one fence (P1). Then each leaf's word is replaced by a compare-and-swap, and
 // one fence makes all words durable (P2); then they are marked as durable. Until that, a word
-// differs from the `sure` word beside it, so a thread that reads it makes it durable first (B6).
+// differs from the `durable` word beside it, so a thread that reads it makes it durable first (B6).
 // Entries of a leaf that has changed meanwhile, that is frozen or held, or that was reached by a
 // link are left over and inserted one by one.
 //
@@ -149,7 +149,7 @@ result<void> bwtree<D, Keys>::make_deltas(operation& op, piece_leaf& l,
 template <class D, class Keys>
 void bwtree<D, Keys>::end_for(operation& op, piece_leaf& l) {
     using namespace bwtree_detail;
-    l.p.at->set_sure(cell::with_offset(l.p.word, l.word));
+    l.p.at->set_durable(cell::with_offset(l.p.word, l.word));
     l.p.at->hint(l.replaces ? l.word : offset_of(l.p.base), l.behind);
     if (l.shares) op.retire(*this, offset_of(l.p.head), trace_block);
     if (l.replaces) retire_chain(op, l.p.head, l.dropped);
@@ -158,7 +158,7 @@ void bwtree<D, Keys>::end_for(operation& op, piece_leaf& l) {
 template <class D, class Keys>
 u64 bwtree<D, Keys>::publish_piece(operation& op, piece_leaves& leaves) {
     u64 inserted = 0;
-    op.settle();  // P1 for all leaves
+    op.persist_unpublished();  // P1 for all leaves
     leaves.each([&](piece_leaf& l) {
         if (l.word == 0) return;
         l.is_published = l.p.at->replace(l.p.word, l.word);
@@ -167,7 +167,7 @@ u64 bwtree<D, Keys>::publish_piece(operation& op, piece_leaves& leaves) {
         inserted += l.count;
         l.made.are_published();
     });
-    op.commit();  // P2 for all leaves
+    op.persist_publication();  // P2 for all leaves
     leaves.each([&](piece_leaf& l) {
         if (l.is_published) end_for(op, l);
     });

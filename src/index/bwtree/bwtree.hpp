@@ -30,30 +30,30 @@
 //  I5  The range of a child begins at its separator. Inner nodes are never merged.
 //
 // Persist order. P1: content < its word; P2: a word < the return (eager/operation.hpp). Each cell
-// also stores `sure`, the word that is known to be durable. A thread that publishes a word flushes
-// it and then stores it there; so does every thread that reads a word which differs from `sure`. So
-// no operation depends on a word that is not durable (cell.hpp).
+// also stores `durable`, the word that is known to be durable. A thread that publishes a word
+// flushes it and then stores it there; so does every thread that reads a word which differs from
+// `durable`. So no operation depends on a word that is not durable (cell.hpp).
 //  B1  both halves of a split and the new cell < the word that points to them
 //  B2  that word < the separator in the parent;  < retiring the old chain
 //      (a batch: all new blocks < any of its words; all words < any separator; batch.hpp)
 //  B3  (merge) the right leaf is frozen < B4 the parent without its separator < B5 the left leaf
 //      with all entries of both < retiring the right leaf and its cell
 //  B6  a word that is not known to be durable < any effect of an operation that has read it
-//  B7  (removing without memory) a dead bit < the next version of the word
+//  B7  (removing without memory) a tombstone bit < the next version of the word
 //
 // Concurrency. A leaf changes only by compare-and-swap of its word. An inner node changes under its
 // cell's lock, which readers ignore; a merge holds the parent's lock while a leaf is frozen. Locks
 // contain their generation, so a lock of a dead process is stale and can be reclaimed. A reader
 // inside a leaf that is merged meanwhile is correct: it began before the merge.
 //
-// Recovery. Nothing at opening. A leaf without a separator in its parent is adopted by the next
+// Recovery. open() does nothing. A leaf without a separator in its parent is adopted by the next
 // writer that reaches it by a link. A frozen leaf that its left neighbour still points to is thawed
 // by the writer that finds it, under the parent's lock: after a crash a merge is undone, never
 // finished.
 //
 // Full region. The first allocation fails, before anything is visible. Without memory for a
-// consolidated node chains get longer. A remove without memory for its delta sets the entry's dead
-// bit while it holds the cell; the record is freed at the next consolidation.
+// consolidated node chains get longer. A remove without memory for its delta sets the entry's
+// tombstone bit while it holds the cell; the record is freed at the next consolidation.
 //
 // Bad input. Keys and values over their limits: errc::too_large. The root of another index:
 // errc::incompatible. audit() finds damage and follows no offset that is not an allocated block.
@@ -294,7 +294,7 @@ class bwtree final : public traced {
 
     // --- audits (audit.hpp) ---
     struct audit_state;
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
     [[nodiscard]] node* audit_chain(audit_state& s, u64 word, u64 from) const;

@@ -14,7 +14,7 @@ struct bwtree<D, Keys>::gathered {
     struct change {
         entry e;
         bool gone;  ///< the key was removed
-        bool dead;  ///< removed by a dead bit; this chain still owns the record
+        bool dead;  ///< removed by a tombstone bit; this chain still owns the record
     };
     u32 changes = 0;
     u32 count = 0;
@@ -69,8 +69,8 @@ void bwtree<D, Keys>::gather_changes(operation& op, block* head, node* base, gat
     }
 }
 
-/// Reads a node's dead bits once, and records their line if any is set: the operation depends on
-/// it.
+/// Reads a node's tombstone bits once, and records their line if any is set: the operation depends
+/// on it.
 template <class D, class Keys>
 u64 bwtree<D, Keys>::dead_in(operation& op, const node* n) {
     const u64 dead = n->dead.load(std::memory_order_acquire);

@@ -49,7 +49,7 @@ auto bwtree<D, Keys>::low_of(const node* n) noexcept -> limit {
 template <class D, class Keys>
 auto bwtree<D, Keys>::low_behind(const operation& op, const node* n) -> bound {
     const limit low = low_of(n);
-    if (!low) op.fail(n, "a node behind another has no lower bound");
+    if (!low) op.fail(n, "a node with a left neighbour has no lower bound");
     return *low;
 }
 
@@ -114,14 +114,14 @@ template <class D, class Keys>
 u64 bwtree<D, Keys>::load_word(operation& op, const cell& c) {
     for (;;) {
         const u64 word = c.load();
-        if (c.is_sure(word)) [[likely]] {
+        if (c.is_durable(word)) [[likely]] {
             return word;
         }
         if (op.offset_of(&c) < layout::page_size) op.fail(&c, "a node has no cell");
         op.written_line(&c);
-        op.observed();
+        op.persist_dependencies();
         HF_PERSIST_POINT("bwtree B6: a word that was not sure is durable before it is acted upon");
-        c.set_sure(word);
+        c.set_durable(word);
     }
 }
 
@@ -225,7 +225,7 @@ template <class Found>
 bool bwtree<D, Keys>::get(operation& op, key k, Found&& found) const {
     const bound b = bound::of(k);
     const finding f = search(op, find(op, b, 0), b);
-    op.observed();
+    op.persist_dependencies();
     if (f.is_there) found(value_if_sound({b.head, f.word}));
     return f.is_there;
 }

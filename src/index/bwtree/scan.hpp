@@ -40,7 +40,7 @@ u64 bwtree<D, Keys>::visit_upwards(operation& op, const place& p, const limit& f
     gathered g;
     gather_changes(op, p.head, p.base, g);
     const u64 dead = dead_in(op, p.base);
-    op.observed();
+    op.persist_dependencies();
     const u64* heads = p.base->heads();
     const u64* words = p.base->words();
     u32 i = 0;
@@ -85,7 +85,7 @@ u64 bwtree<D, Keys>::visit_downwards(operation& op, const place& p, const limit&
                                      bool exclusive, u64 most, Visit&& visit) const {
     gathered g;
     gather(op, p.head, p.base, g);
-    op.observed();
+    op.persist_dependencies();
     u32 i = g.count;
     if (from) {
         // Find the first entry above the bound (exclusive: not below it).

@@ -20,12 +20,12 @@ namespace hf {
 /// faster.
 template <class D, class Keys>
 bool bwtree<D, Keys>::publish(operation& op, cell& c, u64 seen, u64 offset) {
-    op.settle();
+    op.persist_unpublished();
     const bool is_ours = c.replace(seen, offset);
     op.written_line(&c);  // also if the CAS failed: the retry depends on the other thread's word
     if (!is_ours) return false;
-    op.commit();
-    c.set_sure(cell::with_offset(seen, offset));
+    op.persist_publication();
+    c.set_durable(cell::with_offset(seen, offset));
     return true;
 }
 
@@ -74,7 +74,7 @@ auto bwtree<D, Keys>::split(operation& op, const place& p, const gathered& g) ->
     fresh_blocks made(op);
     const auto parts = make_halves(made, p, g, g.count / 2);
     if (!parts) return tl::unexpected(parts.error());
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("bwtree B1: both halves are durable before the word that leads to them");
     if (!publish_node(op, *p.at, p.word, parts->word)) return step::again;
     HF_PERSIST_POINT("bwtree B2: a split is durable before its separator");
@@ -153,11 +153,11 @@ auto bwtree<D, Keys>::lock_at(operation& op, held_cell& held, const bound& k, u3
 template <class D, class Keys>
 void bwtree<D, Keys>::thaw(operation& op, cell& c) const {
     for (u64 word = load_word(op, c); (word & cell::frozen) != 0; word = load_word(op, c)) {
-        op.settle();
+        op.persist_unpublished();
         if (!c.thaw(word)) continue;
         op.written_line(&c);
-        op.commit();
-        c.set_sure(word & ~cell::frozen);
+        op.persist_publication();
+        c.set_durable(word & ~cell::frozen);
     }
 }
 
@@ -231,12 +231,12 @@ void bwtree<D, Keys>::name_child(operation& op, const place& parent, held_cell& 
 template <class D, class Keys>
 bool bwtree<D, Keys>::freeze(operation& op, cell& c, u64& word) const {
     if ((word & (cell::frozen | cell::hold)) != 0) return false;
-    op.settle();
+    op.persist_unpublished();
     if (!c.freeze(word)) return false;
     op.written_line(&c);
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("bwtree B3: a leaf is frozen before its separator goes");
-    c.set_sure(word | cell::frozen);
+    c.set_durable(word | cell::frozen);
     word |= cell::frozen;
     return true;
 }

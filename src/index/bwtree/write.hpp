@@ -77,7 +77,7 @@ result<bool> bwtree<D, Keys>::write(operation& op, key k, value v, wanted want, 
         if (!prepare_place(op, p, b, helped)) continue;
         const finding f = search(op, p, b);
         if (want == (f.is_there ? wanted::absent : wanted::present)) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         if (auto ok = fresh.make(); !ok) return tl::unexpected(ok.error());
@@ -104,7 +104,7 @@ bool bwtree<D, Keys>::remove(operation& op, key k, Old&& old) {
         if (!prepare_place(op, p, b, helped)) continue;
         const finding f = search(op, p, b);
         if (!f.is_there) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         auto done = put(op, p, {b.head, f.word}, change_of::removed);
@@ -141,7 +141,7 @@ auto bwtree<D, Keys>::put(operation& op, const place& p, const entry& e, change_
             if (gone && *done == step::done && left <= most_entries / 8) {
                 try {
                     merge(op, p.at, {e.head, key_of(e).bytes});
-                } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the key is gone
+                } catch (const damage&) {  // NOLINT(bugprone-empty-catch): the key is removed
                 }
             }
             return done;
@@ -207,7 +207,7 @@ auto bwtree<D, Keys>::put_delta(operation& op, const place& p, const entry& e, b
     return step::done;
 }
 
-/// Removes a key without memory for a delta: sets the dead bit of its entry.
+/// Removes a key without memory for a delta: sets the tombstone bit of its entry.
 template <class D, class Keys>
 auto bwtree<D, Keys>::kill(operation& op, const place& p, const bound& k) -> step {
     cell& c = *p.at;
@@ -224,7 +224,7 @@ auto bwtree<D, Keys>::kill(operation& op, const place& p, const bound& k) -> ste
                 static_cast<node*>(f.in)->dead.fetch_or(u64{1} << f.index);
                 op.written_line(&static_cast<node*>(f.in)->dead);
             }
-            op.commit();
+            op.persist_publication();
             HF_PERSIST_POINT("bwtree B7: a dead bit is durable before the word's next version");
             how = step::done;
         }

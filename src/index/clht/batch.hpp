@@ -47,7 +47,7 @@ result<void> clht<D, Keys, Shape>::make_records(operation& op, std::span<const p
             records[i] = *made;
         }
     }
-    op.settle();  // P1 for all records
+    op.persist_unpublished();  // P1 for all records
     return {};
 }
 
@@ -86,10 +86,10 @@ result<u64> clht<D, Keys, Shape>::insert_piece(operation& op, std::span<const pi
             inserted = rest.place_each(
                 op, [&](std::size_t i) { return place_in_piece(op, piece[i], records[i]); });
         } catch (const damage&) {
-            op.commit();  // for the entries published so far
+            op.persist_publication();  // for the entries published so far
             throw;
         }
-        op.commit();  // P2 for all, before the locks are released
+        op.persist_publication();  // P2 for all, before the locks are released
     }
     return rest.insert_each(*this, op, inserted);
 }

@@ -22,7 +22,7 @@
 // of buckets (with one fence); if it is split already, it gets an overflow bucket, and some groups
 // at the frontier (the next groups in order) are split, so that the level ends. A volatile table
 // records which groups are split, so that a search need not read a buddy to learn that it is not
-// made. After an opening the buddies themselves are read until the level has ended.
+// made. After open() the buddies themselves are read until the level has ended.
 //
 // Invariants.
 //  C-I1  In a made bucket's chain each key occurs at most once among the live entries: those whose
@@ -34,7 +34,8 @@
 //        value. Not earlier: a reader that has loaded the new state and then the old key would
 //        accept the new value under an unchanged state (see readers, below).
 //
-// Persist order. Each step is in one line, or is separated by one fence of operation::settle().
+// Persist order. Each step is in one line, or is separated by the fence of
+// operation::persist_unpublished().
 //  C1  a value < its key, a bucket's entries < `made`: in one line (PCSO);
 //  C2  an overflow bucket < its link;
 //  C3  a zeroed chunk or table < the word that points to it; that word < a bucket of it;
@@ -45,10 +46,10 @@
 //
 // Concurrency. The locks are volatile, in lines that stay in the cache. A lock in the bucket's own
 // line (eager/node_lock.hpp) would have to be released after the flush, which has just evicted the
-// line. It would be needed if a dead writer could leave a half-done change to repair, which is not
-// the case here. The lock is chosen by hash bits that all levels share, so a bucket, its buddies
-// and its group have the same one, and a writer need not check again whether it has locked the
-// right bucket.
+// line. It would be needed if a killed writer could leave a half-done change to repair, which is
+// not the case here. The lock is chosen by hash bits that all levels share, so a bucket, its
+// buddies and its group have the same one, and a writer need not check again whether it has locked
+// the right bucket.
 // Readers take no lock: they load state, keys, value, and state again; if the version has changed,
 // the slot may belong to another key, and they retry. Then they check the lock: data found under a
 // held lock may be volatile, and the reader flushes it. A miss checks whether the bucket was split
@@ -322,7 +323,7 @@ class clht final : public traced {
     }
 
     // --- reading (read.hpp) ---
-    enum class answer : u8 { absent, present, unsure };
+    enum class answer : u8 { absent, present, unknown };
     class short_stay;
     /// The thread's lane for reads that may be short stays: the space has no epochs, no data left
     /// volatile by a kill, and a light fence is free. Once true, this stays true for the table with
@@ -371,9 +372,9 @@ class clht final : public traced {
     [[nodiscard]] placing place_in_piece(operation& op, const piece_entry& e, u64& record);
 
     // --- iterating (walk.hpp) ---
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] result<void> load(u64 root_offset);
-    void make_directory_sure();
+    void make_directory_durable();
     [[nodiscard]] error damaged(u64 offset, std::string why) const;
     struct entry {
         u64 hash;

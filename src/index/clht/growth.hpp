@@ -12,7 +12,7 @@ result<u64> clht<D, Keys, Shape>::make_zeros(operation& op, u64 bytes) {
     if (!offset) return offset;
     auto* words = at<published>(*offset);
     op.write_zeros(words, bytes);
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("clht C3: zeros are durable before the word that leads to them");
     return offset;
 }
@@ -28,12 +28,12 @@ result<void> clht<D, Keys, Shape>::ensure_chunk(operation& op, u64 chunk) {
         auto made = make_zeros(op, clht_detail::table_bytes(clht_detail::level_of_chunk(chunk)));
         if (!made) return tl::unexpected(made.error());
         op.publish(table, *made);
-        op.commit();
+        op.persist_publication();
     }
     auto made = make_zeros(op, sizeof(bucket) << Shape::chunk_bits);
     if (!made) return tl::unexpected(made.error());
     op.publish(at<published>(table.load())[clht_detail::place_of_chunk(chunk)], *made);
-    op.commit();
+    op.persist_publication();
     chunks_[chunk].store(at<bucket>(*made), std::memory_order_release);
     return {};
 }
@@ -106,7 +106,7 @@ result<void> clht<D, Keys, Shape>::split_group_of(operation& op, u64 number) {
         done = copy_to_buddy(op, first + i, s.bits);
         is_copied[i] = done.has_value();
     }
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("clht C4: overflow buckets are durable before the bucket that leads to them");
     for (u64 i = 0; i < group; ++i) {
         if (!is_copied[i]) continue;
@@ -118,7 +118,7 @@ result<void> clht<D, Keys, Shape>::split_group_of(operation& op, u64 number) {
             undo_copy(op, buddy);
         }
     }
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("clht C5: a split is durable before its locks are given back");
     if (done && is_wanted) s.set_split(first >> Shape::group_bits);
     return done;

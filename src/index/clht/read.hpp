@@ -24,7 +24,7 @@ template <bool Misses, class Found>
             found(value_in(word));
             return answer::present;
         }
-        return answer::unsure;
+        return answer::unknown;
     }
     if constexpr (Misses) {
         const bool is_all = b.next.load() == 0 && h.number != no_number;
@@ -32,7 +32,7 @@ template <bool Misses, class Found>
             return answer::absent;
         }
     }
-    return answer::unsure;
+    return answer::unknown;
 }
 
 template <class D, class Keys, class Shape>
@@ -46,7 +46,7 @@ template <class Found>
 [[gnu::always_inline]] inline bool clht<D, Keys, Shape>::get_by_hash(operation& op, key k, u64 hash,
                                                                      Found&& found) const {
     const answer a = look<true>(k, hash, !op.is_after_a_kill(), found);
-    if (a != answer::unsure) [[likely]] {
+    if (a != answer::unknown) [[likely]] {
         return a == answer::present;
     }
     return get_from_chain(op, k, hash, found);
@@ -139,7 +139,7 @@ template <class Found>
     if (lane_of_last_table.table == number_) [[likely]] {
         const short_stay stay(*lane_of_last_table.lane);
         const answer a = look<true>(k, hash, true, found);
-        if (a != answer::unsure) [[likely]] {
+        if (a != answer::unknown) [[likely]] {
             return a == answer::present;
         }
     }
@@ -175,7 +175,7 @@ template <class Found>
             for (bucket* n = h.first; n != nullptr; n = n == hit.node ? nullptr : next_of(n)) {
                 op.written_line(n);
             }
-            op.observed();
+            op.persist_dependencies();
         }
         if (hit) found(value_in(word));
         return static_cast<bool>(hit);

@@ -19,7 +19,7 @@ error clht<D, Keys, Shape>::damaged(u64 offset, std::string why) const {
 
 /// Creates an empty table, durably: its root block.
 template <class D, class Keys, class Shape>
-result<u64> clht<D, Keys, Shape>::found(eager_space& space) {
+result<u64> clht<D, Keys, Shape>::create_root(eager_space& space) {
     operation op(space);
     auto chunk = op.allocate(sizeof(bucket) << Shape::chunk_bits);
     if (!chunk) return chunk;
@@ -46,7 +46,7 @@ result<u64> clht<D, Keys, Shape>::found(eager_space& space) {
     make_empty(r->zero);
     r->directory[0].store(*chunk);
     op.written(r, sizeof(*r));
-    op.commit();
+    op.persist_publication();
     return root;
 }
 
@@ -54,8 +54,8 @@ template <class D, class Keys, class Shape>
 result<std::unique_ptr<clht<D, Keys, Shape>>> clht<D, Keys, Shape>::open(eager_space& space,
                                                                          std::string_view root) {
     std::unique_ptr<clht> made(new clht(space));
-    const auto there = find_or_found(
-        space, root, {"open the CLHT", root_block::magic_value, format.version}, found);
+    const auto there = find_or_create_root(
+        space, root, {"open the CLHT", root_block::magic_value, format.version}, create_root);
     if (!there) return tl::unexpected(there.error());
     const u64 offset = *there;
     if (auto ok = made->load(offset); !ok) return tl::unexpected(ok.error());
@@ -101,20 +101,20 @@ result<void> clht<D, Keys, Shape>::load(u64 root_offset) {
         bits = Shape::chunk_bits + l - 1;  // all chunks of the previous level exist
     }
     begin_level(bits, bits == Shape::chunk_bits && root_->directory[1].load() == 0);
-    make_directory_sure();
+    make_directory_durable();
     return {};
 }
 
 /// After a kill: makes the directory and the chunk tables durable, which may be in the caches only.
 template <class D, class Keys, class Shape>
-void clht<D, Keys, Shape>::make_directory_sure() {
+void clht<D, Keys, Shape>::make_directory_durable() {
     operation op(space_);
     if (!op.is_after_a_kill()) return;
     op.written(root_, sizeof *root_);
     for (unsigned l = 1; l <= most_chunk_bits && root_->directory[l].load() != 0; ++l) {
         op.written(at<published>(root_->directory[l].load()), clht_detail::table_bytes(l));
     }
-    op.observed();
+    op.persist_dependencies();
 }
 
 // ---------------------------------------------------------------------------------------- visiting
@@ -171,7 +171,7 @@ void clht<D, Keys, Shape>::for_each_in(eager_space& space, u64 part, Visit&& vis
     } else {
         collect(op, part, Shape::chunk_bits, all);
     }
-    op.observed();
+    op.persist_dependencies();
     for (const entry& e : all) {
         if constexpr (Keys::inline_values) {
             visit(Keys::key_of_hash(is_zero ? 0 : e.hash), e.value);

@@ -67,7 +67,7 @@ void clht<D, Keys, Shape>::empty(operation& op, bucket* first, slot s) noexcept 
     first->count_version();
 }
 
-/// Fills a slot (C1: all in one line). Whatever prefix of the stores is durable, no key has
+/// Fills a slot (C1: all in one line). With any prefix of the stores durable, no key has
 /// another's value.
 template <class D, class Keys, class Shape>
 void clht<D, Keys, Shape>::fill(operation& op, bucket* first, slot s, u64 hash, u64 word) noexcept {
@@ -95,10 +95,10 @@ result<void> clht<D, Keys, Shape>::add_overflow(operation& op, bucket* last, u64
     }
     more->next.store(0);
     op.written_line(more);
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("clht C2: an overflow bucket is durable before its link");
     op.publish(last->next, *at_offset);
-    op.commit();
+    op.persist_publication();
     return {};
 }
 
@@ -115,7 +115,7 @@ result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted w
         const found_slots s = search(op, h, k);
         note_after_a_kill(op, h);
         if (what != wanted::any && static_cast<bool>(s.of_key) != (what == wanted::present)) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         if (!s.of_key && !s.free) {
@@ -135,7 +135,7 @@ result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted w
         }
         auto word = make_value(op, k, v);
         if (!word) return tl::unexpected(word.error());
-        op.settle();
+        op.persist_unpublished();
         u64 replaced = 0;
         if (s.of_key) {
             replaced = s.of_key.node->value[s.of_key.at].load();
@@ -143,7 +143,7 @@ result<bool> clht<D, Keys, Shape>::write(operation& op, key k, value v, wanted w
         } else {
             fill(op, h.first, s.free, h.hash, *word);
         }
-        op.commit();
+        op.persist_publication();
         guard.unlock();
         if (!s.of_key) return true;
         old(value_in(replaced));
@@ -162,12 +162,12 @@ bool clht<D, Keys, Shape>::remove(operation& op, key k, Old&& old) {
     const found_slots s = search(op, h, k);
     note_after_a_kill(op, h);
     if (!s.of_key) {
-        op.observed();
+        op.persist_dependencies();
         return false;
     }
     const u64 word = s.of_key.node->value[s.of_key.at].load();
     empty(op, h.first, s.of_key);
-    op.commit();
+    op.persist_publication();
     guard.unlock();
     old(value_in(word));
     if constexpr (!Keys::inline_values) op.retire(*this, word, leaf);

@@ -5,9 +5,9 @@
 //
 //     insert_many(index, space, entries)        pieces of up to batch_entries, each:
 //         make all records                      unreachable
-//         op.settle()                  P1       all records are durable: one fence
+//         op.persist_unpublished()    P1       all records are durable: one fence
 //         for each: lock, search, publish       one 8-byte store; the lock is kept
-//         op.commit()                  P2       all publications are durable: one fence
+//         op.persist_publication()    P2       all publications are durable: one fence
 //         release all locks
 //
 // An index implements insert_piece(op, piece).
@@ -21,8 +21,8 @@
 //      durable in any order, and each refers to a durable record.
 //  P2  Every publication is durable before the first lock is released and before the call returns.
 //      A reader finds a published word under a lock that is still held, so it makes the word
-//      durable itself (operation::saw()). The fence also covers what the piece has read of its own
-//      writes (a key that occurs twice).
+//      durable itself (operation::note_dependency()). The fence also covers what the piece has read
+//      of its own writes (a key that occurs twice).
 //
 // Lock order. A piece holds several locks; a single writer holds one. So a piece must not wait for
 // a lock while it holds others, unless all pieces lock in one order and single writers never take a

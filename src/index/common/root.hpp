@@ -15,12 +15,12 @@ struct index_root {
     u32 format;
 };
 
-/// Returns the offset stored at the root. If the root does not exist, found(space) creates the
+/// Returns the offset stored at the root. If the root does not exist, create(space) creates the
 /// index and returns its offset. errc::incompatible: the root belongs to another structure. The
 /// contents at the offset are not checked.
-template <class Found>
-[[nodiscard]] result<u64> find_or_found(eager_space& space, std::string_view root,
-                                        const index_root& mine, Found&& found) {
+template <class Create>
+[[nodiscard]] result<u64> find_or_create_root(eager_space& space, std::string_view root,
+                                              const index_root& mine, Create&& create) {
     auto known = space.file().find_root(root);
     if (known) {
         if ((*known)->type != mine.type || (*known)->format != mine.format) {
@@ -31,7 +31,7 @@ template <class Found>
         return (*known)->value.load(std::memory_order_acquire);
     }
     if (known.error().code != errc::not_found) return tl::unexpected(known.error());
-    auto offset = found(space);
+    auto offset = create(space);
     if (!offset) return offset;
     auto named = space.file().publish_root(root, mine.type, mine.format, *offset);
     if (!named) return tl::unexpected(named.error());

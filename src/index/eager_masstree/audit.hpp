@@ -20,7 +20,7 @@ error eager_masstree<D, Keys>::damaged(const char* attempt, u64 offset, std::str
 
 /// Creates a layer with an empty leaf, durably.
 template <class D, class Keys>
-result<u64> eager_masstree<D, Keys>::found(eager_space& space) {
+result<u64> eager_masstree<D, Keys>::create_root(eager_space& space) {
     operation op(space);
     auto block = op.allocate(sizeof(root_block));
     if (!block) return block;
@@ -33,7 +33,7 @@ result<u64> eager_masstree<D, Keys>::found(eager_space& space) {
     b->lock.fill(node_lock::fresh(0, false, op.generation()));
     b->word.fill(*first);
     op.written(b, sizeof *b);
-    op.commit();
+    op.persist_publication();
     return block;
 }
 
@@ -43,7 +43,8 @@ result<std::unique_ptr<eager_masstree<D, Keys>>> eager_masstree<D, Keys>::open(
     constexpr const char* attempt = "open the Masstree";
     constexpr u64 type = eager_masstree_detail::root_type + (Keys::inline_values ? 1 : 0);
     std::unique_ptr<eager_masstree> made(new eager_masstree(space));
-    const auto there = find_or_found(space, root, {attempt, type, format.version}, found);
+    const auto there =
+        find_or_create_root(space, root, {attempt, type, format.version}, create_root);
     if (!there) return tl::unexpected(there.error());
     const u64 offset = *there;
     const auto is_block = [&](u64 o) {
@@ -196,7 +197,8 @@ u64 eager_masstree<D, Keys>::audit_level(audit_state& s, u64 leftmost, unsigned 
         end = last;
     }
     if (end != highest) s.a.report().add(from, "the last node of a level is not the last");
-    if (!s.children.empty()) s.a.report().add(from, "a separator leads to no node of its level");
+    if (!s.children.empty())
+        s.a.report().add(from, "a separator does not point to a node of its level");
     s.children = std::move(below);
     return first;
 }

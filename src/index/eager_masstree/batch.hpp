@@ -37,7 +37,7 @@ class eager_masstree<D, Keys>::piece_leaves {
             std::find_if(leaves_.begin(), end, [&](const held& h) { return h.n == &n; });
         if (mine != end) return &*mine;
         // A free lock cannot become stale: only locks of earlier sessions are.
-        if (count_ == leaves_.size() || node_lock::is_unsure(n.lock.load()) ||
+        if (count_ == leaves_.size() || node_lock::may_be_volatile(n.lock.load()) ||
             n.lock.try_lock(op_.generation()) != node_lock::attempt::taken) {
             return nullptr;
         }
@@ -128,9 +128,9 @@ result<u64> eager_masstree<D, Keys>::insert_piece(operation& op,
             if (p == placing::done) records[i] = 0;
             return p;
         });
-        op.settle();  // P1 for all leaves
+        op.persist_unpublished();  // P1 for all leaves
         leaves.publish();
-        op.commit();  // P2 for all leaves, before they are unlocked
+        op.persist_publication();  // P2 for all leaves, before they are unlocked
     }
     return rest.insert(*this, op, inserted);
 }

@@ -46,8 +46,8 @@
 //  M6  these two words, in this order in one line < the node is marked as gone, unlocked, retired
 // A pair in the line of the order word needs no fence before it: it is stored first (PCSO).
 //
-// Recovery. None at opening. A writer that reclaims the stale lock of a node (node_lock) trims it,
-// unlinks a right half that never got its keys, and inserts the separator, all under this lock;
+// Recovery. open() does nothing. A writer that reclaims the stale lock of a node (node_lock) trims
+// it, unlinks a right half that never got its keys, and inserts the separator, all under this lock;
 // each step does nothing if it was done before. An interrupted unlinking is covered, too: the empty
 // leaf gets its separator again (unless no stale lock shows that it was removed), or is a right
 // half without keys.
@@ -206,7 +206,7 @@ class eager_masstree final : public traced {
     }
 
     // --- searching (find.hpp) ---
-    static void saw_node(operation& op, const node& n, u64 lock_word) noexcept;
+    static void note_node_read(operation& op, const node& n, u64 lock_word) noexcept;
     static bool is_changed(u64 before, u64 after) noexcept {
         return node_lock::version_of(before) != node_lock::version_of(after);
     }
@@ -272,7 +272,7 @@ class eager_masstree final : public traced {
 
     // --- audits (audit.hpp) ---
     struct audit_state;
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
     void audit_layer(audit_state& s, u64 offset, const std::string& prefix) const;

@@ -5,7 +5,7 @@
 //   entry word of byte keys  | class 8 | layer 8 | offset 48 |
 //
 // Leaves and interior nodes have the same format. The lock's flags contain the level (0: leaf) and
-// whether the node is gone: unlinked, but possibly still visited by running operations. `order`
+// whether the node is obsolete: unlinked, but possibly still visited by running operations. `order`
 // lists the used pairs in key order (masstree/permutation.hpp). `last` is the last key of the
 // node's range; larger keys are in the nodes after `next`. An interior pair has the first key of
 // its child. A pair in a leaf of integers has a key and its value; in a leaf of byte strings a

@@ -107,7 +107,7 @@ void eager_masstree<D, Keys>::copy_leaf(operation& op, spot s, u64 slice, leaf_c
         l.next = s.n->next.load();
         const u64 after = s.n->lock.load();
         if (is_changed(before, after)) continue;
-        saw_node(op, *s.n, after);
+        note_node_read(op, *s.n, after);
         return;
     }
 }
@@ -217,7 +217,7 @@ u64 eager_masstree<D, Keys>::scan_from(eager_space& space, key bound, u64 most,
         s.depth = 0;
         const cursor begin{key(from)};
         collect<Up>(op, *root_, &begin, s);
-        op.observed();
+        op.persist_dependencies();
         key last{};
         for (u64 i = s.first; i < s.count; ++i) {
             if constexpr (has_layers) {

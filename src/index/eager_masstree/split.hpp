@@ -88,13 +88,13 @@ result<void> eager_masstree<D, Keys>::split(operation& op, root_block& root, nod
     }
     if (next != 0) op.shade(*this, next, static_cast<u32>(what::node));
     op.written(&right, node::fresh_bytes(width - keeps));
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("masstree M1: a right half is durable before its left half leads to it");
     n.next.store(*made);
     n.last.store(separator - 1);
     op.publish(n.order, (o.word() & ~u64{15}) | keeps);
     n.lock.count_version();  // I5
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("masstree M2: a split is durable before its separator");
     post(op, root, level + 1, separator, *made);
     HF_PERSIST_POINT("masstree M3: a separator is durable before the left half is unlocked");
@@ -141,9 +141,9 @@ bool eager_masstree<D, Keys>::grow(operation& op, root_block& root, unsigned lev
             n.fill_pair(1, separator, child);
             op.written(&n, node::fresh_bytes(2));
             op.shade(*this, below, static_cast<u32>(what::node));
-            op.settle();
+            op.persist_unpublished();
             op.publish(root.word, *made);
-            op.commit();
+            op.persist_publication();
         }
     }
     root.lock.unlock();
@@ -165,19 +165,19 @@ void eager_masstree<D, Keys>::repair(operation& op, root_block& root, node& n) {
         // The right half never got its keys.
         const u64 unused = std::exchange(next, at<node>(next)->next.load());
         if (next != 0) op.shade(*this, next, static_cast<u32>(what::node));
-        op.settle();
+        op.persist_unpublished();
         op.publish(n.next, next);
-        op.commit();
+        op.persist_publication();
         op.retire(*this, unused, static_cast<u32>(what::node));
     }
     const order_word o = n.used();
     unsigned keeps = o.size();
     while (keeps != 0 && n.key_at(o, keeps - 1) > last) --keeps;
     if (keeps != o.size()) {
-        op.settle();
+        op.persist_unpublished();
         op.publish(n.order, (o.word() & ~u64{15}) | keeps);
         n.lock.count_version();  // I5
-        op.commit();
+        op.persist_publication();
     }
     if (next != 0) post(op, root, n.level() + 1, last + 1, next);
 }

@@ -79,12 +79,12 @@ bool eager_masstree<D, Keys>::detach(operation& op, root_block& root, node& left
     if (!unpost(op, root, n.level() + 1, left.last.load() + 1, offset, lonely)) return false;
     const u64 next = n.next.load();
     if (next != 0) op.shade(*this, next, static_cast<u32>(what::node));
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("masstree M5: a separator is durably gone before its child's range is");
     left.last.store(n.last.load());
     left.lock.count_version();  // I5: between both
     op.publish(left.next, next);
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("masstree M6: a node is durably unlinked before it is gone");
     n.lock.set_flags(node::gone, true);
     op.retire(*this, offset, static_cast<u32>(what::node));
@@ -107,14 +107,14 @@ bool eager_masstree<D, Keys>::unpost(operation& op, root_block& root, unsigned l
     const auto place = n.template find<false>(o, separator, 0);
     const u64 word = place.is_there ? n.pair_at(o, place.rank).word.load() : child;
     if (place.is_there && word == child && place.rank != 0) {
-        op.settle();
+        op.persist_unpublished();
         op.publish(n.order, o.removed(place.rank).word());
         n.lock.count_version();  // I5
-        op.commit();
+        op.persist_publication();
         if (o.size() == 2) lonely = n.key_at(o, 0);
     }
     n.lock.unlock();
-    if (word != child) op.fail(&n, "a separator leads to another node than its level does");
+    if (word != child) op.fail(&n, "a separator points to another node than its level does");
     if (!place.is_there || place.rank != 0) return true;
     return o.size() == 1 && unlink(op, root, level, separator, child, lonely);
 }

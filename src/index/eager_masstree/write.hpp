@@ -73,7 +73,7 @@ result<bool> eager_masstree<D, Keys>::write(operation& op, key k, value v, wante
         const bool is_there = place.is_there && !clashes;
         if (want == (is_there ? wanted::absent : wanted::present)) {
             n.lock.unlock();
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         const bool splits = !place.is_there && o.full();
@@ -99,9 +99,9 @@ void eager_masstree<D, Keys>::put(operation& op, node& n, unsigned rank, u64 sli
     p.key.fill(slice);
     p.word.fill(word);
     if (!same_line(&p, &n)) op.written_line(&p);
-    op.settle();
+    op.persist_unpublished();
     op.publish(n.order, o.inserted(rank, slot).word());
-    op.commit();
+    op.persist_publication();
 }
 
 /// Inserts a new key. The leaf has room; unlocks it.
@@ -124,10 +124,10 @@ result<void> eager_masstree<D, Keys>::replace(operation& op, node& n, unsigned s
     auto& word = n.pairs[slot].word;
     const u64 was = word.load();
     if (auto ok = r.make(); !ok) return ok;
-    op.settle();
+    op.persist_unpublished();
     op.publish(word, r.word(entry_word::class_of(was)));
     r.is_published();
-    op.commit();
+    op.persist_publication();
     n.lock.unlock();
     old(value_of(was));
     if constexpr (has_layers) op.retire(*this, entry_word::offset_of(was), leaf);
@@ -156,7 +156,7 @@ bool eager_masstree<D, Keys>::remove(operation& op, key k, Old&& old) {
         }
         if (!place.is_there || is_of_another(c, word)) {
             n.lock.unlock();
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         const bool empties = o.size() == 1;
@@ -175,10 +175,10 @@ void eager_masstree<D, Keys>::take_out(operation& op, node& n, unsigned rank, Ol
     using namespace eager_masstree_detail;
     const order_word o = n.used();
     const u64 word = n.pair_at(o, rank).word.load();
-    op.settle();
+    op.persist_unpublished();
     op.publish(n.order, o.removed(rank).word());
     n.lock.count_version();  // I5
-    op.commit();
+    op.persist_publication();
     n.lock.unlock();
     old(value_of(word));
     if constexpr (has_layers) op.retire(*this, entry_word::offset_of(word), leaf);
@@ -244,11 +244,11 @@ result<void> eager_masstree<D, Keys>::make_layer(operation& op, node& n, unsigne
             op.written(above, node::fresh_bytes(2));
         }
         op.shade(*this, there, leaf);
-        op.settle();
+        op.persist_unpublished();
         HF_PERSIST_POINT("masstree M4: a layer is durable before the word that leads to it");
         op.publish(word, entry_word::of(longer, true, made.front()));
         r.is_published();
-        op.commit();
+        op.persist_publication();
         n.lock.unlock();
     }
     return {};

@@ -20,7 +20,7 @@ error hot<D, Keys>::damaged(const char* attempt, u64 offset, std::string why) co
 
 /// Creates an empty trie, durably: its root block.
 template <class D, class Keys>
-result<u64> hot<D, Keys>::found(eager_space& space) {
+result<u64> hot<D, Keys>::create_root(eager_space& space) {
     operation op(space);
     auto offset = op.allocate(line_size);
     if (!offset) return offset;
@@ -28,7 +28,7 @@ result<u64> hot<D, Keys>::found(eager_space& space) {
     r->lock.fill(node_lock::fresh(0, false, op.generation()));
     r->word.fill(0);
     op.written_line(r);
-    op.commit();
+    op.persist_publication();
     return offset;
 }
 
@@ -37,7 +37,8 @@ result<std::unique_ptr<hot<D, Keys>>> hot<D, Keys>::open(eager_space& space,
                                                          std::string_view root) {
     constexpr u64 type = hot_detail::root_type + (Keys::inline_values ? 1 : 0);
     std::unique_ptr<hot> made(new hot(space));
-    const auto there = find_or_found(space, root, {"open the HOT", type, format.version}, found);
+    const auto there =
+        find_or_create_root(space, root, {"open the HOT", type, format.version}, create_root);
     if (!there) return tl::unexpected(there.error());
     const u64 offset = *there;
     const swept::run* r = space.heap().run_of(offset);
@@ -120,7 +121,7 @@ bool hot<D, Keys>::audit_node(audit_state& s, u64 word, u64 from) const {
     const u32 count = slot_word::count_of(word);
     if (!is_node_kind(w) || count < 2 || count > most_entries ||
         (path::is_short && has_groups(w))) {
-        s.a.report().add(from, "a word leads to something unknown");
+        s.a.report().add(from, "a word points to something unknown");
         s.a.report().mark_incomplete();
         return false;
     }

@@ -76,7 +76,7 @@ class hot<D, Keys>::piece_trie {
     void load(draft& d, const step& s) const;
     [[nodiscard]] static u32 find_in(const draft& d, key k) noexcept;
     [[nodiscard]] u64 descend(key k, steps& w);
-    void saw(const node_lock& l, const published& slot);
+    void note_word(const node_lock& l, const published& slot);
     [[nodiscard]] u32 first_bit(const step& s) noexcept;
     [[nodiscard]] u32 height_of(const step& s) noexcept;
     [[nodiscard]] bool lock(node_lock& l, const published& slot, u64 expected);
@@ -115,7 +115,7 @@ u64 hot<D, Keys>::piece_trie::word_at(const published& slot) const {
     }
     const u64 word = slot.load();
     if (is_drafted(word)) [[unlikely]] {
-        op_.fail(&slot, "a word leads to nothing that there is");
+        op_.fail(&slot, "a word points to something that does not exist");
     }
     return word;
 }
@@ -134,9 +134,9 @@ u32 hot<D, Keys>::piece_trie::find_in(const draft& d, key k) noexcept {
 /// Records the slot's line if another writer holds the lock; the piece's own nodes are unchanged
 /// and durable.
 template <class D, class Keys>
-void hot<D, Keys>::piece_trie::saw(const node_lock& l, const published& slot) {
+void hot<D, Keys>::piece_trie::note_word(const node_lock& l, const published& slot) {
     operation& op = op_;
-    if (node::is_unsure(l.load()) && !holds(l)) [[unlikely]] {
+    if (node::may_be_volatile(l.load()) && !holds(l)) [[unlikely]] {
         op.written_line(&slot);
     }
 }
@@ -145,7 +145,7 @@ template <class D, class Keys>
 u64 hot<D, Keys>::piece_trie::descend(key k, steps& w) {
     using namespace hot_detail;
     u64 word = word_at(tree_.root_->word);
-    saw(tree_.root_->lock, tree_.root_->word);
+    note_word(tree_.root_->lock, tree_.root_->word);
     while (slot_word::is_node(word)) {
         op_.took_step();
         if (is_drafted(word)) {
@@ -163,7 +163,7 @@ u64 hot<D, Keys>::piece_trie::descend(key k, steps& w) {
         const u64 below = word_at(slot);
         w.push({n, word, below, i});
         word = below;
-        saw(n->lock, slot);
+        note_word(n->lock, slot);
     }
     return word;
 }
@@ -195,7 +195,8 @@ bool hot<D, Keys>::piece_trie::lock(node_lock& l, const published& slot, u64 exp
     const u64 seen = l.load();
     if (!node_lock::is_held(seen, op_.generation()) || !holds(l)) {
         // A free lock cannot become stale: only locks of earlier sessions are.
-        if (node::is_unsure(seen) || l.try_lock(op_.generation()) != node_lock::attempt::taken) {
+        if (node::may_be_volatile(seen) ||
+            l.try_lock(op_.generation()) != node_lock::attempt::taken) {
             return false;
         }
         held_.push(&l);
@@ -230,7 +231,7 @@ template <class D, class Keys>
 void hot<D, Keys>::piece_trie::load(draft& d, const step& s) const {
     hot::load(op_, d, s.n, s.of);
     for (u32 i = 0; i < d.count; ++i) {
-        if (is_drafted(d.words[i])) op_.fail(s.n, "a word leads to nothing that there is");
+        if (is_drafted(d.words[i])) op_.fail(s.n, "a word points to something that does not exist");
     }
 }
 
@@ -437,12 +438,12 @@ void hot<D, Keys>::piece_trie::publish() {
             op.shade(tree_, slot_word::offset_of(p.instead), leaf);
         }
     }
-    op.settle();  // P1 for all
+    op.persist_unpublished();  // P1 for all
     HF_PERSIST_POINT("hot H1: record and all new nodes are durable before the topmost word");
     for (const piece_draft& p : drafts_) {
         if (p.link != nullptr) op.publish(*p.link, p.word);
     }
-    op.commit();  // P2 for all, before the locks are released
+    op.persist_publication();  // P2 for all, before the locks are released
     HF_PERSIST_POINT("hot H2: the topmost word is durable before what it has replaced is retired");
     for (const piece_draft& p : drafts_) {
         if (p.was != 0) tree_.node_of(p.was)->lock.set_flags(node::obsolete, true);

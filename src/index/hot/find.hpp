@@ -31,9 +31,9 @@ template <class D, class Keys>
 /// Call after loading a word that changes under `lock`. If a writer holds the lock, records the
 /// word's line, so that it is durable before the operation depends on it.
 template <class D, class Keys>
-[[gnu::always_inline]] inline void hot<D, Keys>::saw_word(operation& op, const node_lock& lock,
-                                                          const published* slot) noexcept {
-    if (node::is_unsure(lock.load())) [[unlikely]] {
+[[gnu::always_inline]] inline void hot<D, Keys>::note_word(operation& op, const node_lock& lock,
+                                                           const published* slot) noexcept {
+    if (node::may_be_volatile(lock.load())) [[unlikely]] {
         op.written_line(slot);
     }
 }
@@ -41,7 +41,7 @@ template <class D, class Keys>
 /// Descends from a node to one of its words, and prefetches the object it points to.
 template <class D, class Keys>
 [[gnu::always_inline]] inline void hot<D, Keys>::go_down(operation& op, key k, reached& r) const {
-    saw_word(op, *r.lock, r.slot);
+    note_word(op, *r.lock, r.slot);
     node* n = node_of(r.word);
     r.slot = words_in(n, r.word) + find(n, r.word, k);
     r.word = r.slot->load();
@@ -56,18 +56,18 @@ template <class Found>
                                                         Found&& found) const {
     using namespace hot_detail;
     if (slot_word::what_of(r.word) != what::record || key_in(r.word) != k) {
-        saw_word(op, *r.lock, r.slot);
-        op.observed();
+        note_word(op, *r.lock, r.slot);
+        op.persist_dependencies();
         return false;
     }
     const record& is = *record_of(r.word);
     const auto v = Keys::value_if_sound(is);
-    const bool is_unsure = node::is_unsure(r.lock->load());
-    if (is_unsure || (Keys::inline_values && r.slot->load() != r.word)) [[unlikely]] {
+    const bool may_be_volatile = node::may_be_volatile(r.lock->load());
+    if (may_be_volatile || (Keys::inline_values && r.slot->load() != r.word)) [[unlikely]] {
         op.written_line(r.slot);
         if constexpr (Keys::inline_values) op.written_line(&is);
     }
-    op.observed();
+    op.persist_dependencies();
     found(v);
     return true;
 }
@@ -110,7 +110,7 @@ template <class D, class Keys>
 u64 hot<D, Keys>::descend(operation& op, key k, way& w) const {
     using namespace hot_detail;
     u64 word = root_->word.load();
-    saw_word(op, root_->lock, &root_->word);
+    note_word(op, root_->lock, &root_->word);
     while (slot_word::is_node(word)) {
         op.took_step();
         node* n = node_of(word);
@@ -119,7 +119,7 @@ u64 hot<D, Keys>::descend(operation& op, key k, way& w) const {
         const published* slot = words_in(n, word) + i;
         word = slot->load();
         begin_loading(word);
-        saw_word(op, n->lock, slot);
+        note_word(op, n->lock, slot);
     }
     return word;
 }
@@ -158,14 +158,14 @@ void hot<D, Keys>::take_over(operation& op, const way& w, u32 depth) const {
     };
     if (depth == 0) {
         note(root_->word.load());
-        op.make_sure(root_, sizeof *root_);
+        op.make_durable(root_, sizeof *root_);
         return;
     }
     const level& above = w[depth - 1];
     for (u32 i = 0; i < slot_word::count_of(above.word); ++i) {
         note(above.n->words(above.word)[i].load());
     }
-    op.make_sure(above.n, size_of(above.word));
+    op.make_durable(above.n, size_of(above.word));
 }
 
 }  // namespace hf

@@ -51,7 +51,7 @@
 // Bad input. Keys and values over their limits: errc::too_large. The root of another index:
 // errc::incompatible. audit() finds damage and follows no offset that is not an allocated block.
 // Operations throw damage and terminate: steps are counted, a node that occurs twice on a path is
-// not locked twice, and the number of restarts is bounded (sync/patience.hpp).
+// not locked twice, and the number of restarts is bounded (`sync/patience.hpp`).
 //
 // Literature. Binna et al., "HOT: a height optimized trie index for main-memory database systems",
 // SIGMOD 2018; Leis et al., "The ART of practical synchronization", DaMoN 2016 (ROWEX); Lee et al.,
@@ -190,7 +190,7 @@ class hot final : public traced {
     bool end_at(operation& op, key k, const reached& r, Found&& found) const;
     void begin_loading(u64 word) const noexcept;
     void begin_copying(const way& w) const noexcept;
-    static void saw_word(operation& op, const node_lock& lock, const published* slot) noexcept;
+    static void note_word(operation& op, const node_lock& lock, const published* slot) noexcept;
     [[nodiscard]] u64 descend(operation& op, key k, way& w) const;
     [[nodiscard]] u32 level_of(const way& w, u32 bit) const noexcept;
     [[nodiscard]] published& link_of(const way& w, u32 depth) const noexcept;
@@ -233,7 +233,7 @@ class hot final : public traced {
     template <bool Up>
     bool collect_next(operation& op, scan_state& s) const;
     template <bool Up, class Run>
-    void saw_run(operation& op, const scan_state& s, u32 begin, const Run& r) const noexcept;
+    void note_run(operation& op, const scan_state& s, u32 begin, const Run& r) const noexcept;
     template <bool Up>
     [[nodiscard]] u32 first_in_bounds(scan_state& s, key bound) const;
     template <bool Up, class Visit>
@@ -241,7 +241,7 @@ class hot final : public traced {
 
     // --- audits (audit.hpp) ---
     struct audit_state;
-    [[nodiscard]] static result<u64> found(eager_space& space);
+    [[nodiscard]] static result<u64> create_root(eager_space& space);
     [[nodiscard]] error damaged(const char* attempt, u64 offset, std::string why) const;
     bool claim(heap_audit& a, u64 offset, u64 bytes, const char* what_it_is, u64 from) const;
     void audit_record(audit_state& s, u64 word, u64 from) const;
@@ -251,7 +251,7 @@ class hot final : public traced {
     std::byte* const base_;
     u64 root_offset_ = 0;
     hot_detail::root_block* root_ = nullptr;
-    mutable std::atomic<bool> damage_is_known_{false};  ///< see sync/patience.hpp
+    mutable std::atomic<bool> damage_is_known_{false};  ///< see `sync/patience.hpp`
 };
 
 }  // namespace hf

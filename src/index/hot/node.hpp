@@ -14,8 +14,8 @@
 //
 // Keys. A node's masks select the discriminative bits of a key. Extracted in key order, they form
 // the dense partial key. An entry's sparse partial key has the bits on the entry's path in the
-// node's binary trie, and zeros for the bits not tested on that path. Of the entries whose sparse
-// key is a subset of the dense key, the last one is the search result.
+// node's binary trie, and zeros for the bits not tested on that path. The search result is the
+// last entry whose sparse key is a subset of the dense key.
 //
 // A search may read a whole vector of keys; the bytes after the keys, still in the node's block,
 // are masked out. A node with `b` bits has at least b + 1 entries, so its block is larger than the
@@ -134,7 +134,7 @@ struct node {
     }
     /// Whether words loaded before this lock word may be volatile: a writer holds the node, was
     /// killed while it held it, or has replaced the node.
-    [[nodiscard]] static constexpr bool is_unsure(u64 lock_word) noexcept {
+    [[nodiscard]] static constexpr bool may_be_volatile(u64 lock_word) noexcept {
         return (lock_word & (node_lock::locked | obsolete)) != 0;
     }
 };

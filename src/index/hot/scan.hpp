@@ -118,7 +118,7 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
         if (slot_word::is_node(w)) child = w;
     }
     top.index = i;
-    if (node::is_unsure(n->lock.load())) [[unlikely]] {
+    if (node::may_be_volatile(n->lock.load())) [[unlikely]] {
         op.written(n, size_of(word));
     }
     if (child != 0) {
@@ -139,17 +139,18 @@ bool hot<D, Keys>::collect_next(operation& op, scan_state& s) const {
 /// value changes under the run's lock as long as the slot refers to its record.
 template <class D, class Keys>
 template <bool Up, class Run>
-void hot<D, Keys>::saw_run(operation& op, const scan_state& s, u32 begin,
-                           const Run& r) const noexcept {
-    const bool is_unsure = node::is_unsure(r.lock->load());
+void hot<D, Keys>::note_run(operation& op, const scan_state& s, u32 begin,
+                            const Run& r) const noexcept {
+    const bool may_be_volatile = node::may_be_volatile(r.lock->load());
     const auto slot = [&](u32 i) { return (Up ? r.first + i : r.first - i)->load(); };
     u64 moved = 0;
     for (u32 i = begin; i < r.end; ++i) moved |= slot(i - begin) ^ s.words[i];
-    if (!is_unsure && moved == 0) [[likely]] {
+    if (!may_be_volatile && moved == 0) [[likely]] {
         return;
     }
     for (u32 i = begin; i < r.end; ++i) {
-        if (is_unsure || slot(i - begin) != s.words[i]) op.written_line(record_of(s.words[i]));
+        if (may_be_volatile || slot(i - begin) != s.words[i])
+            op.written_line(record_of(s.words[i]));
     }
 }
 
@@ -179,10 +180,10 @@ u64 hot<D, Keys>::visit_collected(operation& op, scan_state& s, key bound, Visit
     if constexpr (Keys::inline_values) {
         u32 begin = 0;
         for (u32 i = 0; i < s.runs_count; begin = s.runs[i++].end) {
-            saw_run<Up>(op, s, begin, s.runs[i]);
+            note_run<Up>(op, s, begin, s.runs[i]);
         }
     }
-    op.observed();
+    op.persist_dependencies();
     const u32 first = first_in_bounds<Up>(s, bound);
     for (u32 i = first; i < s.count; ++i) visit(key_in(s.words[i]), values[i]);
     const u32 visited = s.count - first;

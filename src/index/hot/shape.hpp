@@ -162,10 +162,10 @@ template <class D, class Keys>
 void hot<D, Keys>::replace_from(change& c, const way& w, u32 depth, u64 word) {
     using namespace hot_detail;
     operation& op = c.op;
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("hot H1: record and all new nodes are durable before the topmost word");
     op.publish(link_of(w, depth), word);
-    op.commit();
+    op.persist_publication();
     HF_PERSIST_POINT("hot H2: the topmost word is durable before what it has replaced is retired");
     c.made.clear();
     c.mark_obsolete();
@@ -181,10 +181,10 @@ template <class D, class Keys>
 void hot<D, Keys>::publish_pair(change& c, published& link, u64 was, u64 word) {
     operation& op = c.op;
     if (was != 0) op.shade(*this, hot_detail::slot_word::offset_of(was), leaf);
-    op.settle();
+    op.persist_unpublished();
     HF_PERSIST_POINT("hot H1: record and all new nodes are durable before the topmost word");
     op.publish(link, word);
-    op.commit();
+    op.persist_publication();
     c.made.clear();
     c.unlock();
 }

@@ -47,7 +47,7 @@ result<bool> hot<D, Keys>::write(operation& op, key k, value v, wanted want, Old
         const bool is_key = found != 0 && key_in(found) == k;
         const bool is_there = is_key && hot_detail::slot_word::what_of(found) == what::record;
         if (want == (is_there ? wanted::absent : wanted::present)) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         auto done = is_key ? replace(op, w, found, k, v, r, old) : add(op, w, found, k, r);
@@ -133,18 +133,18 @@ auto hot<D, Keys>::replace(operation& op, const way& w, u64 found, key, value v,
     if (Keys::inline_values && !is_dead) {
         if (!c.lock(*this, w, w.size(), found)) return step::again;
         old(Keys::value_of(there));
-        op.settle();
+        op.persist_unpublished();
         if constexpr (Keys::inline_values) there.value.store(v, std::memory_order_release);
         op.written_line(&there);
-        op.commit();
+        op.persist_publication();
         return step::done;
     }
     if (auto ok = r.make(); !ok) return tl::unexpected(ok.error());
     if (!c.lock(*this, w, w.size(), found)) return step::again;
-    op.settle();
+    op.persist_unpublished();
     op.publish(slot, r.word());
     r.is_published();
-    op.commit();
+    op.persist_publication();
     c.unlock();
     if (!is_dead) old(Keys::value_of(there));
     op.retire(*this, slot_word::offset_of(found), leaf);
@@ -159,7 +159,7 @@ bool hot<D, Keys>::remove(operation& op, key k, Old&& old) {
         op.arrived();
         const u64 found = descend(op, k, w);
         if (hot_detail::slot_word::what_of(found) != what::record || key_in(found) != k) {
-            op.observed();
+            op.persist_dependencies();
             return false;
         }
         if (take_out(op, w, found, old) == step::done) return true;
@@ -180,9 +180,9 @@ auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step
     published& slot = link_of(w, w.size());
     if (!c.lock(*this, w, w.size(), found)) return step::again;
     if (w.empty()) {
-        op.settle();
+        op.persist_unpublished();
         op.publish(slot, 0);
-        op.commit();
+        op.persist_publication();
         c.unlock();
         return taken();
     }
@@ -191,9 +191,9 @@ auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step
     if (count == 2) {
         published& link = link_of(w, w.size() - 1);
         if (!c.lock(*this, w, w.size() - 1, last.word)) return step::again;
-        op.settle();
+        op.persist_unpublished();
         op.publish(link, last.n->words(last.word)[1 - last.index].load());
-        op.commit();
+        op.persist_publication();
         HF_PERSIST_POINT(
             "hot H3: the entry that is left is in the parent before its node is retired");
         c.mark_obsolete();
@@ -209,9 +209,9 @@ auto hot<D, Keys>::take_out(operation& op, way& w, u64 found, Old&& old) -> step
     auto done = put(c, w, d);
     if (done) return *done == step::done ? taken() : step::again;
     // No memory for a copy. `c` releases the other locks that put() has taken.
-    op.settle();
+    op.persist_unpublished();
     op.publish(slot, slot_word::of(what::dead, 0, slot_word::offset_of(found)));
-    op.commit();
+    op.persist_publication();
     c.unlock();
     old(Keys::value_of(*record_of(found)));
     return step::done;

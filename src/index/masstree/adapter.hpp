@@ -16,7 +16,7 @@
 //                                          stale lock
 //   observed(op, n)                        a reader has validated its loads and leaves the node
 //   filled(op, record, bytes)              a record was written that is not reachable yet
-//   founded_leaf(n, epoch)                 the root leaf of a new tree, before any session
+//   created_root_leaf(n, epoch)                 the root leaf of a new tree, before any session
 //   fresh_leaf(op, n), fresh_interior      a new node; order, next, low key (of a leaf) are set
 //   before_value_change(op, n, slot)       may fail; then the value of a used slot changes
 //   before_removal(op, n)                  may fail; then slots are removed from the permutation
@@ -24,7 +24,7 @@
 //   log_nodes(op, nodes)                   may fail; then any word of these nodes may be changed
 //   is_logged(op, n)                       whether log_nodes() covers n; for assertions
 //   publish(op, word, value)               the one store that makes a change visible
-//   turned_leaf(op, n), turned_interior    a root has changed its kind in place
+//   root_became_leaf(op, n), root_became_interior    a root has changed its kind in place
 //   is_after_crash(op)                     whether changes of failed epochs may still be present
 //   check_passed(op, n)                    checks an interior node on a scan's path after a crash;
 //                                          throws damage
@@ -36,7 +36,7 @@
 //
 // An adapter with `can_inline` also supports leaves that store small values themselves; the root's
 // format selects them (is_inlined; cell.hpp). The third constructor argument makes an adapter of
-// such a tree, the audit hooks and founded_leaf have an additional last argument, and the tree
+// such a tree, the audit hooks and created_root_leaf have an additional last argument, and the tree
 // accesses a slot by these:
 //
 //   inlined_at(n, slot), put_inlined       a slot's contents, with the seal
@@ -153,11 +153,11 @@ concept adapter_with_hooks_of_fresh_memory =
     requires(const A& a, typename A::operation& op, typename A::leaf& n, typename A::interior& in,
              const void* record) {
         { a.filled(op, record, u64{}) } -> std::same_as<void>;
-        { A::founded_leaf(n, u64{}) } -> std::same_as<void>;
+        { A::created_root_leaf(n, u64{}) } -> std::same_as<void>;
         { a.fresh_leaf(op, n) } -> std::same_as<void>;
         { a.fresh_interior(op, in) } -> std::same_as<void>;
-        { a.turned_leaf(op, n) } -> std::same_as<void>;
-        { a.turned_interior(op, in) } -> std::same_as<void>;
+        { a.root_became_leaf(op, n) } -> std::same_as<void>;
+        { a.root_became_interior(op, in) } -> std::same_as<void>;
     };
 
 template <class A>
@@ -184,9 +184,10 @@ consteval bool is_adapter() {
     static_assert(adapter_with_hooks_of_writers<A>,
                   "the adapter lacks a hook of writers: begin_update, before_value_change, "
                   "before_removal, choose_slot_for_insert, log_nodes, is_logged or publish");
-    static_assert(adapter_with_hooks_of_fresh_memory<A>,
-                  "the adapter lacks filled, founded_leaf, fresh_leaf, fresh_interior, turned_leaf "
-                  "or turned_interior");
+    static_assert(
+        adapter_with_hooks_of_fresh_memory<A>,
+        "the adapter lacks filled, created_root_leaf, fresh_leaf, fresh_interior, root_became_leaf "
+        "or root_became_interior");
     static_assert(adapter_with_hooks_of_audits<A>,
                   "the adapter lacks audit_seals, recover_for_audit, audit_leaf or audit_interior");
     return true;

@@ -4,7 +4,7 @@
 // parent's is checked again, so at that moment it was the right child. A later split of the child
 // changes its version, and entries that moved are found to its right. A pointer is followed only
 // after the node that contains it was validated, and only to an offset where a node can be. The
-// number of restarts is bounded (patience.hpp), so searches terminate on a damaged region, too.
+// number of restarts is bounded (`patience.hpp`), so searches terminate on a damaged region, too.
 //
 // Some of these functions are always inlined: a processor looks a few hundred instructions ahead,
 // so two reads overlap their cache misses only if fewer instructions are between them.

@@ -13,7 +13,7 @@ namespace hf {
 ///  1  the root's format 1
 ///  2  the root's format 2
 ///  3  the heap counts the records (heap_root::counts_objects). If it has not done so from the
-///     start, the first opening counts them.
+///     start, open() counts them once.
 inline constexpr layout::room_format masstree_format{"masstree", 3};
 
 /// The format of nodes and records (node.hpp, record.hpp), stored in the tree's root:

@@ -8,22 +8,22 @@
 //
 // Guarantees of a hint.
 //  H1 The leaf of a hint that find() returns is, or was, a leaf of layer 0 (or a root that was
-//  one). Its memory is not reused until the calling operation ends. But it may not contain the key,
-//  and it may be deleted or an interior node by then; its version tells.
+//     one). Its memory is not reused until the calling operation ends. But it may not contain the
+//     key, and it may be deleted or an interior node by then; its version tells.
 //  H2 So a key that is found there, by the rules for any reader (version.hpp), is in the tree. A
-//  key that is not found there may be elsewhere, and is searched from the root.
+//     key that is not found there may be elsewhere, and is searched from the root.
 //  H3 The record of a hint is only prefetched and never read: its memory may contain anything by
-//  now.
+//     now.
 //
 // Why H1 holds. A leaf's memory is reused only in a later epoch than that of its unlinking
 // (masstree.hpp, M4). Leaves share counters by their offset, and a hint contains the count of its
 // leaf's counter.
 //  H4 The count passed to note() was read before its caller made sure that the leaf is not deleted:
-//  by holding its lock (for a new leaf, its parent's), or by validating its version. So the count
-//  is from before an unlinking.
+//     by holding its lock (for a new leaf, its parent's), or by validating its version. So the
+//     count is from before an unlinking.
 //  H5 retire() increments the count after the leaf was marked as deleted, and before the operation
-//  that did so ends. Operations of later epochs read the incremented count and ignore the hint; for
-//  those of the same epoch the memory is still the leaf's.
+//     that did so ends. Operations of later epochs read the incremented count and ignore the hint;
+//     for those of the same epoch the memory is still the leaf's.
 //  H6 A count that has reached its maximum remains there, and no hint contains it.
 // Layer 0 only: a leaf does not record its layer, and in another layer the same slice belongs to
 // another key.

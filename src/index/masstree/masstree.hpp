@@ -34,7 +34,6 @@
 //
 // Full region. Operations allocate all memory and log space before the first store; on error
 // nothing has changed.
-// changed.
 #pragma once
 
 #include "base/check.hpp"
@@ -95,8 +94,8 @@ class masstree {
     /// Creates the root of an empty tree in a region that had no session yet, at the offset that
     /// format_heap() returned, and publishes it under this name. Until the last store the region
     /// has no root, and may be formatted again.
-    [[nodiscard]] static result<void> found(region& r, u64 place, std::string_view name, u64 type,
-                                            u32 format = masstree_root_format);
+    [[nodiscard]] static result<void> create_root(region& r, u64 place, std::string_view name,
+                                                  u64 type, u32 format = masstree_root_format);
 
     /// Opens the tree with the root at offset `root`. `generation`: of this session; `format`: the
     /// format version in the root.
@@ -575,6 +574,7 @@ class masstree {
     };
     [[nodiscard]] node* layer_below(const entry& e, std::size_t prefix) const;
     void check_way(operation& op, node* root, u64 slice) const;
+    void check_range(const leaf& n, const snapshot& s, bool by_link, u64 position) const;
     [[nodiscard]] bool take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const;
     void fetch_ahead(u64 next) const noexcept;
     [[gnu::always_inline]] void fetch_next(const node* n) const noexcept {
@@ -588,7 +588,7 @@ class masstree {
     [[no_unique_address]] adapter adapter_;
     std::byte* base_;
     u64 root_;
-    // see patience.hpp
+    // see `patience.hpp`
     mutable std::atomic<bool> damage_is_known_{false};
     mutable std::atomic<u64> stuck_{0};
     u64 generation_;

@@ -167,7 +167,7 @@ void masstree<D>::apply_removal(operation& op, removal& r) {
         store(l.low_key, 0);
         l.set_lengths(0);
         l.settle_in(offset_of(root));
-        adapter_.turned_leaf(op, l);
+        adapter_.root_became_leaf(op, l);
     }
     const auto between = r.between;
     r.unlock_all_but_empty();

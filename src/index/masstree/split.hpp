@@ -275,7 +275,7 @@ template <any_discipline D>
 void masstree<D>::become_parent(operation& op, node& root, u64 separator, node* left, node* right) {
     root.version.clear_leaf();
     auto& in = static_cast<interior&>(root);
-    adapter_.turned_interior(op, in);
+    adapter_.root_became_interior(op, in);
     in.settle_at(offset_of(&in));
     const std::array children{offset_of(left), offset_of(right)};
     set_interior(in, std::span(&separator, 1), children);

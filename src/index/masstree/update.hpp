@@ -17,7 +17,8 @@ result<u64> masstree<D>::create_root(memory& blocks, operation& op, u64 generati
 }
 
 template <any_discipline D>
-result<void> masstree<D>::found(region& r, u64 place, std::string_view name, u64 type, u32 format) {
+result<void> masstree<D>::create_root(region& r, u64 place, std::string_view name, u64 type,
+                                      u32 format) {
     static_assert(masstree_detail::inlined_node_block <= founding_bytes);
     const bool inlined = format == inlined_root_format;
     const u64 offset = place + block_header_size;
@@ -28,9 +29,9 @@ result<void> masstree<D>::found(region& r, u64 place, std::string_view name, u64
     // Stamps the leaf with the previous epoch, which has completed, so recovery never rolls it
     // back.
     if constexpr (adapter_can_inline) {
-        adapter::founded_leaf(n, *first - 1, inlined);
+        adapter::created_root_leaf(n, *first - 1, inlined);
     } else {
-        adapter::founded_leaf(n, *first - 1);
+        adapter::created_root_leaf(n, *first - 1);
     }
     r.med().persist(
         &n, inlined ? masstree_detail::inlined_node_payload : masstree_detail::node_payload);

@@ -86,15 +86,15 @@ class external_adapter {
 
     /// Stamps the root leaf of a new region's tree, before any session, as if it had been logged in
     /// `epoch`, which is over.
-    static void founded_leaf(leaf& n, u64 epoch, bool inlined = false) noexcept {
+    static void created_root_leaf(leaf& n, u64 epoch, bool inlined = false) noexcept {
         stamp(n, epoch, inlined);
     }
     // A fresh node counts as logged: there is nothing to undo.
     void fresh_leaf(operation& op, leaf& n) const { mark_logged(op, n); }
     void fresh_interior(operation& op, interior& n) const { mark_logged(op, n); }
     // log_epoch is at a different offset now.
-    void turned_leaf(operation& op, leaf& n) const { mark_logged(op, n); }
-    static void turned_interior(operation& op, interior& n) noexcept {
+    void root_became_leaf(operation& op, leaf& n) const { mark_logged(op, n); }
+    static void root_became_interior(operation& op, interior& n) noexcept {
         store(n.log_epoch, op.epoch());
     }
 

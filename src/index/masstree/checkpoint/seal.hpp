@@ -24,8 +24,6 @@
 // Checks. A permutation and a value: whenever they are read for a key. Epochs and logs: as long as
 // a failed epoch is remembered, because only then they have an effect, and before they are
 // overwritten.
-// logs: as long as an epoch that failed is remembered, for only then they count, and before they
-// are written over.
 #pragma once
 
 #include <holdfast/pointer.hpp>

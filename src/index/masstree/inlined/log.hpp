@@ -17,7 +17,7 @@
 //      and written in this order by release stores: a stamp of the epoch (head), the old value, the
 //      head that makes it a log, then the value, then its check. Any prefix of this is consistent:
 //      with a stamp the old value has no meaning, and no old value is written while the head is a
-//      log. Of the check only the kind is logged: the rest follows from the old word and the slot's
+//      log. Only the check's kind is logged: the rest follows from the old word and the slot's
 //      key, which V5 preserves. An undo must not make damaged contents look sound: a slot whose
 //      value contradicts its check goes to the external log, and the head's sum covers the key.
 //  V3  All heads have the same upper epoch bits, from bit 29 on, as the leaf's node_epoch, on the

@@ -56,11 +56,11 @@ class transient_adapter {
     static void check_passed(const operation& /*op*/, const interior& /*n*/) noexcept {}
 
     static void filled(operation& /*op*/, const void* /*record*/, u64 /*bytes*/) noexcept {}
-    static void founded_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
+    static void created_root_leaf(leaf& /*n*/, u64 /*epoch*/) noexcept {}
     static void fresh_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
     static void fresh_interior(operation& /*op*/, interior& /*n*/) noexcept {}
-    static void turned_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
-    static void turned_interior(operation& /*op*/, interior& /*n*/) noexcept {}
+    static void root_became_leaf(operation& /*op*/, leaf& /*n*/) noexcept {}
+    static void root_became_interior(operation& /*op*/, interior& /*n*/) noexcept {}
 
     [[nodiscard]] static result<void> before_value_change(operation& /*op*/, leaf& /*n*/,
                                                           unsigned /*slot*/) noexcept {
