@@ -72,10 +72,13 @@ class redirector {
         }
     }
 
-    /// `malloc`-like knowledge that clang attached to the call is about the original.
+    /// Attributes of the original do not hold for the wrapper, which calls the runtime.
     static void forget_attributes(llvm::CallBase& call) {
-        call.removeFnAttr(llvm::Attribute::Builtin);
-        call.removeFnAttr(llvm::Attribute::Memory);
+        for (const auto known :
+             {llvm::Attribute::Builtin, llvm::Attribute::Memory, llvm::Attribute::NoSync,
+              llvm::Attribute::NoCallback, llvm::Attribute::Speculatable}) {
+            call.removeFnAttr(known);
+        }
     }
 
     void replace(llvm::Use& use, llvm::Function& f, llvm::Function& wrapper) {
