@@ -21,7 +21,7 @@ namespace hf::bench {
 
 namespace {
 
-// What the command line says, before it means anything.
+// The options as given, before they are interpreted.
 struct raw {
     std::string workloads;
     std::string distributions;
@@ -50,7 +50,7 @@ u32 latency(const std::string& text) {
     return static_cast<u32>(number("--latency", text, 0, 1000));
 }
 
-/// Those of the list, which are among these.
+/// The names of the list; an error if one is not among `known`.
 std::vector<std::string> chosen(const std::string& option, const std::string& list,
                                 const std::vector<std::string>& among) {
     return names<std::string>(
@@ -62,7 +62,7 @@ std::vector<std::string> chosen(const std::string& option, const std::string& li
         fmt::format("{}", fmt::join(among, ", ")));
 }
 
-/// The subjects of --index and --discipline: each index in each discipline.
+/// The subjects of --index and --discipline: all combinations.
 std::vector<std::string> subjects_of(const std::string& indexes, const std::string& in) {
     const auto of =
         chosen("--discipline", in.empty() ? "transient,eager" : in, {"eager", "transient"});
@@ -76,14 +76,14 @@ std::vector<std::string> subjects_of(const std::string& indexes, const std::stri
     return all;
 }
 
-/// Either eager indexes, or one tree of epochs.
+/// Either only eager indexes, or one checkpointed tree.
 bool has_recovery(const std::vector<std::string>& subjects) {
     if (subjects.front() == "incll" || subjects.front() == "logged") return true;
     return std::all_of(subjects.begin(), subjects.end(),
                        [](const std::string& name) { return name.ends_with("-eager"); });
 }
 
-/// At least one value, each as `one` takes it; only `ycsb` can do with several.
+/// Parses a list of values with `one`; only `ycsb` accepts more than one.
 template <class One>
 auto values(const std::string& option, const std::string& list, const options& o, One one) {
     std::vector<decltype(one(list))> found;

@@ -1,4 +1,4 @@
-// tests/full_disk.hpp: a file system that has no more room, for this process.
+// tests/full_disk.hpp: simulates a full file system, for this process.
 #pragma once
 
 #include "base/bits.hpp"
@@ -11,7 +11,7 @@
 
 namespace hf::test {
 
-/// As long as it lives, this process can write nothing behind the first `most` bytes of a file.
+/// While it exists, this process cannot write beyond the first `most` bytes of a file.
 class full_disk {
    public:
     explicit full_disk(u64 most = 4096) {

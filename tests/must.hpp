@@ -1,4 +1,4 @@
-// tests/must.hpp: results that a test takes for granted.
+// tests/must.hpp: unwraps results that must be successful.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -11,7 +11,7 @@
 
 namespace hf::test {
 
-/// The value. Where there is none the test program fails and ends, with the error's text.
+/// The value. An error ends the test program with the error's text.
 template <class T>
 T must(tl::expected<T, error> r) {
     if (!r) {

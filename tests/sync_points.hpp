@@ -1,17 +1,17 @@
-// tests/sync_points.hpp: a race, told step by step.
+// tests/sync_points.hpp: deterministic interleavings of threads.
 //
-// Purpose. A thread that comes to a persist point (persist/persist_point.hpp) is held there until
-//  the test lets it go. So "this happens between those two lines" is no matter of luck.
+// Purpose. A thread that reaches a persist point (persist/persist_point.hpp) is stopped there until
+// the test releases it, so that an event between two lines of code does not depend on timing.
 //
 //      sync_points points;
 //      points.hold("masstree U1");
-//      std::thread a([&] { ... });        // comes to the point, and stays
+//      std::thread a([&] { ... });        // reaches the point, and stops
 //      points.await("masstree U1");
-//      ...                                // what happens meanwhile
+//      ...                                // the other thread's work
 //      points.release("masstree U1");
 //
-// A point is named by the beginning of its name. Only the first thread that comes to it is held.
-// Needs HF_PERSIST_POINTS: skip_without_points() says whether there are any.
+// A point is identified by a prefix of its name. Only the first thread that reaches it is stopped.
+// Needs HF_PERSIST_POINTS: `sync_points::exist` is false without it.
 #pragma once
 
 #include "persist/persist_point.hpp"
@@ -48,12 +48,12 @@ class sync_points {
         current() = nullptr;
     }
 
-    /// The next thread that comes there stops.
+    /// The next thread that reaches the point stops.
     void hold(const std::string& point) {
         const std::lock_guard guard(mutex_);
         points_[point] = state::awaited;
     }
-    /// Until a thread is held there.
+    /// Waits until a thread is stopped there.
     void await(const std::string& point) {
         std::unique_lock lock(mutex_);
         const bool came = changed_.wait_for(lock, std::chrono::seconds(60),

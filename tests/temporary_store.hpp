@@ -1,5 +1,5 @@
-// tests/temporary_store.hpp: a store on tmpfs with a clock that stands still, for tests of store
-// and server.
+// tests/temporary_store.hpp: a store on tmpfs with a clock set by the test, for tests of store and
+// server.
 #pragma once
 
 #include <holdfast/store.hpp>
@@ -21,10 +21,10 @@
 
 namespace hf::test {
 
-/// A store in a directory of its own ($HF_TEST_DIR, or /dev/shm), which goes with it.
+/// A store in its own directory ($HF_TEST_DIR, or /dev/shm), which the destructor removes.
 class temporary_store {
    public:
-    /// `index`: of discipline eager; "": epochs.
+    /// `index`: of an eager store; "": checkpointed.
     explicit temporary_store(std::chrono::microseconds epoch = std::chrono::milliseconds(5),
                              std::string index = {})
         : epoch_(epoch), index_(std::move(index)) {
@@ -48,7 +48,7 @@ class temporary_store {
     store& operator*() noexcept { return *store_; }
     store* operator->() noexcept { return &*store_; }
 
-    /// Closes the store and returns its map, opened anew.
+    /// Closes the store and returns its map, reopened.
     map as_map() {
         store_.reset();
         return must(map::open(file(), options()));

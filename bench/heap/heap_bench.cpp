@@ -1,4 +1,4 @@
-// `holdfast bench heap`: transactions on objects, Holdfast's and others', in turn.
+// `holdfast bench heap`: transactions on objects, Holdfast's and others', interleaved.
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "bench/heap/own_rival.hpp"
@@ -31,12 +31,13 @@ namespace fs = std::filesystem;
 using pair = object_rival::pair;
 
 constexpr std::string_view ours = "holdfast";
-constexpr std::string_view paper_log = "holdfast-undo";
+/// With another engine than redo: "holdfast-undo" and so on.
+constexpr std::string_view other_engine = "holdfast-";
 constexpr std::string_view nothing_durable = "nodur";
-/// Transactions to a look at the clock, which costs as much as a short one's tenth.
+/// Transactions between readings of the clock, which cost a tenth of a short transaction.
 constexpr unsigned transactions_a_look = 8;
 
-/// A row of the table: the same work for all who do it.
+/// A row of the table: the same work for all contestants.
 struct row {
     std::string name;
     object_work work = object_work::nothing;
@@ -46,11 +47,11 @@ struct row {
     unsigned in_flight = 1;
 };
 
-/// Which keys are there: a bit of each, for a miss of the cache in looking at it would be a part of
-/// what is measured. Threads that share the keys out by their remainder have words of their own.
+/// The set of existing keys: one bit for each, since a cache miss in it would be part of the
+/// measurement. Threads that divide the keys by remainder use separate words.
 class key_set {
    public:
-    static constexpr u64 shares = 32;  ///< the number of threads divides it
+    static constexpr u64 shares = 32;  ///< a multiple of the number of threads
 
     explicit key_set(u64 keys = 0)
         : share_words_(keys / (64 * shares) + 1), words_(shares * share_words_) {}
@@ -64,7 +65,7 @@ class key_set {
     std::vector<u64> words_;
 };
 
-/// Somebody at work, with what must be there.
+/// A heap with its expected contents.
 struct contestant {
     std::string name;
     fs::path directory;
@@ -81,12 +82,14 @@ struct contestant {
     }
 };
 
-/// Million transactions a second, by repetition; flushes and fences a transaction by the thread
-/// that runs it, of Holdfast's: those of the epochs' ends are not among them.
+/// Million transactions a second, by repetition. Flushes and fences a transaction, of Holdfast
+/// only, by the thread that runs it: without those at the ends of epochs. `lines` are all that
+/// were written, flushed and streamed, by all threads.
 struct outcome_of {
     std::vector<double> rates;
     double flushes = 0;
     double fences = 0;
+    double lines = 0;
 };
 using outcomes = std::vector<std::pair<std::string, outcome_of>>;
 
@@ -126,7 +129,7 @@ class heap_measurement {
         return std::find(o_.parts.begin(), o_.parts.end(), p) != o_.parts.end();
     }
 
-    // --- who takes part ---
+    // --- contestants ---
     [[nodiscard]] object_options options_for(const std::string& name, object_work w,
                                              const fs::path& below) const {
         object_options common;
@@ -136,11 +139,17 @@ class heap_measurement {
         constexpr u64 of_element = 400;
         common.bytes =
             least + (w == object_work::swap ? 2 * o_.array_bytes : of_element * common.elements);
-        common.variant = name == paper_log ? "undo" : name == nothing_durable ? "nodur" : "redo";
+        common.variant = name == nothing_durable ? "nodur" : engine_of(name);
         return common;
     }
     [[nodiscard]] static bool is_own(const std::string& name) {
-        return name == ours || name == paper_log || name == nothing_durable;
+        return name.starts_with(ours) || name == nothing_durable;
+    }
+    [[nodiscard]] static std::string engine_of(std::string_view name) {
+        return std::string(name == ours ? "redo" : name.substr(other_engine.size()));
+    }
+    [[nodiscard]] static std::string name_of(const std::string& engine) {
+        return engine == "redo" ? std::string(ours) : std::string(other_engine) + engine;
     }
     contestant open(const std::string& name, const row& r, const fs::path& below,
                     std::optional<medium_kind> medium) {
@@ -162,8 +171,9 @@ class heap_measurement {
         return c;
     }
     [[nodiscard]] std::vector<std::string> everybody() const {
-        std::vector<std::string> all{std::string(ours), std::string(paper_log),
-                                     std::string(nothing_durable)};
+        std::vector<std::string> all;
+        for (const std::string& engine : o_.engines) all.push_back(name_of(engine));
+        all.emplace_back(nothing_durable);
         all.insert(all.end(), o_.peers.begin(), o_.peers.end());
         return all;
     }
@@ -185,7 +195,7 @@ class heap_measurement {
         }
         return all;
     }
-    /// Half of all keys, in an order of chance.
+    /// Inserts half of all keys, in random order.
     void load(contestant& c) const {
         xoshiro256ss random(o_.seed);
         c.is_there = key_set(2 * o_.elements);
@@ -199,7 +209,7 @@ class heap_measurement {
         c.at_work->load(keys);
     }
 
-    // --- one round ---
+    // --- a round ---
     [[nodiscard]] u64 key_for(const row& r, xoshiro256ss& random, unsigned thread,
                               const zipfian& skewed) const {
         const u64 keys = 2 * o_.elements / r.threads;
@@ -210,7 +220,7 @@ class heap_measurement {
         } else {
             k = random.below(keys);
         }
-        return k * r.threads + thread;  // nobody else's
+        return k * r.threads + thread;  // only this thread uses the key
     }
     void transact(const row& r, contestant& c, xoshiro256ss& random, unsigned thread,
                   std::vector<pair>& places, const zipfian& skewed) const {
@@ -239,7 +249,7 @@ class heap_measurement {
             }
         }
     }
-    /// Transactions of one thread until the time is over.
+    /// Runs transactions of one thread until the time is over.
     u64 work_for(const row& r, contestant& c, u64 seed, unsigned thread, u64 ns) const {
         xoshiro256ss random(seed);
         std::vector<pair> places(r.swaps);
@@ -287,24 +297,33 @@ class heap_measurement {
                 if (interrupted()) throw std::runtime_error("interrupted");
                 outcome_of& his = found[k].second;
                 const persist_counters before = thread_persist_counters();
+                const persist_counters all_before = total_persist_counters();
                 const u64 start = now_ns();
                 his.rates.push_back(round(r, all[k], o_.seed + i, ns));
                 const persist_counters after = thread_persist_counters();
                 const double transactions =
                     his.rates.back() * static_cast<double>(now_ns() - start) / 1e3 / r.threads;
-                // The least: the first transaction of an epoch may settle what others left.
+                // The minimum: the first transaction of an epoch may also flush leftovers of
+                // others.
                 const auto least = [&](double& kept, u64 now, u64 then) {
                     const double one = static_cast<double>(now - then) / transactions;
                     kept = i == 0 ? one : std::min(kept, one);
                 };
                 least(his.flushes, after.flushes, before.flushes);
                 least(his.fences, after.fences, before.fences);
+                const persist_counters all_after = total_persist_counters();
+                const auto bytes = [](const persist_counters& c) {
+                    return c.flushed_bytes + c.streamed_bytes;
+                };
+                const double lines = static_cast<double>(bytes(all_after) - bytes(all_before)) /
+                                     line_size / (transactions * r.threads);
+                his.lines = i == 0 ? lines : std::min(his.lines, lines);
             }
         }
         tell(r.name, found);
         return found;
     }
-    // --- what came of it ---
+    // --- results ---
     void tell(const std::string& what, const outcomes& found) {
         const outcome_of& mine = found.front().second;
         for (const auto& [name, his] : found) {
@@ -314,11 +333,12 @@ class heap_measurement {
             const bool counts = is_own(name);
             rates_.add({what, name, fixed(median(his.rates), 3), fixed(*least, 3), fixed(*most, 3),
                         is_mine ? "" : fixed(ratio, 2), counts ? fixed(his.flushes, 1) : "",
-                        counts ? fixed(his.fences, 1) : ""});
+                        counts ? fixed(his.fences, 1) : "", counts ? fixed(his.lines, 1) : ""});
             nlohmann::json j{{"work", what}, {"who", name}, {"mops", his.rates}};
             if (!is_mine) j["ours_to_it"] = ratio;
             if (counts) j["flushes"] = his.flushes;
             if (counts) j["fences"] = his.fences;
+            if (counts) j["lines"] = his.lines;
             json_["rates"].push_back(std::move(j));
         }
     }
@@ -416,8 +436,9 @@ class heap_measurement {
                   true);
         }
     }
-    /// All commit synchronously: a commit of ours waits for its journal record. With many threads,
-    /// or many in flight, a sync is shared; Berkeley DB has no commits that are waited for later.
+    /// All commits are synchronous: a commit of Holdfast waits for its journal record. With many
+    /// threads, or many in flight, they share a sync. Berkeley DB has no asynchronous wait for a
+    /// commit.
     void disk() {
         row r{"BTree on the disk", object_work::tree};
         std::vector<std::string> names{std::string(ours)};
@@ -457,7 +478,7 @@ class heap_measurement {
         o.common.bytes = u64{4} << 30;
         fs::create_directories(o.common.directory);
         std::vector<double> ms;
-        u64 records = ~u64{0};  // the fewest
+        u64 records = ~u64{0};  // the minimum
         for (unsigned i = 0; i < o_.repetitions; ++i) {
             fs::remove(o.common.directory / "heap.hf");
             const opening_times found = measure_opening(o, o_.commits);
@@ -479,7 +500,8 @@ class heap_measurement {
     std::ostream& out_;
     nlohmann::json& json_;
     std::unique_ptr<zipfian> skewed_ = std::make_unique<zipfian>(2 * o_.elements);
-    table rates_{{"work", "who", "Mtx/s", "least", "most", "ours to it", "flushes", "fences"}};
+    table rates_{
+        {"work", "who", "Mtx/s", "least", "most", "ours to it", "flushes", "fences", "lines"}};
     table targets_{{"target", "measured", "bound", ""}};
     std::map<std::string, std::string> settings_;
     std::vector<double> to_nodur_;

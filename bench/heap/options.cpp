@@ -2,6 +2,7 @@
 
 #include "bench/heap/rival_library.hpp"
 #include "bench/option_values.hpp"
+#include "transaction/engine_kind.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -17,6 +18,16 @@ std::string all_of(const std::vector<std::string>& names) {
     return list;
 }
 
+/// Names of commit engines.
+const std::vector<std::string>& engine_names() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> all;
+        for (const engine_kind k : all_engines()) all.emplace_back(to_string(k));
+        return all;
+    }();
+    return names;
+}
+
 }  // namespace
 
 const std::vector<std::string>& heap_part_names() {
@@ -27,6 +38,7 @@ const std::vector<std::string>& heap_part_names() {
 
 struct heap_bench_parser::raw {
     heap_bench_options o;
+    std::string engines = all_of(engine_names());
     std::string peers;
     std::string parts = all_of(heap_part_names());
     std::string elements = "1M";
@@ -50,9 +62,14 @@ CLI::App* heap_bench_parser::add_to(CLI::App& bench) {
         "cache lines written back on tmpfs as persistent memory would need it. What they answer\n"
         "is compared with what must be there. The table's end judges the targets.\n\n"
         "  holdfast bench heap --peers libpmemobj,bdb,lmdb --json heap.json\n"
-        "  holdfast bench heap --parts swaps --array 1M --repetitions 9\n\n"
+        "  holdfast bench heap --parts swaps --array 1M --repetitions 9\n"
+        "  holdfast bench heap --engine undo,redo,shadow\n\n"
         "How it is measured: docs/benchmarks.md.");
     verb->add_option("--peers", r.peers, "Of " + all_of(object_rival_names()) + " (default: none)");
+    verb->add_option("--engine", r.engines,
+                     "How Holdfast's own heaps commit, of " + all_of(engine_names()) +
+                         ";\nthe first is compared with all others")
+        ->capture_default_str();
     verb->add_option("--parts", r.parts,
                      "small: an empty transaction, one that reads, one that stores a field;\n"
                      "swaps: 1, 16, 256 swaps in an array; maps, zipfian: search, then insert or\n"
@@ -91,6 +108,12 @@ heap_bench_options heap_bench_parser::translate() const {
         if (at == all.end()) return std::nullopt;
         return static_cast<heap_part>(at - all.begin());
     };
+    const auto engine_of = [](std::string_view name) -> std::optional<std::string> {
+        const auto& all = engine_names();
+        const auto at = std::find(all.begin(), all.end(), name);
+        return at == all.end() ? std::nullopt : std::optional(*at);
+    };
+    o.engines = names<std::string>("--engine", r.engines, engine_of, all_of(engine_names()));
     if (!r.peers.empty()) {
         o.peers = names<std::string>("--peers", r.peers, peer_of, all_of(object_rival_names()));
     }

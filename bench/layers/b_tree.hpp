@@ -1,5 +1,6 @@
-// bench/layers/b_tree.hpp: a B-tree of up to sixteen children a node; splits and merges on the way
-// down, so that one pass does. Literature: Cormen et al., "Introduction to Algorithms", chapter 18.
+// bench/layers/b_tree.hpp: a B-tree with up to sixteen children a node. It splits and merges during
+// the descent, so that one pass suffices. Literature: Cormen et al., "Introduction to Algorithms",
+// chapter 18.
 #pragma once
 
 #include "bench/layers/workload.hpp"
@@ -10,7 +11,7 @@ template <class On, unsigned Least = 8>
 struct b_tree {
     using tx = typename On::tx;
     using word = typename On::template p<u64>;
-    static constexpr unsigned least = Least;         ///< children of a node but the top
+    static constexpr unsigned least = Least;         ///< children of a node except the root
     static constexpr unsigned most = 2 * least - 1;  ///< keys of a node
 
     struct node {
@@ -73,7 +74,7 @@ struct b_tree {
         for (unsigned i = at + 1; i < keys; ++i) copy(t, n, i - 1, n, i);
         n->keys.set(t, keys - 1);
     }
-    /// Child i, which is full, gives its upper half to a new one behind it.
+    /// Splits the full child i: its upper half becomes a new child after it.
     static void split(tx& t, const place& n, unsigned i) {
         const place lower = n->child[i];
         const place upper = t.template make<node>();
@@ -111,7 +112,7 @@ struct b_tree {
         n->key[i].set(t, key);
         n->value[i].set(t, key);
     }
-    /// Children i and i + 1 and the key between them become one.
+    /// Merges children i and i + 1 and the key between them.
     static void merge(tx& t, const place& n, unsigned i) {
         const place lower = n->child[i];
         const place upper = n->child[i + 1];
@@ -159,7 +160,7 @@ struct b_tree {
         copy(t, n, i, from, 0);
         close_gap(t, from, 0);
     }
-    /// Child i gets a key more than it needs; the child to go on with.
+    /// Gives child i one key more than the minimum; returns the child to descend into.
     static place fill(tx& t, const place& n, unsigned i) {
         if (n->child[i]->keys >= least) return n->child[i];
         if (i > 0 && n->child[i - 1]->keys >= least) {
@@ -176,7 +177,7 @@ struct b_tree {
         while (!is_leaf(n)) n = n->child[right ? static_cast<unsigned>(n->keys) : 0];
         return n;
     }
-    /// Of an inner node, whose key i it was: the place to go on with.
+    /// Replaces key i of an inner node; returns the child to descend into.
     static place replace(tx& t, const place& n, unsigned i, u64& key) {
         const bool left = n->child[i]->keys >= least;
         if (!left && n->child[i + 1]->keys < least) {

@@ -1,8 +1,8 @@
-// targets/heap_cases.hpp: transactions on objects, their pointers and their destruction (src/heap).
+// targets/heap_cases.hpp: objects in transactions, their pointers and their destruction (src/heap).
 //
-// The model uses C++'s shared_ptr and weak_ptr. A list in the heap itself records which
-// transactions have committed; their numbers determine their effects. The judge requires strict
-// durability, objects equal to the model's, and no findings of check().
+// The model uses shared_ptr and weak_ptr. A list in the heap contains the committed transactions;
+// their actions follow from their numbers. The judge requires strict durability, objects that equal
+// the model's, and a check() without findings.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

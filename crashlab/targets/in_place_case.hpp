@@ -1,5 +1,5 @@
-// targets/in_place_case.hpp: transactions that store to the home location at once: their stores are
-// durable with the end of their epoch.
+// targets/in_place_case.hpp: transactions that store in place immediately: their stores are durable
+// at the end of their epoch.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

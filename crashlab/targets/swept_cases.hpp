@@ -1,5 +1,5 @@
-// targets/swept_cases.hpp: the swept heap in a process after a killed one, in states
-// that no index reaches by itself (eager_session.hpp).
+// targets/swept_cases.hpp: guarantees of the swept heap to a process that continues after a killed
+// one, in cases that no index reaches (eager_session.hpp).
 #pragma once
 
 #include "crashlab/targets/target.hpp"
@@ -7,7 +7,7 @@
 namespace hf::lab {
 
 [[nodiscard]] const std::vector<target_description>& swept_cases();
-/// The swept heap with several threads (swept_thread_cases.cpp).
+/// Its guarantees to other threads (swept_thread_cases.cpp).
 [[nodiscard]] const std::vector<target_description>& swept_thread_cases();
 
 }  // namespace hf::lab

@@ -23,23 +23,36 @@ T want(tl::expected<T, error> r) {
 
 constexpr unsigned slots = 5;
 constexpr u64 most_listed = 96;
-// Words of one ledger: how many are listed, the list, and a line for each slot.
+// Words of a ledger: the length of the list, the list, and a line for each slot.
 constexpr u64 list_at = 8;
 constexpr u64 slots_at = list_at + most_listed;
 constexpr u64 ledger_words = slots_at + 8 * slots;
-constexpr u64 all_words = 2 * ledger_words;
-/// Numbers from here on are of transactions before the trace.
+// After both ledgers: pages of their own, of which a transaction changes a group.
+constexpr u64 group_pages = 10;
+constexpr u64 most_pages = 4 * group_pages;
+constexpr u64 pages_at = 2 * ledger_words;
+constexpr u64 all_words = pages_at + most_pages;
+constexpr u64 page_bytes = 4096;
+/// Transactions with numbers from here on change pages, too: the group of the last digit.
+constexpr u64 of_pages = 10'000'000;
+/// Calls f(page) for each page that the transaction changes.
+template <class F>
+void each_page_of(u64 number, F&& f) {
+    if (number < of_pages) return;
+    for (u64 i = 0; i < group_pages; ++i) f(number % 10 * group_pages + i);
+}
+/// Transactions before the trace have numbers from here on.
 constexpr u64 before_trace = 1'000'000;
 
 struct slot_value {
-    u64 size = 0;  ///< 0: it has no block
+    u64 size = 0;  ///< 0: no block
     u64 tag = 0;   ///< the first and last word of the block
 };
 using ledger_state = std::array<slot_value, slots>;
 
 enum class ending : u8 { commits, aborts };
 
-/// What the transaction of a number does to what it finds.
+/// A transaction's actions, derived from its number.
 struct plan_of_number {
     unsigned put;
     unsigned read;
@@ -69,7 +82,7 @@ struct plan_of_number {
 struct setting {
     engine_kind engine = engine_kind::redo;
     unsigned threads = 1;
-    bool shared = false;  ///< one ledger for all threads
+    bool shared = false;  ///< all threads use one ledger
     detail::isolation kept = detail::isolation::threads;
     u64 max_size = u64{60} << 20;
     u64 bytes = u64{2} << 20;
@@ -103,9 +116,15 @@ class transaction_session {
 
     void run(unsigned thread, u64 number);
     void run_before(unsigned thread, u64 number) { transact(thread, before_trace + number); }
-    /// Which transactions have committed?
+    /// Allocates the pages, before the trace.
+    void own_pages();
+    /// One transaction that changes all of a group.
+    void change_pages(u64 group) { run(0, of_pages + 10 * next_number() + group); }
+    void change_pages_before(u64 group) { run_before(0, of_pages + 10 * next_number() + group); }
+    /// Determines which transactions have committed.
     void adopt(const promised& all);
     void check(unsigned ledger, unsigned slot) const;
+    void check_pages() const;
     void inspect() const;
 
     [[nodiscard]] unsigned ledgers() const noexcept {
@@ -125,6 +144,10 @@ class transaction_session {
     [[nodiscard]] u64* word(unsigned ledger, u64 i) const {
         return up_->file().at<u64>(words_ + 8 * (ledger * ledger_words + i));
     }
+    [[nodiscard]] u64 page(u64 i) const {
+        return __atomic_load_n(word(0, pages_at + i), __ATOMIC_ACQUIRE);
+    }
+    void store_to_pages(transaction& t, u64 number);
     [[nodiscard]] u64 now(unsigned ledger, u64 i) const {
         return __atomic_load_n(word(ledger, i), __ATOMIC_ACQUIRE);
     }
@@ -134,6 +157,7 @@ class transaction_session {
     u64 words_ = 0;
     u64 numbers_ = 0;
     std::array<ledger_state, 2> model_{};
+    std::array<u64, most_pages> page_values_{};
 };
 
 result<void> transaction_session::find_words() {
@@ -175,11 +199,42 @@ void transaction_session::transact(unsigned thread, u64 number) {
             clear(freed);
             for (u64 i = 0; i < 3; ++i) t.store(freed + i, 0);
         }
+        store_to_pages(t, number);
         t.store(word(ledger, list_at + listed), number);
         t.store(word(ledger, 0), listed + 1);
         if (plan.end == ending::aborts) transaction::abort();
     });
     if (plan.end == ending::commits && !done) throw violation(done.error().to_string());
+}
+
+void transaction_session::own_pages() {
+    want(up_->all().atomic([&](transaction& t) {
+        for (u64 i = 0; i < most_pages; ++i) {
+            std::byte* const p = t.allocate(page_bytes);
+            for (u64 b = 0; b < page_bytes; b += 8) t.store(reinterpret_cast<u64*>(p + b), 0);
+            t.store(word(0, pages_at + i), up_->file().offset_of(p));
+        }
+    }));
+    end_epoch();
+}
+
+// Two lines of each: one whole, and a word of the other.
+void transaction_session::store_to_pages(transaction& t, u64 number) {
+    each_page_of(number, [&](u64 i) {
+        auto* const p = up_->file().at<u64>(page(i));
+        for (u64 w = 0; w < 8; ++w) t.store(p + w, number);
+        t.store(p + 100, number);
+    });
+}
+
+void transaction_session::check_pages() const {
+    for (u64 i = 0; i < most_pages && page(i) != 0; ++i) {
+        const auto* p = up_->file().at<u64>(page(i));
+        for (const u64 w : {u64{0}, u64{7}, u64{100}}) {
+            if (__atomic_load_n(p + w, __ATOMIC_ACQUIRE) == page_values_[i]) continue;
+            throw violation("page " + to_string(i) + " is not as its transactions left it");
+        }
+    }
 }
 
 void transaction_session::run(unsigned thread, u64 number) {
@@ -196,11 +251,13 @@ void transaction_session::adopt(const promised& all) {
         for (u64 i = 0; i < listed; ++i) {
             const u64 number = now(l, list_at + i);
             require(found.insert(number).second, "a transaction has committed twice");
-            require(number >= before_trace || all.has_begun(number),
+            const bool is_older = number % of_pages >= before_trace;
+            require(is_older || all.has_begun(number),
                     "a transaction that never began has committed");
             require(plan_of_number(number).end == ending::commits,
                     "a transaction that aborted has committed");
             plan_of_number(number).apply(number, model_[l]);
+            each_page_of(number, [&](u64 p) { page_values_[p] = number; });
         }
     }
     for (const auto& [number, told] : all.operations) {
@@ -241,6 +298,8 @@ void transaction_session::inspect() const {
         audit.claim(*place, "what the words own", 0);
     };
     claim(words_, 8 * all_words);
+    for (u64 i = 0; i < most_pages && page(i) != 0; ++i) claim(page(i), page_bytes);
+    check_pages();
     for (unsigned l = 0; l < ledgers(); ++l) {
         for (unsigned i = 0; i < slots; ++i) {
             check(l, i);
@@ -263,7 +322,10 @@ class transaction_survivor final : public survivor {
         return std::make_unique<transaction_survivor>(session_.next(), all);
     }
     [[nodiscard]] unsigned questions() const override { return slots * session_.ledgers(); }
-    void ask(unsigned number) override { session_.check(number / slots, number % slots); }
+    void ask(unsigned number) override {
+        session_.check_pages();
+        session_.check(number / slots, number % slots);
+    }
     void inspect() override { session_.inspect(); }
     void work_on() override {
         for (unsigned t = 0; t < session_.ledgers(); ++t) {
@@ -342,6 +404,24 @@ void over_epochs(transaction_session& s) {
         s.run(0, s.next_number());
     }
 }
+/// More pages than the lab lets there be second slots (shadow_slots.cpp).
+void fill_pages(transaction_session& s) {
+    s.own_pages();
+    for (u64 group = 0; group < 3; ++group) s.change_pages_before(group);
+}
+void change_pages(transaction_session& s) {
+    s.change_pages(3);
+    s.run(0, s.next_number());
+    s.change_pages(0);
+    s.change_pages(2);
+}
+/// The same ones, so that lines go to their slots by turns.
+void change_again(transaction_session& s) {
+    s.change_pages(1);
+    s.change_pages(1);
+    s.end_epoch();
+    s.change_pages(1);
+}
 void open_and_close(transaction_session& s) {
     s.run(0, s.next_number());
     s.close();
@@ -365,6 +445,22 @@ constexpr std::string_view point_u2 =
 constexpr std::string_view point_u3 =
     "transaction U3: a record is done before others see its places";
 
+constexpr std::string_view point_s1 =
+    "transaction S1: lines are durable before the record that turns to them";
+constexpr std::string_view point_s2 =
+    "transaction S2: a record is durable before its lines are given back";
+constexpr std::string_view point_s3 =
+    "transaction S3: homes are durable before their slots are given up";
+constexpr std::string_view point_s4 = "transaction S4: a slot is given up before it is free";
+constexpr std::string_view point_s5 =
+    "transaction S5: homes are durable before the table is cleared";
+constexpr std::string_view point_sr1 =
+    "transaction SR1: what counts is durable before a line is brought home";
+constexpr std::string_view point_sr2 =
+    "transaction SR2: homes are durable before the table is cleared";
+constexpr std::string_view point_sr3 =
+    "transaction SR3: the table is clear before the session begins";
+
 setting with(engine_kind e, unsigned threads = 1, bool shared = false) {
     setting s;
     s.engine = e;
@@ -387,6 +483,7 @@ setting small(engine_kind e) {
 const std::vector<transaction_case>& cases() {
     constexpr auto redo = engine_kind::redo;
     constexpr auto undo = engine_kind::undo;
+    constexpr auto shadow = engine_kind::shadow;
     static const std::vector<transaction_case> all{
         {"transaction.redo",
          "some transactions, logged by redo",
@@ -479,6 +576,76 @@ const std::vector<transaction_case>& cases() {
          nullptr,
          false,
          {point_u3}},
+        {"shadow.first",
+         "first stores: pages get their second slots",
+         with(shadow),
+         nullptr,
+         run_some,
+         false,
+         {point_s2}},
+        {"shadow.commit",
+         "some transactions, lines by turns in both slots",
+         with(shadow),
+         fill,
+         run_some,
+         false,
+         {point_s1, point_s2}},
+        {"shadow.pages",
+         "transactions of several pages",
+         small(shadow),
+         fill_pages,
+         change_again,
+         false,
+         {point_s1, point_s2}},
+        {"shadow.consolidation",
+         "more pages than slots: pages are consolidated, entries go and come",
+         small(shadow),
+         fill_pages,
+         change_pages,
+         false,
+         {point_s2, point_s3, point_s4}},
+        {"shadow.epochs",
+         "epochs end between transactions: records give way to the table",
+         with(shadow),
+         nullptr,
+         over_epochs,
+         false,
+         {point_s2}},
+        {"shadow.reapply",
+         "an opening brings lines home",
+         with(shadow),
+         fill_and_leave,
+         run_some,
+         true,
+         {point_sr1, point_sr2, point_sr3}},
+        {"shadow.close",
+         "closed in order and opened again",
+         with(shadow),
+         fill,
+         open_and_close,
+         false,
+         {point_s2, point_s5}},
+        {"shadow.alone",
+         "a heap of one thread, whose lines nobody owns",
+         alone(shadow),
+         fill,
+         over_epochs,
+         false,
+         {point_s2}},
+        {"shadow.threads",
+         "two threads on one ledger",
+         with(shadow, 2, true),
+         fill,
+         nullptr,
+         false,
+         {point_s2}},
+        {"shadow.threads.apart",
+         "two threads, a ledger each",
+         with(shadow, 2),
+         fill,
+         nullptr,
+         false,
+         {point_s2}},
     };
     return all;
 }

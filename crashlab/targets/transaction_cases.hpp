@@ -1,10 +1,10 @@
 // targets/transaction_cases.hpp: transactions on a region's words and blocks, by either engine.
 //
-// The words record which transactions have committed, and in which order: each adds its number to a
-// list that it reads first. Its number and the values it reads determine its effects.
-// So the judge replays the list on a model, and requires that words and blocks equal the model's:
-// this checks strict durability (every transaction that returned is in the list, every one in the
-// list had begun) and serializability; and that the words own all allocated blocks, each once.
+// The words record the order of the committed transactions: each adds its number to a list that it
+// has read first. A transaction's actions follow from its number and the values it reads. So the
+// judge replays the list on a model and compares words and blocks. That checks strict durability
+// (each returned transaction is in the list, each listed one has begun) and serializability. It
+// also requires that the words own each allocated byte of the heap exactly once.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

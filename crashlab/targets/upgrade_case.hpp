@@ -1,4 +1,4 @@
-// targets/upgrade_case.hpp: an open that upgrades a region of older formats.
+// targets/upgrade_case.hpp: opening a region of older formats, which upgrades it.
 #pragma once
 
 #include "crashlab/targets/target.hpp"

@@ -39,6 +39,9 @@ namespace hf::nv {
 enum class engine : std::uint32_t {
     redo = 1,  ///< redo log: one fence a commit
     undo = 2,  ///< undo log, as in the paper: three fences a commit
+    /// Shadow paging: one fence or two, and no logged data. Each line has two places, so it takes
+    /// up to twice the space.
+    shadow = 3,
 };
 
 struct heap_options {
@@ -70,6 +73,12 @@ struct heap_statistics {
     std::uint64_t log_records = 0;
     std::uint64_t log_bytes = 0;
     std::uint64_t recovered_records = 0;  ///< commit records found by recovery
+    /// Of engine::shadow: second slots of pages, of 4 KiB each; the free ones among them; pages
+    /// and lines that this session has consolidated to one slot.
+    std::uint64_t slots = 0;
+    std::uint64_t free_slots = 0;
+    std::uint64_t consolidated_pages = 0;
+    std::uint64_t consolidated_lines = 0;
 };
 
 namespace detail {

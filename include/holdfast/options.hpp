@@ -25,6 +25,7 @@ enum class discipline : std::uint8_t {
     snapshot = 4,     ///< user memory whose changed pages are detected (snapshot.hpp)
     transaction = 5,  ///< objects changed by transactions (transaction.hpp)
     eager = 6,        ///< indexes whose every operation is durable (docs/eager.md)
+    section = 7,      ///< a cut between the outermost critical sections of a program (section.h)
 };
 
 [[nodiscard]] std::string_view to_string(medium_kind m) noexcept;
@@ -56,6 +57,13 @@ struct region_options {
     flush_policy flush = flush_policy::automatic;
     std::uint32_t fence_latency_ns = 0;  ///< emulated latency after each fence, 0 to 1,000 ns
     std::uint64_t first_epoch = 1;       ///< at creation; for tests of counter wrap-around
+    /// At creation: the region is mapped at the same address each time, so that its contents may
+    /// hold ordinary pointers into it. Opening it for writing fails where that address is taken
+    /// (errc::busy: by another region, a copy for example) or not to be had (errc::incompatible).
+    bool keep_address = false;
+    /// At creation of a region that keeps its address: the window that it takes, 0 to 15; nullopt:
+    /// the first that is free. Regions that are to be open together need different ones.
+    std::optional<unsigned> window;
 };
 
 struct map_options {

@@ -183,8 +183,8 @@ class transaction {
     /// heap is full.
     [[nodiscard]] std::byte* allocate(std::uint64_t bytes);
     /// Frees memory at the commit; `bytes` as given to allocate(). It is reused only when every
-    /// transaction that may still read it has ended. Ends the process if p is not an allocated
-    /// block of this size.
+    /// transaction that may still read it has ended. The commit fails with errc::corrupt if p is
+    /// not an allocated block of this size.
     void release(void* p, std::uint64_t bytes);
 
     // Transactions are ended by an exception. If a handler of the program (`catch (...)`) swallows
@@ -206,10 +206,30 @@ class transaction {
     [[nodiscard]] bool covers(const void* p) const noexcept {
         return (reinterpret_cast<std::uint64_t>(p) ^ base_) >> window_bits == 0;
     }
+    /// The address of the object at `offset`, a word of the heap that may be damaged; `bytes` are
+    /// the least that the object has. Ends the transaction (errc::corrupt) unless all of them lie in
+    /// the region and offset is a multiple of 16. One comparison where the object does not lie at
+    /// the region's end: rotated, an offset that is no multiple of 16 is larger than any region.
+    [[nodiscard, gnu::always_inline]] inline std::byte* at_offset(std::uint64_t offset,
+                                                                  std::uint64_t bytes) {
+        if (std::rotr(offset, 4) > safe_units_ || bytes > end_bytes) [[unlikely]] {
+            check_offset(offset, bytes);
+        }
+        return base() + offset;
+    }
+    /// How many elements of `each` bytes the region has room for from `first` on.
+    template <std::uint64_t each>
+    [[nodiscard]] std::uint64_t room_for(const void* first) {
+        const std::uint64_t at = reinterpret_cast<std::uint64_t>(first) - base_;
+        const std::uint64_t all = safe_units_ * 16 + end_bytes;
+        return at < all ? (all - at) / each : 0;
+    }
+    /// Looks at the region's size again: it may have grown since the attempt began.
+    void measure() noexcept;
     /// The first byte of the heap's region.
     [[nodiscard]] std::byte* base() const noexcept { return reinterpret_cast<std::byte*>(base_); }
-    /// A number unique among the transactions of this process, the same in all attempts of one. It
-    /// identifies pointers that are valid in one transaction only.
+    /// The number of this attempt; no other attempt of any transaction in the process has it. A
+    /// cursor stores it, so that one made by an attempt that was rolled back is refused later.
     [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
     /// Number of the calling thread's lane in the heap: below 256, used by no other thread.
     [[nodiscard]] unsigned thread_number() const noexcept { return lane_; }
@@ -220,6 +240,7 @@ class transaction {
     friend class nv::detail::words_at_once;
     static constexpr std::uint64_t index_mask = (std::uint64_t{1} << detail::ownership_bits) - 1;
     static constexpr std::uint64_t none = ~std::uint64_t{0};
+    static constexpr std::uint64_t end_bytes = 4096;
 
     transaction() = default;
     ~transaction() = default;
@@ -238,6 +259,10 @@ class transaction {
         quiet_clock_ = &detail::no_clock_to_read_by;  // the clock has advanced: T1 from here on
         *reads_++ = static_cast<std::uint32_t>(index);
     }
+    [[nodiscard]] static std::uint64_t units_before_end(std::uint64_t size) noexcept {
+        return size < end_bytes ? 0 : (size - end_bytes) / 16;
+    }
+    [[gnu::cold, gnu::noinline]] void check_offset(std::uint64_t offset, std::uint64_t bytes);
     /// Ensures that the thread's transaction does not commit, even if its exception is swallowed.
     static void doom_running(bool begins_anew) noexcept;
     [[nodiscard, gnu::cold]] std::uint64_t load_slowly(const void* at, unsigned bytes);
@@ -247,6 +272,7 @@ class transaction {
 
     std::atomic<std::uint64_t>* ownership_ = nullptr;
     std::uint64_t base_ = 0;
+    std::uint64_t safe_units_ = 0;  ///< 16 bytes each: end_bytes before the region's end
     /// The clock for T2; otherwise one that never equals the snapshot.
     const std::atomic<std::uint64_t>* quiet_clock_ = &detail::no_clock_to_read_by;
     std::uint64_t snapshot_ = 0;  ///< version; all words read are as of this commit

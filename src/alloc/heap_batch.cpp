@@ -11,7 +11,7 @@ using committed::word_change;
 
 namespace {
 
-/// How far ahead settle() asks for what it will need.
+/// Prefetch distance of settle().
 constexpr std::size_t items_ahead = 8;
 
 }  // namespace
@@ -38,32 +38,45 @@ result<u64> heap_batch::reserve(u64 size) {
     return added.offset;
 }
 
-void heap_batch::release(u64 offset, u64 size) {
+bool heap_batch::release_new(u64 offset, const item& added) {
+    const auto mine = std::find_if(items_.rbegin(), items_.rend(), [&](const item& i) {
+        return i.offset == offset && i.what == fate::reserved;
+    });
+    if (mine == items_.rend() || mine->pages != added.pages) return false;
+    mine->what = fate::given_up;
+    return true;
+}
+
+const char* heap_batch::try_release(u64 offset, u64 size) {
     HF_CHECK(state_ == state::open, "a batch that has been logged frees no more");
+    constexpr const char* no_block = "what is freed is no block of this size";
+    constexpr const char* freed = "what is freed is not handed out, or is freed twice";
     item added{offset, {}, 0, fate::freed};
     bool was_owned = false;
     if (size > largest_block) {
         added.pages = pages_of(size);
+        if (!heap_.space_.is_in_segment(offset)) return freed;
         was_owned = heap_.space_.release_extent(offset, added.pages);
     } else {
         slab* s = heap_.space_.slab_of(offset);
-        HF_CHECK(s != nullptr && s->size_class == class_of_block(size) &&
-                     (offset - s->offset) % block_size(s->size_class) == 0,
-                 "what is freed is no block of this size");
+        if (s == nullptr || s->size_class != class_of_block(size) ||
+            (offset - s->offset) % block_size(s->size_class) != 0) {
+            return no_block;
+        }
         added.of = {s, static_cast<u32>((offset - s->offset) / block_size(s->size_class))};
-        HF_CHECK(added.of.number < s->blocks, "what is freed is no block of this size");
+        if (added.of.number >= s->blocks) return no_block;
         was_owned = heap_.release_block(added.of);
     }
     if (was_owned) {
         items_.push_back(added);
-        return;
+        return nullptr;
     }
-    const auto mine = std::find_if(items_.rbegin(), items_.rend(), [&](const item& i) {
-        return i.offset == offset && i.what == fate::reserved;
-    });
-    HF_CHECK(mine != items_.rend() && mine->pages == added.pages,
-             "what is freed is not handed out, or is freed twice");
-    mine->what = fate::given_up;
+    return release_new(offset, added) ? nullptr : freed;
+}
+
+void heap_batch::release(u64 offset, u64 size) {
+    const char* const wrong = try_release(offset, size);
+    HF_CHECK(wrong == nullptr, wrong);
 }
 
 void heap_batch::add_changes(const item& i) {
@@ -93,7 +106,7 @@ std::span<const word_change> heap_batch::changes() {
     for (const item& i : items_) add_changes(i);
     if (changes_.size() < 2) return changes_;
     std::ranges::sort(changes_, {}, &word_change::offset);
-    std::size_t last = 0;  // of those that are merged; the first is merged with itself
+    std::size_t last = 0;  // the last merged one; the first is merged with itself
     for (const word_change& c : changes_) {
         if (changes_[last].offset == c.offset) {
             changes_[last].clear |= c.clear;
@@ -154,7 +167,8 @@ void heap_batch::settle() {
     HF_CHECK(state_ == state::applied, "a batch is applied before it is settled");
     HF_PERSIST_POINT("alloc C3: the log's entry is gone before what it freed is handed out");
     for (std::size_t n = 0; n < items_.size(); ++n) {
-        // Those of an epoch are many, of slabs in no order: what is known of these is far away.
+        // A batch may join many transactions, with slabs in random order: their state is not
+        // cached.
         if (n + items_ahead < items_.size()) {
             const committed_heap::block& soon = items_[n + items_ahead].of;
             if (soon.of != nullptr) soon.of->prefetch(soon.number);

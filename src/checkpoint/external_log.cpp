@@ -32,10 +32,11 @@ namespace {
 constexpr u64 most_first_pages = 16;     // 1 MiB
 constexpr u64 max_segment_pages = 1024;  // 64 MiB
 
-/// Two that look at once what is left would take the last page both. Of all regions: it is rare.
+/// Serialises additions of segments; otherwise two threads could both take the last page. One lock
+/// for all regions, since it is rare.
 std::mutex adding;
 
-/// Of what the heap leaves to logs, a sixteenth: other threads come, too.
+/// A sixteenth of the reserve for logs, since other threads need some, too.
 u64 first_segment_pages(const region& r) {
     return std::clamp<u64>(kept_from_heap(r.max_pages()) / 16, 1, most_first_pages);
 }
@@ -111,7 +112,7 @@ result<void> log_writer::add_segment() {
 namespace {
 
 /// Copies an object word by word, each with an atomic load. The object's owner holds its lock, but
-/// a lock that lies in the object is still touched: others, who saw it free, try to take it.
+/// a lock in the object still changes: other threads, which saw it free, try to take it.
 void copy_words(void* to, const void* from, u64 size) noexcept {
     using word [[gnu::may_alias]] = u64;
     const u64 words = size / sizeof(u64);
@@ -141,7 +142,7 @@ void log_writer::write_entry(const log_object& object, u64 at) noexcept {
 result<void> log_writer::append(std::span<const log_object> objects,
                                 u64 epoch) noexcept(!crashes_throw) {
     if (region_->med().is_atomic()) return {};  // no part of an epoch outlives a crash
-    if (epoch_ != epoch) {                      // X2: a new epoch starts over
+    if (epoch_ != epoch) {                      // X2: a new epoch restarts the log
         epoch_ = epoch;
         appends_ = 0;
         place_ = {0, 0};
@@ -187,11 +188,11 @@ class lane_entries {
 
    private:
     using header = detail::log_entry_header;
-    /// How far behind an entry that is not whole others are looked for: where a page of the largest
-    /// kind was lost, the next ones lie within.
+    /// Search distance for later entries after an incomplete one: if a page of the largest
+    /// kind was lost, the next entries are within it.
     static constexpr u64 search = u64{256} << 10;
 
-    /// An entry of the epoch that is whole.
+    /// A complete entry of the epoch.
     [[nodiscard]] const header* entry_at(const segment& s, u64 at) const {
         if (at + sizeof(header) > s.bytes()) return nullptr;
         const auto* entry = region_.at<header>(s.offset + at);
@@ -215,13 +216,13 @@ class lane_entries {
         return {};
     }
 
-    /// X4. `hole`: where what lies before the entry would begin.
+    /// Checks X4. `hole`: the offset after the last complete entry before `entry`.
     [[nodiscard]] result<void> check_order(const segment& s, u64 hole, const header& entry) const {
         if (entry.append <= last_ + 1) return {};
-        return corrupt(s, hole, "an entry of the log is damaged, and others lie behind it");
+        return corrupt(s, hole, "an entry of the log is damaged, and others follow it");
     }
 
-    /// An entry with a right checksum that points outside of the region is no torn write.
+    /// An entry with a right checksum that points outside of the region is not a torn write.
     result<void> copy_back(const segment& s, u64 at, const header& entry) {
         if (entry.object < layout::page_size || entry.object > region_.size() - entry.size) {
             return corrupt(s, at, "a log entry names an object outside of the region");
@@ -243,11 +244,11 @@ class lane_entries {
     u64 epoch_;
     u64 seed_;
     std::span<const segment> segments_;
-    u32 last_ = 0;  ///< append of the last whole entry
+    u32 last_ = 0;  ///< append of the last complete entry
     log_application done_;
 };
 
-/// The log segments, those of a lane behind each other.
+/// The log segments of each lane, in order.
 std::vector<std::vector<segment>> segments_by_lane(const region& r) {
     std::map<u16, std::vector<segment>> lanes;
     for (const segment& s : r.segments()) {

@@ -1,15 +1,15 @@
-// boundary.hpp: what happens to an epoch's lines at its end, and what the medium asks for
-// meanwhile.
+// boundary.hpp: makes an epoch's lines durable at its end, and paces writers, for one medium.
 //
-// Purpose. All else about epochs is the same on every medium; this is what differs.
-//   write_back.hpp  persistent memory: the lines are written back behind the closed gate, and the
+// Purpose. This interface holds the part of the epochs that depends on the medium.
+//   write_back.hpp  persistent memory: the lines are written back while the gate is closed, and the
 //                   epoch is durable when the gate opens;
-//   capture.hpp     medium `file`: the lines are copied behind the closed gate, and the epoch is
-//                   durable when the journal has made the copies so, announced by its thread.
-// A region of which nothing is to survive has the boundary that does nothing: its epochs are a
-// grace period.
+//   capture.hpp     medium `file`: the lines are copied while the gate is closed, and the epoch is
+//                   durable when the journal has made the copies durable; the journal's thread
+//                   announces it.
+// A transient region uses this base class, which writes nothing: its epochs are a grace period
+// only.
 //
-// What a boundary doesn't override says: this medium keeps up by itself.
+// The defaults describe a medium that never delays a writer.
 #pragma once
 
 #include <holdfast/result.hpp>
@@ -27,7 +27,8 @@ namespace hf {
 
 class boundary {
    public:
-    /// Is told each epoch that has become durable, in their order; nullopt: an error came or went.
+    /// Called with each epoch that has become durable, in order; with nullopt when an error begins
+    /// or ends.
     using announcer = std::function<void(std::optional<u64> epoch)>;
 
     boundary() = default;
@@ -36,37 +37,39 @@ class boundary {
     virtual ~boundary() = default;
 
     // --- a session; no operation is running ---
-    /// The superblock says that the session has begun. `durable`: the newest epoch that is.
+    /// Begins a session, after the superblock was marked dirty. `durable`: the newest durable
+    /// epoch.
     [[nodiscard]] virtual result<void> start(u64 durable, announcer tell);
-    /// Everything that was captured is at its place, durably so.
+    /// Returns once everything that was captured is durable in the base file.
     [[nodiscard]] virtual result<void> settle() { return {}; }
-    /// The session is over, all is durable and the superblock says so.
+    /// Ends the session, after the superblock was marked clean.
     [[nodiscard]] virtual result<void> finish() { return {}; }
 
     // --- an epoch's end; the gate is closed ---
     /// True: the boundary copies memory, and announces epochs by itself, later.
     [[nodiscard]] virtual bool captures() const noexcept { return false; }
-    /// Does all that needs the world to stand still.
+    /// Does the work that needs all operations stopped.
     virtual void end_epoch([[maybe_unused]] u64 ending) {}
-    /// The next epoch has its number. Before the gate opens: the next leader may come at once.
-    /// `waits`: whoever leads will only wait until the epoch is durable. True: it is to call
-    /// write_submitted() next, behind the open gate.
+    /// Called after the next epoch has its number and before the gate opens, for another thread may
+    /// lead at once. `waits`: the leader will wait until the epoch is durable. Returns true if the
+    /// leader is to call write_submitted() after it has opened the gate.
     [[nodiscard]] virtual bool submit([[maybe_unused]] bool waits) { return false; }
     virtual void write_submitted() {}
-    /// By those who wait at the gate.
+    /// Does a part of end_epoch(). Called by threads that wait at the gate.
     virtual void help() {}
 
     // --- pace ---
     /// Whether an epoch could be ended now without waiting for the medium.
     [[nodiscard]] virtual bool is_ready() const { return true; }
-    /// Waits until it is; outside of the gate. False: the medium refuses.
+    /// Waits until is_ready(), outside of the gate. False: the medium has no room.
     [[nodiscard]] virtual bool wait_ready() { return true; }
-    /// Before an epoch is ended for those who wait for it: until it costs nothing to end it, while
-    /// more of them gather; not once `enough()`. `since`: how long ago the last one was ended.
+    /// Group commit: delays the end of an epoch while the medium is busy anyway, so that more
+    /// threads share it; returns early once `enough()`. `since`: the time since the last epoch's
+    /// end.
     virtual void let_gather(const std::function<bool()>& enough, std::chrono::nanoseconds since);
-    /// Whether nothing can be made durable for want of room.
+    /// Whether the medium has no room to make an epoch durable.
     [[nodiscard]] virtual bool is_refusing() const noexcept { return false; }
-    /// errc::no_space while it is so.
+    /// errc::no_space while is_refusing().
     [[nodiscard]] virtual result<void> accepts_writes() const { return {}; }
     /// Whether there is something to do at a boundary besides the lanes' lines.
     [[nodiscard]] virtual bool has_work() const { return false; }
@@ -75,13 +78,15 @@ class boundary {
         [[maybe_unused]] std::chrono::microseconds age) const {
         return false;
     }
-    /// After how long the clock should look at wants_early_end() again.
+    /// After how long the clock should call wants_early_end() again.
     [[nodiscard]] virtual std::optional<std::chrono::microseconds> longest_nap() const {
         return std::nullopt;
     }
-    /// Looks how much the running epoch holds, if nobody tells and it is time for it. By the clock.
+    /// Estimates the size of the running epoch, if the medium tracks pages and the last estimate is
+    /// old. Called by the clock's thread.
     virtual void look() {}
-    /// Whether no epoch should end before older ones are at their place; asks for that.
+    /// Whether older epochs must be written to the base file before the next epoch ends; starts
+    /// that.
     [[nodiscard]] virtual bool must_settle_first([[maybe_unused]] u64 current) const {
         return false;
     }
@@ -90,8 +95,8 @@ class boundary {
     /// Whether writers may ever get ahead of the medium. Constant.
     [[nodiscard]] virtual bool bounds_writers() const noexcept { return false; }
     [[nodiscard]] virtual bool writers_are_ahead() const noexcept { return false; }
-    /// Holds a writer up while they are.
-    virtual void hold_writer() const {}
+    /// Delays a writer while writers_are_ahead(), at most until `deadline_ns` (base/clock.hpp).
+    virtual void hold_writer([[maybe_unused]] u64 deadline_ns) const {}
 
     [[nodiscard]] virtual journal_statistics numbers() const { return {}; }
 };

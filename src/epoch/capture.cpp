@@ -133,7 +133,7 @@ void capture::look() {
     next_look_ns_ = end + std::max(shortest_pause_ns, 20 * (end - start));
 }
 
-// Where each boundary captures what is not applied yet anew, the base would never have the newest
+// Where each boundary captures again what is not applied yet, the base would never have the newest
 // of it while boundaries go on: each would hold all of it, and no memory could be given back. So
 // once that is much they wait for the base.
 bool capture::must_settle_first(u64 current) const {
@@ -158,12 +158,12 @@ bool capture::writers_are_ahead() const noexcept {
     return is_overfull() || journal_.copies()->is_over_budget();
 }
 
-void capture::hold_writer() const {
+void capture::hold_writer(u64 deadline_ns) const {
     constexpr auto moment = std::chrono::milliseconds(1);
     do {
         std::this_thread::sleep_for(moment);
     } while ((is_overfull() || journal_.copies()->is_far_over_budget()) && captures() &&
-             !is_refusing());
+             !is_refusing() && now_ns() < deadline_ns);
 }
 
 journal_statistics capture::numbers() const {

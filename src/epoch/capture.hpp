@@ -3,23 +3,23 @@
 // Purpose. Memory is private there, and an epoch reaches the disk whole or not at all. The boundary
 // copies the lines of e, the epoch record e + 1 among them, and opens the gate; e is announced when
 // the journal has made the copies durable (journal/core.hpp, J1). There is nothing to undo: a
-// discipline needs no undo log for the sake of crashes, and a crash leaves no failed epoch. Its
-// number and those of the epochs on their way to the disk are used up all the same: tickets are
-// out.
+// discipline needs no undo log for the sake of crashes, and a crash leaves no failed epoch. The
+// numbers of the running epoch and of those in flight to the disk are not used again after a crash,
+// for tickets name them.
 //
-// Which lines. Those that were named: in the lanes' lists, and in the region's dirty set, where all
-// goes that is written back early. In a region that tracks pages also those that the tracker finds
-// (paging/page_tracker.hpp).
+// Which lines. Those in the lanes' lists, and those in the region's dirty set, which holds the
+// lines that were written back early. In a region that tracks pages also those that the tracker
+// finds (paging/page_tracker.hpp).
 //
 // Invariants.
-//  K1  A capture is begun and submitted behind one closed gate: one at a time, in epoch order.
+//  K1  A capture is begun and submitted during one closing of the gate: one at a time, in epoch
+//      order.
 //  K2  The session's first capture holds the epoch record and is applied before any operation
-//      comes: from then on the base says that it needs its journal.
+//      starts: from then on the base file records that it needs its journal.
 //
-// Memory. What is captured, and the pages that are the process's own, take memory until the base
-// has them. A little beyond the budget writers are slowed, so that readers and they get on
-// together; far beyond, and with an epoch that is far too large, they stop. Pages are given back at
-// boundaries.
+// Memory. Captured lines and the process's private copies of pages take memory until the base file
+// has them. A little above the budget writers are slowed; far above it, or when one epoch is far
+// too large, they wait. Pages are freed at boundaries.
 //
 // Full disk. The journal refuses (errc::no_space), epochs are not ended, nothing is lost; it goes
 // on by itself once there is room.
@@ -65,7 +65,7 @@ class capture final : public boundary {
     [[nodiscard]] bool must_settle_first(u64 current) const override;
     [[nodiscard]] bool bounds_writers() const noexcept override { return true; }
     [[nodiscard]] bool writers_are_ahead() const noexcept override;
-    void hold_writer() const override;
+    void hold_writer(u64 deadline_ns) const override;
     [[nodiscard]] journal_statistics numbers() const override;
 
    private:

@@ -15,6 +15,14 @@ void epoch_clock::start(tick every) {
     });
 }
 
+void epoch_clock::wake() {
+    {
+        const std::lock_guard guard(mutex_);
+        woken_ = true;
+    }
+    wake_.notify_all();
+}
+
 void epoch_clock::stop() {
     {
         const std::lock_guard guard(mutex_);
@@ -30,7 +38,8 @@ void epoch_clock::run(const tick& every) {
         lock.unlock();
         const auto nap = every();
         lock.lock();
-        if (nap.count() > 0) wake_.wait_for(lock, nap, [this] { return stopping_; });
+        if (nap.count() > 0) wake_.wait_for(lock, nap, [this] { return stopping_ || woken_; });
+        woken_ = false;
     }
 }
 

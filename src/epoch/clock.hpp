@@ -23,6 +23,8 @@ class epoch_clock {
 
     /// Once.
     void start(tick every);
+    /// The next call follows at once, whatever the last one said.
+    void wake();
     /// Returns when no call is under way, and none will come. May be repeated.
     void stop();
 
@@ -32,6 +34,7 @@ class epoch_clock {
     std::mutex mutex_;
     std::condition_variable wake_;
     bool stopping_ = false;
+    bool woken_ = false;
     std::thread thread_;
 };
 

@@ -47,6 +47,7 @@ epoch_manager::epoch_manager(region& file, journalled_file* journal, const epoch
                  return fresh;
              }),
       gate_(lanes_),
+      attempts_(options.patience),
       boundary_(boundary_for(file, journal, lanes_, options.durable)),
       bounds_writers_(boundary_->bounds_writers()) {}
 
@@ -139,6 +140,7 @@ void epoch_manager::start_clock() {
 result<void> epoch_manager::close() {
     clock_.stop();
     if (!options_.durable || region_.read_only()) {
+        if (is_patient()) return end_epoch_by_attempts();
         end_epoch();
         return {};
     }
@@ -157,6 +159,7 @@ result<void> epoch_manager::close() {
 
 /// An epoch that the medium refuses to end is not captured, and the journal must outlive it.
 result<void> epoch_manager::end_epoch_for_sure() {
+    if (is_patient()) return end_epoch_by_attempts();
     const u64 ending = current_epoch();
     while (current_epoch() == ending) {
         if (auto ok = accepts_writes(); !ok) return ok;
@@ -168,17 +171,37 @@ result<void> epoch_manager::end_epoch_for_sure() {
 result<void> epoch_manager::update_super(const super_change& change) {
     if (!boundary_->captures()) return region_.update_super(change);
     result<void> written;  // a boundary must not copy a superblock that is being changed
-    with_world_stopped([&](lane&) { written = region_.update_super(change); });
-    return written;
+    auto stopped =
+        stop_world([&](lane&) { written = region_.update_super(change); }, tries_until());
+    return stopped ? written : stopped;
 }
 
 // --------------------------------------------------------------------------------------- the gate
+
+void epoch_manager::enter_late(lane& l) noexcept {
+    gate_.enter_late(l, [this] { wait_at_gate(); });
+}
+
+bool epoch_manager::close_gate() {
+    if (is_patient()) {
+        if (try_close_gate().how == close_attempt::outcome::closed) return true;
+        std::this_thread::sleep_for(attempts_.wait());
+        return false;
+    }
+    if (!gate_.close()) {
+        wait_at_gate();
+        return false;
+    }
+    closing_since_ns_ = now_ns();
+    return true;
+}
 
 void epoch_manager::wait_at_gate() {
     if (gate_.is_due() && gate_.close()) {
         // Another epoch may have been ended since this one was found due: then it goes on, rather
         // than wait for the disk behind a closed gate.
         if (boundary_->is_ready()) {
+            closing_since_ns_ = now_ns();
             static_cast<void>(lead_boundary(false));
         } else {
             gate_.open();
@@ -189,7 +212,12 @@ void epoch_manager::wait_at_gate() {
 }
 
 void epoch_manager::with_world_stopped(const std::function<void(lane&)>& work) {
-    while (!gate_.close()) wait_at_gate();
+    while (!close_gate()) {
+    }
+    work_in_closed_gate(work);
+}
+
+void epoch_manager::work_in_closed_gate(const std::function<void(lane&)>& work) {
     lane& system = lanes_.at(0);
     system.epoch = current_;
     try {
@@ -213,7 +241,7 @@ bool epoch_manager::is_pinned(u64 offset) const noexcept {
 
 bool epoch_manager::lead_boundary(bool waits) noexcept(!crashes_throw) {
     HF_ASSERT(gate_.is_closed(), "B2: a boundary is led by who has closed the gate");
-    const u64 start = now_ns();
+    const u64 start = closing_since_ns_;
     const u64 ending = current_.load(std::memory_order_relaxed);
     HF_ASSERT(commits_.durable() < ending, "N2: the running epoch is durable already");
     const bool captures = boundary_->captures();
@@ -227,10 +255,14 @@ bool epoch_manager::lead_boundary(bool waits) noexcept(!crashes_throw) {
     const bool writes = boundary_->submit(waits);
     gate_.open();
     if (!captures) commits_.call(ending);
-    last_pause_.store(end - start, std::memory_order_relaxed);
-    const std::lock_guard guard(pause_mutex_);
-    pauses_.add(end - start);
+    note_pause(end - start);
     return writes;
+}
+
+void epoch_manager::note_pause(u64 ns) {
+    last_pause_.store(ns, std::memory_order_relaxed);
+    const std::lock_guard guard(pause_mutex_);
+    pauses_.add(ns);
 }
 
 void epoch_manager::announce(u64 epoch) {
@@ -245,7 +277,7 @@ void epoch_manager::end_epoch(u64 ending) { end_epoch(ending, false); }
 void epoch_manager::end_epoch(u64 ending, bool waits) {
     while (current_.load(std::memory_order_acquire) == ending) {
         if (!boundary_->wait_ready()) return;
-        if (gate_.close()) {
+        if (close_gate()) {
             // Another leader may have been quicker: then this would end an epoch nobody asked to
             // end.
             if (current_.load(std::memory_order_relaxed) == ending) {
@@ -253,8 +285,6 @@ void epoch_manager::end_epoch(u64 ending, bool waits) {
             } else {
                 gate_.open();
             }
-        } else {
-            wait_at_gate();
         }
     }
 }
@@ -271,7 +301,10 @@ result<void> epoch_manager::wait_durable(u64 t) {
     while (durable_epoch() < t) {
         const u32 calls = commits_.calls(t);  // before anything that is called for (G3)
         if (auto ok = accepts_writes(); !ok) return ok;
-        if (current_epoch() <= t && commits_.promise(t)) {
+        if (is_patient() && options_.epoch != no_clock) {
+            ask_clock_for(t);
+            if (durable_epoch() < t) commits_.sleep(t, calls);
+        } else if (current_epoch() <= t && commits_.promise(t)) {
             end_as_promised(t);
         } else if (durable_epoch() < t) {
             commits_.sleep(t, calls);
@@ -314,7 +347,7 @@ std::chrono::nanoseconds epoch_manager::tick() {
     boundary_->look();
     if (keeps_still_for_copies() && region_.copies().is_asked()) keep_still();
     const auto age = std::chrono::duration_cast<std::chrono::microseconds>(since_boundary());
-    if (age < options_.epoch && !boundary_->wants_early_end(age)) {
+    if (age < options_.epoch && !boundary_->wants_early_end(age) && !is_asked_for()) {
         return std::min(options_.epoch - age, boundary_->longest_nap().value_or(longest_epoch));
     }
     // The disk is behind: the epoch grows.
@@ -323,6 +356,7 @@ std::chrono::nanoseconds epoch_manager::tick() {
                            std::memory_order_relaxed);
         return nap_for_disk;
     }
+    if (is_patient() && (is_asked_for() || anything_written())) return end_due_epoch_patiently();
     if (anything_written()) {
         end_due_epoch();
     } else {
@@ -338,6 +372,7 @@ bool epoch_manager::keeps_still_for_copies() const noexcept {
 
 // What was written until now is in the copy, too.
 void epoch_manager::keep_still() {
+    if (is_patient()) return keep_still_patiently();
     end_epoch();
     with_world_stopped([this](lane&) { region_.copies().keep_still(); });
 }

@@ -1,18 +1,19 @@
-// lane.hpp: what one thread brings along into an epoch: its flag at the gate, and its dirty lines.
+// lane.hpp: a thread's state in an epoch: its flag at the gate, and its list of dirty lines.
 //
 // Purpose. A lane is owned by one thread at a time and outlives it: the next thread takes it over
 // (sync/thread_slots.hpp). It lists the cache lines that the thread has dirtied in the running
 // epoch; exactly these are made durable at the epoch's end. User space cannot flush the whole cache
 // as the checkpointing paper does (section 4); so the first touch of a line, which every discipline
-// has to notice anyway, notes it here. What else a room keeps for each thread it keeps in an array
-// of its own, by the lane's index.
+// detects anyway, is recorded here. Other modules keep their data of each thread in arrays of their
+// own, indexed by the lane's index.
 //
 // Two kinds of lines, because they are flushed at different times:
-//  once    lines whose every write is noted (value records, block headers). They may be written
+//  once    lines whose every write is recorded (value records, block headers). They may be written
 //          back at any time after the write; the owner does so by the batch, long before the
 //          boundary, with one fence each.
-//  sticky  lines of which only the first touch in an epoch is noted (nodes, logged cells). A line
-//          may be dirtied again at any moment until the boundary, so it is written back inside it.
+//  sticky  lines of which only the first touch in an epoch is recorded (nodes, logged cells). A
+//          line may be dirtied again at any moment until the boundary, so it is written back inside
+//          it.
 //
 // When to write back early. On the processors measured, clwb takes the line out of the cache (a
 // reload costs a hundred nanoseconds), so early is not free for lines that are still in use. `once`
@@ -51,11 +52,18 @@ class alignas(64) lane {
     /// Offset of a large value that the owner reads outside of an operation; 0: none. Its space is
     /// not reused.
     alignas(64) std::atomic<u64> pinned{0};
+    /// 1 while the owner waits at the gate to enter (gate.hpp, B6).
+    std::atomic<u32> waits{0};
 
     alignas(64) u32 index = 0;
-    /// Whether dirty lines are noted at all: something is to survive, and the medium flushes.
+    /// Sections of the owner that are open one inside the other; 0: it is outside. For the owner.
+    u32 depth = 0;
+    /// The place in the program from which the owner entered last, for messages: for example the
+    /// return address of its outermost acquire. 0: the owner sets none.
+    std::atomic<u64> where{0};
+    /// Whether dirty lines are recorded: the region is durable, and its medium needs write-backs.
     bool track = false;
-    u64 epoch = 0;  ///< that the owner is inside of
+    u64 epoch = 0;  ///< the epoch that the owner is inside
     std::byte* base = nullptr;
     medium med;
 
@@ -66,7 +74,7 @@ class alignas(64) lane {
         if (!wrote.load(std::memory_order_relaxed)) wrote.store(true, std::memory_order_relaxed);
     }
 
-    /// Notes [p, p + n) as written just now; every later write to it is noted again.
+    /// Records [p, p + n) as just written (`once`); the owner calls it after each write to it.
     void note_once(const void* p, std::size_t n) noexcept {
         if (!track) return;
         HF_ASSERT(may_append(), "L2: a line is noted by who is outside of the epoch");
@@ -81,8 +89,8 @@ class alignas(64) lane {
         }
     }
 
-    /// The same for one line, which may be noted again and again: it is in the list once, if few
-    /// others came between.
+    /// As note_once(), but for one line that is written repeatedly: skips it if a small
+    /// direct-mapped cache (`listed_`) says that the list has it.
     void note_line_once(const void* p) noexcept {
         if (!track) return;
         HF_ASSERT(may_append(), "L2: a line is noted by who is outside of the epoch");
@@ -128,7 +136,7 @@ class alignas(64) lane {
     }
 
    private:
-    /// The owner is inside; lane 0 belongs to whoever has stopped the world.
+    /// The owner is inside; lane 0 belongs to the leader at the closed gate.
     [[nodiscard]] bool may_append() const noexcept { return index == 0 || presence.is_up_here(); }
 
     void forget_once() noexcept {

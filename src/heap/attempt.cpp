@@ -29,6 +29,8 @@ void attempt::list_is_damaged() { damaged("one of its lists is damaged"); }
 // ------------------------------------------------------------------------------- while it runs
 
 void attempt::add(u64 offset, int by) {
+    if (!can_lie_at(offset, sizeof(u64))) [[unlikely]]
+        damaged("a pointer leads out of it");
     const u32 index = counts_.index_of(offset);
     counted& c = counts_[index];
     c.by += by;
@@ -88,7 +90,7 @@ u64 attempt::proxy(u64 offset) {
 
 held_object* attempt::hold(u64 offset, bool strongly) {
     held_object* const h = core_.refs().hold(offset, strongly);
-    // The other half of the meeting with who lets it die: held_table.hpp.
+    // The counterpart of the fence in the destroying transaction: held_table.hpp.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     try {
         if (h->state.load(std::memory_order_acquire) != held::live) transaction::meet_conflict();
@@ -118,7 +120,7 @@ u16 attempt::type_number(const type_info& type) {
     if (const u16 known = core_.types().number_of(type); known != 0) [[likely]] {
         return known;
     }
-    // The list on the medium is the truth; somebody may be adding the type just now.
+    // The list on the medium is authoritative; another transaction may have just added the type.
     read_types();
     const auto found = core_.types().match(type);
     if (!found) transaction::fail(found.error());
@@ -151,9 +153,7 @@ u16 attempt::add_type(const type_info& type) {
 
 void attempt::read_types() {
     for (u64 block = t_.load(&control().types); block != 0;) {
-        if (block % 16 != 0 || block >= core_.file().size())
-            damaged("its list of types is damaged");
-        const auto* const b = at<type_block>(block);
+        const auto* const b = listed<type_block>(block);
         const u64 next = t_.load(&b->next);
         const bool mine = std::any_of(new_types_.begin(), new_types_.end(),
                                       [&](const auto& n) { return n->block == block; });
@@ -194,8 +194,8 @@ void attempt::set_second(const counted& c, u64 value) {
     }
 }
 
-// What has gained pointers waits until the others have had their turn: of what dies among these it
-// may lose as many, and then nothing of it is stored, nor read. So who takes an entry out of a list
+// Objects that gained pointers are processed after all others: destructions of these may remove as
+// many, and then nothing of the object is stored, nor read. So removing an entry from a list
 // does not touch the next one.
 void attempt::settle() {
     for (std::size_t i = 0; i < queue_.size(); ++i) {
@@ -221,7 +221,9 @@ void attempt::apply(u32 index) {
     }
     if (by == 0 && !c.fresh) return;
     state_word s = state_of(c);
-    if (s.type == 0) damaged("a pointer leads to an object that has died");
+    if (s.type == 0) damaged("a pointer points to an object that has died");
+    if (s.type == system_type) damaged("a pointer points to memory that is no object");
+    if (s.type != proxy_type) (void)type_of(s.type);
     const std::int64_t count = std::int64_t{s.count} + by;
     if (count < 0) damaged("an object's count is less than the pointers that lead to it");
     if (count > 0xffffffff) too_many("so many pointers to one object can't be counted");
@@ -236,7 +238,7 @@ void attempt::apply(u32 index) {
     }
     if (s.has(state_word::orphan)) {
         s.flags &= static_cast<u16>(~state_word::orphan);
-        set_state(c, s);  // first: who owns the header has the slot, too
+        set_state(c, s);  // first, because the owner of the header also owns the slot
         const u64 slot = core_.refs().set_slot(c.offset, 0);
         slot_changes_.push_back({c.offset, slot});
         free_slot(slot);
@@ -245,7 +247,7 @@ void attempt::apply(u32 index) {
     set_state(c, s);
 }
 
-// Nothing durable leads to it. The store of its state comes first: held_table.hpp.
+// There is no durable reference any more. Its state is stored first: held_table.hpp.
 void attempt::lose_last(u32 index, state_word s) {
     counted& c = counts_[index];
     set_state(c, s);
@@ -274,6 +276,7 @@ void attempt::make_orphan(u32 index, state_word s) {
 void attempt::let_go_of_proxy(u32 index, state_word& s) {
     if (!s.has(state_word::proxied)) return;
     const u64 proxy = second_of(counts_[index]);
+    if (!can_lie_at(proxy, sizeof(u64))) damaged("an object's proxy lies outside of it");
     s.flags &= static_cast<u16>(~state_word::proxied);
     const counted* const known = counts_.find(proxy);
     if (known != nullptr && known->fresh) {
@@ -282,6 +285,18 @@ void attempt::let_go_of_proxy(u32 index, state_word& s) {
         t_.store(at<u64>(proxy), 0);
     }
     add(proxy, -1);
+}
+
+u64 attempt::length_of(u64 offset, const heap_type& type, state_word s) {
+    const bool is_array = s.has(state_word::array);
+    if (is_array != type.is_array) damaged("an object is half an array");
+    const u64 length = is_array ? t_.load(at<u64>(offset)) : 1;
+    const u64 start = is_array ? array_head : 0;
+    const u64 room = core_.file().size() - offset;  // can_lie_at(offset)
+    if (start > room || length > (room - start) / std::max<u64>(type.bytes, 1)) {
+        damaged("an object is larger than the heap");
+    }
+    return length;
 }
 
 void attempt::push(u64& list, const counted& c, state_word s) {
@@ -301,7 +316,7 @@ void attempt::die(u32 index, state_word s) {
         return;
     }
     const heap_type& type = type_of(s.type);
-    const u64 length = s.has(state_word::array) ? t_.load(at<u64>(offset)) : 1;
+    const u64 length = length_of(offset, type, s);
     if (is_full() || length * type.pointers_each > most_pointers) {
         push(control().doomed, counts_[index], s);
         return;
@@ -321,12 +336,12 @@ void attempt::die(u32 index, state_word s) {
     t_.release(header_of(offset), type.block_bytes(length));
 }
 
-// False: a part of its elements was enough for this transaction.
+// False: only a part of its elements was processed, because of the limit for a transaction.
 bool attempt::count_down(u64 offset, const heap_type& type, state_word s) {
     if (type.pointers.empty()) return true;
     const bool is_array = s.has(state_word::array);
     auto* const start = at<array_start>(offset);
-    const u64 length = is_array ? t_.load(&start->length) : 1;
+    const u64 length = length_of(offset, type, s);
     const u64 first = is_array ? t_.load(&start->progress) : 0;
     const u64 each = type.pointers_each;
     const u64 here =
@@ -360,13 +375,13 @@ bool attempt::destroy_doomed() {
         push(control().waiting, counts_[index], s);
         return true;
     }
-    // Before its pointers are counted down: it may change them. An array has none.
+    // Before its pointers' targets are decremented, since it may change them. An array has none.
     counts_[index].dead = true;
     if (known != nullptr && known->destroy != nullptr) known->destroy(*this, at<std::byte>(offset));
     if (!count_down(offset, type, s)) return true;
     t_.store(&control().doomed, next);
     ++deaths_;
-    const u64 length = s.has(state_word::array) ? t_.load(at<u64>(offset)) : 1;
+    const u64 length = length_of(offset, type, s);
     t_.store(&header_of(offset)->word, u64{0});
     t_.release(header_of(offset), type.block_bytes(length));
     return true;
@@ -374,7 +389,9 @@ bool attempt::destroy_doomed() {
 
 void attempt::revive_waiting() {
     u64 left = 0;
+    u64 most = core_.file().size() / header_bytes;  // for lists that run in a circle
     for (u64 offset = t_.load(&control().waiting); offset != 0;) {
+        if (most-- == 0) list_is_damaged();
         (void)listed<std::byte>(offset, detail::array_head);
         const u64 next = t_.load(&header_of(offset)->second);
         const auto s = state_word::unpack(t_.load(&header_of(offset)->word));
@@ -417,7 +434,7 @@ u64 attempt::cut_pointers(u64 offset, u64 first, u64 elements) {
     const auto s = state_word::unpack(t_.load(&header_of(offset)->word));
     const heap_type& type = type_of(s.type);
     const bool is_array = s.has(state_word::array);
-    const u64 length = is_array ? t_.load(at<u64>(offset)) : 1;
+    const u64 length = length_of(offset, type, s);
     const u64 end = std::min(length, first + elements);
     const u64 start = offset + (is_array ? array_head : 0);
     for (u64 i = first; i < end && !type.pointers.empty(); ++i) {
@@ -462,7 +479,8 @@ u64 attempt::take_slot() {
 }
 
 void attempt::free_slot(u64 slot) {
-    HF_CHECK(slot != 0 && slot != held_table::slot_to_come, "an orphan has a slot");
+    HF_CHECK(slot != held_table::slot_to_come, "an orphan has a slot");
+    if (slot == 0) damaged("an object is marked as an orphan, and has no slot");
     t_.store(at<u64>(slot), u64{0});
     freed_slots_.push_back(slot);
 }

@@ -35,7 +35,7 @@ std::string common_name(std::string_view printed) {
                    rest.find_first_not_of("ul") != std::string_view::npos &&
                    (rest[rest.find_first_not_of("ul")] == '>' ||
                     rest[rest.find_first_not_of("ul")] == ',')) {
-            i += rest.find_first_not_of("ul") - 1;  // 4ul of g++
+            i += rest.find_first_not_of("ul") - 1;  // suffixes of g++, as in 4ul
         } else {
             name += rest[0];
         }
@@ -52,7 +52,7 @@ void drop(held* h) noexcept {
     auto* const mine = static_cast<held_object*>(h);
     const std::shared_ptr<held_table> home = mine->home;
     home->drop(mine);
-    // Behind a transaction its commit sees to it.
+    // Within a transaction, its commit does this.
     if (!home->has_queue() || transaction::running() != nullptr) return;
     if (core* const owner = home->owner.load(std::memory_order_acquire)) {
         owner->tidy_up_if_needed();
@@ -75,7 +75,7 @@ std::byte* make_object(attempt& a, const type_info& type, std::uint64_t elements
 }
 std::uint64_t proxy_of(attempt& a, std::uint64_t offset) { return a.proxy(offset); }
 std::uint64_t proxy_target(transaction& t, std::uint64_t proxy) {
-    return t.load(reinterpret_cast<const std::uint64_t*>(t.base() + proxy));
+    return t.load(reinterpret_cast<const std::uint64_t*>(t.at_offset(proxy, sizeof(u64))));
 }
 transaction& transaction_of(attempt& a) noexcept { return a.running(); }
 
@@ -99,7 +99,7 @@ void misuse(const char* what) {
 void broken(const char* what) {
     if (transaction::running() != nullptr) {
         transaction::fail({errc::corrupt, "run a transaction", "a container of the heap", what,
-                           "look at its file with `holdfast check`; restore it from a backup"});
+                           "check its file with `holdfast check`; restore it from a backup"});
     }
     hf::detail::check_failed(__FILE__, __LINE__, "a sound heap", what);
 }
@@ -254,6 +254,11 @@ heap_statistics heap_base::numbers() const {
     s.log_records = n.records;
     s.log_bytes = n.record_bytes;
     s.recovered_records = core_->lower().recovered().records;
+    const engine_numbers engine = core_->lower().engine_numbers_now();
+    s.slots = engine.slots;
+    s.free_slots = engine.free_slots;
+    s.consolidated_pages = engine.consolidated_pages;
+    s.consolidated_lines = engine.consolidated_lines;
     return s;
 }
 

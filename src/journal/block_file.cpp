@@ -109,7 +109,7 @@ result<void> posix_file::extend(u64 bytes) {
 result<u64> posix_file::size() {
     struct stat s{};
     if (::fstat(fd_, &s) == 0) return static_cast<u64>(s.st_size);
-    return failure(os_error(errc::io, "look at the file", name_, "check the file system"));
+    return failure(os_error(errc::io, "inspect the file", name_, "check the file system"));
 }
 
 }  // namespace hf::journal

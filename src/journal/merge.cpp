@@ -280,7 +280,7 @@ result<u64> merge(block_file& journal, std::span<const chunk_place> chunks, bloc
     if (!*sorted) return apply_one_by_one(journal, chunks, base);
     if (m.end_line() * line_size > *size) {
         return failure({errc::corrupt, "apply the journal", base.name(),
-                        "the journal holds lines behind its end",
+                        "the journal has lines past its end",
                         "restore the region and its journal from a backup"});
     }
     if (auto ok = m.run(); !ok) return tl::unexpected(ok.error());

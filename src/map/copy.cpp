@@ -53,6 +53,10 @@ result<void> settle(const std::filesystem::path& image, discipline kind) {
             return failure({errc::incompatible, "copy the region", image.string(),
                             "its discipline is transaction, and this copies maps and snapshots",
                             "copy the file while no program has it open"});
+        case discipline::section:
+            return failure({errc::incompatible, "copy the region", image.string(),
+                            "its discipline is section, and this copies maps and snapshots",
+                            "copy the file while no program has it open"});
         case discipline::eager:
             return {};  // needs no recovery: an eager region is consistent at any moment
         case discipline::transient:

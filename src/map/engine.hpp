@@ -91,6 +91,7 @@ class engine {
     [[nodiscard]] result<void> find_root();
     [[nodiscard]] result<void> open_tree();
     [[nodiscard]] result<void> count_records();
+    [[nodiscard]] bool visit_some(unsigned records, std::string& last, bool started);
     [[nodiscard]] bool visit_all(const std::function<bool()>& stopped);
     void stop_pass();
 
@@ -256,6 +257,36 @@ result<void> engine<D>::count_records() {
     return {};
 }
 
+/// Keeps the last key of a batch of records. The scan checks that no leaf is passed over.
+struct pass_visitor {
+    static constexpr bool visits_every_leaf = true;
+    unsigned left;
+    std::string last{};
+    [[nodiscard]] bool operator()(std::string_view key, std::string_view) {
+        if (--left > 0) return true;
+        last.assign(key);
+        return false;
+    }
+};
+
+/// Visits the leaves of up to `records` records after `last`, and moves `last` on. True: there are
+/// no more. A pass goes on from `last` by a descent, which leads elsewhere if that key was damaged
+/// and is larger than all keys of its leaf: so the descent must find it. Another thread may have
+/// removed it meanwhile; then a batch of another length ends at another key. Throws damage.
+template <any_discipline D>
+bool engine<D>::visit_some(unsigned records, std::string& last, bool started) {
+    constexpr unsigned max_attempts = 16;
+    for (unsigned attempt = 0; attempt < max_attempts; ++attempt) {
+        operation op(checkpoint());  // left after each batch: the pass must not hold the barrier
+        pass_visitor visitor{records - attempt};
+        if (tree_->scan(op, last, started, visitor)) return true;
+        if (tree_->find_cell(op, visitor.last).kind == masstree_detail::cell_kind::none) continue;
+        last = std::move(visitor.last);
+        return false;
+    }
+    throw damage(root_, "a leaf has keys that no descent leads to");
+}
+
 /// Returns false if it was stopped. Throws damage.
 template <any_discipline D>
 bool engine<D>::visit_all(const std::function<bool()>& stopped) {
@@ -264,14 +295,7 @@ bool engine<D>::visit_all(const std::function<bool()>& stopped) {
     bool started = false;
     for (bool done = false; !done;) {
         if (stopped()) return false;
-        // one operation per batch: the pass must not delay epoch boundaries
-        operation op(checkpoint());
-        unsigned left = records_per_operation;
-        done = tree_->scan(op, last, started, [&](std::string_view key, std::string_view) {
-            if (--left > 0) return true;
-            last.assign(key);
-            return false;
-        });
+        done = visit_some(records_per_operation, last, started);
         started = true;
     }
     const u64 current = epochs().current_epoch();

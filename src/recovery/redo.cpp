@@ -163,7 +163,7 @@ result<void> check_journal(const layout::superblock& super, u64 bytes,
                            const std::optional<pending_redo>& redo, const std::string& name) {
     if (redo && redo->needed_bytes() > bytes) {
         return failure({errc::corrupt, redoing, journal_path(name).string(),
-                        "it holds lines behind the end of the region",
+                        "it has lines past the end of the region",
                         "restore the region and its journal from a backup"});
     }
     if (redo || super.medium != medium_kind::file || super.clean != 0) return {};

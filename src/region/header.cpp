@@ -88,7 +88,10 @@ result<void> check_values(const superblock& s, u64 offset, const std::string& pa
         std::all_of(std::begin(s.rooms), std::end(s.rooms), [](const layout::room_format& r) {
             return r.name[sizeof r.name - 1] == '\0' && (r.name[0] == '\0') == (r.version == 0);
         });
-    if (s.clean > 1 || s.window_bits > layout::max_window_bits || !rooms_are_whole) {
+    const bool keeps_address = (s.features & layout::feature_keeps_address) != 0;
+    const bool is_misplaced = keeps_address && (s.address == 0 || s.address % window_size != 0);
+    if (is_misplaced || s.clean > 1 || s.window_bits > layout::max_window_bits ||
+        !rooms_are_whole) {
         return corrupt(path, offset, "the superblock holds impossible values");
     }
     return {};
@@ -180,7 +183,8 @@ result<void> check_size(const header& h, u64 file_bytes, const std::string& path
             pages <= (u64{1} << 32) &&
             h.intent.check.load(std::memory_order_acquire) == layout::growth_intent_check(pages) &&
             file_bytes <= pages * layout::page_size;
-        if (!growing) return corrupt(path, expected, "it has grown behind our back: " + sizes);
+        if (!growing)
+            return corrupt(path, expected, "it was extended by another program: " + sizes);
     }
     if (expected > window_size) {
         return failure({errc::incompatible, reading_header, path,
@@ -228,6 +232,19 @@ result<header_facts> judge_header(const header& h, u64 file_bytes, const std::st
     return facts;
 }
 
+u64 kept_address(const file_handle& file, const std::string& path) {
+    const auto copies = std::make_unique<std::array<superblock, 2>>();
+    const auto facts = facts_of(file, path);
+    if (!facts || facts->bytes < sizeof *copies) return 0;
+    if (!read_start(file, path, std::as_writable_bytes(std::span(*copies)))) return 0;
+    for (const superblock& s : *copies) {
+        const bool says_so = std::memcmp(s.magic, layout::magic, sizeof s.magic) == 0 &&
+                             (s.features & layout::feature_keeps_address) != 0;
+        if (says_so && s.address != 0 && s.address % window_size == 0) return s.address;
+    }
+    return 0;
+}
+
 result<void> renew_uuid(superblock& s) {
     if (::getrandom(s.uuid, sizeof s.uuid, 0) != static_cast<ssize_t>(sizeof s.uuid)) {
         return failure(
@@ -239,7 +256,8 @@ result<void> renew_uuid(superblock& s) {
 }
 
 result<void> format_header(header& h, const region_options& options, medium_kind medium,
-                           u64 segment_pages, std::span<const layout::room_format> rooms) {
+                           u64 segment_pages, std::span<const layout::room_format> rooms,
+                           u64 address) {
     superblock& s = h.super[0];
     std::memcpy(s.magic, layout::magic, sizeof s.magic);
     s.byte_order = layout::byte_order_mark;
@@ -250,7 +268,8 @@ result<void> format_header(header& h, const region_options& options, medium_kind
     s.medium = medium;
     s.window_bits = static_cast<u8>(window_bits);
     s.clean = 1;
-    s.features = 0;
+    s.features = address == 0 ? 0 : layout::feature_keeps_address;
+    s.address = address;
     if (auto ok = renew_uuid(s); !ok) return ok;
     s.total_pages = 1 + segment_pages;
     s.generation = 0;

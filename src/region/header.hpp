@@ -9,6 +9,7 @@
 #include <holdfast/options.hpp>
 #include <holdfast/result.hpp>
 
+#include "region/file.hpp"
 #include "region/layout.hpp"
 #include "region/segment.hpp"
 
@@ -37,10 +38,17 @@ struct header_facts {
 /// there is no such file, or nothing that says so. For choosing who opens it, who looks again.
 [[nodiscard]] std::optional<discipline> discipline_in(const std::filesystem::path& path);
 
-/// Writes a new region's header into zeroed memory. segment_pages 0: no first segment.
+/// The address that the region in this file keeps; 0: none, or nothing in it says so. By a
+/// superblock that may be damaged: the word never changes. judge_header() says whether the region
+/// is whole.
+[[nodiscard]] u64 kept_address(const file_handle& file, const std::string& path);
+
+/// Writes a new region's header into zeroed memory. segment_pages 0: no first segment. `address`:
+/// that the region keeps; 0: none.
 [[nodiscard]] result<void> format_header(layout::header& header, const region_options& options,
                                          medium_kind medium, u64 segment_pages,
-                                         std::span<const layout::room_format> rooms = {});
+                                         std::span<const layout::room_format> rooms = {},
+                                         u64 address = 0);
 
 /// Gives a superblock an identity of its own. The checksum is the caller's business.
 [[nodiscard]] result<void> renew_uuid(layout::superblock& super);

@@ -52,8 +52,11 @@ inline constexpr unsigned max_roots = 64;
 inline constexpr unsigned max_segments = 4096;
 inline constexpr unsigned max_window_bits = 48;
 
-/// Feature bits that this code knows; a file with others is refused.
-inline constexpr u64 known_features = 0;
+/// Feature bits. The region keeps its address: it is opened for writing only where
+/// superblock::address is the start of its window.
+inline constexpr u64 feature_keeps_address = 1;
+/// Those that this code knows; a file with others is refused.
+inline constexpr u64 known_features = feature_keeps_address;
 
 /// The format version of a room that lays bytes into a region. An empty name: a free entry.
 struct room_format {
@@ -81,7 +84,8 @@ struct superblock {
     std::array<room_format, max_rooms> rooms;
     u8 epoch_area[epoch_area_bytes];            ///< of the clock; zero in a new region
     u8 discipline_area[discipline_area_bytes];  ///< of the discipline; zero in a new region
-    u8 reserved1[232];
+    u64 address;                                ///< with feature_keeps_address; never changes
+    u8 reserved1[224];
     u64 checksum;  ///< of all bytes before it
 };
 
@@ -149,7 +153,8 @@ static_assert(offsetof(superblock, sequence) == 72);
 static_assert(sizeof(room_format) == 16 && offsetof(superblock, rooms) == 80);
 static_assert(offsetof(superblock, epoch_area) == 464);
 static_assert(offsetof(superblock, discipline_area) == 528);
-static_assert(offsetof(superblock, reserved1) == 3856);
+static_assert(offsetof(superblock, address) == 3856);
+static_assert(offsetof(superblock, reserved1) == 3864);
 static_assert(offsetof(superblock, checksum) == 4088);
 static_assert(sizeof(epoch_record) == line_size && offsetof(epoch_record, epoch) == 8);
 static_assert(sizeof(root) == line_size && offsetof(root, type) == 24 &&
@@ -167,7 +172,7 @@ static_assert(std::atomic<u64>::is_always_lock_free && sizeof(std::atomic<u64>) 
 
 /// Numbers of disciplines that this code knows.
 [[nodiscard]] constexpr bool is_known(hf::discipline d) noexcept {
-    return d >= discipline::transient && d <= discipline::eager;
+    return d >= discipline::transient && d <= discipline::section;
 }
 
 [[nodiscard]] u64 superblock_checksum(const superblock& s) noexcept;

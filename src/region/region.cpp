@@ -33,7 +33,7 @@ result<void> check_options(const region_options& o, const std::string& name) {
     }
     if (!layout::is_known(o.kind)) {
         return absurd("the discipline is unknown",
-                      "use transient, logged, incll, snapshot, transaction or eager");
+                      "use transient, logged, incll, snapshot, transaction, eager or section");
     }
     if (o.flush > flush_policy::never) {
         return absurd("the flush policy is unknown", "use one of flush_policy");
@@ -64,7 +64,7 @@ result<void> check_options(const region_options& o, const std::string& name) {
 }
 
 result<u64> initial_pages(u64 bytes, const region_options& o, const std::string& name) {
-    const u64 limit = o.max_size == 0 ? window_size : o.max_size;
+    const u64 limit = o.max_size == 0 ? window::bytes() : std::min(o.max_size, window::bytes());
     if (bytes == 0 || bytes > limit || align_up(bytes, page_size) > limit) {
         return failure({errc::usage, "create the region", name,
                         "an initial size of " + std::to_string(bytes) + " bytes was asked for",
@@ -94,10 +94,25 @@ result<medium_kind> agree_on_medium(const detail::file_handle& file, const regio
     return kind;
 }
 
-result<window> take_window(const std::string& name) {
-    auto w = window::take();
+result<window> named(result<window> w, const std::string& name) {
     if (!w) w.error().where = name;
     return w;
+}
+
+result<window> take_window(const std::string& name) { return named(window::take(), name); }
+
+result<window> window_for_new(const region_options& o, const std::string& name) {
+    if (!o.keep_address || !o.window) return take_window(name);
+    return named(window::take_number(*o.window), name);
+}
+
+/// The window whose address the region keeps. For inspection any other will do.
+result<window> window_for(const detail::file_handle& file, const region_options& o,
+                          const std::string& name) {
+    const u64 address = detail::kept_address(file, name);
+    if (address == 0) return take_window(name);
+    auto kept = named(window::take_at(address), name);
+    return kept || o.mode != open_mode::inspect ? std::move(kept) : take_window(name);
 }
 
 result<void> check_length(u64 bytes, const std::string& name) {
@@ -119,7 +134,7 @@ struct found_file {
 };
 
 result<found_file> create_file(const std::filesystem::path& path, const region_options& o,
-                               const region::opener& by) {
+                               const region::opener& by, const window& place) {
     const std::string name = path.string();
     if (detail::is_taken(path)) {
         return failure({errc::usage, "create the region", name,
@@ -137,7 +152,8 @@ result<found_file> create_file(const std::filesystem::path& path, const region_o
     }
     HF_PERSIST_POINT("region C1: space allocated before the header is written");
     const auto header = detail::blank_header();
-    if (auto ok = detail::format_header(*header, o, *kind, *pages - 1, by.rooms); !ok) {
+    const u64 address = o.keep_address ? reinterpret_cast<u64>(place.base()) : 0;
+    if (auto ok = detail::format_header(*header, o, *kind, *pages - 1, by.rooms, address); !ok) {
         return tl::unexpected(ok.error());
     }
     const auto bytes = std::as_bytes(std::span(header.get(), 1));
@@ -170,7 +186,7 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
         if (options.mode != open_mode::create_new) {
             auto found = find_file(path, options, by.accept);
             if (found) {
-                auto place = take_window(name);
+                auto place = window_for(found->file, options, name);
                 if (!place) return tl::unexpected(place.error());
                 return attached(std::move(*place), std::move(*found), false);
             }
@@ -180,9 +196,9 @@ result<std::unique_ptr<region>> region::open(const std::filesystem::path& path,
             }
         }
         // The window first: there is no file for a region that could not be mapped.
-        auto place = take_window(name);
+        auto place = window_for_new(options, name);
         if (!place) return tl::unexpected(place.error());
-        auto made = create_file(path, options, by);
+        auto made = create_file(path, options, by, *place);
         if (made) return attached(std::move(*place), std::move(*made), true);
         const bool lost_race = attempt == 0 && made.error().code == errc::usage;
         if (!lost_race) return tl::unexpected(made.error());
@@ -196,7 +212,8 @@ std::unique_ptr<region> region::blank(window place, std::string name,
     r->name_ = std::move(name);
     r->kind_ = options.kind;
     r->read_only_ = options.mode == open_mode::inspect;
-    r->max_pages_ = (options.max_size == 0 ? window_size : options.max_size) / page_size;
+    const u64 limit = options.max_size == 0 ? window_size : options.max_size;
+    r->max_pages_ = std::min(limit, window::bytes()) / page_size;
     return r;
 }
 
@@ -287,7 +304,20 @@ result<void> region::cut_off_lost_growth(u64 bytes, u64& file_bytes) const {
 
 result<void> region::check_against(const detail::header_facts& facts,
                                    const region_options& options) const {
+    if (facts.pages * page_size > window::bytes()) {
+        return failure(failed(errc::no_space, "open the region",
+                              "it has " + std::to_string(facts.pages * page_size) +
+                                  " bytes, and this process could reserve " +
+                                  std::to_string(window::bytes()) + " of its address space",
+                              "raise the limit on virtual memory (ulimit -v)"));
+    }
     if (read_only_) return {};
+    const bool keeps_address = (facts.super.features & layout::feature_keeps_address) != 0;
+    if (keeps_address && facts.super.address != reinterpret_cast<u64>(base())) {
+        return failure(failed(errc::corrupt, "open the region",
+                              "its superblocks name different addresses for it",
+                              "check the file; restore it from a backup"));
+    }
     if (facts.super.kind != options.kind) {
         return failure(failed(errc::incompatible, "open the region",
                               "it was created for the discipline " +
@@ -299,7 +329,7 @@ result<void> region::check_against(const detail::header_facts& facts,
         return failure(failed(errc::usage, "open the region",
                               "it has " + std::to_string(facts.pages * page_size) +
                                   " bytes, more than the maximal size of " +
-                                  std::to_string(options.max_size),
+                                  std::to_string(max_pages_ * page_size),
                               "allow a larger maximal size"));
     }
     return {};
@@ -376,13 +406,14 @@ result<void> region::map(u64 from, u64 to) {
 }
 
 void region::back_rest_of_window() noexcept {
-    constexpr u64 most = (window_size - reach_of_damage) / layout::page_size;
+    const u64 most = (window::bytes() - reach_of_damage) / layout::page_size;
     max_pages_ = std::max(size() / layout::page_size, std::min(max_pages_, most));
     const u64 end = align_up(size(), layout::page_size);
     constexpr int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     // Where memory is never promised twice (vm.overcommit_memory), so much can be read at most.
     for (const int protection : {PROT_READ | PROT_WRITE, PROT_READ}) {
-        if (::mmap(base() + end, window_size - end, protection, flags, -1, 0) != MAP_FAILED) {
+        const u64 rest = window::bytes() - end;
+        if (::mmap(base() + end, rest, protection, flags, -1, 0) != MAP_FAILED) {
             rest_protection_ = protection;
             return;
         }

@@ -148,6 +148,10 @@ class region {
     [[nodiscard]] bool read_only() const noexcept { return read_only_; }
     [[nodiscard]] bool is_volatile() const noexcept { return !file_.is_open(); }
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+    /// Whether it is mapped at the same address each time it is opened for writing.
+    [[nodiscard]] bool keeps_address() const noexcept {
+        return (super().features & layout::feature_keeps_address) != 0;
+    }
     /// What was found wrong with one of the superblocks at opening; empty when both were good.
     /// update_super mends it.
     [[nodiscard]] const std::string& damage() const noexcept { return damage_; }

@@ -106,7 +106,7 @@ class vigil {
         } else if (waited_.look() > most_ns()) {
             in_vain_ = true;
             stuck_.store(node_, std::memory_order_relaxed);
-            throw damage(offset_, "a node is locked, and nobody gives it back");
+            throw damage(offset_, "a node is locked, and its lock is never released");
         }
         sleep_a_little();
     }

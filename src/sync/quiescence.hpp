@@ -28,14 +28,20 @@
 // the count is read after the heavy fence. So by the same argument drain() checks the flag, or its
 // owner sees the section closed.
 //
+// Giving up. drain_until() is drain() with a deadline. After it has found a flag up past the
+// deadline neither Q1 nor Q2 holds: its caller opens the way again, (6), and has learned the flag's
+// index.
+//
 // Literature: Dice, Huang, Yang, "Asymmetric Dekker Synchronization" (2001).
 #pragma once
 
 #include "base/bits.hpp"
+#include "base/clock.hpp"
 #include "sync/asymmetric_fence.hpp"
 #include "sync/spin_lock.hpp"
 
 #include <atomic>
+#include <optional>
 
 namespace hf {
 
@@ -59,6 +65,15 @@ class alignas(64) presence_flag {
         backoff pause;
         while (is_up()) pause.wait();
     }
+    /// False: it was still up at `deadline_ns` (base/clock.hpp). Reads the flag at least once.
+    [[nodiscard]] bool wait_until_down(u64 deadline_ns) const noexcept {
+        backoff pause;
+        while (is_up()) {
+            if (now_ns() >= deadline_ns) return false;
+            pause.wait();
+        }
+        return true;
+    }
 
    private:
     std::atomic<u32> up_{0};
@@ -73,6 +88,20 @@ void drain(Count&& count, Flag&& flag) noexcept {
         const presence_flag& one = flag(i);
         one.wait_until_down();
     }
+}
+
+/// (5) with a deadline (base/clock.hpp): nullopt when all flags were found down, otherwise the
+/// index of the first flag that was still up at the deadline. Each flag is read at least
+/// once, so a deadline in the past still succeeds if all flags are down.
+template <class Count, class Flag>
+[[nodiscard]] std::optional<u32> drain_until(u64 deadline_ns, Count&& count, Flag&& flag) noexcept {
+    heavy_fence();
+    const u32 n = count();
+    for (u32 i = 0; i < n; ++i) {
+        const presence_flag& one = flag(i);
+        if (!one.wait_until_down(deadline_ns)) return i;
+    }
+    return std::nullopt;
 }
 
 }  // namespace hf

@@ -1,5 +1,9 @@
 #include "sync/thread_slots.hpp"
 
+#include <pthread.h>
+
+#include <memory>
+#include <new>
 #include <unordered_map>
 
 namespace hf::detail {
@@ -19,7 +23,7 @@ table_registry& registry() {
 
 }  // namespace
 
-/// The slots of the calling thread.
+/// The slots of one thread. Allocated when it takes its first one.
 struct slots_of_thread {
     struct binding {
         u64 owner;
@@ -49,8 +53,36 @@ struct slots_of_thread {
 };
 
 namespace {
-thread_local slots_of_thread my_slots;
+
+/// Without a destructor: T5.
+[[gnu::tls_model("initial-exec")]] thread_local constinit slots_of_thread* my_slots = nullptr;
+
+/// At the end of a thread that has slots.
+void give_back(void* slots) {
+    my_slots = nullptr;
+    delete static_cast<slots_of_thread*>(slots);
 }
+
+pthread_key_t end_of_thread() {
+    static const pthread_key_t key = [] {
+        pthread_key_t made = 0;
+        HF_CHECK(::pthread_key_create(&made, give_back) == 0,
+                 "no pthread key is left (PTHREAD_KEYS_MAX): the process has made too many");
+        return made;
+    }();
+    return key;
+}
+
+slots_of_thread& slots_of_this_thread() {
+    if (my_slots == nullptr) {
+        auto made = std::make_unique<slots_of_thread>();
+        if (::pthread_setspecific(end_of_thread(), made.get()) != 0) throw std::bad_alloc();
+        my_slots = made.release();
+    }
+    return *my_slots;
+}
+
+}  // namespace
 
 slot_table::slot_table(u32 first, u32 end) : first_(first), used_(first), owned_(end) {
     HF_CHECK(first < end, "an object without slots for threads");
@@ -65,13 +97,14 @@ slot_table::~slot_table() {
 }
 
 void* slot_table::bind() {
-    for (const auto& b : my_slots.bindings) {
+    slots_of_thread& mine = slots_of_this_thread();
+    for (const auto& b : mine.bindings) {
         if (b.owner == id_) {
             my_slot_cache = {id_, b.slot};
             return b.slot;
         }
     }
-    my_slots.prune();
+    mine.prune();
     std::unique_lock lock(mutex_);
     u32 index = 0;
     freed_.wait(lock, [&] {
@@ -81,14 +114,14 @@ void* slot_table::bind() {
         return false;
     });
     // Allocate first: if that fails, no slot has been taken (T2).
-    my_slots.bindings.reserve(my_slots.bindings.size() + 1);
+    mine.bindings.reserve(mine.bindings.size() + 1);
     void* const slot = make(index);
     owned_[index] = true;
     if (index >= used_.load(std::memory_order_relaxed)) {
         HF_ASSERT(index == used_.load(std::memory_order_relaxed), "T2: a slot was skipped");
         used_.store(index + 1, std::memory_order_seq_cst);
     }
-    my_slots.bindings.push_back({id_, index, slot});
+    mine.bindings.push_back({id_, index, slot});
     my_slot_cache = {id_, slot};
     return slot;
 }
@@ -96,7 +129,7 @@ void* slot_table::bind() {
 void slot_table::release(u32 index) {
     {
         const std::lock_guard guard(mutex_);
-        HF_ASSERT(owned_[index], "T1: a slot that nobody owns was given back");
+        HF_ASSERT(owned_[index], "T1: a slot without an owner was returned");
         owned_[index] = false;
     }
     freed_.notify_one();

@@ -14,6 +14,11 @@
 //      object's number is never reused, so a thread cannot mistake a new object for a destroyed
 //      one.
 //  T4  Slots below `first` belong to the object itself, and to no thread.
+//  T5  A slot is given back when its thread ends, in whatever language the thread's program is
+//      written: a destructor of a pthread key does it. Another key's destructor may run later and
+//      ask for a slot again: that one is given back in the next of the rounds that
+//      pthread_create(3) promises (PTHREAD_DESTRUCTOR_ITERATIONS, 4 in glibc). A C++ thread_local
+//      would be destroyed by then. The main thread keeps its slots until the process ends.
 //
 // Concurrency. mine() is one comparison for the object that the thread used last, a search of a
 // short list for others. If all slots are taken, a new thread waits for one that ends. used() is
@@ -98,7 +103,7 @@ class thread_slots final : public detail::slot_table {
     }
     /// index < used().
     [[nodiscard]] T& at(u32 index) const noexcept {
-        HF_ASSERT(index < used() && slots_[index] != nullptr, "T2: a slot that nobody has taken");
+        HF_ASSERT(index < used() && slots_[index] != nullptr, "T2: a slot that was never taken");
         return *slots_[index];
     }
     using slot_table::with_idle;

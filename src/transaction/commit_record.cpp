@@ -27,8 +27,38 @@ void each_line(const fresh_block& b, OnLine&& on_line) {
     }
 }
 
+// Of kind shadow: the words that say which pages change slots.
+constexpr unsigned place_bits = 28;
+constexpr u64 place_mask = (u64{1} << place_bits) - 1;
+constexpr unsigned line_bits = 6;
+constexpr u64 is_one_line = u64{1} << 63;
+constexpr u64 one_lines_value = u64{1} << 62;
+static_assert(HF_WINDOW_BITS - 12 <= place_bits, "a page's number fits");
+
+u64 page_words(const record_header& h) noexcept { return h.kind >> 8; }
+
+u64* put_page(u64* next, const record_page& p) noexcept {
+    const u64 places = p.change.page << (place_bits + line_bits) | p.slot << line_bits;
+    if (std::has_single_bit(p.change.mask)) {
+        const u64 value = p.change.value != 0 ? one_lines_value : 0;
+        *next++ = is_one_line | value | places | static_cast<u64>(std::countr_zero(p.change.mask));
+        return next;
+    }
+    *next++ = places;
+    *next++ = p.change.mask;
+    *next++ = p.change.value;
+    return next;
+}
+
+/// Words before the first line.
+u64 words_of_pages(const record_header& h) noexcept {
+    return kind_of(h) == record_kind::shadow ? 1 + page_words(h) : 0;
+}
+
 u64 body_words(const record_body& body) noexcept {
     u64 words = 3 * body.changes.size();
+    if (body.kind == record_kind::shadow) ++words;
+    for (const record_page& p : body.pages) words += std::has_single_bit(p.change.mask) ? 1 : 3;
     for (const written_line& l : body.lines) words += 1 + static_cast<u64>(std::popcount(l.mask));
     for (const fresh_block& b : body.fresh) {
         each_line(b, [&](u64, unsigned first, unsigned last) { words += 1 + last - first; });
@@ -56,7 +86,7 @@ word& done_of(const region& r, u64 at, u32 words) noexcept {
 }
 
 bool has_committed(const region& r, const record_view& v) noexcept {
-    if (v.header.kind == record_kind::redo) return true;
+    if (kind_of(v.header) != record_kind::undo) return true;
     return done_of(r, v.at, v.header.words).load(std::memory_order_acquire) == v.header.checksum;
 }
 
@@ -65,7 +95,8 @@ template <class OnLine>
 bool walk_lines(const region& r, const record_view& v, OnLine&& on_line) {
     const u64* const body = body_of(r, v.at);
     const u64 end = v.header.words - 3 * u64{v.header.changes};
-    for (u64 i = 0; i < end;) {
+    if (words_of_pages(v.header) > end) return false;
+    for (u64 i = words_of_pages(v.header); i < end;) {
         const u64 line = body[i] >> 8;
         const auto mask = static_cast<u8>(body[i] & 0xff);
         const auto n = static_cast<u64>(std::popcount(mask));
@@ -77,12 +108,52 @@ bool walk_lines(const region& r, const record_view& v, OnLine&& on_line) {
     return true;
 }
 
+bool pages_are_inside(const region& r, const record_view& v) {
+    const u64 end = r.size() / shadow::page_size;
+    const u64 begin = layout::page_size / shadow::page_size;
+    const auto is_inside = [&](u64 page) { return page >= begin && page < end; };
+    return std::ranges::all_of(pages_of(r, v), [&](const record_page& p) {
+        return is_inside(p.change.page) && is_inside(p.slot);
+    });
+}
+
 }  // namespace
+
+std::vector<record_page> pages_of(const region& r, const record_view& record) {
+    std::vector<record_page> found;
+    if (kind_of(record.header) != record_kind::shadow) return found;
+    const u64* const body = body_of(r, record.at) + 1;
+    for (u64 i = 0; i < page_words(record.header);) {
+        const u64 at = body[i++];
+        record_page p{{at >> (place_bits + line_bits) & place_mask}, at >> line_bits & place_mask};
+        if ((at & is_one_line) != 0) {
+            p.change.mask = shadow::only(at & (shadow::lines_per_page - 1));
+            p.change.value = (at & one_lines_value) != 0 ? p.change.mask : 0;
+        } else if (i + 2 <= page_words(record.header)) {
+            p.change.mask = body[i++];
+            p.change.value = body[i++];
+        } else {
+            break;
+        }
+        found.push_back(p);
+    }
+    return found;
+}
+
+u64 lines_sum_of(const region& r, const record_view& record) noexcept {
+    return *body_of(r, record.at);
+}
+
+void each_line_of(const region& r, const record_view& record,
+                  const std::function<void(u64, u8, const u64*)>& f) {
+    static_cast<void>(walk_lines(r, record, f));
+}
 
 u64 record_bytes(const record_body& body) noexcept { return bytes_of(body_words(body), body.kind); }
 
-u64 most_record_bytes(const record_body& body) noexcept {
+u64 most_record_bytes(const record_body& body, u64 pages) noexcept {
     u64 words = 3 * body.changes.size() + (1 + line_size / 8) * body.lines.size();
+    if (body.kind == record_kind::shadow) words += 1 + 3 * pages;
     // A block that begins and ends within lines has words in one line more than it would fill.
     for (const fresh_block& b : body.fresh) words += b.bytes / 8 + b.bytes / line_size + 3;
     return bytes_of(words, body.kind);
@@ -101,6 +172,12 @@ u64 write_record(const region& r, record_header* header, const record_facts& fac
         *next++ = (line - first_line) << 8 | mask;
     };
     const auto in_place = [](u64 line) { return reinterpret_cast<const word*>(line * line_size); };
+    if (body.kind == record_kind::shadow) {
+        *next++ = body.lines_sum;
+        for (const record_page& p : body.pages) next = put_page(next, p);
+    }
+    const auto kind = static_cast<u32>(body.kind);
+    header->kind = kind | (next == begin ? 0 : static_cast<u32>(next - begin - 1) << 8);
     // R3: what was stored to a fresh block later lies in a private copy, and is in place last.
     for (const fresh_block& b : body.fresh) {
         each_line(b, [&](u64 address, unsigned first, unsigned last) {
@@ -131,7 +208,6 @@ u64 write_record(const region& r, record_header* header, const record_facts& fac
     header->words = static_cast<u32>(next - begin);
     header->number = facts.number;
     header->changes = static_cast<u32>(body.changes.size());
-    header->kind = body.kind;
     if (body.kind == record_kind::undo) *next = 0;
     header->checksum = checksum_of(header, header->words, seed);
     return bytes_of(header->words, body.kind);
@@ -149,15 +225,17 @@ std::optional<record_view> read_record(const region& r, u64 at, u64 room, u64 ep
     record_view v{at, 0, *r.at<record_header>(at)};
     const record_header& h = v.header;
     if (h.epoch != epoch) return std::nullopt;
-    if (h.kind != record_kind::redo && h.kind != record_kind::undo) return std::nullopt;
-    v.bytes = bytes_of(h.words, h.kind);
+    const record_kind kind = kind_of(h);
+    if (kind < record_kind::redo || kind > record_kind::shadow) return std::nullopt;
+    if (kind != record_kind::shadow && page_words(h) != 0) return std::nullopt;
+    v.bytes = bytes_of(h.words, kind);
     if (v.bytes > room || 3 * u64{h.changes} > h.words) return std::nullopt;
     if (checksum_of(r.at<record_header>(at), h.words, seed) != h.checksum) return std::nullopt;
     return v;
 }
 
 result<void> check_record(const region& r, const record_view& record) {
-    if (walk_lines(r, record, [](u64, u8, const u64*) {})) return {};
+    if (walk_lines(r, record, [](u64, u8, const u64*) {}) && pages_are_inside(r, record)) return {};
     return failure({errc::corrupt, "apply a commit record",
                     r.path().string() + " at offset " + std::to_string(record.at),
                     "it leads outside of the region", "restore the file from a backup"});
@@ -172,7 +250,7 @@ void read_changes(const region& r, const record_view& record,
 }
 
 void apply_words(const region& r, const record_view& record, late_flushes& flushes) {
-    const bool undo = record.header.kind == record_kind::undo;
+    const bool undo = kind_of(record.header) == record_kind::undo;
     if (undo == has_committed(r, record)) return;  // they are: U2
     static_cast<void>(walk_lines(r, record, [&](u64 line, u8 mask, const u64* words) {
         auto* const place = r.at<word>(line * line_size);

@@ -1,36 +1,47 @@
-// transaction/commit_record.hpp: what a log holds of one transaction.
+// transaction/commit_record.hpp: the log record of one transaction.
 //
 //   | checksum 8 | epoch 8 | version 8 | words 4 | number 4 | changes 4 | kind 4 |   40 bytes
 //   | lines: | line << 8 | mask 8 | its words, those whose bit is set |  ...
 //   | changes: | offset 8 | clear 8 | set 8 | ...
 //   | done 8 |                                             of kind undo; not in the checksum
 //
-// A line is the distance from the region's first byte, in lines. `words` counts what lies between
-// the header and `done`. A record of kind redo holds words as they are to be, one of kind undo as
-// they were, to be put back unless `done` is the record's checksum: then the transaction has
-// committed. (Any fixed mark could be left there by an older record.) The changes are the
-// allocator's (alloc/committed/word_change.hpp): done again in either kind, if it committed.
+// One of kind shadow has, instead of the transaction's lines, the pages whose lines change slots
+// (shadow/rules.hpp), and after these the lines of fresh blocks that the record holds:
+//
+//   | sum of its lines 8 | page, slot, line: 8 | page, slot: 8 | mask 8 | value 8 | ...
+//     0: they are durable  `- one line changes   `- several do
+//
+//   page, slot, line:  | one line 1 | value 1 | page 28 | slot 28 | line 6 |  the highest bit first
+//
+// `line` is the offset in the region, in lines. `words` counts the words between
+// the header and `done`. A redo record has the new words, an undo record the
+// old ones, which recovery restores unless `done` is the record's checksum: then the transaction
+// has committed. (An older record could have left any fixed mark there.) The changes are the
+// allocator's (alloc/committed/word_change.hpp): applied for both kinds, if it committed.
 //
 // R1  The checksum covers epoch, version, number and all words, seeded by the region's id; epochs
-//     never repeat. So neither half a record nor one of an older epoch is taken for one.
+//     never repeat. So an incomplete record, or one of an older epoch, is never accepted.
 // R2  A record is durable before the next one of its log is written, and they are numbered from 1
-//     in an epoch. So where one is not whole, and a later one is, the log is damaged, not torn.
-// R3  Fresh blocks come before the lines. Words of a fresh block may be among these, if they were
+//     in an epoch. So if one is incomplete and a later one complete, the log is damaged, not torn.
+// R3  New blocks come before the lines. The lines may include words of a new block, if they were
 //     stored when it was not the newest any more: the block's own bytes are older then.
 #pragma once
 
 #include "alloc/committed/word_change.hpp"
+#include "base/checksum.hpp"
 #include "region/region.hpp"
+#include "shadow/bitmaps.hpp"
 #include "transaction/late_flushes.hpp"
 #include "transaction/write_set.hpp"
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace hf {
 
-enum class record_kind : u32 { redo = 1, undo = 2 };
+enum class record_kind : u32 { redo = 1, undo = 2, shadow = 3 };
 
 struct record_header {
     u64 checksum;
@@ -39,22 +50,41 @@ struct record_header {
     u32 words;
     u32 number;
     u32 changes;
-    record_kind kind;
+    u32 kind;  ///< record_kind, and above 8 bits the words that say which pages change slots
 };
 static_assert(sizeof(record_header) == 40);
 
-/// Memory of the region: at a multiple of 16 bytes, with room for whole words.
+/// Memory of the region: at a multiple of 16 bytes, a multiple of 8 bytes long.
 struct fresh_block {
     u64 address;
     u64 bytes;
 };
 
-/// What goes into a record.
+[[nodiscard]] constexpr record_kind kind_of(const record_header& h) noexcept {
+    return record_kind{h.kind & 0xff};
+}
+
+/// Lines of one page that change slots, and the page that is its second slot.
+struct record_page {
+    shadow::page_change change;
+    u64 slot;
+};
+
+/// The sum of lines that are durable before their record.
+inline constexpr u64 no_lines_sum = 0;
+/// The sum of those before, and of one more. Never no_lines_sum.
+[[nodiscard]] inline u64 checksum_of_line(u64 before, const void* line) noexcept {
+    return checksum64(line, line_size, before) | 1;
+}
+
+/// The contents of a record.
 struct record_body {
     record_kind kind;
     std::span<const written_line> lines;
-    std::span<const fresh_block> fresh;  ///< taken as they lie in their places
+    std::span<const fresh_block> fresh;  ///< copied from their home locations
     std::span<const committed::word_change> changes;
+    std::span<const record_page> pages = {};  ///< of kind shadow
+    u64 lines_sum = no_lines_sum;             ///< of kind shadow
 };
 
 struct record_facts {
@@ -63,42 +93,49 @@ struct record_facts {
     u32 number;
 };
 
-/// Bytes that a record takes in its log, whole lines.
+/// Size of a record in its log, in bytes; whole lines.
 [[nodiscard]] u64 record_bytes(const record_body& body) noexcept;
 
-/// No less than that, and found without looking at the words.
-[[nodiscard]] u64 most_record_bytes(const record_body& body) noexcept;
+/// An upper bound, computed without reading the words. For a shadow record: with `pages` more.
+[[nodiscard]] u64 most_record_bytes(const record_body& body, u64 pages = 0) noexcept;
 
-/// Writes a record: where it is to lie, or where it is copied from. Words of kind undo are taken
-/// from their places. Gives its bytes.
+/// Writes a record, at its destination or to be copied there. Words of an undo record are read
+/// from their home locations. Returns its size in bytes.
 u64 write_record(const region& r, record_header* header, const record_facts& facts,
                  const record_body& body, u64 seed) noexcept;
 
-/// Says that a record of kind undo is done; the caller persists the word that is returned.
+/// Marks an undo record as done; the caller persists the word that is returned.
 std::atomic<u64>& mark_done(const region& r, u64 at) noexcept;
 
 /// The checksum's seed.
 [[nodiscard]] u64 record_seed(const region& r) noexcept;
 
-/// A record as it lies in a log.
+/// A record in a log.
 struct record_view {
     u64 at;
     u64 bytes;
     record_header header;
+    bool is_last = false;  ///< of its log, in the epoch
 };
 
-/// The record at `at`, of which `room` bytes are left in its segment; nullopt: there is no whole
+/// The record at `at`, with `room` bytes left in its segment; nullopt: there is no complete
 /// one of that epoch.
 [[nodiscard]] std::optional<record_view> read_record(const region& r, u64 at, u64 room, u64 epoch,
                                                      u64 seed) noexcept;
 
-/// errc::corrupt: it leads outside of the region.
+/// errc::corrupt: it has an offset outside of the region.
 [[nodiscard]] result<void> check_record(const region& r, const record_view& record);
 
-/// The changes of the allocator's words that a record that was checked says, if it has committed.
+/// The changes of the allocator's words in a checked record, if it has committed.
 void read_changes(const region& r, const record_view& record,
                   std::vector<committed::word_change>& into);
-/// Puts its words in place, if they are not; their lines are to be flushed.
+/// The pages of a checked shadow record.
+[[nodiscard]] std::vector<record_page> pages_of(const region& r, const record_view& record);
+[[nodiscard]] u64 lines_sum_of(const region& r, const record_view& record) noexcept;
+/// Calls f with each line whose words it holds: the line's number, the words' mask, the words.
+void each_line_of(const region& r, const record_view& record,
+                  const std::function<void(u64, u8, const u64*)>& f);
+/// Installs its words where they differ; adds their lines to `flushes`.
 void apply_words(const region& r, const record_view& record, late_flushes& flushes);
 
 }  // namespace hf

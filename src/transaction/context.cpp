@@ -4,6 +4,7 @@
 #include "persist/ordered.hpp"
 
 #include <bit>
+#include <string>
 
 namespace hf {
 namespace {
@@ -12,20 +13,19 @@ constexpr std::size_t first_read_room = 1024;
 
 }  // namespace
 
-context::context(ownership& records, committed_heap& heap, shared_log& shared, u16 lane,
-                 u64 owner_number, detail::isolation kept)
+context::context(ownership& records, committed_heap& heap, std::unique_ptr<engine_lane> engine,
+                 u16 lane, u64 owner_number, detail::isolation kept)
     : records_(records),
       heap_(heap),
       mark_(ownership::mark_of(lane)),
       kept_(kept),
       serials_(owner_number << 48 | u64{lane} << 40),
       read_room_(first_read_room),
-      shared_(shared) {
+      engine_(std::move(engine)) {
     ownership_ = records.records.get();
     base_ = reinterpret_cast<u64>(heap.store().base());
     lane_ = lane;
     reads_end_ = read_room_.data() + read_room_.size();
-    log_.attach(heap.store(), lane);
 }
 
 void context::start(lane& inside, bool read_only, bool anew) {
@@ -40,8 +40,8 @@ void context::start(lane& inside, bool read_only, bool anew) {
     doomed_ = false;
     begins_anew_ = false;
     has_copies_ = false;
-    if (!anew) ++serials_;
-    serial_ = serials_;
+    serial_ = ++serials_;
+    safe_units_ = units_before_end(file().size());
     of_thread = this;
 }
 
@@ -64,7 +64,7 @@ void context::end(u64 version) noexcept {
         blocks_->cancel();
         spare_.push_back(std::move(blocks_));
     }
-    if (turn_.owns_lock()) turn_.unlock();
+    engine_->end();
     inside_ = nullptr;
     serial_ = 0;
     of_thread = nullptr;
@@ -72,7 +72,12 @@ void context::end(u64 version) noexcept {
 
 void context::release_blocks() {
     for (const fresh_block& b : releases_) {
-        my_blocks().release(b.address - base_, b.bytes);
+        const char* const wrong = my_blocks().try_release(b.address - base_, b.bytes);
+        if (wrong != nullptr) [[unlikely]] {
+            fail({errc::corrupt, "free in a transaction", file().path().string(),
+                  std::string(wrong) + ": offset " + std::to_string(b.address - base_),
+                  "run holdfast check; restore the file from a backup"});
+        }
     }
 }
 
@@ -85,14 +90,9 @@ bool context::is_valid() const noexcept {
     return true;
 }
 
-result<void> context::make_room(u64 bytes) {
-    auto room = log_.make_room(bytes, epoch());
-    if (room || room.error().code != errc::no_space) return room;
-    turn_ = std::unique_lock(shared_.mutex);
-    if (shared_.log.make_room(bytes, epoch())) return {};
-    wants_boundary_ = log_.has_records(epoch()) || shared_.log.has_records(epoch());
-    if (wants_boundary_) meet_conflict();
-    return room;
+void context::wait_for_boundary() {
+    wants_boundary_ = true;
+    meet_conflict();
 }
 
 void context::place_lines() noexcept {

@@ -6,7 +6,7 @@
 
 #include "alloc/committed_heap.hpp"
 #include "epoch/epoch_manager.hpp"
-#include "transaction/commit_log.hpp"
+#include "transaction/engine_lane.hpp"
 #include "transaction/noted_lines.hpp"
 #include "transaction/ownership.hpp"
 #include "transaction/write_set.hpp"
@@ -19,7 +19,7 @@ namespace hf {
 
 class context final : public transaction {
    public:
-    context(ownership& records, committed_heap& heap, shared_log& shared, u16 lane,
+    context(ownership& records, committed_heap& heap, std::unique_ptr<engine_lane> engine, u16 lane,
             u64 owner_number, detail::isolation kept);
 
     [[nodiscard]] static context& of(transaction& t) noexcept { return static_cast<context&>(t); }
@@ -75,11 +75,13 @@ class context final : public transaction {
     void flush_fresh() const noexcept;
     void note_fresh() const noexcept;
     [[nodiscard]] lane& my_lane() const noexcept { return *inside_; }
-    /// Finds a log with room for a record of so many bytes, which is log() until the end. Throws
-    /// what ends the attempt: where the epoch's end will help, begin() is to wait for it.
-    [[nodiscard]] result<void> make_room(u64 bytes);
-    [[nodiscard]] commit_log& log() noexcept { return turn_.owns_lock() ? shared_.log : log_; }
-    [[nodiscard]] const commit_log& own_log() const noexcept { return log_; }
+    /// What the engine keeps for the lane.
+    [[nodiscard]] engine_lane& engine_state() noexcept { return *engine_; }
+    [[nodiscard]] const engine_lane& engine_state() const noexcept { return *engine_; }
+    [[nodiscard]] commit_log& log() noexcept { return engine_->log(); }
+    /// Ends the attempt by an exception: the next one is to begin in the next epoch, whose begin
+    /// makes room.
+    [[noreturn]] void wait_for_boundary();
     [[nodiscard]] u64 epoch() const noexcept { return inside_->epoch; }
     [[nodiscard]] region& file() const noexcept { return heap_.store(); }
 
@@ -110,6 +112,8 @@ class context final : public transaction {
     [[nodiscard]] u64 load_unowned(const void* at, unsigned bytes) noexcept;
     void store_unowned(void* at, unsigned bytes, u64 value);
     [[noreturn, gnu::cold]] void refuse_store() const;
+    /// Ends the transaction where a damaged pointer led out of the region, or into its header.
+    [[gnu::cold]] void check_store(u64 offset, unsigned bytes);
     /// Of a line that it is stored to; made where there is none.
     [[nodiscard]] written_line& copy_of(u64 line);
     /// The same where that takes no more than an exchange; or nullptr.
@@ -142,9 +146,7 @@ class context final : public transaction {
     std::deque<freed_in> freed_;
     noted_lines noted_;
     bool wants_boundary_ = false;
-    commit_log log_;
-    shared_log& shared_;
-    std::unique_lock<std::mutex> turn_;  ///< of the shared log
+    const std::unique_ptr<engine_lane> engine_;
 };
 
 }  // namespace hf

@@ -9,8 +9,10 @@ namespace hf {
 
 result<void> transactional_region::close() {
     HF_CHECK(is_open(), "a region of transactions is closed once");
+    if (auto ok = engine_->close(*epochs_); !ok) return ok;
     if (auto ok = epochs_->close(); !ok) return ok;
     transactions_.reset();
+    engine_.reset();
     heap_.reset();
     epochs_.reset();
     opened_ = {};
@@ -41,11 +43,9 @@ result<void> transaction_opening::run() {
 result<void> transaction_opening::read_epochs() {
     const transaction_area area = transaction_area_of(up_.file().super());
     const bool is_new = up_.file().super().generation == 0;
-    up_.engine_ = is_new ? options_.engine : area.engine;
-    if (up_.engine_ != engine_kind::redo && up_.engine_ != engine_kind::undo) {
-        return failure({errc::incompatible, "open the region", up_.file().path().string(),
-                        "its transactions are committed by an engine that is unknown here",
-                        "use the version that made it"});
+    up_.kind_ = is_new ? options_.engine : area.engine;
+    if (!is_known(up_.kind_)) {
+        return failure(unknown_engine(up_.file()));
     }
     auto epochs = epoch_manager::open(up_.opened_, options_);
     if (!epochs) return tl::unexpected(epochs.error());
@@ -56,7 +56,7 @@ result<void> transaction_opening::read_epochs() {
 result<void> transaction_opening::apply_logs() {
     const auto interrupted = up_.epochs().interrupted_epoch();
     if (!interrupted) return {};
-    auto applied = apply_records(up_.file(), *interrupted);
+    auto applied = row_of(up_.kind_).recover(up_.file(), *interrupted);
     if (!applied) return tl::unexpected(applied.error());
     up_.recovered_ = *applied;
     return {};
@@ -69,11 +69,13 @@ result<void> transaction_opening::open_heap() {
 
 result<void> transaction_opening::begin_session() {
     const auto write_engine = [this](layout::superblock& s) {
-        layout::write_area(s.discipline_area, transaction_area{up_.engine_, 0});
+        layout::write_area(s.discipline_area, transaction_area{up_.kind_, 0});
     };
     if (auto ok = up_.epochs().start(write_engine); !ok) return ok;
+    up_.engine_ = make_engine(up_.kind_, up_.file(), up_.epochs().durable(), options_.kept);
+    if (auto ok = up_.engine_->open(); !ok) return ok;
     up_.transactions_ =
-        std::make_unique<transactions>(up_.epochs(), up_.heap(), up_.engine_, options_.kept);
+        std::make_unique<transactions>(up_.epochs(), up_.heap(), *up_.engine_, options_.kept);
     return {};
 }
 

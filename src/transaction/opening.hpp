@@ -42,7 +42,8 @@ class transactional_region {
     [[nodiscard]] epoch_manager& epochs() const noexcept { return *epochs_; }
     [[nodiscard]] committed_heap& heap() const noexcept { return *heap_; }
     [[nodiscard]] transactions& all() const noexcept { return *transactions_; }
-    [[nodiscard]] engine_kind engine() const noexcept { return engine_; }
+    [[nodiscard]] engine_kind engine() const noexcept { return kind_; }
+    [[nodiscard]] engine_numbers engine_numbers_now() const noexcept { return engine_->numbers(); }
     /// Commit records that the opening found.
     [[nodiscard]] const applied_records& recovered() const noexcept { return recovered_; }
     /// Epochs that it took from a journal.
@@ -52,10 +53,11 @@ class transactional_region {
     friend class transaction_opening;
 
     opened_region opened_;
-    engine_kind engine_ = engine_kind::redo;
+    engine_kind kind_ = engine_kind::redo;
     applied_records recovered_;
     std::unique_ptr<epoch_manager> epochs_;  // each ends before what it stands on
     std::unique_ptr<committed_heap> heap_;
+    std::unique_ptr<commit_engine> engine_;
     std::unique_ptr<transactions> transactions_;
 };
 

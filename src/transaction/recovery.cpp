@@ -1,7 +1,6 @@
 #include "transaction/recovery.hpp"
 
 #include "persist/persist_point.hpp"
-#include "transaction/commit_record.hpp"
 
 #include <algorithm>
 #include <string>
@@ -71,7 +70,9 @@ std::vector<record_view> merged(const std::vector<record_view>& before,
     return all;
 }
 
-result<std::vector<record_view>> read_all(const region& r, u64 epoch) {
+}  // namespace
+
+result<std::vector<record_view>> read_records(const region& r, u64 epoch) {
     std::vector<segment> logs;
     for (const segment& s : r.segments()) {
         if (s.kind == segment_kind::log) logs.push_back(s);
@@ -85,18 +86,21 @@ result<std::vector<record_view>> read_all(const region& r, u64 epoch) {
         for (; i < logs.size() && logs[i].owner == owner; ++i) {
             if (auto ok = of_lane.read(logs[i]); !ok) return tl::unexpected(ok.error());
         }
-        if (!mine.empty()) found = merged(found, std::move(mine));
+        if (mine.empty()) continue;
+        mine.back().is_last = true;
+        found = merged(found, std::move(mine));
     }
     return found;
 }
 
-}  // namespace
-
 result<applied_records> apply_records(region& r, u64 epoch) {
-    const auto found = read_all(r, epoch);
+    const auto found = read_records(r, epoch);
     if (!found) return tl::unexpected(found.error());
     std::vector<committed::word_change> changes;
     for (const record_view& v : *found) {
+        if (kind_of(v.header) == record_kind::shadow) {
+            return tl::unexpected(refuse(r, v.at, "it is a record of another engine").error());
+        }
         read_changes(r, v, changes);
     }
     for (const record_view& v : *found) r.med().flush(r.at<const std::byte>(v.at), v.bytes);

@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <string>
 
 namespace hf {
 namespace {
 
-/// How long one waits for an owner before the attempt ends: a commit takes a few hundred
-/// nanoseconds behind its fence, and two that wait for each other must not.
+/// How often a transaction polls an owner before the attempt aborts. A commit takes a few hundred
+/// nanoseconds after its fence; and two transactions that wait for each other must not deadlock.
 constexpr unsigned most_spins = 256;
 
 [[noreturn]] void no_memory() {
@@ -68,6 +69,18 @@ void transaction::store_slowly(void* at, unsigned bytes, u64 value) {
 }
 std::byte* transaction::allocate(u64 bytes) { return context::of(*this).allocate_block(bytes); }
 void transaction::release(void* p, u64 bytes) { context::of(*this).release_block(p, bytes); }
+
+void transaction::measure() noexcept {
+    safe_units_ = units_before_end(context::of(*this).file().size());
+}
+void transaction::check_offset(u64 offset, u64 bytes) {
+    measure();
+    const u64 size = context::of(*this).file().size();
+    if (offset % 16 == 0 && bytes <= size && offset <= size - bytes) return;
+    fail({errc::corrupt, "follow a pointer", context::of(*this).file().path().string(),
+          "it points to offset " + std::to_string(offset) + ", where no object can lie",
+          "run holdfast check; restore the file from a backup"});
+}
 
 void context::wait_for_owner(unsigned& spins) const {
     if (++spins > most_spins) meet_conflict();
@@ -145,14 +158,14 @@ bool context::take_ownership(u64 index) {
     }
 }
 
-/// The same of a line whose record is not owned yet; nullptr where that takes more than an
-/// exchange, or nothing is owned.
+/// Adds a line whose record is not owned yet; nullptr: more than one compare-and-swap is needed, or
+/// nothing is owned.
 inline written_line* context::take_line(u64 line) {
     if (kept_ != detail::isolation::threads) return nullptr;
     const u64 index = ownership::index_of(line);
     std::atomic<u64>& record = ownership_[index];
     u64 before = record.load(std::memory_order_acquire);
-    // An owner's mark is more than any snapshot.
+    // An owned record's value is greater than any snapshot.
     if (before > snapshot_ || owned_.size() == owned_.capacity() || !lines_.has_room()) {
         return nullptr;
     }
@@ -163,7 +176,7 @@ inline written_line* context::take_line(u64 line) {
 
 written_line& context::copy_of(u64 line) {
     try {
-        // Whose record was not owned until now has no copy.
+        // A line whose record was not owned until now has no copy.
         if (kept_ == detail::isolation::threads && take_ownership(ownership::index_of(line))) {
             return lines_.add(line);
         }
@@ -181,9 +194,21 @@ void context::refuse_store() const {
           read_only_ ? "use atomic()" : "store in a transaction of the other heap"});
 }
 
+void context::check_store(u64 offset, unsigned bytes) {
+    measure();
+    if (offset >= layout::page_size && offset + bytes <= file().size()) return;
+    fail({errc::corrupt, "store in a transaction", file().path().string(),
+          "the place is at offset " + std::to_string(offset) + ", which is not in the heap",
+          "run holdfast check; restore the file from a backup"});
+}
+
 void context::store_word(void* at, unsigned bytes, u64 value) {
     if (read_only_ || !covers(at)) [[unlikely]] {
         refuse_store();
+    }
+    const u64 offset = reinterpret_cast<u64>(at) & window_mask;
+    if (offset < layout::page_size || offset / 16 > safe_units_) [[unlikely]] {
+        check_store(offset, bytes);
     }
     const u64 line = line_of(at);
     const unsigned index = word_index(at);
@@ -211,7 +236,8 @@ void context::store_word(void* at, unsigned bytes, u64 value) {
 void context::recycle_reads() {
     const auto used = static_cast<std::size_t>(reads_ - read_room_.data());
     if (may_forget_) {
-        // Nothing is checked but where the snapshot would move: then it begins anew, and remembers.
+        // Reads are not recorded, only the clock is checked; if the snapshot must be extended, the
+        // attempt restarts and records them.
         forgot_reads_ = true;
         reads_ = read_room_.data();
         return;
@@ -245,7 +271,7 @@ std::byte* context::allocate_block(u64 bytes) {
     const auto offset = my_blocks().reserve(bytes);
     if (!offset) {
         wants_boundary_ = offset.error().code == errc::no_space && !freed_.empty();
-        // What is in place can't be begun anew.
+        // Stores in place can't be undone by a restart.
         if (wants_boundary_ && kept_ != detail::isolation::in_place) meet_conflict();
         fail(offset.error());
     }

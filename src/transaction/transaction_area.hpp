@@ -3,7 +3,7 @@
 #pragma once
 
 #include "region/layout.hpp"
-#include "transaction/commit_engine.hpp"
+#include "transaction/engine_kind.hpp"
 
 namespace hf {
 

@@ -25,22 +25,18 @@ void count(std::atomic<u64>& n) noexcept {
 
 }  // namespace
 
-transactions::transactions(epoch_manager& epochs, committed_heap& heap, engine_kind kind,
+transactions::transactions(epoch_manager& epochs, committed_heap& heap, commit_engine& engine,
                            detail::isolation kept)
     : epochs_(epochs),
       heap_(heap),
       base_(reinterpret_cast<u64>(epochs.file().base())),
-      waits_(epochs.durable() && epochs.file().med().is_atomic()),
+      waits_(engine.waits()),
       number_(objects.fetch_add(1, std::memory_order_relaxed) + 1),
       kept_(kept),
       only_lane_(no_lane),
       records_(kept),
-      engine_(make_engine(
-          kind, epochs.file().med(),
-          epochs.durable() && !epochs.file().is_volatile() && kept != detail::isolation::in_place)),
-      places_(std::make_unique<std::array<std::atomic<place*>, max_lanes>>()) {
-    shared_.log.attach(epochs.file(), 0);
-}
+      engine_(engine),
+      places_(std::make_unique<std::array<std::atomic<place*>, max_lanes>>()) {}
 
 transactions::~transactions() {
     for (std::atomic<place*>& p : *places_) delete p.load(std::memory_order_acquire);
@@ -48,7 +44,8 @@ transactions::~transactions() {
 
 // Once for each thread. (A call in place_of() would have that save registers each time.)
 [[gnu::cold, gnu::noinline]] transactions::place& transactions::make_place(const lane& l) {
-    auto* const p = new place(records_, heap_, shared_, static_cast<u16>(l.index), number_, kept_);
+    const auto number = static_cast<u16>(l.index);
+    auto* const p = new place(records_, heap_, engine_.make_lane(number), number, number_, kept_);
     (*places_)[l.index].store(p, std::memory_order_release);
     return *p;
 }
@@ -77,14 +74,17 @@ inline void transactions::wait_for_turn(place& p, unsigned attempt) {
     }
 }
 
-inline void transactions::accept_writer(place& p) {
+inline void transactions::accept_writer(place& p, lane& mine) {
     if (auto ok = epochs_.accepts_writes(); !ok) transaction::fail(ok.error());
     epochs_.slow_writer();
     const u64 now = epochs_.current_epoch();
     const bool is_full = p.running.wants_boundary();
-    if (is_full || p.running.own_log().is_used_up(now)) epochs_.end_epoch(now);
+    if (is_full || p.running.engine_state().is_used_up(now)) epochs_.end_epoch(now);
     if (is_full && waits_) {
         if (auto ok = epochs_.wait_durable(now); !ok) transaction::fail(ok.error());
+    }
+    if (engine_.has_work()) [[unlikely]] {
+        engine_.work(epochs_, mine, p.running.engine_state());
     }
     p.running.settle(epochs_.durable_epoch());
 }
@@ -106,7 +106,7 @@ transaction& transactions::begin(bool read_only, unsigned attempt) {
     place& p = place_of(mine);
     wait_for_turn(p, attempt);
     try {
-        if (!read_only) accept_writer(p);
+        if (!read_only) accept_writer(p, mine);
     } catch (...) {
         give_turn_back(p);
         throw;
@@ -147,8 +147,8 @@ bool transactions::change(context& t) {
     const u64 version = records_.clock.fetch_add(1, std::memory_order_acq_rel) + 1;
     if (version != t.snapshot() + 1 && !t.is_valid()) return false;
     t.release_blocks();
-    if (auto room = engine_->prepare(t); !room) transaction::fail(room.error());
-    engine_->commit(t, version);
+    if (auto room = engine_.prepare(t); !room) transaction::fail(room.error());
+    engine_.commit(t, version);
     leave(p, version);
     return true;
 }
@@ -212,8 +212,8 @@ transaction_statistics transactions::numbers() const noexcept {
         if (p == nullptr) continue;
         sum.commits += p->commits.load(std::memory_order_relaxed);
         sum.conflicts += p->conflicts.load(std::memory_order_relaxed);
-        sum.records += p->running.own_log().records();
-        sum.record_bytes += p->running.own_log().bytes();
+        sum.records += p->running.engine_state().records();
+        sum.record_bytes += p->running.engine_state().record_bytes();
     }
     return sum;
 }

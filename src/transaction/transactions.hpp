@@ -75,7 +75,7 @@ struct transaction_statistics {
 class transactions final : public transactional {
    public:
     /// On an open heap, in epochs that have been started before the first transaction.
-    transactions(epoch_manager& epochs, committed_heap& heap, engine_kind kind,
+    transactions(epoch_manager& epochs, committed_heap& heap, commit_engine& engine,
                  detail::isolation kept = detail::isolation::threads);
     transactions(const transactions&) = delete;
     transactions& operator=(const transactions&) = delete;
@@ -94,9 +94,9 @@ class transactions final : public transactional {
 
    private:
     struct place {
-        place(ownership& records, committed_heap& heap, shared_log& shared, u16 lane, u64 owner,
-              detail::isolation kept)
-            : running(records, heap, shared, lane, owner, kept) {}
+        place(ownership& records, committed_heap& heap, std::unique_ptr<engine_lane> engine,
+              u16 lane, u64 owner, detail::isolation kept)
+            : running(records, heap, std::move(engine), lane, owner, kept) {}
         context running;
         std::optional<epoch_guard> inside;
         std::unique_lock<std::mutex> turn;
@@ -120,7 +120,7 @@ class transactions final : public transactional {
     void wait_for_turn(place& p, unsigned attempt);
     /// Takes it, or waits until it is given back.
     void take_turn(place& p, unsigned attempt);
-    void accept_writer(place& p);
+    void accept_writer(place& p, lane& mine);
     /// Behind start(): whether its snapshot may be read by the clock (T2 of transaction.hpp).
     [[nodiscard]] bool is_quiet() const noexcept;
     [[nodiscard]] bool change(context& t);
@@ -135,8 +135,7 @@ class transactions final : public transactional {
     const detail::isolation kept_;
     std::atomic<u32> only_lane_;  ///< of the one thread, where there is one
     ownership records_;
-    shared_log shared_;
-    std::unique_ptr<commit_engine> engine_;
+    commit_engine& engine_;
     transaction_listener* listener_ = nullptr;
     std::unique_ptr<std::array<std::atomic<place*>, max_lanes>> places_;  ///< by lane; owned
     std::mutex turn_;

@@ -55,6 +55,10 @@ TEST_F(heap_bench, measures_every_part_of_its_own) {
         if (r["work"] == "one field" && r["who"] == "holdfast-undo") {
             EXPECT_NEAR(r["fences"], 3, 0.1);
         }
+        if (r["work"] == "one field" && r["who"] == "holdfast-shadow") {
+            EXPECT_NEAR(r["fences"], 1.5, 0.1) << "one to the second slot, two to the home";
+            EXPECT_GE(r["lines"], 2);
+        }
         if (r["work"] == "read-only: one field") {
             EXPECT_LT(r["flushes"], 0.01) << r;
         }
@@ -98,6 +102,7 @@ TEST_F(heap_bench, measures_its_rivals) {
 TEST_F(heap_bench, refuses_what_makes_no_sense) {
     EXPECT_EQ(bench_command({"heap", "--peers", "clay-tablets"}), 2);
     EXPECT_EQ(bench_command({"heap", "--parts", "everything"}), 2);
+    EXPECT_EQ(bench_command({"heap", "--engine", "steam"}), 2);
     EXPECT_EQ(bench_command({"heap", "--elements", "0"}), 2);
 }
 

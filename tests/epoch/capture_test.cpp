@@ -49,7 +49,7 @@ TEST_F(capture_test, before_its_journal_was_started_nothing_waits_for_it) {
     dirty().set_limit(1);
     note(100);
     ASSERT_TRUE(end->writers_are_ahead());
-    end->hold_writer();  // returns: nobody would ever end the epoch
+    end->hold_writer(~u64{0});  // returns: nobody would ever end the epoch
     end.reset();
 }
 
@@ -112,7 +112,7 @@ TEST_F(capture_test, beyond_the_budget_an_epoch_ends_early_but_not_at_once) {
     EXPECT_TRUE(end->wants_early_end(shortest_epoch));
     EXPECT_TRUE(end->writers_are_ahead());
     own(far_over);
-    end->hold_writer();  // a moment: only far beyond it must a writer stop
+    end->hold_writer(~u64{0});  // a moment: only far beyond it must a writer stop
 }
 
 class tracked_captures : public capture_test, public ::testing::WithParamInterface<way> {
@@ -317,8 +317,10 @@ TEST_F(capture_test, writers_are_held_while_the_epoch_is_far_too_large) {
     EXPECT_FALSE(end->writers_are_ahead());
     note(12);
     EXPECT_TRUE(end->writers_are_ahead());
-    const waiting writer([this] { end->hold_writer(); });
+    const waiting writer([this] { end->hold_writer(~u64{0}); });
     EXPECT_TRUE(writer.still());
+    end->hold_writer(now_ns() + 1'000'000);  // returns: the deadline has passed
+    EXPECT_TRUE(end->writers_are_ahead());
     boundary();
     EXPECT_TRUE(writer.ends());
 }
@@ -326,7 +328,7 @@ TEST_F(capture_test, writers_are_held_while_the_epoch_is_far_too_large) {
 TEST_F(capture_test, writers_are_held_while_memory_is_far_too_short) {
     ASSERT_NO_FATAL_FAILURE(open_small_memory());
     own(far_over + page);
-    const waiting writer([this] { end->hold_writer(); });
+    const waiting writer([this] { end->hold_writer(~u64{0}); });
     EXPECT_TRUE(writer.still());
     while (copies().is_over_budget()) {
         boundary();
@@ -358,7 +360,7 @@ TEST_F(capture_test, a_full_disk_refuses_and_holds_nobody_up) {
         note(20);
         dirty().set_limit(2);
         ASSERT_TRUE(end->writers_are_ahead());
-        end->hold_writer();  // for a moment: nobody knows how long it lasts
+        end->hold_writer(~u64{0});  // for a moment: nobody knows how long it lasts
     }
     EXPECT_TRUE(comes_true([this] { return was_told(6) && !end->is_refusing(); }));
     EXPECT_TRUE(end->accepts_writes());

@@ -67,6 +67,30 @@ TEST_F(epoch_test, on_a_disk_a_cut_is_there_whole_without_any_undo) {
     EXPECT_EQ(epochs_->journal_numbers().records, 0U);
 }
 
+TEST_F(epoch_test, a_region_that_keeps_its_address_is_mapped_there_whatever_the_medium) {
+    region_options o;
+    o.initial_size = u64{1} << 20;
+    o.keep_address = true;
+    o.window = 2;
+    for (const medium_kind medium : {medium_kind::shm, medium_kind::file}) {
+        o.medium = medium;
+        std::filesystem::remove(file);
+        opened_ = must(open_region(file, o));
+        const std::byte* const base = opened_.file->base();
+        EXPECT_EQ(reinterpret_cast<u64>(base), arena_address + 2 * window_size);
+        epochs_ = must(epoch_manager::open(opened_, {.epoch = no_clock}));
+        must(epochs_->start());
+        write(0, 'a');
+        epochs_->end_epoch();
+        for (int i = 0; i < 2; ++i) {  // after a crash, then after an orderly close
+            open(no_clock, medium);
+            EXPECT_EQ(opened_.file->base(), base);
+            must(epochs_->close());
+            crash();
+        }
+    }
+}
+
 TEST_F(epoch_test, a_region_of_which_nothing_survives_has_epochs_for_its_grace_periods) {
     region_options o;
     o.initial_size = u64{1} << 20;

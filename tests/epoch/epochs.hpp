@@ -15,13 +15,16 @@ namespace hf::test {
 class epochs_on_tmpfs : public on_tmpfs {
    protected:
     void open(std::chrono::microseconds epoch = no_clock, medium_kind medium = medium_kind::shm) {
+        open({.epoch = epoch}, medium);
+    }
+    void open(const epoch_options& epochs, medium_kind medium) {
         crash();
         region_options o;
         o.initial_size = u64{1} << 20;
         o.flush = flush_policy::always;
         o.medium = medium;
         opened_ = must(open_region(file, o));
-        epochs_ = must(epoch_manager::open(opened_, {.epoch = epoch}));
+        epochs_ = must(epoch_manager::open(opened_, epochs));
         must(epochs_->start());
         epochs_->start_clock();
     }

@@ -1,6 +1,7 @@
 // Threads that make, share and drop objects, and references to them.
 #include "base/random.hpp"
 #include "heap_of_nodes.hpp"
+#include "../transaction/engines.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -18,11 +19,11 @@ struct table_of_nodes {
     nv::array<nv::weak<node>, slots> seen;
 };
 
-class heap_threads : public on_tmpfs, public ::testing::WithParamInterface<nv::engine> {
+class heap_threads : public on_tmpfs, public ::testing::WithParamInterface<engine_kind> {
    public:
     heap_threads() {
         nv::heap_options o = small_heap();
-        o.engine = GetParam();
+        o.engine = static_cast<nv::engine>(GetParam());
         heap.emplace(open_heap(file, o));
         table.emplace(must(heap->root<table_of_nodes>("table")));
         must(heap->atomic([&](nv::tx<>& tx) { table->set(tx, tx.make<table_of_nodes>()); }));
@@ -128,10 +129,7 @@ TEST_P(heap_threads, who_only_reads_gets_no_reference_to_what_another_lets_die) 
     sound(*heap);
 }
 
-INSTANTIATE_TEST_SUITE_P(of, heap_threads, ::testing::Values(nv::engine::redo, nv::engine::undo),
-                         [](const auto& i) {
-                             return i.param == nv::engine::redo ? "redo" : "undo";
-                         });
+INSTANTIATE_TEST_SUITE_P(of, heap_threads, every_engine(), engine_name);
 
 }  // namespace
 }  // namespace hf::test

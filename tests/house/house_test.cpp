@@ -175,6 +175,11 @@ TEST(file_names, notices_camel_case) {
 TEST(headers, notices_a_missing_guard) {
     expect_one(check_headers({{"src/base/a.hpp", "// What it is for.\n"}}), "src/base/a.hpp", 1);
 }
+TEST(headers, lets_a_c_header_have_an_include_guard) {
+    expect_none(check_headers({{"include/holdfast/a.h", "/* A. */\n#ifndef HOLDFAST_A_H\n"}}));
+    expect_one(check_headers({{"src/base/a.hpp", "// A.\n#ifndef HOLDFAST_A_H\n"}}),
+               "src/base/a.hpp", 1);
+}
 TEST(headers, notices_a_missing_introduction) {
     expect_one(check_headers({{"src/base/a.hpp", "#pragma once\n"}}), "src/base/a.hpp", 1);
 }

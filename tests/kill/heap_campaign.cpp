@@ -65,7 +65,8 @@ void heap_campaign::begin_heap() {
     place_ = home_ / ("cycle" + std::to_string(cycle_));
     fs::create_directories(place_);
     seed_ = random_();
-    engine_ = cycle_ / options_.cycles_per_region % 2 == 0 ? nv::engine::redo : nv::engine::undo;
+    const auto all = all_engines();
+    engine_ = options_.engine.value_or(all[cycle_ / options_.cycles_per_region % all.size()]);
     sessions_ = 0;
     models_.assign(options_.writers, {});
     for (u32 w = 0; w < most_writers; ++w) {
@@ -80,7 +81,7 @@ heap_plan heap_campaign::next_plan() {
     plan.number = sessions_;
     plan.seed = seed_;
     plan.writers = options_.writers;
-    plan.options.engine = engine_;
+    plan.options.engine = static_cast<nv::engine>(engine_);
     plan.options.region.initial_size = u64{2} << 20;
     plan.options.region.max_size = u64{512} << 20;
     plan.options.region.flush =
@@ -120,7 +121,7 @@ void heap_campaign::run_cycle() {
                 random_.below(5) == 0 ? random_.below(5'000) : random_.below(2 * mean_us + 1));
 }
 
-/// Dead objects pile up, and openings that destroy them are cut short by the next crash.
+/// Dead objects accumulate, and sessions that destroy them are interrupted by the next crash.
 void heap_campaign::storm() {
     for (u32 i = 0; i < quick_crashes && wrongs_.empty(); ++i) {
         run_session(next_plan(), ending::at_work, random_.below(2'000));
@@ -137,7 +138,7 @@ void heap_campaign::run_session(const heap_plan& plan, ending how, u64 after_us)
         child_.kill();
         return end_session(false);
     }
-    // What there is to look at takes its time, with a sanitizer above all.
+    // Judging takes time, above all with a sanitizer.
     const auto reached =
         child_.wait_for(journal_->session.now, phase::working, 4 * child::patience_s);
     if (reached == child::outcome::hangs) blame("it hangs");
@@ -188,7 +189,7 @@ void heap_campaign::end_session(bool orderly) {
     if (journal_->judged) settle();
 }
 
-/// The models follow what the session has found to be right.
+/// Advances the models to the state that the session has verified.
 void heap_campaign::settle() {
     ++counted_.looks;
     counted_.most_objects = std::max<u64>(counted_.most_objects, journal_->objects);
@@ -216,19 +217,20 @@ void heap_campaign::report_violations() {
     counted_.violations += wrongs_.size();
     ++counted_.bad_cycles;
     kept_ = true;
-    std::printf("VIOLATION in cycle %llu, %s log:\n", number(cycle_),
-                engine_ == nv::engine::redo ? "redo" : "undo");
+    std::printf("VIOLATION in cycle %llu, engine %s:\n", number(cycle_),
+                std::string(to_string(engine_)).c_str());
     for (const std::string& text : wrongs_) std::printf("    %s\n", text.c_str());
     const u64 first = cycle_ - cycle_ % options_.cycles_per_region;
     std::printf("  heap kept: %s\n", place_.c_str());
     std::printf(
         "  replay: hf_kill_test --discipline transaction --seed %llu --from %llu --cycles %llu "
         "--threads %u --cycles-per-region %llu --storm-every %llu --seconds-per-cycle %g --epoch "
-        "%lldus..%lldus\n",
+        "%lldus..%lldus%s\n",
         number(options_.seed), number(first), number(cycle_ - first + 1), options_.writers,
         number(options_.cycles_per_region), number(options_.storm_every),
         options_.seconds_per_cycle, static_cast<long long>(options_.shortest_epoch.count()),
-        static_cast<long long>(options_.longest_epoch.count()));
+        static_cast<long long>(options_.longest_epoch.count()),
+        options_.engine ? (" --engine " + std::string(to_string(engine_))).c_str() : "");
     std::fflush(stdout);
 }
 

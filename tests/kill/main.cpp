@@ -46,6 +46,16 @@ void choose_discipline(const std::string& name, hf::kill_test::campaign_options&
     if (options.indexes.empty()) options.indexes = hf::eager_index_names();
 }
 
+void choose_engine(const std::string& name, hf::kill_test::campaign_options& options) {
+    if (name.empty()) return;
+    if (options.kind != hf::discipline::transaction) {
+        throw CLI::ValidationError("--engine", "is of discipline transaction");
+    }
+    for (const hf::engine_kind k : hf::all_engines()) {
+        if (to_string(k) == name) options.engine = k;
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -94,6 +104,11 @@ int main(int argc, char** argv) {
     app.add_option("--index", options.indexes, "Of regions of discipline eager, in turn; none: all")
         ->delimiter(',')
         ->check(CLI::IsMember(hf::eager_index_names()));
+    std::string engine;
+    std::vector<std::string> engines;
+    for (const hf::engine_kind k : hf::all_engines()) engines.emplace_back(to_string(k));
+    app.add_option("--engine", engine, "Of heaps of objects: how they commit; none: each in turn")
+        ->check(CLI::IsMember(engines));
     std::string small_values = "in-turn";
     app.add_option("--small-values", small_values,
                    "Of regions of discipline incll that have small values in their leaves")
@@ -105,6 +120,7 @@ int main(int argc, char** argv) {
         app.parse(argc, argv);
         parse_epochs(epochs, options);
         choose_discipline(kind, options);
+        choose_engine(engine, options);
         if (small_values != "in-turn") options.small_values = small_values == "always";
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? 0 : 2;

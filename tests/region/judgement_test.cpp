@@ -154,7 +154,7 @@ TEST_F(judgement, of_a_whole_superblock_whose_layout_is_not_ours_is_incompatible
         [](superblock& s) { s.page_bytes = 2 * 65536; },
         [](superblock& s) { s.format = 1; },
         [](superblock& s) { s.format = layout::current_format + 1; },
-        [](superblock& s) { s.features = 1; },
+        [](superblock& s) { s.features = 2; },
         [](superblock& s) { s.features = u64{1} << 63; }};
     for (const auto& change : changes) {
         both(change);

@@ -94,5 +94,26 @@ TEST(quiescence, a_drain_waits_for_who_is_inside_and_for_no_one_else) {
     EXPECT_FALSE(p->flags[0].is_up() || p->flags[1].is_up());
 }
 
+TEST(quiescence, a_drain_with_a_deadline_names_the_first_flag_that_stays_up) {
+    std::array<presence_flag, participants> flags;
+    const auto drained = [&](u64 deadline) {
+        return drain_until(
+            deadline, [] { return participants; },
+            [&](u32 i) -> const presence_flag& { return flags[i]; });
+    };
+    EXPECT_FALSE(drained(0)) << "an empty place is empty at any time";
+    flags[2].enter();
+    EXPECT_EQ(drained(0), 2U);
+    flags[1].enter();
+    EXPECT_EQ(drained(now_ns() + 1'000'000), 1U);
+    std::thread other([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        flags[1].leave();
+        flags[2].leave();
+    });
+    EXPECT_FALSE(drained(~u64{0}));
+    other.join();
+}
+
 }  // namespace
 }  // namespace hf

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <new>
@@ -141,7 +143,7 @@ TEST(thread_slots, work_on_an_idle_slot_is_done_only_while_nobody_owns_it) {
     in_a_thread([&] { EXPECT_EQ(n.mine().text, 7U); });
 }
 
-// T2: the lowest that is free, whoever came and went.
+// T2: a thread takes the lowest slot that is free, in whatever order threads start and end.
 TEST(thread_slots, the_lowest_free_slot_is_taken) {
     constexpr u32 first = 2, end = 6;
     notes n(first, end, maker());
@@ -197,6 +199,31 @@ TEST(thread_slots, a_thread_forgets_no_object_that_lives_when_others_have_gone) 
         EXPECT_EQ(stays.used(), 1U);
     });
     in_a_thread([&] { EXPECT_EQ(stays.mine().index, 0U) << "given back"; });
+}
+
+// A destructor of another pthread key may run after the slots were given back, and take one again.
+TEST(thread_slots, a_slot_that_is_taken_while_the_thread_ends_is_given_back_too) {
+    static notes* used_late = nullptr;
+    notes n(0, 4, maker());
+    used_late = &n;
+    pthread_key_t early = 0;
+    pthread_key_t late = 0;
+    // Keys' destructors run in the order of the keys: one of these two is after the slots'.
+    ASSERT_EQ(::pthread_key_create(&early, [](void*) { ++used_late->mine().text; }), 0);
+    in_a_thread([&] { (void)n.mine(); });
+    ASSERT_EQ(::pthread_key_create(&late, [](void*) { ++used_late->mine().text; }), 0);
+    for (u64 i = 1; i <= 100; ++i) {
+        in_a_thread([&] {
+            (void)n.mine();
+            ::pthread_setspecific(early, &n);
+            ::pthread_setspecific(late, &n);
+        });
+        EXPECT_EQ(n.at(0).text, 2 * i);
+        EXPECT_TRUE(n.with_idle(0, [] {})) << "a slot is lost";
+    }
+    EXPECT_EQ(n.used(), 1U);
+    ::pthread_key_delete(early);
+    ::pthread_key_delete(late);
 }
 
 TEST(thread_slots, an_object_has_slots_for_threads) {

@@ -1,4 +1,4 @@
-// `holdfast check` calls sound regions sound, finds damage, and changes nothing.
+// `holdfast check` reports sound regions as sound, finds damage, and changes nothing.
 #include <holdfast/map.hpp>
 
 #include "tools/program.hpp"
@@ -82,7 +82,7 @@ TEST_F(check, calls_a_crashed_region_sound_and_leaves_it_crashed) {
     EXPECT_EQ(holdfast({"info", file, "--json"}).json()["clean"], false);
 }
 
-/// What people read is what programs read.
+/// Text and JSON output agree.
 TEST_F(check, tells_people_and_programs_the_same) {
     for (const ending how : {ending::closed, ending::crashed}) {
         std::filesystem::remove(file);
@@ -114,7 +114,7 @@ TEST_F(check, tells_people_and_programs_the_same) {
         const bool has_leaves = o.err.find("\nrecovery (in memory") != std::string::npos;
         EXPECT_EQ(has_leaves, how == ending::crashed);
         EXPECT_NE(o.err.find(file + ": sound ("), std::string::npos) << o.err;
-        // As many bytes as make_region() has written.
+        // At least the bytes that make_region() has written.
         EXPECT_GT(tree["key_bytes"], 3000 * 44);
         EXPECT_GT(tree["value_bytes"], 300'000);
         EXPECT_GT(blocks["in_use"], tree["records"]);
@@ -127,7 +127,7 @@ TEST_F(check, tells_people_and_programs_the_same) {
     }
 }
 
-/// As many lines as there are violations, up to fifty; then how many more.
+/// One line for each violation, up to fifty; then the number of further ones.
 TEST_F(check, names_each_violation_and_says_where_it_stops) {
     make_region(file, ending::closed);
     for (std::uint64_t at = 20; at < 60; ++at) flip(file, page + 64 + at * 16 + 5, 3);
@@ -158,7 +158,7 @@ TEST_F(check, is_told_of_a_lost_superblock) {
 
 TEST_F(check, finds_damage_in_the_tree) {
     make_region(file, ending::closed);
-    // The root is an interior node; its children lie in the last two lines of its block.
+    // The root is an interior node; its children are in the last two lines of its block.
     write_at(file, root() + 3 * 64, std::string(8, '\x7f'));
     const auto j = look(1).json();
     EXPECT_GT(j["violation_count"], 0);
@@ -173,7 +173,7 @@ TEST_F(check, finds_damage_in_page_descriptors) {
 
 TEST_F(check, finds_damage_in_free_lists) {
     make_region(file, ending::closed);
-    // List heads of lane 1's set, where the records were removed, in the page behind the
+    // The list heads of lane 1's set, which has the removed records' blocks, in the page after the
     // descriptors.
     const std::uint64_t lane = 2 * page + 1088 + 88 * 64;
     const std::string bytes = read_file(file);

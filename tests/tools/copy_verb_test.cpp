@@ -1,4 +1,4 @@
-// `holdfast copy`, `dump` and `load` tell what they have done, and do what their options say.
+// `holdfast copy`, `dump` and `load` report their work, and follow their options.
 #include "tools/program.hpp"
 #include "tools/region_files.hpp"
 
@@ -20,7 +20,7 @@ class copy_verb : public ::testing::Test {
         return holdfast({"info", path, "--json"}).json();
     }
     static std::string dump(const std::string& path) { return holdfast({"dump", path}).out; }
-    /// One of the same contents, closed, and not the same region.
+    /// Expects a closed region with the same contents and another identity.
     void expect_like(const std::string& contents) {
         EXPECT_EQ(dump(copy), contents);
         EXPECT_EQ(holdfast({"check", copy}).code, 0);

@@ -1,4 +1,4 @@
-// `holdfast doctor` tells of places and of the machine, and leaves no trace.
+// `holdfast doctor` reports on paths and on the machine, and leaves no files.
 #include "tools/program.hpp"
 #include "tools/region_files.hpp"
 
@@ -38,7 +38,7 @@ TEST(doctor, says_the_same_for_people) {
     }
 }
 
-/// What people read is what programs read, and what the kernel says.
+/// Text and JSON output agree with each other and with the kernel.
 TEST(doctor, tells_people_and_programs_the_same) {
     const scratch dir;
     const std::string text = holdfast({"doctor", dir.path()}).out;
@@ -78,7 +78,7 @@ TEST(doctor, tells_people_and_programs_the_same) {
     expect("mount option", option.empty() ? "none" : "huge=" + option);
     const std::string advice = word(huge["advice"]);
     expect("how to get them", advice);
-    // A region there is on tmpfs, and asks for them.
+    // A region there is on tmpfs, and requests them.
     EXPECT_EQ(advice.empty(), granted || huge["granted_on_request"].get<bool>());
     EXPECT_EQ(advice.find("echo never") != advice.npos,
               !granted && huge["shmem_enabled"] == "deny");

@@ -1,4 +1,4 @@
-// `holdfast dump` and `holdfast load`, as their users meet them.
+// `holdfast dump` and `holdfast load` as command-line users run them.
 #include <holdfast/map.hpp>
 
 #include "tools/program.hpp"
@@ -39,7 +39,7 @@ TEST_F(dump_verb, goes_to_a_file_or_to_the_standard_output) {
     EXPECT_EQ(holdfast({"dump", file, "-"}).out, read_file(text));
 }
 
-// Whatever the umask says: a region is its owner's alone, and so is all that is made of it.
+// With any umask, a region and all files made from it are accessible only to the owner.
 TEST_F(dump_verb, and_others_make_files_that_nobody_else_may_read) {
     const mode_t mask = ::umask(0);
     EXPECT_EQ(holdfast({"dump", file, text}).code, 0);
@@ -62,7 +62,7 @@ TEST_F(dump_verb, and_load_make_the_same_store_again) {
     EXPECT_EQ(holdfast({"dump", other}).out, read_file(text));
 }
 
-// What a dump holds is the same, wherever the values lay; where they are to lie, load is told.
+// A dump is the same for inlined values and others; an option of load selects the new map's kind.
 TEST_F(dump_verb, and_load_go_between_maps_with_small_values_in_their_leaves_and_others) {
     const auto in_leaves = [](const std::string& region) {
         return holdfast({"info", region, "--json"}).json()["small_values_in_leaves"];
@@ -84,7 +84,7 @@ TEST_F(dump_verb, and_load_go_between_maps_with_small_values_in_their_leaves_and
         return holdfast({"info", region, "--json"}).json()["heap"]["handed_out_bytes"];
     };
     EXPECT_LT(handed_out(again), handed_out(other)) << "short values have no records";
-    // Salvaging looks at each of them, and finds all sound.
+    // --salvage checks all records, and finds no damage.
     ASSERT_EQ(holdfast({"dump", again, dir / "whole.dump", "--salvage"}).code, 0);
     EXPECT_EQ(read_file(dir / "whole.dump"), read_file(text));
 }
@@ -113,15 +113,15 @@ TEST_F(dump_verb, a_dump_that_is_damaged_is_refused_with_code_6) {
     EXPECT_EQ(holdfast({"load", other, text, "--json"}).json()["error"]["class"], "corrupt");
 }
 
-// A record's value, found by the key behind it.
+// A record's value, found by the key that follows it.
 TEST_F(dump_verb, goes_round_what_is_damaged_and_names_it_if_told_to) {
     ASSERT_EQ(holdfast({"dump", file, text}).code, 0);
     EXPECT_EQ(holdfast({"dump", file, other, "--salvage"}).code, 0);
     EXPECT_TRUE(read_file(other) == read_file(text)) << "nothing is damaged";
     const std::string key = "a longer key, which shares its beginning, 1500";
-    const std::size_t at = read_file(file).find(key.substr(8));  // as its record's tail
+    const std::size_t at = read_file(file).find(key.substr(8));  // in the tail of its record
     ASSERT_NE(at, std::string::npos);
-    flip(file, at - 1);  // the value lies before it
+    flip(file, at - 1);  // the value is before it
     const outcome whole = holdfast({"dump", file, dir / "whole.dump"});
     EXPECT_EQ(whole.code, 6);
     expect_one_clear_error(whole);
@@ -153,7 +153,7 @@ TEST_F(dump_verb, names_that_are_taken_are_kept_unless_forced) {
     EXPECT_EQ(holdfast({"check", other}).code, 0);
 }
 
-// One slip of the hand must not cost a store: a dump replaces dumps, a region regions.
+// A typing error must not destroy a store: a dump replaces only dumps, a region only regions.
 TEST_F(dump_verb, a_file_of_another_kind_is_never_replaced) {
     const std::string lib = dir / "lib.py";
     write_file(lib, "print()\n");
@@ -177,7 +177,7 @@ TEST_F(dump_verb, a_file_of_another_kind_is_never_replaced) {
     EXPECT_EQ(read_file(lib), "");
 }
 
-// A killed load or dump has left X.partial, and what is there may be the user's best hope.
+// A killed load or dump has left X.partial, which may be the only copy of the data.
 TEST_F(dump_verb, what_another_verb_has_left_half_done_is_not_replaced) {
     ASSERT_EQ(holdfast({"copy", file, dir / "a.partial"}).code, 0);
     ASSERT_EQ(holdfast({"dump", file, dir / "b.partial"}).code, 0);

@@ -1,4 +1,4 @@
-// The command line over regions of discipline eager, whichever their index.
+// The command-line tool with eager regions of any index.
 #include <holdfast/eager.hpp>
 
 #include "tools/program.hpp"
@@ -18,7 +18,7 @@ class eager_store : public ::testing::TestWithParam<std::string> {
     scratch dir;
     const std::string file = dir / "store.hf";
 
-    /// Three records, answered; then the server is killed at once.
+    /// Stores three records, with answers; then kills the server.
     void serve_and_kill(const std::vector<std::string>& more = {}) {
         std::vector<std::string> all{file,    "--size",  "16m",     "--discipline",
                                      "eager", "--index", GetParam()};
@@ -101,7 +101,7 @@ TEST_P(eager_store, is_copied_dumped_and_loaded) {
     expect_served(epochs);
 }
 
-/// Keys ascend in a dump, whatever the order of the index: so a store has one dump.
+/// Keys ascend in a dump, whatever the index's order, so a store has only one dump.
 TEST_P(eager_store, has_the_dump_that_it_has_with_any_other_index) {
     {
         server_process s({file, "--size", "16m", "--discipline", "eager", "--index", GetParam()});
@@ -147,7 +147,7 @@ TEST_P(eager_store, is_not_salvaged) {
     EXPECT_NE(o.err.find("its discipline is eager"), std::string::npos) << o.err;
 }
 
-/// Whatever is damaged, tools end with an exit code, and change nothing.
+/// With any damage, tools end with an exit code, and change nothing.
 TEST_P(eager_store, is_looked_at_though_it_is_damaged) {
     serve_and_kill();
     const std::string image = read_file(file);
@@ -190,7 +190,7 @@ TEST_P(eager_store, of_a_server_that_runs_is_busy) {
     EXPECT_EQ(j["verdict"], "busy");
 }
 
-// Where no index is named it is the first of them.
+// Without a named index the first one is used.
 TEST(eager_arguments, may_name_the_discipline_alone) {
     const scratch dir;
     {

@@ -1,5 +1,5 @@
-// Whatever was written over a region, info and check end with a documented code, print valid JSON,
-// and change nothing. The in-process counterpart is tests/index/masstree/audit_fuzz_test.cpp.
+// With any garbage in a region, info and check end with a documented code, print valid JSON, and
+// change nothing. The in-process counterpart is tests/index/masstree/audit_fuzz_test.cpp.
 #include "support/effort.hpp"
 #include "tools/program.hpp"
 #include "tools/region_files.hpp"
@@ -11,7 +11,7 @@
 namespace hf::test {
 namespace {
 
-/// An offset where there is something to damage, more often than not.
+/// An offset, mostly one with data.
 std::uint64_t some_offset(std::mt19937_64& r, const std::string& image) {
     if (r() % 4 == 0) return r() % (64 << 10);  // the header
     for (;;) {

@@ -1,4 +1,4 @@
-// `holdfast info` tells what can be read of any file, and changes none.
+// `holdfast info` prints the readable parts of any file, and changes nothing.
 #include <holdfast/map.hpp>
 
 #include "tools/program.hpp"
@@ -109,7 +109,7 @@ TEST_F(info, shows_what_removals_have_left_in_pieces) {
     EXPECT_NE(o.err.find("serve blocks of one size alone"), std::string::npos) << o.err;
 }
 
-/// What people read is what programs read.
+/// Text and JSON output agree.
 TEST_F(info, tells_people_and_programs_the_same) {
     make_region(file, ending::closed);
     const outcome o = look(0);
@@ -157,7 +157,7 @@ TEST_F(info, tells_people_and_programs_the_same) {
     EXPECT_EQ(j["busy"], false);
 }
 
-/// A hole where nothing is read, at the end.
+/// A hole at the end, which nothing reads.
 TEST_F(info, tells_that_a_file_has_holes) {
     make_region(file, ending::closed);
     const std::string copy = dir / "sparse.hf";
@@ -173,7 +173,7 @@ TEST_F(info, says_that_a_crashed_region_will_be_recovered) {
     make_region(file, ending::crashed);
     const outcome o = look(0);
     EXPECT_EQ(o.json()["clean"], false);
-    EXPECT_NE(o.err.find("the next opening recovers it"), std::string::npos) << o.err;
+    EXPECT_NE(o.err.find("the next open recovers it"), std::string::npos) << o.err;
     {
         auto m = map::open(file, {});
         ASSERT_TRUE(m);
@@ -181,7 +181,7 @@ TEST_F(info, says_that_a_crashed_region_will_be_recovered) {
     }
     const outcome recovered = look(0);
     EXPECT_EQ(line_of(recovered.err, "state"), "closed cleanly");
-    // A pass in the background forgets it, if it has the time.
+    // The background pass removes it, if it has time.
     std::string failed;
     const auto told = recovered.json();
     for (const auto& range : told["failed_epochs"]) {

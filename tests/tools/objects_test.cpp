@@ -1,4 +1,4 @@
-// `holdfast check`, `inspect` and `repair` of heaps of objects, whole and damaged by hand.
+// `holdfast check`, `inspect` and `repair` of heaps of objects, sound and damaged by the test.
 #include <holdfast/eager.hpp>
 #include <holdfast/heap.hpp>
 #include <holdfast/nv/vector.hpp>
@@ -54,7 +54,7 @@ class objects : public ::testing::Test {
         f(heap, shelf);
         heap.close().value();
     }
-    /// So many books in a list; the first has a title and a weak pointer to the last.
+    /// A list of this many books; the first has a title and a weak pointer to the last.
     void make(int books) {
         with_heap([&](nv::heap<>& heap, nv::root<book>& shelf) {
             for (int i = 0; i < books; i += 100) {
@@ -121,7 +121,7 @@ class objects : public ::testing::Test {
         EXPECT_EQ(o.code, code) << o.out << o.err;
         return o;
     }
-    /// The numbers of the books in the list.
+    /// The number of books in the list.
     [[nodiscard]] int books() {
         int n = 0;
         with_heap([&](nv::heap<>& heap, nv::root<book>& shelf) {
@@ -234,7 +234,8 @@ TEST_F(objects, are_drawn_where_they_are_few) {
     EXPECT_EQ(part.code, 0) << part.err;
 }
 
-/// Books and the first one's characters; the root, two to the next, the best, the characters.
+/// The books and the first one's characters; edges from the root, two to next books, best,
+/// characters.
 TEST_F(objects, are_drawn_up_to_the_limit_itself) {
     make(3);
     constexpr std::uint64_t all = 3 + 1;
@@ -268,7 +269,7 @@ TEST_F(objects, are_printed_up_to_the_limit_which_says_when_there_is_more) {
     }
 }
 
-/// What people read is what programs read.
+/// Text and JSON output agree.
 TEST_F(objects, are_told_alike_in_text_and_json) {
     make(3);
     const auto j = holdfast({"inspect", file, "--json"}).json();
@@ -325,7 +326,7 @@ TEST_F(objects, with_a_wrong_count_are_told_and_mended) {
     EXPECT_EQ(read(header), was);
     expect_sound();
     write(header, was + 4);
-    const outcome again = repair({}, 2);  // the backup is there
+    const outcome again = repair({}, 2);  // the backup exists already
     expect_one_clear_error(again);
     EXPECT_NE(again.err.find("--backup"), std::string::npos) << again.err;
     EXPECT_EQ(read(header), was + 4);
@@ -334,7 +335,7 @@ TEST_F(objects, with_a_wrong_count_are_told_and_mended) {
     EXPECT_EQ(books(), 3);
 }
 
-// What programs read of a repair: before and behind it, where it is sound, beyond it, refused.
+// JSON output of a repair: before and after it, on a sound heap, with too many objects, refused.
 TEST_F(objects, are_mended_and_told_of_in_json) {
     make(3);
     const std::uint64_t header = shelf() - 16;
@@ -377,7 +378,7 @@ TEST_F(objects, are_mended_and_told_of_in_json) {
 TEST_F(objects, that_nothing_leads_to_die) {
     make(100);
     const auto first = look("shelf");
-    // The root leads to the second one; the first has lost what led to it.
+    // The root refers to the second one; the first is unreachable.
     const std::uint64_t second = member(first, "next")["value"];
     const auto j = holdfast({"inspect", file, "--json"}).json();
     EXPECT_EQ(j["roots"][0]["object"], first["offset"]);
@@ -387,7 +388,7 @@ TEST_F(objects, that_nothing_leads_to_die) {
     expect_sound();
     EXPECT_EQ(books(), 99);
     expect_sound();
-    // Its characters went with it; the proxy of the last one stays.
+    // Its characters are destroyed with it; the proxy of the last one stays.
     EXPECT_EQ(holdfast({"check", file, "--json"}).json()["objects"]["count"], 99 + 1);
 }
 

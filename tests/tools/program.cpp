@@ -68,7 +68,7 @@ nlohmann::json outcome::json() const {
 
 namespace {
 
-/// What it said on stdout is not read.
+/// Does not read its stdout.
 outcome run(const std::vector<std::string>& words, const std::string& directory,
             const std::string& out) {
     const std::string err = temporary_name() + ".err";

@@ -1,4 +1,4 @@
-// tests/tools/program.hpp: runs the command line and looks at what comes of it.
+// tests/tools/program.hpp: runs the command-line tool and returns its output.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,13 +10,13 @@
 
 namespace hf::test {
 
-/// What a run came to.
+/// The result of a run.
 struct outcome {
-    int code = -1;  ///< exit code; 1000 + signal when one ended it
+    int code = -1;  ///< exit code, or 1000 + signal
     std::string out;
     std::string err;
 
-    /// The standard output as JSON; null (and a failed test) when it is none.
+    /// The standard output as JSON; null (and a failed test) if it is not JSON.
     [[nodiscard]] nlohmann::json json() const;
 };
 
@@ -26,19 +26,19 @@ outcome holdfast(const std::vector<std::string>& arguments, const std::string& d
 /// Runs a script of bash.
 outcome bash(const std::string& script);
 
-/// As above; what it says goes to this file.
+/// As holdfast(), with stdout redirected to a file.
 outcome holdfast_into(const std::string& out, const std::vector<std::string>& arguments);
 
-/// The value of a line of what it said for people; "": there is no such line.
+/// The value of a named line in the text output; "": no such line.
 std::string line_of(const std::string& text, const std::string& name);
 
-/// The error is one line that reads as hf::error::to_string() does.
+/// Expects one line in the format of hf::error::to_string().
 void expect_one_clear_error(const outcome& o);
 
-/// `holdfast serve` in the background. Killed at the end when it still runs.
+/// `holdfast serve` in the background. The destructor kills it if it still runs.
 class server_process {
    public:
-    /// Returns once it accepts connections; port() is 0 when it ended instead.
+    /// Returns once it accepts connections; port() is 0 if it ended instead.
     explicit server_process(const std::vector<std::string>& arguments,
                             const std::string& directory = "/");
     server_process(const server_process&) = delete;
@@ -46,9 +46,9 @@ class server_process {
     ~server_process();
 
     [[nodiscard]] int port() const noexcept { return port_; }
-    /// What it has said so far.
+    /// Its output so far.
     [[nodiscard]] std::string said() const;
-    /// Sends the request over a connection of its own, and reads until `until` has come.
+    /// Sends the request over a new connection, and reads until `until` has come.
     [[nodiscard]] std::string ask(const std::string& request, const std::string& until) const;
     /// Sends the signal and waits; the exit code as in outcome.
     int end(int signal);
@@ -61,7 +61,7 @@ class server_process {
     int port_ = 0;
 };
 
-/// A new directory on tmpfs ($HF_TEST_DIR, or /dev/shm), removed at the end.
+/// A new directory on tmpfs ($HF_TEST_DIR, or /dev/shm); the destructor removes it.
 class scratch {
    public:
     scratch();
@@ -72,7 +72,7 @@ class scratch {
     [[nodiscard]] std::string operator/(const std::string& name) const {
         return path_ + "/" + name;
     }
-    /// Names of what lies in it.
+    /// Names of its files.
     [[nodiscard]] std::vector<std::string> names() const;
 
    private:

@@ -1,4 +1,4 @@
-// Sizes, durations and counts are read and written as people do, up to the last digit.
+// Sizes, durations and counts are parsed and printed exactly.
 #include "tools/holdfast/quantity.hpp"
 
 #include "persist/medium.hpp"

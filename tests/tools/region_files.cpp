@@ -15,7 +15,7 @@ namespace hf::test {
 
 namespace {
 
-/// In a child, so that it can end without closing the map, as in a crash.
+/// In a child process, which can end without closing the map, as in a crash.
 int fill(const std::string& path, ending how, bool small_values) {
     map_options options;
     options.region.initial_size = std::uint64_t{16} << 20;

@@ -1,4 +1,4 @@
-// tests/tools/region_files.hpp: regions to look at, whole and damaged.
+// tests/tools/region_files.hpp: regions for tests, sound and damaged.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace hf::test {
 
-/// How a region was left.
+/// How the last session of a region ended.
 enum class ending { closed, crashed };
 
 /// A region of 16 MiB with a few thousand records: short keys, long keys, large values.
-/// `small_values`: short ones, too, and they lie in the leaves.
+/// `small_values`: also short values, inlined.
 void make_region(const std::string& path, ending how, bool small_values = false);
 
 [[nodiscard]] std::string read_file(const std::string& path);

@@ -1,4 +1,4 @@
-// `holdfast serve` serves, closes in order, and comes back after SIGKILL.
+// `holdfast serve` serves, closes in order, and recovers after SIGKILL.
 #include "tools/program.hpp"
 #include "tools/region_files.hpp"
 
@@ -72,7 +72,7 @@ TEST_F(serve, serves_again_what_was_durable_before_it_was_killed) {
     EXPECT_TRUE(is_clean());
 }
 
-/// A region with a record whose value is not what was stored.
+/// A region with a record whose value is damaged.
 TEST_F(serve, what_can_be_read_of_a_damaged_region_and_changes_nothing_in_it) {
     const std::string value = "a value that is found in the file";
     {
@@ -173,7 +173,7 @@ TEST_F(serve, has_other_settings_where_other_options_are_given) {
     EXPECT_NE(s.said().find("(--ack durable)"), std::string::npos) << s.said();
 }
 
-// Tmpfs is in no need of fences, unless they are to take their time.
+// Tmpfs needs no fences, unless a latency is set for them.
 TEST_F(serve, waits_at_each_fence_as_long_as_it_was_told) {
     for (const std::string latency : {"0", "1", "700", "sttm"}) {
         std::filesystem::remove(file);
@@ -187,7 +187,7 @@ TEST_F(serve, waits_at_each_fence_as_long_as_it_was_told) {
     }
 }
 
-// Pages that were written to are counted where the region may outgrow what they may take.
+// Modified pages are counted if the region may exceed the memory budget.
 TEST_F(serve, takes_the_memory_that_it_was_told) {
     for (const std::string memory : {"0", "1g", "8m"}) {
         const server_process s({dir / memory, "--size", "16m", "--medium", "file", "--ack",
@@ -234,7 +234,7 @@ TEST_F(serve, has_epochs_as_long_as_it_was_told) {
     const server_process quick({dir / "quick.hf", "--size", "16m", "--epoch", "1ms"});
     ASSERT_GT(slow.port(), 0) << slow.said();
     ASSERT_GT(quick.port(), 0) << quick.said();
-    while (epoch_of(quick) < 100) {  // an epoch that nobody writes in does not end
+    while (epoch_of(quick) < 100) {  // an epoch without writes does not end
         for (const server_process* one : {&slow, &quick}) {
             ASSERT_EQ(one->ask(set_k, "STORED\r\n"), "STORED\r\n");
         }

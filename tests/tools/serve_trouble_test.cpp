@@ -1,5 +1,5 @@
-// What happens to `holdfast serve` while it runs: damage, clients that die, an output that nobody
-// takes. It goes on, and ends with the code of what it has done.
+// Trouble while `holdfast serve` runs: damage, clients that die, an output that is not read. It
+// continues, and ends with the exit code of its own work.
 #include "tools/program.hpp"
 #include "tools/region_files.hpp"
 
@@ -31,8 +31,8 @@ class served : public ::testing::Test {
     }
 };
 
-/// A connection that ends as that of a process that was killed does: what is unread is lost, and
-/// the other side is told so.
+/// A connection that ends like that of a killed process: unread data is lost, and the other side
+/// gets a reset.
 class doomed_client {
    public:
     doomed_client(int port, const std::string& request)
@@ -67,7 +67,7 @@ TEST_F(served, goes_on_when_its_clients_are_killed_in_the_midst_of_something) {
               "STORED\r\nSTORED\r\n");
     std::string unread;
     for (int i = 0; i < 100; ++i) unread += "get large\r\n";
-    for (int round = 0; round < 3; ++round) {  // more than there may be connections at once
+    for (int round = 0; round < 3; ++round) {  // more than the maximum number of connections
         std::vector<std::unique_ptr<doomed_client>> clients;
         for (const std::string& request :
              {std::string("set k 0 0 3\r\nne"), std::string("set k 0 0 3"), std::string("se"),
@@ -113,7 +113,7 @@ TEST_F(served, keeps_what_it_has_open_when_its_file_is_removed) {
     EXPECT_TRUE(dir.names().empty()) << "it was made again";
 }
 
-/// Answers of a server whose standard output is `out`, and its exit code.
+/// Runs a server with standard output `out`: its answers and its exit code.
 outcome served_with_output(const std::string& out, const std::string& file, int port) {
     return bash("'" HF_PROGRAM "' serve '" + file + "' --size 16m --port " + std::to_string(port) +
                 " > " + out + " & server=$!\n" + "while ! exec 3<>/dev/tcp/127.0.0.1/" +

@@ -1,4 +1,4 @@
-// What the command line says of a snapshot, whose memory it knows nothing about.
+// The command-line tool with a snapshot, whose memory has an unknown format.
 #include <holdfast/map.hpp>
 #include <holdfast/snapshot.hpp>
 
@@ -24,7 +24,7 @@ class of_a_snapshot : public ::testing::Test {
         o.region.medium = medium_kind::file;
         return must(snapshot::open(path, o));
     }
-    /// Leaves the number 17 behind.
+    /// Creates a snapshot with the number 17.
     void make(ending how) const {
         const pid_t child = ::fork();
         if (child == 0) {
@@ -76,7 +76,7 @@ TEST_F(of_a_snapshot, copy_makes_another_one_also_of_one_in_use) {
     snapshot s = open(file);
     *s.root<int>() = 17;
     must(s.checkpoint_durably());
-    *s.root<int>() = 18;  // part of no checkpoint yet
+    *s.root<int>() = 18;  // not in a checkpoint yet
     const outcome copied = holdfast({"copy", file, other});
     EXPECT_EQ(copied.code, 0) << copied.err;
     const auto expect_closed = [this] {

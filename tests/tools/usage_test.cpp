@@ -1,4 +1,4 @@
-// Every verb helps, tells its version, and refuses nonsense in one line with exit code 2.
+// Every verb has help and a version, and rejects invalid arguments with one line and exit code 2.
 #include "tools/program.hpp"
 #include "tools/region_files.hpp"
 
@@ -82,7 +82,7 @@ TEST(command_line, names_the_verb_that_it_does_not_have) {
     }
 }
 
-// The device that is always full: what nobody can read must not count as said.
+// The device that is always full: lost output must be an error.
 TEST(command_line, whatever_cannot_be_written_ends_in_an_error) {
     const scratch dir;
     make_region(dir / "a.hf", ending::closed);
@@ -102,7 +102,7 @@ TEST(command_line, whatever_cannot_be_written_ends_in_an_error) {
         << "what went wrong first is told";
 }
 
-// It asks the program itself, so it can't be outdated, but it may misread.
+// The completion queries the program itself, so it is up to date, but may misparse the help.
 TEST(command_line, is_completed_by_the_shell) {
     const auto completed = [](const std::string& words) {
         const outcome o = bash("source '" HF_COMPLETION "'; COMP_WORDS=(" + words +

@@ -45,7 +45,7 @@ TEST_F(of_one_thread, alone_a_transaction_reads_its_own_copies_and_what_lies_bes
 }
 
 TEST_F(of_one_thread, alone_what_has_aborted_leaves_no_trace) {
-    for (const engine_kind engine : {engine_kind::redo, engine_kind::undo}) {
+    for (const engine_kind engine : all_engines()) {
         const auto r = open(alone, engine);
         const auto done = r->all().atomic([&](transaction& t) {
             t.store(r->word(3), 5);

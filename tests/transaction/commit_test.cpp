@@ -1,3 +1,4 @@
+#include "engines.hpp"
 #include "full_disk.hpp"
 #include "persist/counters.hpp"
 #include "region_of_words.hpp"
@@ -195,13 +196,16 @@ TEST_P(commit_of, memory_of_another_heap_is_refused) {
 
 TEST_P(commit_of, a_transaction_costs_so_many_fences_however_much_it_writes) {
     auto r = open();
-    const u64 wanted = GetParam() == engine_kind::redo ? 1 : 3;
+    const u64 wanted = GetParam() == engine_kind::undo ? 3 : 1;
+    // shadow_test.cpp has when it is two.
+    const u64 at_most = GetParam() == engine_kind::shadow ? 2 : wanted;
     for (u64 n : {u64{1}, u64{16}, u64{500}}) {
         const persist_counters before = thread_persist_counters();
         must(r->all().atomic([&](transaction& t) {
             for (u64 i = 0; i < n; ++i) t.store(r->word(i), i + n);
         }));
-        EXPECT_EQ(thread_persist_counters().fences - before.fences, wanted) << n;
+        const u64 fences = thread_persist_counters().fences - before.fences;
+        EXPECT_TRUE(wanted <= fences && fences <= at_most) << fences << " for " << n;
     }
 }
 
@@ -215,9 +219,9 @@ TEST_P(commit_of, much_fresh_memory_costs_a_fence_more_where_it_is_not_logged) {
     };
     fences(256);  // a slab's first block
     fences(257);
-    const bool redo = GetParam() == engine_kind::redo;
-    EXPECT_EQ(fences(256), redo ? 1U : 3U);
-    EXPECT_EQ(fences(257), redo ? 2U : 3U);
+    const bool undo = GetParam() == engine_kind::undo;
+    EXPECT_EQ(fences(256), undo ? 3U : 1U);
+    EXPECT_EQ(fences(257), undo ? 3U : 2U);
 }
 
 TEST_P(commit_of, what_happened_is_counted) {
@@ -326,6 +330,8 @@ TEST_P(commit_of, one_larger_than_what_is_kept_for_logs_is_refused) {
 }
 
 TEST_P(commit_of, a_full_disk_where_the_log_must_grow_aborts_the_transaction_and_goes_on) {
+    // Its records hold no data: they fit.
+    if (GetParam() == engine_kind::shadow) return;
     auto r = open();
     constexpr u64 bytes = 100'000;  // more than the log's first page takes
     std::byte* p = nullptr;
@@ -346,6 +352,8 @@ TEST_P(commit_of, a_full_disk_where_the_log_must_grow_aborts_the_transaction_and
 }
 
 TEST_P(commit_of, one_whose_record_finds_no_room_leaves_the_log_to_the_next) {
+    // Its records hold no data: they fit.
+    if (GetParam() == engine_kind::shadow) return;
     auto r = open();
     constexpr u64 bytes = 100'000;
     std::byte* p = nullptr;
@@ -376,6 +384,8 @@ TEST_P(commit_of, a_full_log_ends_the_epoch) {
 }
 
 TEST_P(commit_of, a_log_that_cannot_grow_gets_room_with_the_end_of_the_epoch) {
+    // Its records hold no data: they fit.
+    if (GetParam() == engine_kind::shadow) return;
     auto r = open();
     constexpr u64 bytes = 32'000;  // a record of them takes more than half of the log's first page
     std::byte* p = nullptr;
@@ -392,11 +402,7 @@ TEST_P(commit_of, a_log_that_cannot_grow_gets_room_with_the_end_of_the_epoch) {
     EXPECT_EQ(r->up->epochs().current_epoch(), before + 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(engines, commit_of,
-                         ::testing::Values(engine_kind::redo, engine_kind::undo),
-                         [](const auto& i) {
-                             return std::string(i.param == engine_kind::redo ? "redo" : "undo");
-                         });
+INSTANTIATE_TEST_SUITE_P(engines, commit_of, every_engine(), engine_name);
 
 }  // namespace
 }  // namespace hf::test

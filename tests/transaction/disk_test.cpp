@@ -106,7 +106,7 @@ TEST_F(on_disk, a_clock_ends_an_epoch_that_has_stores_to_words_and_nothing_else)
 
 // The journal has what an epoch has changed: a record beside it would be written for nothing.
 TEST_F(on_disk, a_commit_lays_no_record) {
-    for (const engine_kind kind : {engine_kind::redo, engine_kind::undo}) {
+    for (const engine_kind kind : all_engines()) {
         region_of_words::how h;
         h.engine = kind;
         h.medium = medium_kind::file;

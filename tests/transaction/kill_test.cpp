@@ -6,6 +6,7 @@
 // kill leaves alone.
 #include "alloc/committed/audit_view.hpp"
 #include "base/random.hpp"
+#include "engines.hpp"
 #include "region_of_words.hpp"
 
 #include <signal.h>
@@ -146,10 +147,7 @@ TEST_P(killed, nothing_is_lost_half_done_or_leaked) {
     ::munmap(t, sizeof(told));
 }
 
-INSTANTIATE_TEST_SUITE_P(engines, killed, ::testing::Values(engine_kind::redo, engine_kind::undo),
-                         [](const auto& i) {
-                             return std::string(i.param == engine_kind::redo ? "redo" : "undo");
-                         });
+INSTANTIATE_TEST_SUITE_P(engines, killed, every_engine(), engine_name);
 
 }  // namespace
 }  // namespace hf::test

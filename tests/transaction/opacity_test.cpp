@@ -3,6 +3,7 @@
 #include "opacity.hpp"
 
 #include "base/random.hpp"
+#include "engines.hpp"
 #include "region_of_words.hpp"
 #include "support/effort.hpp"
 
@@ -111,10 +112,7 @@ TEST_P(opacity, of_what_threads_see_of_each_other) {
     EXPECT_GT(aborted, 0) << "nobody met anybody";
 }
 
-INSTANTIATE_TEST_SUITE_P(, opacity, ::testing::Values(engine_kind::redo, engine_kind::undo),
-                         [](const auto& one) {
-                             return one.param == engine_kind::redo ? "redo" : "undo";
-                         });
+INSTANTIATE_TEST_SUITE_P(, opacity, every_engine(), engine_name);
 
 }  // namespace
 }  // namespace hf::test

@@ -24,6 +24,7 @@ struct ending {
     engine_kind engine;
     const char* point;
     bool commits;
+    const char* recovers = "transaction T3";
 };
 
 class recovery_of : public on_tmpfs, public ::testing::WithParamInterface<ending> {
@@ -81,7 +82,7 @@ TEST_P(recovery_of, an_opening_that_is_cut_short_is_done_again) {
     run_to_the_end(3);
     for (int i = 0; i < 2; ++i) {
         ASSERT_EQ(in_child([&] {
-                      point_of_end = "transaction T3";
+                      point_of_end = GetParam().recovers;
                       points_before_end = 0;
                       set_persist_point_hook(end_at_point);
                       auto r = open();
@@ -108,18 +109,21 @@ TEST_P(recovery_of, records_of_an_older_epoch_are_not_applied) {
 
 INSTANTIATE_TEST_SUITE_P(
     at, recovery_of,
-    ::testing::Values(ending{"redo_durable", engine_kind::redo, "transaction T1", true},
-                      ending{"undo_logged", engine_kind::undo, "transaction U1", false},
-                      ending{"undo_in_place", engine_kind::undo, "transaction U2", false},
-                      ending{"undo_done", engine_kind::undo, "transaction U3", true},
-                      ending{"heap_words_next", engine_kind::redo, "alloc C1", true}),
+    ::testing::Values(
+        ending{"redo_durable", engine_kind::redo, "transaction T1", true},
+        ending{"undo_logged", engine_kind::undo, "transaction U1", false},
+        ending{"undo_in_place", engine_kind::undo, "transaction U2", false},
+        ending{"undo_done", engine_kind::undo, "transaction U3", true},
+        ending{"heap_words_next", engine_kind::redo, "alloc C1", true},
+        ending{"shadow_durable", engine_kind::shadow, "transaction S2", true, "transaction SR1"},
+        ending{"shadow_heap_words_next", engine_kind::shadow, "alloc C1", true, "transaction SR2"}),
     [](const auto& i) { return std::string(i.param.name); });
 
 class transaction_recovery : public on_tmpfs {};
 
 TEST_F(transaction_recovery, what_committed_is_there_after_an_orderly_end_and_after_a_kill) {
     for (bool orderly : {true, false}) {
-        for (engine_kind engine : {engine_kind::redo, engine_kind::undo}) {
+        for (const engine_kind engine : all_engines()) {
             std::filesystem::remove(file);
             region_of_words::how h;
             h.engine = engine;
@@ -144,7 +148,7 @@ TEST_F(transaction_recovery, what_is_closed_can_be_opened_while_its_object_lives
 
 TEST_F(transaction_recovery, an_engine_that_is_unknown_is_refused) {
     must(std::make_unique<region_of_words>(file)->up->close());
-    for (u32 engine : {0U, 3U}) {
+    for (u32 engine : {0U, 99U}) {
         {
             region_options o;
             o.kind = discipline::transaction;
@@ -165,7 +169,7 @@ TEST_F(transaction_recovery, an_engine_that_is_unknown_is_refused) {
 
 // R3: the record has the block twice then, as it was allocated and as it is.
 TEST_F(transaction_recovery, a_fresh_block_that_was_stored_to_behind_another_has_its_last_words) {
-    for (engine_kind engine : {engine_kind::redo, engine_kind::undo}) {
+    for (const engine_kind engine : all_engines()) {
         std::filesystem::remove(file);
         region_of_words::how h;
         h.engine = engine;

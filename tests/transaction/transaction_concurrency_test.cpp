@@ -1,4 +1,5 @@
 #include "base/random.hpp"
+#include "engines.hpp"
 #include "region_of_words.hpp"
 
 #include <atomic>
@@ -104,11 +105,7 @@ TEST_P(threads_of, blocks_are_whole_and_nobody_elses) {
     EXPECT_EQ(wrong, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(engines, threads_of,
-                         ::testing::Values(engine_kind::redo, engine_kind::undo),
-                         [](const auto& i) {
-                             return std::string(i.param == engine_kind::redo ? "redo" : "undo");
-                         });
+INSTANTIATE_TEST_SUITE_P(engines, threads_of, every_engine(), engine_name);
 
 }  // namespace
 }  // namespace hf::test

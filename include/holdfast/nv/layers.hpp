@@ -126,11 +126,12 @@ class layered_ptr {
     ~layered_ptr() = default;
 
     [[nodiscard]] cursor_type get() const {
-        const transaction* const t = transaction::running();
+        transaction* const t = transaction::running();
         if (t == nullptr) [[unlikely]]
             misuse("a pointer was read outside of a transaction: read it in atomic()");
         const std::uint64_t offset = load_as<L, std::uint64_t>(this);
-        return cursor_type::at(offset == 0 ? nullptr : t->base() + offset, t->serial());
+        if (offset == 0) return nullptr;
+        return cursor_type::at(t->at_offset(offset, least_bytes<T>()), t->serial());
     }
     operator cursor_type() const { return get(); }  // NOLINT(google-explicit-constructor)
     [[nodiscard]] auto operator->() const
@@ -171,13 +172,14 @@ class layered_weak {
     ~layered_weak() = default;
 
     [[nodiscard]] cursor_type get() const {
-        const transaction* const t = transaction::running();
+        transaction* const t = transaction::running();
         if (t == nullptr) [[unlikely]]
             misuse("a pointer was read outside of a transaction: read it in atomic()");
         const std::uint64_t proxy = load_as<L, std::uint64_t>(this);
         if (proxy == 0) return nullptr;
-        const std::uint64_t offset = load_as<L, std::uint64_t>(t->base() + proxy);
-        return cursor_type::at(offset == 0 ? nullptr : t->base() + offset, t->serial());
+        const std::uint64_t offset = load_as<L, std::uint64_t>(t->at_offset(proxy, 8));
+        if (offset == 0) return nullptr;
+        return cursor_type::at(t->at_offset(offset, least_bytes<T>()), t->serial());
     }
     void set(tx<>& t, const cursor_type& to) { to_.set(t, to); }
     void set(tx<>& t, std::nullptr_t) { to_.set(t, nullptr); }

@@ -68,7 +68,7 @@ class map {
     map& operator=(const map&) = delete;
     ~map() = default;
 
-    /// Position of a key, present or to be inserted. Valid in the transaction until the map
+    /// Position of a key, present or to be inserted. Valid within one attempt, until the map
     /// changes.
     class place {
        public:
@@ -315,7 +315,7 @@ class map {
         const std::uint64_t to = look<part_for<Child>>(t, n, look_in);
         if (to == 0) [[unlikely]]
             detail::bad_cursor(true);
-        return *reinterpret_cast<const Child*>(t.base() + to);
+        return *reinterpret_cast<const Child*>(t.at_offset(to, sizeof(Child)));
     }
     /// Number of levels above the leaves.
     [[nodiscard]] std::uint32_t levels() const {

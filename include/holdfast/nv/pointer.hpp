@@ -1,9 +1,11 @@
 // holdfast/nv/pointer.hpp: pointers within a heap, and the cursors that reading them returns.
 //
-//   ptr<T, H>     8 bytes in an object of heap H: the offset of another object, which it keeps
-//   alive weak<T, H>    8 bytes: the offset of a proxy; null after the object has died cursor<T, H>
-//   in ordinary memory: an object's address, valid within one transaction only. It
-//                 has the transaction's number, so one comparison checks that
+//   ptr<T, H>     8 bytes in an object of heap H: the offset of another one, which it keeps alive
+//   weak<T, H>    8 bytes: the offset of a proxy; null once the object has died
+//   cursor<T, H>  in ordinary memory: an object's address, valid within one attempt of a
+//                 transaction. It stores the attempt's number, and each use compares that with the
+//                 running attempt's. A cursor that an earlier attempt made may point to an object
+//                 that was rolled back, so it is refused
 //
 // T[] denotes an array whose length is chosen at its creation: ptr<p<int>[], H>.
 #pragma once
@@ -19,6 +21,34 @@ namespace hf::nv {
 namespace detail {
 
 inline constexpr std::uint64_t offset_mask = (std::uint64_t{1} << 48) - 1;
+
+/// REQUIRES: `serial` is the running attempt's. Otherwise ends the transaction (errc::usage). For
+/// handles that store addresses of a container's entries: they are valid within one attempt.
+inline void check_attempt(std::uint64_t serial) {
+    const transaction* const t = transaction::running();
+    if (t == nullptr || t->serial() != serial) [[unlikely]] {
+        bad_cursor(false);
+    }
+}
+
+/// Ends the transaction (errc::corrupt) where the region has no room for `length` elements.
+template <std::uint64_t each>
+void check_length(transaction& t, const void* first, std::uint64_t length) {
+    if (length <= t.room_for<each>(first)) [[likely]]
+        return;
+    t.measure();
+    if (length > t.room_for<each>(first)) broken("an array is longer than its heap");
+}
+
+/// The least that an object of type T takes, without its header.
+template <class T>
+[[nodiscard]] consteval std::uint64_t least_bytes() noexcept {
+    if constexpr (std::is_unbounded_array_v<T>) {
+        return array_head;
+    } else {
+        return sizeof(T);
+    }
+}
 
 /// Common base of all cursors: an address and a transaction number.
 class cursor_base {
@@ -82,12 +112,22 @@ class cursor<E[], H> : public detail::cursor_base {
 
     [[nodiscard]] std::size_t size() const {
         const auto* const head = reinterpret_cast<const std::uint64_t*>(checked());
-        return transaction::running()->load(head);
+        transaction& t = *transaction::running();
+        const std::uint64_t length = t.load(head);
+        detail::check_length<sizeof(E)>(t, elements(), length);
+        return length;
     }
     [[nodiscard]] E& operator[](std::size_t i) const {
         if (i >= size()) [[unlikely]]
             detail::misuse("an index is beyond the end of an array");
         return first()[i];
+    }
+    /// Element i for a container that stores how many are in use: does not read the length, and
+    /// ends the transaction (errc::corrupt) if the element lies outside of the region.
+    [[nodiscard]] E& element(std::size_t i) const {
+        E* const all = first();
+        detail::check_length<sizeof(E)>(*transaction::running(), all, i + 1);
+        return all[i];
     }
     /// Copies elements as bytes: E is a p<> whose values are stored unchanged.
     void read(std::size_t index, void* to, std::size_t elements) const {
@@ -122,6 +162,9 @@ class cursor<E[], H> : public detail::cursor_base {
 
    private:
     cursor(std::byte* p, std::uint64_t serial) noexcept : cursor_base(p, serial) {}
+    [[nodiscard]] const std::byte* elements() const noexcept {
+        return unchecked() + detail::array_head;
+    }
     void check(std::size_t index, std::size_t elements) const {
         const std::size_t all = size();
         if (index > all || elements > all - index) [[unlikely]] {
@@ -161,7 +204,8 @@ class ptr {
                 "a pointer was read outside of a transaction: read it in atomic() or read()");
         }
         const std::uint64_t offset = t->load(&offset_);
-        return cursor_type::at(offset == 0 ? nullptr : t->base() + offset, t->serial());
+        if (offset == 0) return nullptr;
+        return cursor_type::at(t->at_offset(offset, detail::least_bytes<T>()), t->serial());
     }
     operator cursor_type() const { return get(); }  // NOLINT(google-explicit-constructor)
     [[nodiscard]] auto operator->() const
@@ -238,7 +282,8 @@ class weak {
         }
         const std::uint64_t proxy = t->load(&proxy_);
         const std::uint64_t offset = proxy == 0 ? 0 : detail::proxy_target(*t, proxy);
-        return cursor_type::at(offset == 0 ? nullptr : t->base() + offset, t->serial());
+        if (offset == 0) return nullptr;
+        return cursor_type::at(t->at_offset(offset, detail::least_bytes<T>()), t->serial());
     }
     void set(tx<H>& t, const cursor_type& to) {
         const std::byte* const p = to.address();

@@ -48,7 +48,7 @@ class rb_map {
 
     static constexpr std::size_t most = 96;  ///< levels: 2 log_2 of the entries a region can hold
 
-    /// Position of a key, present or to be inserted. Valid in the transaction until the map
+    /// Position of a key, present or to be inserted. Valid within one attempt, until the map
     /// changes. Contains the path: the entries above, and for each of them the child that was
     /// followed.
     class place {
@@ -72,6 +72,7 @@ class rb_map {
         }
 
         cursor_type found_;
+        std::uint64_t serial_ = 0;  ///< the attempt that found it
         // A change modifies it, since copying the path would be a good part of the change's cost.
         mutable std::array<step, most> steps_;
         mutable std::size_t depth_ = 0;
@@ -96,10 +97,12 @@ class rb_map {
     [[nodiscard]] place place_of(const K& key) const {
         place at;
         at.found_ = descend(key, [&](entry& e, bool right) { at.push(e, right); });
+        at.serial_ = transaction::running()->serial();
         return at;
     }
     /// Inserts an absent key with a zero-initialised value. `at` is place_of(key).
     cursor_type insert_at(tx<H>& t, const place& at, const K& key) {
+        detail::check_attempt(at.serial_);
         size_.add(t, 1);
         const cursor_type made = t.template make<entry>(key);
         link(at, at.depth_).set(t, made);
@@ -111,6 +114,7 @@ class rb_map {
     }
     /// Erases a key that is present. `at` is its place.
     void erase_at(tx<H>& t, const place& at) {
+        detail::check_attempt(at.serial_);
         size_.add(t, -1);
         entry& found = *at.found_;
         cursor_type gone = at.found_;
@@ -188,7 +192,7 @@ class rb_map {
             const turn next = turn_at(t, e, key);
             if (next.way == turn::here) break;
             pass(e, next.way == turn::right);
-            at = next.to == 0 ? nullptr : t.base() + next.to;
+            at = next.to == 0 ? nullptr : t.at_offset(next.to, sizeof(entry));
         }
         return cursor_type::at(at, t.serial());
     }

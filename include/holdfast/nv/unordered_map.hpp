@@ -105,7 +105,7 @@ class unordered_map {
     unordered_map& operator=(const unordered_map&) = delete;
     ~unordered_map() = default;
 
-    /// Position of a key, present or to be inserted. Valid in the transaction until the map
+    /// Position of a key, present or to be inserted. Valid within one attempt, until the map
     /// changes.
     class place {
        public:
@@ -125,6 +125,7 @@ class unordered_map {
         std::uint64_t tag_ = 0;
         ptr<spill, H>* spill_ = nullptr;  ///< the pointer to the entry's spill, if it is in one
         ptr<spill, H>* end_ = nullptr;    ///< end of a full chain; nullptr: there is no table
+        std::uint64_t serial_ = 0;        ///< the attempt that found it
     };
 
     [[nodiscard]] std::size_t size() const { return size_.get(); }
@@ -132,6 +133,7 @@ class unordered_map {
     [[nodiscard]] place place_of(const K& key) const {
         place at;
         const auto table = buckets_.get();
+        at.serial_ = transaction::running()->serial();
         if (!table) return at;
         const std::uint64_t hash = detail::hash_key(key);
         at.tag_ = tag_of(hash);
@@ -166,6 +168,7 @@ class unordered_map {
     [[nodiscard]] bool contains(const K& key) const { return static_cast<bool>(place_of(key)); }
     /// Inserts an absent key with a zero-initialised value. `at` is place_of(key).
     cursor_type insert_at(tx<H>& t, place at, const K& key) {
+        detail::check_attempt(at.serial_);
         if (at.slot_ == nullptr) [[unlikely]] {
             at = make_room(t, at, key);
         }
@@ -184,6 +187,7 @@ class unordered_map {
     }
     /// Erases a key that is present. `at` is its place.
     void erase_at(tx<H>& t, const place& at) {
+        detail::check_attempt(at.serial_);
         const std::uint64_t left = at.tags_ & ~(std::uint64_t{0xff} << at.shift_);
         if constexpr (!in_buckets) {
             at.slot_->set(t, nullptr);

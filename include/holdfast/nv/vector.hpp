@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,23 +56,27 @@ class vector {
     [[nodiscard]] E& operator[](std::size_t i) const {
         if (i >= size()) [[unlikely]]
             detail::misuse("an index is beyond the end of an nv::vector");
-        return elements_.get().first()[i];
+        return elements_.get().element(i);
     }
     [[nodiscard]] E& front() const { return (*this)[0]; }
     [[nodiscard]] E& back() const { return (*this)[size() - 1]; }
 
-    // Valid in the transaction until the vector changes.
+    // Valid until the vector changes, within one attempt.
     [[nodiscard]] E* begin() const {
         const auto a = elements_.get();
         return a ? a.first() : nullptr;
     }
-    [[nodiscard]] E* end() const { return begin() + size(); }
+    [[nodiscard]] E* end() const {
+        const std::size_t n = size();
+        return n == 0 ? begin() : std::addressof(elements_.get().element(n - 1)) + 1;
+    }
 
     void reserve(tx<H>& t, std::size_t wanted) {
         const auto old = elements_.get();
-        if (wanted <= (old ? old.size() : 0)) return;
+        const std::size_t room = old ? old.size() : 0;
+        if (wanted <= room) return;
+        const std::size_t n = used_of(room);
         auto wider = t.template make_array<E[]>(wanted);
-        const std::size_t n = size();
         if constexpr (detail::is_p<E>) {
             if (n != 0) t.running().move_bytes(wider.first(), old.first(), n * sizeof(E));
         } else {
@@ -87,8 +92,8 @@ class vector {
     }
     /// Appends an element to be set by the caller: zero, or as pop_back() left it.
     E& append(tx<H>& t) {
-        const std::size_t n = size();
         const std::size_t room = capacity();
+        const std::size_t n = used_of(room);
         if (n == room) reserve(t, room == 0 ? first_capacity : 2 * room);
         size_.set(t, n + 1);
         return elements_.get().first()[n];
@@ -102,7 +107,7 @@ class vector {
     }
     /// Erases element i; the later elements move down by one.
     void erase(tx<H>& t, std::size_t i) {
-        const std::size_t n = size();
+        const std::size_t n = used_of(capacity());
         if (i >= n) [[unlikely]]
             detail::misuse("erase() beyond the end of an nv::vector");
         for (; i + 1 < n; ++i) {
@@ -117,10 +122,18 @@ class vector {
     }
 
    private:
+    /// The number of elements. Ends the transaction (errc::corrupt) if it
+    /// exceeds `room`, the length of the array.
+    [[nodiscard]] std::size_t used_of(std::size_t room) const {
+        const std::size_t n = size();
+        if (n > room) [[unlikely]]
+            detail::broken("an nv::vector is longer than its array");
+        return n;
+    }
     // A removed element must not keep an object alive.
     void release(tx<H>& t, std::size_t i) {
         if constexpr (detail::is_ptr<E> || detail::is_weak<E>) {
-            elements_.get().first()[i].set(t, nullptr);
+            elements_.get().element(i).set(t, nullptr);
         }
     }
     p<std::size_t> size_;
@@ -142,7 +155,7 @@ class basic_string {
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] bool empty() const { return size_ == 0; }
     [[nodiscard]] std::string str() const {
-        std::string s(size(), '\0');
+        std::string s(used_of(capacity()), '\0');
         if (!s.empty()) bytes_.get().read(0, s.data(), s.size());
         return s;
     }
@@ -150,7 +163,7 @@ class basic_string {
     [[nodiscard]] char operator[](std::size_t i) const {
         if (i >= size()) [[unlikely]]
             detail::misuse("an index is beyond the end of an nv::string");
-        return bytes_.get().first()[i];
+        return bytes_.get().element(i);
     }
     friend bool operator==(const basic_string& a, std::string_view b) {
         return a.size() == b.size() && a.str() == b;
@@ -165,9 +178,10 @@ class basic_string {
     }
     void set(tx<H>& t, std::string_view s) { assign(t, s); }
     void append(tx<H>& t, std::string_view s) {
-        const std::size_t n = size();
         const auto old = bytes_.get();
-        if (n + s.size() > (old ? old.size() : 0)) {
+        const std::size_t room = capacity();
+        const std::size_t n = used_of(room);
+        if (n + s.size() > room) {
             auto wider = t.template make_array<p<char>[]>(std::max(n + s.size(), 2 * n));
             if (n != 0) t.running().move_bytes(wider.first(), old.first(), n);
             bytes_.set(t, wider);
@@ -181,6 +195,17 @@ class basic_string {
     }
 
    private:
+    [[nodiscard]] std::size_t capacity() const {
+        const auto a = bytes_.get();
+        return a ? a.size() : 0;
+    }
+    /// The number of bytes. It is damaged where an array of `room` bytes can't hold them.
+    [[nodiscard]] std::size_t used_of(std::size_t room) const {
+        const std::size_t n = size();
+        if (n > room) [[unlikely]]
+            detail::broken("an nv::string is longer than its array");
+        return n;
+    }
     p<std::size_t> size_;
     ptr<p<char>[], H> bytes_;
 

@@ -199,7 +199,7 @@ void art<D, Keys>::audit(heap_audit& a) const {
             if (!fits) a.report().add(i.from, "a record lies under bytes that are not its key's");
             ++a.report().tree.records;
         } else if (!is_node_kind(kind)) {
-            a.report().add(i.from, "a slot leads to something unknown");
+            a.report().add(i.from, "a slot points to something unknown");
             a.report().mark_incomplete();
         } else if (claim(a, offset, size_of(kind), "a node of an ART", i.from)) {
             audit_node(a, i, left);

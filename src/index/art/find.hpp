@@ -162,7 +162,7 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
                 return;
             }
             if (!path::can_end && path::length(k) == p.seen.level) {
-                op.fail(p.at, "a node lies behind the end of a key");
+                op.fail(p.at, "a node is below the end of a key");
             }
             p.skipped |= p.seen.length > prefix::stored_bytes;
         }
@@ -189,7 +189,7 @@ void art<D, Keys>::walk(operation& op, key k, u32 stop, bool removes, place& p) 
             return;
         }
         if (path::can_end ? next > path::length(k) : next == path::length(k)) [[unlikely]] {
-            op.fail(p.at, "a key goes on behind its end");
+            op.fail(p.at, "a key continues past its end");
         }
         // A larger node's count is a hint: locking the node rebuilds it, and the next descent finds
         // it valid.

@@ -174,7 +174,7 @@ auto bwtree<D, Keys>::audit_chain(audit_state& s, u64 word, u64 from) const -> n
     for (u32 length = 0;; ++length) {
         const auto where = s.a.locate(offset, 0);
         if (!where || where->room < sizeof(node)) {
-            s.bad(from, "a chain of a Bw-tree leads to no block");
+            s.bad(from, "a chain of a Bw-tree points to something that is not a block");
             s.a.report().mark_incomplete();
             return nullptr;
         }

@@ -49,7 +49,7 @@ auto bwtree<D, Keys>::low_of(const node* n) noexcept -> limit {
 template <class D, class Keys>
 auto bwtree<D, Keys>::low_behind(const operation& op, const node* n) -> bound {
     const limit low = low_of(n);
-    if (!low) op.fail(n, "a node behind another has no lower bound");
+    if (!low) op.fail(n, "a node with a left neighbour has no lower bound");
     return *low;
 }
 

@@ -197,7 +197,8 @@ u64 eager_masstree<D, Keys>::audit_level(audit_state& s, u64 leftmost, unsigned 
         end = last;
     }
     if (end != highest) s.a.report().add(from, "the last node of a level is not the last");
-    if (!s.children.empty()) s.a.report().add(from, "a separator leads to no node of its level");
+    if (!s.children.empty())
+        s.a.report().add(from, "a separator does not point to a node of its level");
     s.children = std::move(below);
     return first;
 }

@@ -114,7 +114,7 @@ bool eager_masstree<D, Keys>::unpost(operation& op, root_block& root, unsigned l
         if (o.size() == 2) lonely = n.key_at(o, 0);
     }
     n.lock.unlock();
-    if (word != child) op.fail(&n, "a separator leads to another node than its level does");
+    if (word != child) op.fail(&n, "a separator points to another node than its level does");
     if (!place.is_there || place.rank != 0) return true;
     return o.size() == 1 && unlink(op, root, level, separator, child, lonely);
 }

@@ -121,7 +121,7 @@ bool hot<D, Keys>::audit_node(audit_state& s, u64 word, u64 from) const {
     const u32 count = slot_word::count_of(word);
     if (!is_node_kind(w) || count < 2 || count > most_entries ||
         (path::is_short && has_groups(w))) {
-        s.a.report().add(from, "a word leads to something unknown");
+        s.a.report().add(from, "a word points to something unknown");
         s.a.report().mark_incomplete();
         return false;
     }

@@ -115,7 +115,7 @@ u64 hot<D, Keys>::piece_trie::word_at(const published& slot) const {
     }
     const u64 word = slot.load();
     if (is_drafted(word)) [[unlikely]] {
-        op_.fail(&slot, "a word leads to nothing that there is");
+        op_.fail(&slot, "a word points to something that does not exist");
     }
     return word;
 }
@@ -231,7 +231,7 @@ template <class D, class Keys>
 void hot<D, Keys>::piece_trie::load(draft& d, const step& s) const {
     hot::load(op_, d, s.n, s.of);
     for (u32 i = 0; i < d.count; ++i) {
-        if (is_drafted(d.words[i])) op_.fail(s.n, "a word leads to nothing that there is");
+        if (is_drafted(d.words[i])) op_.fail(s.n, "a word points to something that does not exist");
     }
 }
 

@@ -201,7 +201,7 @@ void masstree_audit<D>::step() {
         bad(b.offset, "a node that is marked deleted is still in the tree");
     }
     if (version_word::is_of_future(version, generation_)) {
-        bad(b.offset, "a node is locked by an opening to come");
+        bad(b.offset, "a node is locked by a future session");
     }
     if ((version & version_word::leaf) != 0) {
         read_leaf(in, b);  // may add layers, which invalidates `in`

@@ -42,6 +42,12 @@ inspection inspection::open(const std::filesystem::path& path, const root_name& 
                          "inspect a region of discipline incll or logged"});
             made.seen_ = {};
             break;
+        case discipline::section:
+            made.refuse({errc::incompatible, "inspect the region", path.string(),
+                         "its discipline is section: only its program knows what it holds",
+                         "inspect a region of discipline incll or logged"});
+            made.seen_ = {};
+            break;
         case discipline::snapshot:
             made.refuse({errc::incompatible, "inspect the region", path.string(),
                          "its discipline is snapshot: only its program knows what it holds",

@@ -574,6 +574,7 @@ class masstree {
     };
     [[nodiscard]] node* layer_below(const entry& e, std::size_t prefix) const;
     void check_way(operation& op, node* root, u64 slice) const;
+    void check_range(const leaf& n, const snapshot& s, bool by_link, u64 position) const;
     [[nodiscard]] bool take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const;
     void fetch_ahead(u64 next) const noexcept;
     [[gnu::always_inline]] void fetch_next(const node* n) const noexcept {

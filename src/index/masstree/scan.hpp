@@ -6,6 +6,10 @@
 // split or merge neither repeats nor reorders entries. If a node, or the layer, was removed, the
 // scan restarts from the last visited key.
 //
+// A visitor of a type with the member `visits_every_leaf` requires that the scan visits all leaves
+// between its first and its last key: for it damaged keys are an error, not a shorter visit
+// (check_range()).
+//
 // On a damaged region scans terminate, too: a step to the right that makes no progress is retried
 // from the root as often as `patience.hpp` allows, and keys have a maximum length. Re-reading a
 // leaf because its version has changed is not a sign of damage, however often: another thread has
@@ -89,6 +93,28 @@ inline void masstree<D>::check_way(operation& op, node* root, u64 slice) const {
     for (unsigned i = 0; i < path.depth; ++i) adapter_.check_passed(op, *path.nodes[i]);
 }
 
+/// For a visitor that must meet every leaf: an entry of a damaged leaf whose key is too large makes
+/// a scan pass over entries of the leaves that follow, and over the layers below them. Each leaf's
+/// keys must ascend from its low key, and the low key of the next leaf is greater than `position`,
+/// the greatest slice before it. Throws damage.
+template <any_discipline D>
+inline void masstree<D>::check_range(const leaf& n, const snapshot& s, bool by_link,
+                                     u64 position) const {
+    if (by_link ? s.low_key <= position : s.low_key > position) {
+        broken(offset_of(&n), "a leaf does not begin where the one before it ends");
+    }
+    u64 least = s.low_key;
+    unsigned length = 0;
+    for (unsigned r = 0; r < s.count; ++r) {
+        const entry& e = s.entries[r];
+        if (e.slice < least || (r != 0 && e.slice == least && e.length_class <= length)) {
+            broken(offset_of(&n), "a leaf's keys do not ascend from its low key");
+        }
+        least = e.slice;
+        length = e.length_class;
+    }
+}
+
 /// False: the leaf has changed since `version`. The values still have their seals.
 template <any_discipline D>
 inline bool masstree<D>::take_snapshot(operation& op, leaf* n, u64 version, snapshot& s) const {
@@ -134,8 +160,8 @@ inline void masstree<D>::fetch_ahead(u64 next) const noexcept {
     }
 }
 
-/// Visits a value that is stored in a leaf of layer 0. visit.inlined(), if it exists, is called
-/// with an empty record.
+/// Visits a value that is stored in a leaf of layer 0 and so has no record: calls visit.inlined()
+/// if it exists.
 template <any_discipline D>
 template <class F>
 bool masstree<D>::show_inlined(scan_state& s, const entry& e, last_visit& last, F& visit) {
@@ -196,6 +222,9 @@ auto masstree<D>::scan_layer(operation& op, node* root, scan_state& s,
         }
         if (adapter_.is_after_crash(op)) [[unlikely]] {
             check_way(op, root, snap.low_key);
+        }
+        if constexpr (requires { F::visits_every_leaf; }) {
+            check_range(*n, snap, came_by_link, position);
         }
         const auto comes_later = [&](const entry& e) {
             if (!at_bound) return !any_passed || e.slice > position;

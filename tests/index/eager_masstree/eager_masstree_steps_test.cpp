@@ -15,6 +15,7 @@ thread_local std::function<void()>* at_step = nullptr;
 class stopping_operation : public eager_operation<persist_batch> {
    public:
     using eager_operation::eager_operation;
+    using eager_operation::note_dependency;
     void took_step() {
         eager_operation::took_step();
         stop();
@@ -181,14 +182,14 @@ TEST(eager_masstree_steps, scan_visits_a_reinserted_key_once) {
 }
 
 TEST(eager_masstree_steps, get_finds_a_reinserted_key) {
-    const auto come_again = [](auto& t) {
+    const auto reinsert_with_another = [](auto& t) {
         EXPECT_TRUE(t.insert(15, 15));
         EXPECT_TRUE(t.remove(20));
         EXPECT_TRUE(t.remove(15));
         EXPECT_TRUE(t.insert(20, 20));
     };
     at_all_steps(
-        fill, come_again, nothing,
+        fill, reinsert_with_another, nothing,
         [&](auto& t) {
             EXPECT_EQ(t.get(5), 5U);
             EXPECT_EQ(t.get(26), 26U);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 namespace hf::test {
@@ -197,6 +198,68 @@ TEST(interior_node_recovery, missing_undo_image_is_reported_by_audit_scan_and_sp
     EXPECT_TRUE(audit(e.machine()).ok());
     EXPECT_EQ(split(), errc{});
     EXPECT_TRUE(must(e.machine().run_pass()));
+    EXPECT_EQ(e.checkpoint().horizon(), 0U);
+}
+
+/// A crash left a value of an unfinished epoch under every key; one key of a leaf is damaged.
+class pass_over_damaged_keys : public ::testing::Test {
+   protected:
+    static constexpr unsigned keys = 1'000;
+    static constexpr unsigned batch = 256;  ///< records that a pass visits in one operation
+    static std::string key(unsigned i) { return std::to_string(100'000 + 7 * i); }
+    pass_over_damaged_keys() {
+        test_engine<incll_discipline> e(file.path(), by_hand());
+        for (unsigned i = 0; i < keys; ++i) e.put(key(i), "value");
+        e.epochs().end_epoch();
+        for (unsigned i = 0; i < keys; ++i) e.put(key(i), "never");
+    }
+    /// The word that holds key number `wanted`, in ascending order.
+    static tree::word& key_word(test_engine<incll_discipline>& e, unsigned wanted) {
+        const auto* n = reinterpret_cast<tree::node*>(e.tree().base() + e.tree().root());
+        while ((n->version.load() & tree::version_word::leaf) == 0) {
+            const u64 child = tree::load(reinterpret_cast<const inner_node*>(n)->children[0]);
+            n = reinterpret_cast<tree::node*>(e.tree().base() + child);
+        }
+        auto* l = reinterpret_cast<leaf_node*>(const_cast<tree::node*>(n));
+        for (;;) {
+            const tree::leaf_permutation p(tree::load(l->order));
+            if (wanted < p.size()) return l->keys[p.slot(wanted)];
+            wanted -= p.size();
+            l = reinterpret_cast<leaf_node*>(e.tree().base() + tree::load(l->next));
+        }
+    }
+    scratch_file file;
+};
+
+// A pass goes on after the last key of a batch. If that was damaged, it must not pass over leaves.
+TEST_F(pass_over_damaged_keys, keeps_the_failed_epochs_unless_every_leaf_was_visited) {
+    const std::string image = file.path() + ".image";
+    std::filesystem::copy_file(file.path(), image);
+    unsigned refused = 0;
+    for (const unsigned damaged : {batch - 2, batch - 1, batch, 2 * batch, keys - 1}) {
+        for (const unsigned bit : {57U, 41U, 25U, 17U}) {
+            SCOPED_TRACE("key " + std::to_string(damaged) + ", bit " + std::to_string(bit));
+            std::filesystem::copy_file(image, file.path(),
+                                       std::filesystem::copy_options::overwrite_existing);
+            test_engine<incll_discipline> e(file.path(), by_hand());
+            tree::word& word = key_word(e, damaged);
+            word = word ^ u64 { 1 } << bit;
+            const bool done = e.machine().run_pass([] { return false; }).has_value();
+            EXPECT_EQ(done, e.checkpoint().horizon() == 0);
+            refused += done ? 0 : 1;
+            word = word ^ u64 { 1 } << bit;
+            unsigned undone = 0;
+            for (unsigned i = 0; i < keys; ++i) undone += e.get(key(i)) != "value" ? 1 : 0;
+            EXPECT_EQ(undone, 0U) << "a leaf was not visited, and its epoch was forgotten";
+        }
+    }
+    std::filesystem::remove(image);
+    EXPECT_GT(refused, 10U);
+}
+
+TEST_F(pass_over_damaged_keys, ends_and_forgets_the_failed_epochs_of_a_whole_tree) {
+    test_engine<incll_discipline> e(file.path(), by_hand());
+    EXPECT_TRUE(must(e.machine().run_pass([] { return false; })));
     EXPECT_EQ(e.checkpoint().horizon(), 0U);
 }
 

@@ -1,0 +1,495 @@
+// The shadow engine: a line has two slots, and a commit writes its new version to the slot that
+// does not hold the committed one. No data is logged; the record says which lines have changed
+// slots.
+//
+//   lines: slot P1 by streaming, or home by flush | (fence |  S1 ) | record: flush | fence |  S2  |
+//   words at home, table entries: stored, entries noted
+//
+// The working image is the homes (SS4 of shadow_slots.hpp), so loads are raw loads. A line whose
+// bit is 0 is composed from home and the private copy, and streamed to P1. One whose bit is 1 is
+// stored to at home and flushed: P1 has the committed version meanwhile. Either way the line is
+// written once.
+//
+// One fence or two. A record may be on the medium before its lines are. So either there is a fence
+// between them (S1), or the record carries a checksum of its lines, by which recovery tells. That
+// works for lines that nothing else changes: those in P1, and those at home of which the
+// transaction has stored every word. Other lines at home may hold fresh blocks of other
+// transactions, stored in place. And beyond max_checked_lines a checksum costs more than a fence.
+// docs/shadow_engine.md has the measurements that chose this.
+//
+// Fresh blocks are stored at home in place. Few bytes of them are in the record (redo_engine.cpp).
+// More, or any in a line whose bit is 1, are flushed before S1; in the latter case the bit changes.
+//
+// Persist order.
+//  S1  The lines, and what was allocated and is not in the record, are durable before the record is
+//      begun; or the record has a checksum of its lines.
+//  S2  Record and lines are durable before any word of a line in P1 is stored at home, before the
+//      table's bits change, before the lines are given back, and before atomic() returns.
+//  S3  Consolidation: the homes of a page's lines are durable before the record that gives up its
+//      slot.
+//  S4  That record is durable before the slot is free.
+//  S5  At the end of a session all homes are durable before a table entry is cleared.
+// Table entries are noted in the lane: durable with the epoch's end, when records give way (T2).
+//
+// Concurrency. Two transactions may change different lines of one page: ownership keeps them
+// apart, but not from a fresh block in the same line. So a commit also owns its lines' `busy`
+// bits, from before it looks which slot is committed until its words are at home. It takes them
+// page by page in ascending order, and holds none while it waits for anything else; so commits do
+// not wait in a circle. A record's number is drawn while the bits are owned: records that change
+// one line have numbers in the order in which they did. Consolidation takes all bits of a page or
+// passes it by.
+//
+// Recovery: shadow_recovery.hpp. Bad input, full region: shadow_slots.hpp; errc::no_space where a
+// transaction needs more second slots than there can be, before anything has changed.
+#include "base/check.hpp"
+#include "base/checksum.hpp"
+#include "persist/ordered.hpp"
+#include "persist/persist_point.hpp"
+#include "sync/spin_lock.hpp"
+#include "transaction/commit_engine.hpp"
+#include "transaction/shadow_recovery.hpp"
+#include "transaction/shadow_slots.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+namespace hf {
+namespace {
+
+using shadow::line_set;
+using shadow::page_change;
+using slot = shadow_slots::slot;
+using word = std::atomic<u64>;
+
+constexpr u64 max_logged_fresh = 256;
+constexpr std::size_t max_checked_lines = 64;
+/// Pages that one call of work() consolidates, at most.
+constexpr std::size_t work_budget = 32;
+constexpr record_body empty_record{record_kind::shadow, {}, {}, {}, {}, no_lines_sum};
+/// Attempts of one transaction that end for want of slots which others may hold. Then it is told.
+constexpr unsigned max_slot_conflicts = 32;
+
+u64 page_of(u64 line) noexcept { return line / shadow::lines_per_page; }
+unsigned bit_of(u64 line) noexcept { return line % shadow::lines_per_page; }
+
+/// What a transaction changes in one page.
+struct touched_page {
+    u64 number;
+    line_set written;  ///< lines with private copies
+    line_set fresh;    ///< lines with words of blocks that it has allocated
+    shadow_slots::page* state = nullptr;
+    slot* second = nullptr;
+    line_set committed = 0;  ///< which of its lines are in P1, before the commit
+
+    [[nodiscard]] line_set lines() const noexcept { return written | fresh; }
+    /// The lines that change slots.
+    [[nodiscard]] line_set flipped() const noexcept { return written | (fresh & committed); }
+    [[nodiscard]] page_change change() const noexcept {
+        return {number, flipped(), flipped() & ~committed};
+    }
+};
+
+/// A private copy, in the order of lines.
+struct copy_of_line {
+    u64 line;  ///< from the region's first
+    const written_line* copy;
+};
+
+class shadow_lane final : public engine_lane {
+   public:
+    using engine_lane::engine_lane;
+
+    /// Lists the lines and pages that the transaction changes, in ascending order.
+    void gather(context& t, u64 first_line);
+    [[nodiscard]] u64 pages_without_slot(shadow_slots& slots);
+
+    std::vector<copy_of_line> copies;
+    std::vector<touched_page> pages;
+    std::vector<record_page> changes;
+    std::vector<slot*> stash;
+    bool logs_fresh = false;
+    unsigned slot_conflicts = 0;
+
+   private:
+    void add(u64 page, line_set written, line_set fresh) {
+        if (!pages.empty() && pages.back().number == page) {
+            pages.back().written |= written;
+            pages.back().fresh |= fresh;
+        } else {
+            pages.push_back({page, written, fresh});
+        }
+    }
+    void add_fresh(const fresh_block& b, u64 first_line);
+    void sort_pages();
+};
+
+void shadow_lane::add_fresh(const fresh_block& b, u64 first_line) {
+    const u64 end = (b.address + b.bytes - 1) / line_size - first_line + 1;
+    for (u64 line = b.address / line_size - first_line; line < end;) {
+        const u64 page_end = (page_of(line) + 1) * shadow::lines_per_page;
+        const u64 last = std::min(end, page_end) - 1;
+        const line_set all = ~line_set{0} >> (63 - bit_of(last));
+        add(page_of(line), 0, all & (~line_set{0} << bit_of(line)));
+        line = last + 1;
+    }
+}
+
+void shadow_lane::sort_pages() {
+    if (std::ranges::is_sorted(pages, std::ranges::less_equal{}, &touched_page::number) &&
+        std::ranges::adjacent_find(pages, {}, &touched_page::number) == pages.end()) {
+        return;
+    }
+    std::ranges::sort(pages, {}, &touched_page::number);
+    std::vector<touched_page> all;
+    all.swap(pages);
+    for (const touched_page& p : all) add(p.number, p.written, p.fresh);
+}
+
+void shadow_lane::gather(context& t, u64 first_line) {
+    copies.clear();
+    pages.clear();
+    for (const written_line& l : t.lines()) copies.push_back({l.line - first_line, &l});
+    if (!std::ranges::is_sorted(copies, {}, &copy_of_line::line)) {
+        std::ranges::sort(copies, {}, &copy_of_line::line);
+    }
+    for (const copy_of_line& c : copies) add(page_of(c.line), shadow::only(bit_of(c.line)), 0);
+    for (const fresh_block& b : t.fresh()) add_fresh(b, first_line);
+    sort_pages();
+    logs_fresh = t.fresh_bytes() <= max_logged_fresh;
+}
+
+u64 shadow_lane::pages_without_slot(shadow_slots& slots) {
+    u64 count = 0;
+    for (touched_page& p : pages) {
+        if (p.state == nullptr) p.state = &slots.of(p.number);
+        if (p.written != 0 && p.state->second.load(std::memory_order_acquire) == nullptr) ++count;
+    }
+    return count;
+}
+
+class shadow_engine final : public commit_engine {
+   public:
+    explicit shadow_engine(region& r)
+        : commit_engine(r), slots_(r), first_line_(reinterpret_cast<u64>(r.base()) / line_size) {}
+
+    result<void> open() override { return slots_.open(); }
+    result<void> close(epoch_manager& epochs) override;
+    std::unique_ptr<engine_lane> make_lane(u16 lane) override {
+        return std::make_unique<shadow_lane>(file(), shared(), lane);
+    }
+    result<void> prepare(context& t) override;
+    void commit(context& t, u64 version) noexcept(!crashes_throw) override;
+    void work(epoch_manager& epochs, lane& mine, engine_lane& state) override;
+    [[nodiscard]] engine_numbers numbers() const noexcept override;
+
+   private:
+    struct victim {
+        slot* second;
+        shadow_slots::page* page;
+        u64 number;
+    };
+
+    [[nodiscard]] result<void> find_slots(context& t, shadow_lane& l);
+    [[nodiscard]] result<void> find_log_room(context& t, shadow_lane& l);
+    static void own(const shadow_lane& l) noexcept;
+    static void give_back(const shadow_lane& l) noexcept;
+    void give_back_stash(shadow_lane& l);
+    void look_at_slots(shadow_lane& l) noexcept;
+    /// False: a fence has to come before the record. `sum` is the checksum of the lines.
+    [[nodiscard]] bool write_lines(const shadow_lane& l, u64& sum) const noexcept;
+    [[nodiscard]] bool write_fresh(const context& t, const shadow_lane& l) const noexcept;
+    void lay_record(context& t, shadow_lane& l, u64 sum);
+    void place(context& t, shadow_lane& l) noexcept;
+    [[nodiscard]] u64 consolidate(lane& mine, commit_log& log, std::size_t budget);
+    [[nodiscard]] bool own_victim(victim& v);
+    void flush_homes(const slot& s) noexcept;
+
+    [[nodiscard]] word* home(u64 line) const noexcept { return file().at<word>(line * line_size); }
+
+    shadow_slots slots_;
+    const u64 first_line_;
+    std::atomic<u64> records_{0};  ///< number of the newest record of all lanes
+    std::atomic<u64> consolidated_pages_{0};
+    std::atomic<u64> consolidated_lines_{0};
+};
+
+// ---------------------------------------------------------------------------------- all that can
+// fail
+
+result<void> shadow_engine::find_slots(context& t, shadow_lane& l) {
+    for (;;) {
+        const u64 needed = l.pages_without_slot(slots_);
+        if (slots_.take(l.stash, needed) || slots_.grow()) {
+            if (l.stash.size() >= needed) return {};
+            continue;
+        }
+        if (consolidate(t.my_lane(), l.own_log(), std::max<u64>(needed, work_budget)) != 0)
+            continue;
+        const u64 found = l.stash.size();
+        give_back_stash(l);
+        if (l.own_log().has_records(t.epoch())) t.wait_for_boundary();  // its log may be full
+        if (needed <= slots_.total() && ++l.slot_conflicts < max_slot_conflicts) {
+            transaction::meet_conflict();
+        }
+        l.slot_conflicts = 0;
+        return failure({errc::no_space, "commit a transaction", file().path().string(),
+                        "it changes " + std::to_string(needed) +
+                            " pages of 4 KiB that have no second slot, and there is room for " +
+                            std::to_string(found),
+                        "make it smaller, or allow a larger maximal size"});
+    }
+}
+
+result<void> shadow_engine::find_log_room(context& t, shadow_lane& l) {
+    record_body most = empty_record;
+    if (l.logs_fresh) most.fresh = t.fresh();
+    most.changes = t.heap_changes();
+    const u64 bytes = most_record_bytes(most, l.pages.size());
+    if (l.log().has_room(bytes, t.epoch())) return {};
+    return l.make_room(t, bytes);
+}
+
+void shadow_engine::own(const shadow_lane& l) noexcept {
+    for (const touched_page& p : l.pages) {
+        const line_set mine = p.lines();
+        backoff pause;
+        line_set busy = p.state->busy.load(std::memory_order_relaxed);
+        while ((busy & mine) != 0 ||
+               !p.state->busy.compare_exchange_weak(busy, busy | mine, std::memory_order_acq_rel)) {
+            pause.wait();
+            busy = p.state->busy.load(std::memory_order_relaxed);
+        }
+    }
+}
+
+void shadow_engine::give_back(const shadow_lane& l) noexcept {
+    for (const touched_page& p : l.pages) {
+        p.state->busy.fetch_and(~p.lines(), std::memory_order_acq_rel);
+    }
+}
+
+void shadow_engine::give_back_stash(shadow_lane& l) {
+    for (slot* s : l.stash) slots_.give_back(*s);
+    l.stash.clear();
+}
+
+result<void> shadow_engine::prepare(context& t) {
+    auto& l = static_cast<shadow_lane&>(t.engine_state());
+    l.gather(t, first_line_);
+    for (;;) {
+        if (auto ok = find_slots(t, l); !ok) return ok;
+        if (auto ok = find_log_room(t, l); !ok) {
+            give_back_stash(l);
+            return ok;
+        }
+        own(l);
+        if (l.pages_without_slot(slots_) <= l.stash.size()) return {};
+        give_back(l);  // a page was consolidated meanwhile
+    }
+}
+
+// ------------------------------------------------------------------------------------------ a
+// commit
+
+void shadow_engine::look_at_slots(shadow_lane& l) noexcept {
+    for (touched_page& p : l.pages) {
+        p.second = p.state->second.load(std::memory_order_acquire);
+        if (p.second == nullptr && p.written != 0) {
+            if (shadow_slots::attach(*l.stash.back(), *p.state, p.number)) l.stash.pop_back();
+            p.second = p.state->second.load(std::memory_order_acquire);
+        }
+        p.committed = p.second == nullptr
+                          ? 0
+                          : p.second->entry->committed.load(std::memory_order_acquire) & p.lines();
+    }
+}
+
+bool shadow_engine::write_lines(const shadow_lane& l, u64& sum) const noexcept {
+    const medium& med = file().med();
+    bool is_checked = l.copies.size() <= max_checked_lines;
+    auto page = l.pages.begin();
+    for (const copy_of_line& c : l.copies) {
+        while (page->number != page_of(c.line)) ++page;
+        const unsigned bit = bit_of(c.line);
+        word* const at_home = home(c.line);
+        alignas(line_size) std::array<u64, 8> whole;
+        for (unsigned i = 0; i < 8; ++i) {
+            const bool is_new = (c.copy->mask >> i & 1) != 0;
+            whole[i] = is_new ? c.copy->words[i] : at_home[i].load(std::memory_order_relaxed);
+        }
+        if ((page->committed >> bit & 1) == 0) {
+            med.stream(page->second->memory + bit * line_size, whole.data(), line_size);
+        } else {
+            each_word(c.copy->mask, [&](unsigned i) { ordered_store(at_home[i], whole[i]); });
+            med.flush_line(at_home);
+            is_checked = is_checked && c.copy->mask == 0xff;
+        }
+        if (is_checked) sum = checksum_of_line(sum, whole.data());
+    }
+    return is_checked;
+}
+
+/// False: some were flushed.
+bool shadow_engine::write_fresh(const context& t, const shadow_lane& l) const noexcept {
+    const auto changes_slot = [](const touched_page& p) { return (p.fresh & p.committed) != 0; };
+    if (l.logs_fresh && std::ranges::none_of(l.pages, changes_slot)) {
+        t.note_fresh();
+        return true;
+    }
+    t.flush_fresh();
+    return false;
+}
+
+void shadow_engine::lay_record(context& t, shadow_lane& l, u64 sum) {
+    l.changes.clear();
+    for (const touched_page& p : l.pages) {
+        const page_change c = p.change();
+        if (c.mask != 0) l.changes.push_back({c, p.second->number});
+    }
+    record_body body = empty_record;
+    if (l.logs_fresh) body.fresh = t.fresh();
+    body.changes = t.heap_changes();
+    body.pages = l.changes;
+    body.lines_sum = sum;
+    l.log().lay(t.epoch(), records_.fetch_add(1, std::memory_order_acq_rel) + 1, body);
+}
+
+void shadow_engine::place(context& t, shadow_lane& l) noexcept {
+    auto page = l.pages.begin();
+    for (const copy_of_line& c : l.copies) {
+        while (page->number != page_of(c.line)) ++page;
+        if ((page->committed >> bit_of(c.line) & 1) != 0) continue;  // they are
+        word* const at_home = home(c.line);
+        each_word(c.copy->mask, [&](unsigned i) { ordered_store(at_home[i], c.copy->words[i]); });
+    }
+    for (const touched_page& p : l.pages) {
+        if (p.flipped() == 0) continue;
+        p.second->entry->committed.fetch_xor(p.flipped(), std::memory_order_acq_rel);
+        p.second->recent.store(true, std::memory_order_relaxed);
+        t.my_lane().note_line_once(p.second->entry);
+    }
+    t.my_lane().mark_written();
+}
+
+void shadow_engine::commit(context& t, u64) noexcept(!crashes_throw) {
+    auto& l = static_cast<shadow_lane&>(t.engine_state());
+    const medium& med = file().med();
+    look_at_slots(l);
+    u64 sum = no_lines_sum;
+    const bool lines_checked = write_lines(l, sum);
+    const bool fresh_logged = write_fresh(t, l);
+    l.logs_fresh = fresh_logged;
+    if (!lines_checked || !fresh_logged) {
+        med.fence();
+        HF_PERSIST_POINT("transaction S1: lines are durable before the record that turns to them");
+        sum = no_lines_sum;
+    }
+    lay_record(t, l, sum);
+    med.fence();
+    HF_PERSIST_POINT("transaction S2: a record is durable before its lines are given back");
+    place(t, l);
+    give_back(l);
+    t.place_heap_changes();
+    l.slot_conflicts = 0;
+    give_back_stash(l);
+    if (slots_.is_short()) has_work_.store(true, std::memory_order_relaxed);
+}
+
+// --------------------------------------------------------------------------------------
+// consolidation
+
+void shadow_engine::flush_homes(const slot& s) noexcept {
+    const line_set in_slot = s.entry->committed.load(std::memory_order_acquire);
+    const auto plan = shadow::plan_consolidation_into(0, in_slot);
+    const u64 first = s.page.load(std::memory_order_relaxed) * shadow::lines_per_page;
+    for (line_set left = plan.to_copy; left != 0; left &= left - 1) {
+        file().med().flush_line(home(first + static_cast<unsigned>(std::countr_zero(left))));
+    }
+    consolidated_pages_.fetch_add(1, std::memory_order_relaxed);
+    consolidated_lines_.fetch_add(plan.lines(), std::memory_order_relaxed);
+}
+
+/// Owns all lines of the slot's page. False: a commit owns some, or the slot has gone.
+bool shadow_engine::own_victim(victim& v) {
+    v.number = v.second->page.load(std::memory_order_relaxed);
+    if (v.number == shadow_slots::no_page) return false;
+    v.page = &slots_.of(v.number);
+    line_set nothing = 0;
+    if (!v.page->busy.compare_exchange_strong(nothing, ~line_set{0}, std::memory_order_acq_rel)) {
+        return false;
+    }
+    if (v.page->second.load(std::memory_order_acquire) == v.second) return true;
+    v.page->busy.store(0, std::memory_order_release);
+    return false;
+}
+
+u64 shadow_engine::consolidate(lane& mine, commit_log& log, std::size_t budget) {
+    constexpr std::size_t most_at_once = 256;
+    budget = std::min(budget, most_at_once);
+    if (!log.make_room(most_record_bytes(empty_record, budget), mine.epoch)) return 0;
+    std::vector<victim> found;
+    std::vector<record_page> changes;
+    for (std::size_t tries = 0; found.size() < budget && tries < 2 * budget; ++tries) {
+        victim v{slots_.next_victim(), nullptr, 0};
+        if (v.second == nullptr) break;
+        if (!own_victim(v)) continue;
+        flush_homes(*v.second);
+        const line_set in_slot = v.second->entry->committed.load(std::memory_order_acquire);
+        if (in_slot != 0) changes.push_back({{v.number, in_slot, 0}, v.second->number});
+        found.push_back(v);
+    }
+    if (found.empty()) {
+        log.forget_room();
+        return 0;
+    }
+    file().med().fence();
+    HF_PERSIST_POINT("transaction S3: homes are durable before their slots are given up");
+    record_body body = empty_record;
+    body.pages = changes;
+    log.lay(mine.epoch, records_.fetch_add(1, std::memory_order_acq_rel) + 1, body);
+    file().med().fence();
+    HF_PERSIST_POINT("transaction S4: a slot is given up before it is free");
+    for (const victim& v : found) {
+        shadow_slots::detach(*v.second, *v.page);
+        mine.note_line_once(v.second->entry);
+        v.page->busy.store(0, std::memory_order_release);
+        slots_.give_back(*v.second);
+    }
+    mine.mark_written();
+    return found.size();
+}
+
+void shadow_engine::work(epoch_manager& epochs, lane& mine, engine_lane& state) {
+    const epoch_guard inside(epochs, mine);
+    has_work_.store(false, std::memory_order_relaxed);
+    static_cast<void>(consolidate(mine, state.own_log(), work_budget));
+}
+
+result<void> shadow_engine::close(epoch_manager&) {
+    slots_.each_used([&](const slot& s) { flush_homes(s); });
+    file().med().fence();
+    HF_PERSIST_POINT("transaction S5: homes are durable before the table is cleared");
+    slots_.each_used([&](slot& s) {
+        s.entry->page_plus_one.store(0, std::memory_order_release);
+        file().med().flush_line(s.entry);
+    });
+    file().med().fence();
+    return {};
+}
+
+engine_numbers shadow_engine::numbers() const noexcept {
+    return {.slots = slots_.total(),
+            .free_slots = slots_.free(),
+            .consolidated_pages = consolidated_pages_.load(std::memory_order_relaxed),
+            .consolidated_lines = consolidated_lines_.load(std::memory_order_relaxed)};
+}
+
+}  // namespace
+
+std::unique_ptr<commit_engine> make_shadow_engine(region& r) {
+    return std::make_unique<shadow_engine>(r);
+}
+
+}  // namespace hf

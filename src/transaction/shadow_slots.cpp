@@ -1,0 +1,155 @@
+#include "transaction/shadow_slots.hpp"
+
+#include "base/check.hpp"
+#include "persist/persist_point.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace hf {
+namespace {
+
+constexpr u64 max_first_pages = 16;    // 1 MiB
+constexpr u64 max_slot_growth = 4096;  // 256 MiB
+
+}  // namespace
+
+u64 first_slot_pages(u64 max_pages) noexcept {
+    return std::clamp<u64>(max_pages / 64, 2, max_first_pages);
+}
+
+shadow_slots::shadow_slots(region& r)
+    : region_(r),
+      chunks_count_(r.max_pages() * slot_segment::slots_per_page / pages_per_chunk + 1),
+      chunks_(std::make_unique<std::atomic<chunk*>[]>(chunks_count_)) {}
+
+shadow_slots::~shadow_slots() {
+    for (u64 i = 0; i < chunks_count_; ++i) delete chunks_[i].load(std::memory_order_acquire);
+}
+
+result<void> shadow_slots::open() {
+    for (const segment& s : region_.segments()) {
+        if (s.kind == segment_kind::slots) adopt(s);
+    }
+    region_.med().fence();
+    if (total() != 0) return {};
+    const u64 pages = first_slot_pages(region_.max_pages());
+    auto grown = region_.grow(segment_kind::slots, pages, 0);
+    if (!grown) return tl::unexpected(grown.error());
+    adopt(*grown);
+    return {};
+}
+
+void shadow_slots::adopt(const segment& s) {
+    const slot_segment lies(s);
+    group g{std::make_unique<slot[]>(lies.slots()), lies.slots()};
+    for (u64 i = lies.slots(); i-- != 0;) {
+        slot& each = g.slots[i];
+        each.number = lies.slot_at(i) / shadow::page_size;
+        each.memory = region_.at<std::byte>(lies.slot_at(i));
+        each.entry = region_.at<slot_entry>(lies.entry_at(i));
+        // SS3: a copy that was made of an open region has entries, and all lines at home.
+        if (each.entry->page_plus_one.load(std::memory_order_relaxed) != 0) {
+            each.entry->page_plus_one.store(0, std::memory_order_release);
+            region_.med().flush_line(each.entry);
+        }
+        free_.push_back(&each);
+    }
+    groups_.push_back(std::move(g));
+    total_.fetch_add(lies.slots(), std::memory_order_relaxed);
+    free_count_.fetch_add(lies.slots(), std::memory_order_relaxed);
+}
+
+shadow_slots::page& shadow_slots::of(u64 number) {
+    std::atomic<chunk*>& place = chunks_[number / pages_per_chunk];
+    chunk* c = place.load(std::memory_order_acquire);
+    if (c == nullptr) [[unlikely]] {
+        auto made = std::make_unique<chunk>();
+        if (place.compare_exchange_strong(c, made.get(), std::memory_order_acq_rel)) {
+            c = made.release();
+        }
+    }
+    return c->pages[number % pages_per_chunk];
+}
+
+bool shadow_slots::take(std::vector<slot*>& into, u64 count) {
+    const std::lock_guard guard(mutex_);
+    while (into.size() < count && !free_.empty()) {
+        into.push_back(free_.back());
+        free_.pop_back();
+    }
+    free_count_.store(free_.size(), std::memory_order_relaxed);
+    return into.size() >= count;
+}
+
+void shadow_slots::give_back(slot& s) {
+    const std::lock_guard guard(mutex_);
+    free_.push_back(&s);
+    free_count_.store(free_.size(), std::memory_order_relaxed);
+}
+
+u64 shadow_slots::bound() const {
+    // So that the crash lab sees growth and consolidation in short runs.
+    if constexpr (crashes_throw) return first_slot_pages(region_.max_pages()) + 1;
+    u64 heap = 0;
+    for (const segment& s : region_.segments()) {
+        if (s.kind == segment_kind::heap) heap += s.pages;
+    }
+    return std::max(first_slot_pages(region_.max_pages()), std::min(heap, region_.max_pages() / 2));
+}
+
+bool shadow_slots::grow() {
+    const std::lock_guard guard(mutex_);
+    if (!free_.empty()) return true;  // another thread was first
+    const u64 now = total() / slot_segment::slots_per_page;
+    const u64 most = bound();
+    const u64 pages =
+        std::min({std::max<u64>(now, 2), max_slot_growth, most - std::min(most, now)});
+    if (pages < 2) {
+        is_at_bound_.store(true, std::memory_order_relaxed);
+        return false;
+    }
+    auto grown = region_.grow(segment_kind::slots, pages, 0);
+    is_at_bound_.store(!grown.has_value(), std::memory_order_relaxed);
+    if (!grown) return false;
+    adopt(*grown);
+    return true;
+}
+
+// T1 of shadow/state_table.hpp: the page's number last. No bit is set before a record is durable,
+// so the entry says no more than that all lines are at home.
+bool shadow_slots::attach(slot& s, page& p, u64 number) noexcept {
+    s.entry->home.store(number, std::memory_order_release);
+    s.entry->slot.store(s.number, std::memory_order_release);
+    s.entry->committed.store(0, std::memory_order_release);
+    slot* none = nullptr;
+    if (!p.second.compare_exchange_strong(none, &s, std::memory_order_acq_rel)) return false;
+    s.entry->page_plus_one.store(number + 1, std::memory_order_release);
+    s.page.store(number, std::memory_order_relaxed);
+    return true;
+}
+
+void shadow_slots::detach(slot& s, page& p) noexcept {
+    HF_ASSERT(p.second.load(std::memory_order_relaxed) == &s, "SS1: the slot of another page");
+    s.entry->page_plus_one.store(0, std::memory_order_release);
+    s.page.store(no_page, std::memory_order_relaxed);
+    p.second.store(nullptr, std::memory_order_release);
+}
+
+shadow_slots::slot* shadow_slots::next_victim() {
+    const std::lock_guard guard(mutex_);
+    // Twice around: the first time may do no more than clear the marks.
+    for (u64 steps = 0; steps < 2 * total() && !groups_.empty(); ++steps) {
+        group& g = groups_[hand_group_];
+        slot& s = g.slots[hand_];
+        if (++hand_ == g.count) {
+            hand_ = 0;
+            hand_group_ = (hand_group_ + 1) % groups_.size();
+        }
+        if (s.page.load(std::memory_order_relaxed) == no_page) continue;
+        if (!s.recent.exchange(false, std::memory_order_relaxed)) return &s;
+    }
+    return nullptr;
+}
+
+}  // namespace hf

@@ -1,0 +1,165 @@
+// transaction/shadow_slots.hpp: the second slots of pages, and the table that says what they hold.
+//
+// Purpose. With the shadow engine a page of 4 KiB has two slots. The first, P0, is the page itself,
+// its home, where loads read. The second, P1, is given to a page at its first commit, and taken
+// back by consolidation. This class owns the second slots; the rules are those of shadow/rules.hpp.
+//
+// On the medium. Segments of kind slots, in each first the table, then the slots:
+//
+//     | entry of slot 0 | entry of slot 1 | ...   | slot 0 | slot 1 | ...
+//       32 bytes (shadow/state_table.hpp)           4 KiB
+//
+//     entry:  V + 1 | P0 = V | P1 = the slot's own page | CB        V + 1 == 0: the slot is free
+//
+// Pages are numbered from the region's first byte. P0 and P1 follow from V and from the entry's
+// place: an entry that says anything else is damaged.
+//
+// Invariants.
+//  SS1  A slot is free, or in one lane's stash, or the second slot of one page.
+//  SS2  A line's committed version is at home where its page has no second slot, or its bit is 0.
+//  SS3  At the beginning and at the end of a session every entry is free.
+//  SS4  The working image, all homes, holds the committed version of every line that no commit is
+//       writing, in memory. So a line whose bit is 1 is consolidated by a flush of its home.
+//
+// Bounds. There are at most as many pages of slots as of heap, and at most half of what the region
+// may have: both together take twice the heap's space. Where no slot is free and the bound is
+// reached, pages are consolidated (shadow_engine.cpp).
+//
+// Concurrency. The free list, growth and the hand are under a mutex. A page's `busy` bits say who
+// owns its lines; `second` changes only while some, for removal all, are owned. An entry's CB
+// changes by an atomic exclusive-or of bits that are owned.
+//
+// Literature. Ni et al., "Reducing NVM Writes with Optimized Shadow Paging" (HotStorage 2018).
+#pragma once
+
+#include "region/region.hpp"
+#include "shadow/rules.hpp"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace hf {
+
+/// shadow::table_entry, as words that several threads change.
+struct slot_entry {
+    std::atomic<u64> page_plus_one;
+    std::atomic<u64> home;
+    std::atomic<u64> slot;
+    std::atomic<shadow::line_set> committed;
+};
+static_assert(sizeof(slot_entry) == sizeof(shadow::table_entry));
+
+/// Where things lie in a segment of slots.
+class slot_segment {
+   public:
+    static constexpr u64 slots_per_page = layout::page_size / shadow::page_size;
+    static constexpr u64 entries_per_page = layout::page_size / sizeof(slot_entry);
+
+    explicit slot_segment(const segment& s) noexcept
+        : offset_(s.offset),
+          table_pages_((s.pages * slots_per_page + entries_per_page - 1) / entries_per_page),
+          slots_((s.pages - table_pages_) * slots_per_page) {}
+
+    [[nodiscard]] u64 slots() const noexcept { return slots_; }
+    [[nodiscard]] u64 entry_at(u64 i) const noexcept { return offset_ + i * sizeof(slot_entry); }
+    [[nodiscard]] u64 slot_at(u64 i) const noexcept {
+        return offset_ + table_pages_ * layout::page_size + i * shadow::page_size;
+    }
+
+   private:
+    u64 offset_;
+    u64 table_pages_;
+    u64 slots_;
+};
+
+class shadow_slots {
+   public:
+    static constexpr u64 no_page = ~u64{0};
+
+    /// A second slot of this session.
+    struct slot {
+        u64 number = 0;  ///< of its own page
+        std::byte* memory = nullptr;
+        slot_entry* entry = nullptr;
+        std::atomic<u64> page{no_page};   ///< whose second slot it is
+        std::atomic<bool> recent{false};  ///< committed to since the hand came by
+    };
+    /// A page of the heap, in this session.
+    struct page {
+        std::atomic<shadow::line_set> busy{0};  ///< lines that a commit or a consolidation owns
+        std::atomic<slot*> second{nullptr};
+    };
+
+    explicit shadow_slots(region& r);
+    shadow_slots(const shadow_slots&) = delete;
+    shadow_slots& operator=(const shadow_slots&) = delete;
+    ~shadow_slots();
+
+    /// Takes over the segments that there are, all free, or makes the first. errc::no_space: the
+    /// region has no room for it.
+    [[nodiscard]] result<void> open();
+
+    [[nodiscard]] page& of(u64 number);
+    /// Moves free slots to `into` until it has `count`. False: there are not so many.
+    [[nodiscard]] bool take(std::vector<slot*>& into, u64 count);
+    void give_back(slot& s);
+    /// One more segment. False: the bound is reached, or the region is full.
+    [[nodiscard]] bool grow();
+    /// Makes the slot the page's second one; some of the page's lines are owned. False: another
+    /// commit to the page was first, and the slot is as it was.
+    [[nodiscard]] static bool attach(slot& s, page& p, u64 number) noexcept;
+    /// The contrary; all of the page's lines are owned, and its home is durable without the slot.
+    static void detach(slot& s, page& p) noexcept;
+    /// The next slot of the clock that belongs to a page and was not committed to lately; nullptr:
+    /// there is none. It may change until its page's lines are owned.
+    [[nodiscard]] slot* next_victim();
+    /// Calls f(slot) for each slot that belongs to a page. No transaction runs.
+    template <class F>
+    void each_used(F&& f) {
+        for (const auto& g : groups_) {
+            for (u64 i = 0; i < g.count; ++i) {
+                if (g.slots[i].page.load(std::memory_order_relaxed) != no_page) f(g.slots[i]);
+            }
+        }
+    }
+
+    [[nodiscard]] u64 total() const noexcept { return total_.load(std::memory_order_relaxed); }
+    [[nodiscard]] u64 free() const noexcept { return free_count_.load(std::memory_order_relaxed); }
+    /// Whether so few are free that pages should be consolidated ahead.
+    [[nodiscard]] bool is_short() const noexcept {
+        return is_at_bound_.load(std::memory_order_relaxed) && 8 * free() < total();
+    }
+
+   private:
+    static constexpr u64 pages_per_chunk = 256;
+    struct chunk {
+        std::array<page, pages_per_chunk> pages;
+    };
+    struct group {
+        std::unique_ptr<slot[]> slots;
+        u64 count = 0;
+    };
+
+    [[nodiscard]] u64 bound() const;
+    void adopt(const segment& s);
+
+    region& region_;
+    const u64 chunks_count_;
+    std::unique_ptr<std::atomic<chunk*>[]> chunks_;
+    std::mutex mutex_;
+    std::vector<group> groups_;
+    std::vector<slot*> free_;
+    u64 hand_group_ = 0;
+    u64 hand_ = 0;
+    std::atomic<u64> total_{0};
+    std::atomic<u64> free_count_{0};
+    std::atomic<bool> is_at_bound_{false};
+};
+
+/// Pages of a region that may have so many which a first segment of slots takes.
+[[nodiscard]] u64 first_slot_pages(u64 max_pages) noexcept;
+
+}  // namespace hf

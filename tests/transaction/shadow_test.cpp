@@ -1,0 +1,302 @@
+// The shadow engine: what it writes, where it writes it, and what it makes of damage.
+#include "persist/counters.hpp"
+#include "region_of_words.hpp"
+#include "transaction/shadow_slots.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace hf::test {
+namespace {
+
+constexpr u64 lines_of_words = region_of_words::words / 8;
+
+class shadow_engine : public on_tmpfs {
+   protected:
+    [[nodiscard]] static region_of_words::how shadow() {
+        region_of_words::how h;
+        h.engine = engine_kind::shadow;
+        return h;
+    }
+    [[nodiscard]] std::unique_ptr<region_of_words> open() {
+        return std::make_unique<region_of_words>(file, shadow());
+    }
+    /// Stores to the first `words` of each of those lines.
+    static void store(region_of_words& r, u64 first, u64 lines, u64 words, u64 value) {
+        must(r.all().atomic([&](transaction& t) {
+            for (u64 l = first; l < first + lines; ++l) {
+                for (u64 w = 0; w < words; ++w) t.store(r.word(8 * l + w), value);
+            }
+        }));
+    }
+    /// The first word's line is the first of a line: blocks of 8 KiB are.
+    static u64 line_of(const region_of_words& r, u64 i) { return r.offset / line_size + i; }
+    struct used {
+        u64 page;
+        u64 committed;
+        u64 entry_at;
+        u64 slot_at;
+    };
+    static std::vector<used> used_slots(const region& f) {
+        std::vector<used> found;
+        for (const segment& s : f.segments()) {
+            if (s.kind != segment_kind::slots) continue;
+            const slot_segment lies(s);
+            for (u64 i = 0; i < lies.slots(); ++i) {
+                const auto* e = f.at<slot_entry>(lies.entry_at(i));
+                if (e->page_plus_one.load() == 0) continue;
+                found.push_back({e->page_plus_one.load() - 1, e->committed.load(), lies.entry_at(i),
+                                 lies.slot_at(i)});
+            }
+        }
+        return found;
+    }
+    static bool is_in_slot(const region_of_words& r, u64 line) {
+        const u64 number = line_of(r, line);
+        const auto all = used_slots(r.up->file());
+        return std::ranges::any_of(all, [&](const used& u) {
+            return u.page == number / 64 && (u.committed >> number % 64 & 1) != 0;
+        });
+    }
+    /// Opens a file that a crash has left, after `change` to its bytes.
+    result<void> open_changed(const std::function<void(region&)>& change) {
+        {
+            region_options o;
+            o.kind = discipline::transaction;
+            change(*must_open(file, o));
+        }
+        opening_options o;
+        o.file.kind = discipline::transaction;
+        transactional_region up(must(open_region(file, o)));
+        transaction_opening steps(up, {});
+        return steps.run();
+    }
+};
+
+TEST_F(shadow_engine, commits_of_a_line_go_to_its_slots_by_turns) {
+    const auto r = open();
+    const bool first = is_in_slot(*r, 3);
+    for (int i = 0; i < 4; ++i) {
+        store(*r, 3, 1, 8, 7);
+        EXPECT_EQ(is_in_slot(*r, 3), i % 2 == (first ? 1 : 0));
+    }
+}
+
+TEST_F(shadow_engine, a_commit_writes_each_line_once_and_a_record_of_one_line) {
+    const auto r = open();
+    for (u64 lines : {u64{1}, u64{16}, u64{60}}) {
+        for (int turn = 0; turn < 2; ++turn) {  // one slot, then the other
+            const persist_counters before = thread_persist_counters();
+            store(*r, 64, lines, 8, 5);
+            const persist_counters after = thread_persist_counters();
+            const u64 bytes = after.flushed_bytes - before.flushed_bytes + after.streamed_bytes -
+                              before.streamed_bytes;
+            // A page or two: their changes fit the record's second line.
+            EXPECT_LE(bytes, line_size * (lines + 2));
+            EXPECT_GE(bytes, line_size * (lines + 1));
+        }
+    }
+}
+
+TEST_F(shadow_engine, a_fence_precedes_the_record_only_where_lines_at_home_are_written_in_part) {
+    const auto r = open();
+    const auto fences = [&](u64 line, u64 words) {
+        const u64 before = thread_persist_counters().fences;
+        store(*r, line, 1, words, 9);
+        return thread_persist_counters().fences - before;
+    };
+    store(*r, 20, 1, 8, 1);
+    const bool in_slot = is_in_slot(*r, 20);
+    if (!in_slot) store(*r, 20, 1, 8, 1);
+    ASSERT_TRUE(is_in_slot(*r, 20));
+    EXPECT_EQ(fences(20, 8), 1U) << "all of the line, at home";
+    EXPECT_EQ(fences(20, 1), 1U) << "to the second slot";
+    EXPECT_EQ(fences(20, 1), 2U) << "a part of the line, at home";
+}
+
+TEST_F(shadow_engine, a_transaction_of_more_lines_than_are_checked_has_two_fences) {
+    const auto r = open();
+    const u64 before = thread_persist_counters().fences;
+    store(*r, 0, 65, 1, 9);
+    EXPECT_EQ(thread_persist_counters().fences - before, 2U);
+}
+
+TEST_F(shadow_engine, what_committed_is_there_after_a_crash_whichever_slot_has_it) {
+    for (u64 commits = 1; commits <= 5; ++commits) {
+        std::filesystem::remove(file);
+        auto r = open();
+        for (u64 c = 1; c <= commits; ++c) {
+            store(*r, 0, lines_of_words, 3, c);
+            store(*r, 7, 1, 8, 100 + c);
+        }
+        crash(r);
+        r = open();
+        EXPECT_EQ(r->up->recovered().records, 2 * commits + 1);
+        EXPECT_EQ(r->now(8 * 100), commits);
+        EXPECT_EQ(r->now(8 * 7 + 4), 100 + commits);
+        EXPECT_TRUE(used_slots(r->up->file()).empty()) << "a session begins with homes alone";
+    }
+}
+
+TEST_F(shadow_engine, an_orderly_end_leaves_all_lines_at_home) {
+    auto r = open();
+    store(*r, 0, lines_of_words, 8, 3);
+    EXPECT_FALSE(used_slots(r->up->file()).empty());
+    must(r->up->close());
+    r.reset();
+    r = open();
+    EXPECT_TRUE(used_slots(r->up->file()).empty());
+    EXPECT_EQ(r->now(8 * 99 + 1), 3U);
+}
+
+// As if the power had gone between the record's line and the data's.
+TEST_F(shadow_engine, the_last_record_does_not_count_where_its_line_is_not_there) {
+    u64 slot_at = 0;
+    for (const bool another_follows : {false, true}) {
+        std::filesystem::remove(file);
+        auto r = open();
+        store(*r, 5, 1, 8, 1);
+        if (is_in_slot(*r, 5)) store(*r, 5, 1, 8, 1);
+        store(*r, 5, 1, 8, 2);
+        ASSERT_TRUE(is_in_slot(*r, 5));
+        if (another_follows) store(*r, 90, 1, 8, 2);
+        const u64 number = line_of(*r, 5);
+        for (const used& u : used_slots(r->up->file())) {
+            if (u.page == number / 64) slot_at = u.slot_at + number % 64 * line_size;
+        }
+        r->up->file().at<u64>(slot_at)[6] = 77;
+        for (u64 w = 40; w < 48; ++w) *r->word(w) = 1;  // nor had the caches given the home away
+        crash(r);
+        r = open();
+        EXPECT_EQ(r->now(8 * 5), another_follows ? 2U : 1U);
+        EXPECT_EQ(r->now(8 * 5 + 6), another_follows ? 77U : 1U);
+    }
+}
+
+class small_shadow_engine : public shadow_engine {
+   protected:
+    static constexpr u64 block = 4096;
+    small_shadow_engine() {
+        region_of_words::how h = shadow();
+        h.initial_size = u64{1} << 20;
+        h.max_size = u64{6} << 20;
+        r = std::make_unique<region_of_words>(file, h);
+        for (u64 i = 0; i < region_of_words::words; ++i) {
+            const auto made = r->all().atomic([&](transaction& t) {
+                std::byte* p = t.allocate(block);
+                for (u64 b = 0; b < block; b += line_size)
+                    t.store(reinterpret_cast<u64*>(p + b), i);
+                t.store(r->word(blocks), static_cast<u64>(p - t.base()));
+            });
+            if (!made) break;
+            ++blocks;
+        }
+    }
+    [[nodiscard]] u64* of_block(u64 i) const { return r->up->file().at<u64>(r->now(i)); }
+    result<void> store_to(u64 first, u64 count, u64 value) const {
+        return r->all().atomic([&](transaction& t) {
+            for (u64 i = first; i < first + count; ++i) t.store(of_block(i), value);
+        });
+    }
+
+    std::unique_ptr<region_of_words> r;
+    u64 blocks = 0;
+};
+
+TEST_F(small_shadow_engine, consolidates_where_no_slot_is_free_and_loses_nothing) {
+    const engine_numbers before = r->up->engine_numbers_now();
+    ASSERT_GT(blocks, before.slots);
+    for (u64 round = 1; round <= 3; ++round) {
+        for (u64 i = 0; i < blocks; ++i) must(store_to(i, 1, 1'000 * round + i));
+    }
+    const engine_numbers now = r->up->engine_numbers_now();
+    EXPECT_GT(now.consolidated_pages, 0U);
+    EXPECT_GT(now.consolidated_lines, now.slots);
+    EXPECT_LE(now.slots * shadow::page_size, r->up->file().size() / 2) << "bounded";
+    crash(r);
+    r = std::make_unique<region_of_words>(file, shadow());
+    for (u64 i = 0; i < blocks; ++i) ASSERT_EQ(*of_block(i), 3'000 + i);
+}
+
+TEST_F(small_shadow_engine, refuses_a_transaction_of_more_pages_than_slots_and_goes_on) {
+    for (u64 i = 0; i < blocks; ++i) must(store_to(i, 1, i));
+    ASSERT_GT(blocks, r->up->engine_numbers_now().slots);
+    const auto too_large = store_to(0, blocks, 9'999);
+    ASSERT_FALSE(too_large);
+    EXPECT_EQ(too_large.error().code, errc::no_space);
+    EXPECT_NE(too_large.error().to_string().find("second slot"), std::string::npos);
+    for (u64 i = 0; i < blocks; ++i) ASSERT_EQ(*of_block(i), i);
+    must(store_to(3, 8, 5));
+    crash(r);
+    r = std::make_unique<region_of_words>(file, shadow());
+    EXPECT_EQ(*of_block(3), 5U);
+    EXPECT_EQ(*of_block(blocks - 1), blocks - 1);
+}
+
+TEST_F(shadow_engine, a_table_that_is_damaged_is_refused_and_nothing_is_changed) {
+    struct damage {
+        const char* what;
+        void (*change)(slot_entry&);
+    };
+    const damage all[] = {
+        {"the page", [](slot_entry& e) { e.page_plus_one.fetch_xor(4); }},
+        {"a page outside", [](slot_entry& e) { e.page_plus_one.store(~u64{0}); }},
+        {"the home", [](slot_entry& e) { e.home.fetch_xor(1); }},
+        {"the slot", [](slot_entry& e) { e.slot.fetch_xor(1); }},
+    };
+    for (const damage& d : all) {
+        std::filesystem::remove(file);
+        auto r = open();
+        store(*r, 0, 3, 8, 1);
+        const u64 entry = used_slots(r->up->file()).at(0).entry_at;
+        crash(r);
+        const auto done = open_changed([&](region& f) { d.change(*f.at<slot_entry>(entry)); });
+        ASSERT_FALSE(done) << d.what;
+        EXPECT_EQ(done.error().code, errc::corrupt) << d.what;
+        EXPECT_NE(done.error().to_string().find("second slots"), std::string::npos);
+    }
+}
+
+TEST_F(shadow_engine, two_second_slots_of_one_page_are_refused) {
+    auto r = open();
+    store(*r, 0, 3, 8, 1);
+    const used first = used_slots(r->up->file()).at(0);
+    crash(r);
+    const auto done = open_changed([&](region& f) {
+        for (const segment& s : f.segments()) {
+            if (s.kind != segment_kind::slots) continue;
+            const slot_segment lies(s);
+            for (u64 i = 0; i < lies.slots(); ++i) {
+                auto* const e = f.at<slot_entry>(lies.entry_at(i));
+                if (e->page_plus_one.load() != 0) continue;
+                e->home.store(first.page);
+                e->slot.store(lies.slot_at(i) / shadow::page_size);
+                e->committed.store(1);
+                e->page_plus_one.store(first.page + 1);
+                return;
+            }
+        }
+    });
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, errc::corrupt);
+}
+
+TEST_F(shadow_engine, a_region_without_room_for_second_slots_is_refused_when_it_is_made) {
+    region_of_words::how h = shadow();
+    static constexpr layout::room_format rooms[] = {epoch_format, alloc_format, transaction_format};
+    opening_options o;
+    o.file.kind = discipline::transaction;
+    o.file.initial_size = 3 * layout::page_size;
+    o.file.max_size = 4 * layout::page_size;
+    o.rooms = rooms;
+    transactional_region up(must(open_region(file, o)));
+    transaction_options t;
+    t.epoch = no_clock;
+    t.engine = h.engine;
+    const auto done = transaction_opening(up, t).run();
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, errc::no_space) << done.error().to_string();
+}
+
+}  // namespace
+}  // namespace hf::test
