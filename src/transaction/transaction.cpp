@@ -269,7 +269,12 @@ std::byte* context::allocate_block(u64 bytes) {
     }
     const auto offset = my_blocks().reserve(bytes);
     if (!offset) {
-        wants_boundary_ = offset.error().code == errc::no_space && !freed_.empty();
+        // What other threads have freed comes with the epoch's end, too. They may free and take
+        // without end: so this is tried a few times only.
+        constexpr unsigned max_boundaries = 3;
+        wants_boundary_ = offset.error().code == errc::no_space &&
+                          records_.unsettled.load(std::memory_order_relaxed) != 0 &&
+                          boundaries_++ < max_boundaries;
         // What is in place can't be begun anew.
         if (wants_boundary_ && kept_ != detail::isolation::in_place) meet_conflict();
         fail(offset.error());
