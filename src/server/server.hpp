@@ -40,7 +40,7 @@ struct server_options {
     ack_mode ack = ack_mode::buffered;
     unsigned max_connections = 1024;                        ///< further ones are told so and closed
     std::size_t max_pending_output = std::size_t{1} << 20;  ///< bytes a client may leave unread
-    bool handle_signals = false;                            ///< SIGTERM and SIGINT call stop()
+    bool handle_signals = false;                            ///< SIGTERM, SIGINT, SIGHUP call stop()
     /// Records looked at each second for expired ones to remove; 0: only those that operations
     /// meet.
     std::size_t purge_rate = 1000;
