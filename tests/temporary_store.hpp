@@ -58,6 +58,16 @@ class temporary_store {
                                   [now = now_] { return now->load(std::memory_order_relaxed); });
         store_.emplace(must(std::move(opened)));
     }
+    /// Closes the store and opens it for reading only.
+    void open_to_inspect() {
+        must(store_->close());
+        store_.reset();
+        map_options o = options();
+        o.region.mode = open_mode::inspect;
+        auto opened = store::over(must(map::open(file(), o)),
+                                  [now = now_] { return now->load(std::memory_order_relaxed); });
+        store_.emplace(must(std::move(opened)));
+    }
     void reopen() {
         must(store_->close());
         store_.reset();

@@ -114,12 +114,17 @@ class heap_base {
     /// Ends the epoch, and waits until everything stored in it is durable.
     [[nodiscard]] result<void> checkpoint();
     result<void> close();
+    [[nodiscard]] bool is_read_only() const noexcept { return is_read_only_; }
+    /// Ends the running transaction with errc::denied.
+    [[noreturn]] static void refuse_writes();
 
    private:
     friend struct hf::nv::heap_testing;
     explicit heap_base(std::unique_ptr<core> c) noexcept;
+    void check_not_in_use() const;
     std::unique_ptr<core> core_;
     transactional* runner_ = nullptr;
+    bool is_read_only_ = false;
 };
 
 /// Sets the thread's current attempt while the user's function runs.
@@ -215,17 +220,18 @@ class heap {
     }
 
     /// Runs f(tx&) as a transaction and returns its result: see transactional in transaction.hpp.
+    /// errc::denied: the heap was opened with open_mode::inspect; use read().
     template <class F>
     [[nodiscard]] auto atomic(F&& f) {
-        return base_.runner().atomic(in_heap(f));
+        return base_.runner().atomic(in_heap(f, true));
     }
     template <class F>
     [[nodiscard]] auto later(F&& f, ticket& when) {
-        return base_.runner().later(in_heap(f), when);
+        return base_.runner().later(in_heap(f, true), when);
     }
     template <class F>
     [[nodiscard]] auto read(F&& f) {
-        return base_.runner().read(in_heap(f));
+        return base_.runner().read(in_heap(f, false));
     }
     result<void> wait_durable(ticket when) { return base_.runner().wait_durable(when); }
     [[nodiscard]] bool durable(ticket when) const { return base_.runner().durable(when); }
@@ -270,15 +276,22 @@ class heap {
     /// Verifies counts, pointers, types and the allocator's data. No transaction may run.
     [[nodiscard]] result<heap_report> check() const { return base_.check(); }
     [[nodiscard]] heap_statistics numbers() const { return base_.numbers(); }
-    /// Closes the file; later uses of volatile references fail. No transaction may run.
+    /// Closes the file; later uses of volatile references fail. errc::usage: the calling thread is
+    /// in a transaction; the heap stays open. No other thread may be in one.
     result<void> close() { return base_.close(); }
 
    private:
     friend struct heap_testing;
     explicit heap(detail::heap_base base) noexcept : base_(std::move(base)) {}
     template <class F>
-    auto in_heap(F& f) {
-        return [this, &f](transaction& t) {
+    auto in_heap(F& f, bool writes) {
+        static_assert(!std::is_nothrow_invocable_v<F&, tx<H>&>,
+                      "holdfast: a transaction's function must not be noexcept: a conflict ends it "
+                      "by an exception, after which it is run again");
+        return [this, &f, writes](transaction& t) {
+            if (writes && base_.is_read_only()) [[unlikely]] {
+                detail::heap_base::refuse_writes();
+            }
             const detail::attempt_scope scope(base_.inner(), t);
             tx<H> mine(scope.counts());
             return f(mine);

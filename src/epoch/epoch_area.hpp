@@ -11,6 +11,10 @@ namespace hf {
 
 inline constexpr layout::room_format epoch_format{"epoch", 1};
 
+/// No region reaches it: at a million epochs a second in two thousand years. A greater number in a
+/// file is damage, however right its checksum is, and counting on from it would wrap.
+inline constexpr u64 max_epoch = u64{1} << 56;
+
 struct epoch_area {
     u64 first_epoch_of_session;
     u64 clean_epoch;  ///< of the last orderly close

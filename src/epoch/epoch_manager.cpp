@@ -81,7 +81,14 @@ result<void> epoch_manager::read_epochs() {
         return failure(std::move(e));
     }
     const layout::superblock& super = region_.super();
-    const u64 newest = std::max<u64>(*record, epoch_area_of(super).first_epoch_of_session);
+    const epoch_area area = epoch_area_of(super);
+    const u64 newest = std::max<u64>(*record, area.first_epoch_of_session);
+    if (std::max(newest, area.clean_epoch) > max_epoch) {
+        return failure({errc::corrupt, "read the region's epochs", region_.path().string(),
+                        "epoch " + std::to_string(std::max(newest, area.clean_epoch)) +
+                            " is later than any program can have reached",
+                        "restore the file from a backup"});
+    }
     if (region_.was_clean()) {
         current_ = newest;
     } else if (super.medium == medium_kind::file) {  // whole epochs are gone, but not their numbers

@@ -144,18 +144,30 @@ constexpr layout::room_format heap_rooms[] = {epoch_format, alloc_format, transa
 }  // namespace
 
 heap_base::heap_base(std::unique_ptr<core> c) noexcept
-    : core_(std::move(c)), runner_(&core_->all()) {}
+    : core_(std::move(c)), runner_(&core_->all()), is_read_only_(core_->file().read_only()) {}
 heap_base::heap_base(heap_base&& other) noexcept
-    : core_(std::move(other.core_)), runner_(std::exchange(other.runner_, nullptr)) {}
+    : core_(std::move(other.core_)),
+      runner_(std::exchange(other.runner_, nullptr)),
+      is_read_only_(other.is_read_only_) {}
 heap_base& heap_base::operator=(heap_base&& other) noexcept {
     if (this != &other) {
+        check_not_in_use();
         (void)close();
         core_ = std::move(other.core_);
         runner_ = std::exchange(other.runner_, nullptr);
+        is_read_only_ = other.is_read_only_;
     }
     return *this;
 }
-heap_base::~heap_base() { (void)close(); }
+/// A destructor has no way to say so.
+void heap_base::check_not_in_use() const {
+    HF_CHECK(core_ == nullptr || transaction::running() == nullptr,
+             "a heap is destroyed within a transaction");
+}
+heap_base::~heap_base() {
+    check_not_in_use();
+    (void)close();
+}
 
 result<heap_base> heap_base::open(const std::filesystem::path& path, std::string_view brand,
                                   const heap_options& options, isolation kept) {
@@ -178,6 +190,11 @@ result<heap_base> heap_base::make_volatile(std::uint64_t bytes, std::string_view
     return heap_base(std::move(*c));
 }
 
+void heap_base::refuse_writes() {
+    transaction::fail({errc::denied, "change the heap", "", "it was opened for inspection only",
+                       "use read(), or open it for writing"});
+}
+
 transactional& heap_base::runner() const {
     HF_CHECK(runner_ != nullptr, "the heap was closed");
     return *runner_;
@@ -185,6 +202,7 @@ transactional& heap_base::runner() const {
 
 result<void> heap_base::close() {
     if (core_ == nullptr) return {};
+    if (auto ok = check_outside("close the heap"); !ok) return ok;
     runner_ = nullptr;
     const std::unique_ptr<core> c = std::move(core_);
     return c->close();

@@ -9,10 +9,11 @@
 #include <asio/signal_set.hpp>
 #include <asio/write.hpp>
 
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <functional>
 #include <mutex>
 #include <utility>
@@ -29,6 +30,12 @@ constexpr std::chrono::milliseconds accept_rest{50};
 constexpr std::chrono::seconds purge_interval{1};
 /// Records checked at a time; the rest of the second's share follows after other pending work.
 constexpr std::size_t purge_step = 250;
+
+/// As `nohup` leaves it: then it is to stay so.
+bool is_ignored(int signal) {
+    struct sigaction now{};
+    return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
 
 error bad_option(const char* which, std::string why) {
     return {errc::usage, "start the server", which, std::move(why), "choose another value"};
@@ -166,6 +173,7 @@ void server::impl::run() {
     }
     if (options.handle_signals) {
         signals.emplace(workers.front()->loop(), SIGINT, SIGTERM);
+        if (!is_ignored(SIGHUP)) signals->add(SIGHUP);
         signals->async_wait([this](asio::error_code status, int) {
             if (!status) {
                 stop();

@@ -40,7 +40,7 @@ struct server_options {
     /// further ones get an error and are closed
     unsigned max_connections = 1024;
     std::size_t max_pending_output = std::size_t{1} << 20;  ///< bytes a client may leave unread
-    bool handle_signals = false;                            ///< SIGTERM and SIGINT call stop()
+    bool handle_signals = false;                            ///< SIGTERM, SIGINT, SIGHUP call stop()
     /// Records checked for expiry each second, to free them; 0: only those that operations read.
     std::size_t purge_rate = 1000;
 };

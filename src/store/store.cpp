@@ -1,7 +1,6 @@
 #include "base/check.hpp"
 #include "store/store_impl.hpp"
 
-#include <ctime>
 #include <utility>
 
 namespace hf {
@@ -87,7 +86,7 @@ result<store> store::over(hf::map records, std::function<std::uint64_t()> clock)
 
 result<void> store::close() { return impl_->records.close(); }
 
-u64 store::impl::now() const { return clock ? clock() : static_cast<u64>(std::time(nullptr)); }
+u64 store::impl::now() const { return clock ? clock() : day.seconds(); }
 
 error store::impl::damaged(const char* what, std::string_view key) {
     return {errc::corrupt, what, printable(key), "the record cannot be decoded",

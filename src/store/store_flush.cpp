@@ -135,11 +135,19 @@ result<void> store::impl::settle_flush() {
         return {};
     }
     const auto flushed = flush_now(due);
-    return flushed ? result<void>{} : failure(flushed.error());
+    if (flushed) return {};
+    if (flushed.error().code != errc::denied) return failure(flushed.error());
+    // Open for inspection: nothing is stored any more, so all that is there was stored before.
+    flush_mark.store(~u64{0}, std::memory_order_release);
+    flush_at.store(0, std::memory_order_release);
+    return {};
 }
 
 result<store::reply> store::flush_all(std::uint64_t when) {
-    return when > impl_->now() ? impl_->flush_later(when) : impl_->flush_now();
+    if (when <= impl_->now()) return impl_->flush_now();
+    // The mark of a flush that is due is stored first: flush_later() replaces the time of it.
+    if (auto settled = impl_->settle_flush(); !settled) return failure(std::move(settled.error()));
+    return impl_->flush_later(when);
 }
 
 }  // namespace hf

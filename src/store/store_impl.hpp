@@ -24,6 +24,7 @@
 
 #include <holdfast/store.hpp>
 
+#include "base/steady_day.hpp"
 #include "store/store_record.hpp"
 #include "store/store_unique.hpp"
 
@@ -60,6 +61,7 @@ struct store::impl {
 
     hf::map records;
     std::function<std::uint64_t()> clock;
+    steady_day day;  ///< the time where `clock` is empty
     detail::unique_numbers numbers;
     std::atomic<u64> flush_mark{0};
     std::atomic<u64> flush_at{0};

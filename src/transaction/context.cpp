@@ -40,6 +40,7 @@ void context::start(lane& inside, bool read_only, bool anew) {
     doomed_ = false;
     begins_anew_ = false;
     has_copies_ = false;
+    if (!anew) boundaries_ = 0;
     serial_ = ++serials_;
     safe_units_ = units_before_end(file().size());
     of_thread = this;
@@ -116,17 +117,23 @@ void context::place_heap_changes() noexcept {
     blocks_->apply();
     for (const committed::word_change& c : blocks_->changes()) note_heap_word(c.offset);
     inside_->mark_written();
-    if (freed_.empty() || freed_.back().epoch != epoch()) {
-        std::unique_ptr<heap_batch> all;
+    std::unique_ptr<heap_batch> all;
+    if (newest_freed_ != epoch()) {
         if (spare_.empty()) {
             all = std::make_unique<heap_batch>(heap_);
         } else {
             all = std::move(spare_.back());
             spare_.pop_back();
         }
-        freed_.push_back({epoch(), std::move(all)});
+        records_.unsettled.fetch_add(1, std::memory_order_relaxed);
+        newest_freed_ = epoch();
     }
-    freed_.back().blocks->join(*blocks_);
+    {
+        const std::lock_guard lock(freed_lock_);
+        if (all != nullptr) freed_.push_back({epoch(), std::move(all)});
+        freed_.back().blocks->join(*blocks_);
+        oldest_freed_.store(freed_.front().epoch, std::memory_order_relaxed);
+    }
     spare_.push_back(std::move(blocks_));
 }
 
@@ -158,11 +165,20 @@ void context::note_fresh() const noexcept {
     }
 }
 
-void context::settle_freed(u64 durable) {
-    while (!freed_.empty() && freed_.front().epoch <= durable) {
-        freed_.front().blocks->settle();
-        spare_.push_back(std::move(freed_.front().blocks));
-        freed_.pop_front();
+void context::settle_freed(u64 durable, bool is_mine) {
+    for (;;) {
+        std::unique_ptr<heap_batch> blocks;
+        {
+            const std::lock_guard lock(freed_lock_);
+            if (freed_.empty() || freed_.front().epoch > durable) return;
+            blocks = std::move(freed_.front().blocks);
+            freed_.pop_front();
+            oldest_freed_.store(freed_.empty() ? nothing_freed : freed_.front().epoch,
+                                std::memory_order_relaxed);
+        }
+        blocks->settle();
+        records_.unsettled.fetch_sub(1, std::memory_order_relaxed);
+        if (is_mine) spare_.push_back(std::move(blocks));
     }
 }
 

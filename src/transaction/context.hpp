@@ -6,11 +6,13 @@
 
 #include "alloc/committed_heap.hpp"
 #include "epoch/epoch_manager.hpp"
+#include "sync/spin_lock.hpp"
 #include "transaction/engine_lane.hpp"
 #include "transaction/noted_lines.hpp"
 #include "transaction/ownership.hpp"
 #include "transaction/write_set.hpp"
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -91,9 +93,13 @@ class context final : public transaction {
         if (wants_boundary_) [[unlikely]] {
             wants_boundary_ = false;
         }
-        if (!freed_.empty() && freed_.front().epoch <= durable) [[unlikely]] {
-            settle_freed(durable);
+        if (oldest_freed_.load(std::memory_order_relaxed) <= durable) [[unlikely]] {
+            settle_freed(durable, true);
         }
+    }
+    /// The same, called by another thread: this context's thread may be idle, or have ended.
+    void settle_for_others(u64 durable) {
+        if (oldest_freed_.load(std::memory_order_relaxed) <= durable) settle_freed(durable, false);
     }
     /// Whether the last attempt ended because heap or log are full but for what the epoch's end
     /// will bring.
@@ -125,7 +131,7 @@ class context final : public transaction {
     void wait_for_owner(unsigned& spins) const;
     [[nodiscard]] heap_batch& my_blocks();
     void note_heap_word(u64 offset) noexcept;
-    void settle_freed(u64 durable);
+    void settle_freed(u64 durable, bool is_mine);
 
     ownership& records_;
     committed_heap& heap_;
@@ -143,7 +149,12 @@ class context final : public transaction {
     std::vector<fresh_block> releases_;
     std::unique_ptr<heap_batch> blocks_;
     std::vector<std::unique_ptr<heap_batch>> spare_;
+    static constexpr u64 nothing_freed = ~u64{0};
+    spin_lock freed_lock_;  ///< of freed_: other threads settle what is durable
     std::deque<freed_in> freed_;
+    std::atomic<u64> oldest_freed_{nothing_freed};  ///< epoch of freed_.front()
+    u64 newest_freed_ = 0;                          ///< epoch of what was pushed last
+    unsigned boundaries_ = 0;  ///< that this transaction has waited for, for want of memory
     noted_lines noted_;
     bool wants_boundary_ = false;
     const std::unique_ptr<engine_lane> engine_;

@@ -38,6 +38,8 @@ struct ownership {
     [[nodiscard]] static u64 mark_of(unsigned lane) noexcept { return detail::owned_flag | lane; }
 
     std::unique_ptr<std::atomic<u64>[]> records;
+    /// Lists of freed memory, of all threads, that wait for the end of their epoch.
+    std::atomic<u64> unsettled{0};
     alignas(line_size) std::atomic<u64> clock{0};  ///< version of the newest commit
 };
 

@@ -270,7 +270,12 @@ std::byte* context::allocate_block(u64 bytes) {
     }
     const auto offset = my_blocks().reserve(bytes);
     if (!offset) {
-        wants_boundary_ = offset.error().code == errc::no_space && !freed_.empty();
+        // The end of the epoch also brings memory that other threads have freed. They may free and
+        // allocate without end, so this is tried a few times only.
+        constexpr unsigned max_boundaries = 3;
+        wants_boundary_ = offset.error().code == errc::no_space &&
+                          records_.unsettled.load(std::memory_order_relaxed) != 0 &&
+                          boundaries_++ < max_boundaries;
         // Stores in place can't be undone by a restart.
         if (wants_boundary_ && kept_ != detail::isolation::in_place) meet_conflict();
         fail(offset.error());

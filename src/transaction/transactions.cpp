@@ -86,7 +86,23 @@ inline void transactions::accept_writer(place& p, lane& mine) {
     if (engine_.has_work()) [[unlikely]] {
         engine_.work(epochs_, mine, p.running.engine_state());
     }
-    p.running.settle(epochs_.durable_epoch());
+    const u64 durable = epochs_.durable_epoch();
+    p.running.settle(durable);
+    if (is_full || settled_.load(std::memory_order_relaxed) != durable) [[unlikely]] {
+        settle_all(durable);
+    }
+}
+
+/// Hands out memory that idle or ended threads have freed: once an epoch, by the first writer after
+/// it, and where memory has run out. Otherwise no other thread would get it, and the region would
+/// grow instead.
+void transactions::settle_all(u64 durable) {
+    settled_.store(durable, std::memory_order_relaxed);
+    if (records_.unsettled.load(std::memory_order_relaxed) == 0) return;
+    for (u32 i = 0; i < epochs_.lanes_used(); ++i) {
+        place* const p = (*places_)[i].load(std::memory_order_acquire);
+        if (p != nullptr) p->running.settle_for_others(durable);
+    }
 }
 
 void transactions::refuse_others(const lane& l) {

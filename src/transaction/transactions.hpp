@@ -121,6 +121,7 @@ class transactions final : public transactional {
     /// Takes it, or waits until it is given back.
     void take_turn(place& p, unsigned attempt);
     void accept_writer(place& p, lane& mine);
+    void settle_all(u64 durable);
     /// Behind start(): whether its snapshot may be read by the clock (T2 of transaction.hpp).
     [[nodiscard]] bool is_quiet() const noexcept;
     [[nodiscard]] bool change(context& t);
@@ -133,7 +134,8 @@ class transactions final : public transactional {
     const bool waits_;
     const u64 number_;  ///< of this object, in the process
     const detail::isolation kept_;
-    std::atomic<u32> only_lane_;  ///< of the one thread, where there is one
+    std::atomic<u64> settled_{0};  ///< the epoch up to which settle_all() has been called
+    std::atomic<u32> only_lane_;   ///< of the one thread, where there is one
     ownership records_;
     commit_engine& engine_;
     transaction_listener* listener_ = nullptr;

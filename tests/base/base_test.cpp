@@ -8,11 +8,13 @@
 #include "base/damage.hpp"
 #include "base/os_error.hpp"
 #include "base/random.hpp"
+#include "base/steady_day.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <random>
 #include <string>
 
@@ -177,6 +179,18 @@ TEST(error, the_operating_system_s_errors_are_sorted_into_classes) {
     EXPECT_EQ(e.code, errc::no_space);
     EXPECT_EQ(e.where, "a.hf at offset 65536");
     EXPECT_EQ(e.why, "No space left on device");
+}
+
+TEST(steady_day, counts_on_from_the_time_of_its_construction_whatever_the_system_clock_says) {
+    constexpr u64 second = 1'000'000'000;
+    const steady_day day(1'700'000'000 * second + second / 2, 50 * second);
+    EXPECT_EQ(day.seconds_at(50 * second), 1'700'000'000U);
+    EXPECT_EQ(day.seconds_at(50 * second + second / 2 - 1), 1'700'000'000U);
+    EXPECT_EQ(day.seconds_at(50 * second + second / 2), 1'700'000'001U);
+    EXPECT_EQ(day.seconds_at(3'650 * second), 1'700'003'600U);
+    const steady_day now;
+    const auto told = static_cast<u64>(std::time(nullptr));
+    EXPECT_LE(now.seconds() - told + 1, 2U) << "the system's clock was not set during this test";
 }
 
 }  // namespace

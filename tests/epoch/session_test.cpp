@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,6 +44,31 @@ class session : public test::epochs_on_tmpfs {
         return epochs_->current_epoch() == running;
     }
 };
+
+// Each with a checksum that is right.
+TEST_F(session, refuses_epochs_that_no_program_can_have_reached) {
+    open();
+    must(epochs_->close());
+    crash();
+    const auto refused = [&](const std::function<void(epoch_area&)>& change) {
+        const auto whole = test::read_file(file);
+        test::change_superblocks(file,
+                                 [&](layout::superblock& s) { change_epoch_area(s, change); });
+        auto again = must(open_region(file, test::small_options()));
+        const auto made = epoch_manager::open(again, {});
+        ASSERT_FALSE(made);
+        EXPECT_EQ(made.error().code, errc::corrupt);
+        EXPECT_NE(made.error().to_string().find("later than any"), std::string::npos);
+        again = {};
+        test::write_file(file, whole);
+    };
+    for (const u64 epoch : {max_epoch + 1, ~u64{0} - 1, ~u64{0}}) {
+        refused([&](epoch_area& a) { a.first_epoch_of_session = epoch; });
+        refused([&](epoch_area& a) { a.clean_epoch = epoch; });
+    }
+    open();
+    EXPECT_LT(epochs_->current_epoch(), 100U);
+}
 
 TEST_F(session, says_in_the_superblock_where_its_epochs_began_and_ended) {
     open();

@@ -198,6 +198,31 @@ TEST_F(store_expiry, a_flush_in_the_future_takes_what_was_written_until_then) {
     EXPECT_TRUE(has("a"));
 }
 
+TEST_F(store_expiry, a_due_flush_is_not_lost_where_the_next_call_puts_off_another) {
+    set("a", "1");
+    must(s->flush_all(s.now() + 10));
+    s.advance(20);
+    must(s->flush_all(s.now() + 1'000));  // nothing has looked at a record in between
+    EXPECT_FALSE(has("a"));
+    set("a", "2");
+    EXPECT_TRUE(has("a"));
+    s.advance(1'000);
+    EXPECT_FALSE(has("a"));
+}
+
+TEST_F(store_expiry, a_due_flush_takes_everything_of_a_store_that_is_read_only) {
+    set("a", "1");
+    must(s->flush_all(s.now() + 10));
+    s.advance(5);
+    s.open_to_inspect();
+    EXPECT_TRUE(has("a"));
+    s.advance(5);
+    EXPECT_FALSE(has("a"));
+    EXPECT_EQ(must(s->scan("", [](std::string_view, const store::view&) { return true; })), 0U);
+    s.reopen();
+    EXPECT_FALSE(has("a"));
+}
+
 TEST_F(store_expiry, a_flush_replaces_one_whose_time_has_not_come) {
     must(s->flush_all(s.now() + 10));
     must(s->flush_all());

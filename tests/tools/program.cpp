@@ -184,6 +184,17 @@ int server_process::end(int signal) {
     return code_of(status);
 }
 
+int server_process::end_repeating(int signal) {
+    int status = 0;
+    for (;;) {
+        ::kill(child_, signal);
+        if (::waitpid(child_, &status, WNOHANG) == child_) break;
+        ::usleep(200);
+    }
+    child_ = -1;
+    return code_of(status);
+}
+
 scratch::scratch() {
     const char* base = std::getenv("HF_TEST_DIR");
     path_ = std::string(base != nullptr ? base : "/dev/shm") + "/holdfast-tools-XXXXXX";

@@ -52,6 +52,8 @@ class server_process {
     [[nodiscard]] std::string ask(const std::string& request, const std::string& until) const;
     /// Sends the signal and waits; the exit code as in outcome.
     int end(int signal);
+    /// The same; sends the signal again and again until the process has ended.
+    int end_repeating(int signal);
 
    private:
     void wait_until_serving();

@@ -113,6 +113,31 @@ TEST_F(served, keeps_what_it_has_open_when_its_file_is_removed) {
     EXPECT_TRUE(dir.names().empty()) << "it was made again";
 }
 
+// `timeout` sends a second signal, and so do terminals. During the close it must not end the
+// process: on tmpfs what was answered is lost with the epoch that the close was to end.
+TEST_F(served, closes_in_order_whatever_number_of_signals_comes) {
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+        SCOPED_TRACE(signal);
+        std::filesystem::remove(file);
+        server_process s({file, "--size", "256m", "--epoch", "10s"});
+        ASSERT_GT(s.port(), 0) << s.said();
+        constexpr int records = 20'000;
+        std::string request;
+        for (int i = 0; i < records; ++i) {
+            request += "set k" + std::to_string(i) + " 0 0 1000 noreply\r\n";
+            request += std::string(1000, 'x') + "\r\n";
+        }
+        ASSERT_EQ(s.ask(request + "get k0\r\n", "END\r\n").substr(0, 8), "VALUE k0");
+        EXPECT_EQ(s.end_repeating(signal), 0) << s.said();
+        EXPECT_NE(s.said().find("closed cleanly"), std::string::npos) << s.said();
+        server_process again({file});
+        ASSERT_GT(again.port(), 0) << again.said();
+        const std::string last = "get k" + std::to_string(records - 1) + "\r\n";
+        EXPECT_EQ(again.ask(last, "END\r\n").substr(0, 5), "VALUE");
+        EXPECT_EQ(again.end(SIGTERM), 0);
+    }
+}
+
 /// Runs a server with standard output `out`: its answers and its exit code.
 outcome served_with_output(const std::string& out, const std::string& file, int port) {
     return bash("'" HF_PROGRAM "' serve '" + file + "' --size 16m --port " + std::to_string(port) +

@@ -200,7 +200,10 @@ int run(const serve_arguments& a) {
     }
 
     int code = 0;
-    if (auto running = server::start(*records, server_options_of(a)); !running) {
+    // The server catches signals for as long as it lives: until the store has been closed, or a
+    // second SIGTERM during the close would end the process and lose writes that were answered.
+    auto running = server::start(*records, server_options_of(a));
+    if (!running) {
         code = complain(running.error());
     } else {
         const std::string host =
@@ -308,8 +311,8 @@ void add_serve(CLI::App& app, action& chosen) {
         ->check(latency_up_to(most_latency_ns))
         ->type_name("NS");
     verb->footer(
-        "SIGTERM and SIGINT close the region in order. Kill it in any other way and start it\n"
-        "again: it serves the state at the end of the last completed epoch.\n\n"
+        "SIGTERM, SIGINT and SIGHUP close the region in order. Kill it in any other way and\n"
+        "start it again: it serves the state at the end of the last completed epoch.\n\n"
         "Example:\n"
         "  holdfast serve --file /dev/shm/store.hf --port 11211 --ack durable\n"
         "  holdfast serve --file /dev/shm/eager.hf --discipline eager --index art\n"

@@ -297,6 +297,32 @@ tx<H> transaction_of(void (C::*)(tx<H>&));
 template <class C, class H>
 tx<H> transaction_of(void (C::*)(tx<H>&) noexcept);
 
+struct named_destroy {
+    void nv_destroy();
+};
+/// A name that both bases have is ambiguous, whatever it names and whoever may use it.
+template <class T>
+struct destroy_probe : T, named_destroy {};
+template <class T>
+inline constexpr bool names_destroy = false;
+template <class T>
+    requires(std::is_class_v<T> && !std::is_final_v<T>)
+inline constexpr bool names_destroy<T> = !requires { &destroy_probe<T>::nv_destroy; };
+
+/// Refuses an nv_destroy() that the heap could not call; it would be ignored silently.
+template <class T, class H>
+consteval void check_destroy() {
+    if constexpr (has_destroy<T>) {
+        static_assert(
+            std::is_same_v<decltype(transaction_of(&T::nv_destroy)), tx<H>>,
+            "holdfast: nv_destroy() takes a transaction of its own heap: void nv_destroy(tx<H>&)");
+    } else {
+        static_assert(!names_destroy<T>,
+                      "holdfast: nv_destroy() can't be called: it must be one public member "
+                      "function, void nv_destroy(nv::tx<H>&), and no template");
+    }
+}
+
 /// The description of T, or of an array T[].
 template <class T>
 const type_info& info_of() {
@@ -328,6 +354,7 @@ consteval bool check_persistent() {
     if constexpr (is_array_type<T>::value) {
         return detail::check_field<std::remove_extent_t<T>, H>();
     } else {
+        detail::check_destroy<T, H>();
         return detail::check_field<T, H>();
     }
 }

@@ -25,3 +25,8 @@ void f(nv::tx<>& tx, nv::cursor<everything> e) {
     const point p = e->where;
     e->where.set(tx, {p.y, p.x});
 }
+struct destroyed {
+    nv::p<int> a;
+    void nv_destroy(nv::tx<>& tx) noexcept { a.set(tx, 1); }
+};
+static_assert(may_live<destroyed> && may_live<node> && may_live<everything>);
