@@ -224,7 +224,7 @@ class transaction {
         const std::uint64_t all = safe_units_ * 16 + end_bytes;
         return at < all ? (all - at) / each : 0;
     }
-    /// Looks at the region's size again: it may have grown since the attempt began.
+    /// Reads the region's size again: it may have grown since the attempt began.
     void measure() noexcept;
     /// The first byte of the heap's region.
     [[nodiscard]] std::byte* base() const noexcept { return reinterpret_cast<std::byte*>(base_); }
