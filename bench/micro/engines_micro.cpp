@@ -2,10 +2,10 @@
 //
 //   hf_engines_micro --engine redo,undo,shadow --mib 64 --rounds 5 --round 200
 //
-// Each engine has a region of its own on tmpfs, with real write-backs. All take turns at a work;
-// what is told is the median of the rounds. `lines` are cache lines written a transaction: flushed
-// and streamed, by all threads, the epochs' ends and consolidation included. `fences` are those of
-// the thread that commits.
+// Each engine has a region of its own on tmpfs, with real write-backs. The engines run each work
+// alternately; the output is the median of the rounds. `lines` are cache lines written a
+// transaction: flushed and streamed, by all threads, the epochs' ends and consolidation included.
+// `fences` are those of the thread that commits.
 #include "base/clock.hpp"
 #include "base/random.hpp"
 #include "epoch/epoch_area.hpp"
@@ -95,7 +95,7 @@ struct work {
     std::function<void(subject&, xoshiro256ss&)> once;
 };
 
-/// So many blocks of `bytes`, some at a time.
+/// Allocates `count` blocks of `bytes`, several in each transaction.
 void make_blocks(subject& s, u64 count, u64 bytes) {
     s.places.clear();
     while (s.places.size() < count) {
@@ -107,7 +107,7 @@ void make_blocks(subject& s, u64 count, u64 bytes) {
                 for (u64 b = 0; b < bytes; b += 8) t.store(reinterpret_cast<u64*>(p + b), i);
                 made.push_back(static_cast<u64>(p - t.base()));
             }
-            // The only attempt: nobody else is here.
+            // The only attempt: no other thread runs.
             s.places.insert(s.places.end(), made.begin(), made.end());
         });
     }
@@ -231,7 +231,7 @@ void one_round(subject& s, const work& w, const options& o, u64 seed, outcome& o
         for (int i = 0; i < 8; ++i, ++done) w.once(s, random);
     }
     const auto took = static_cast<double>(now_ns() - start);
-    // What the round has left to the epoch's end is its own.
+    // The end of the epoch writes back lines of this round.
     s.up().epochs().end_epoch();
     const persist_counters end = total_persist_counters();
     const auto n = static_cast<double>(done);

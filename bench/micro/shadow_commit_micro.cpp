@@ -8,8 +8,8 @@
 // record of words. shadow-2 writes each line to the slot that is not committed, fence, then a
 // record of bits, fence. shadow-1 has a checksum of the lines in the record, and so no fence
 // between; but where a line at home is written in part, it has the fence. Lines flushed put off
-// (redo's places, the bits) are counted once for each batch of 2,048. The least of the rounds is
-// told: the machine may have other work.
+// (redo's places, the bits) are counted once for each batch of 2,048. The output is the minimum
+// of the rounds: the machine may have other work.
 #include "base/bits.hpp"
 #include "base/checksum.hpp"
 #include "persist/medium.hpp"
@@ -134,7 +134,7 @@ class world {
         }
         for (const copy& l : t) std::memcpy(line(home_, l.line), l.words, 8 * words);
     }
-    /// What was put off is written.
+    /// Writes the lines that were deferred.
     void settle() {
         std::ranges::sort(noted_);
         noted_.erase(std::unique(noted_.begin(), noted_.end()), noted_.end());

@@ -207,9 +207,9 @@ class transaction {
         return (reinterpret_cast<std::uint64_t>(p) ^ base_) >> window_bits == 0;
     }
     /// The address of the object at `offset`, a word of the heap that may be damaged; `bytes` are
-    /// the least that the object has. Ends the transaction (errc::corrupt) unless all of them lie in
-    /// the region and offset is a multiple of 16. One comparison where the object does not lie at
-    /// the region's end: rotated, an offset that is no multiple of 16 is larger than any region.
+    /// the least that the object has. Ends the transaction (errc::corrupt) unless all of them lie
+    /// in the region and offset is a multiple of 16. One comparison where the object does not lie
+    /// at the region's end: rotated, an offset that is no multiple of 16 is larger than any region.
     [[nodiscard, gnu::always_inline]] inline std::byte* at_offset(std::uint64_t offset,
                                                                   std::uint64_t bytes) {
         if (std::rotr(offset, 4) > safe_units_ || bytes > end_bytes) [[unlikely]] {
@@ -224,7 +224,7 @@ class transaction {
         const std::uint64_t all = safe_units_ * 16 + end_bytes;
         return at < all ? (all - at) / each : 0;
     }
-    /// Looks at the region's size again: it may have grown since the attempt began.
+    /// Reads the region's size again: it may have grown since the attempt began.
     void measure() noexcept;
     /// The first byte of the heap's region.
     [[nodiscard]] std::byte* base() const noexcept { return reinterpret_cast<std::byte*>(base_); }

@@ -139,8 +139,8 @@ class heap_batch {
     /// also be given up in this way; then it leaves no trace.
     /// REQUIRES: it is such a block, not freed yet; otherwise the process ends.
     void release(u64 offset, u64 size);
-    /// The same for an offset and a size that were read from the medium: gives the reason why it is
-    /// no such block, and changes nothing then; nullptr: it is to be freed.
+    /// As release(), but for an offset and a size that were read from the medium. If they are no
+    /// such block it changes nothing and returns the reason; nullptr: success.
     [[nodiscard]] const char* try_release(u64 offset, u64 size);
 
     /// The changes that the log must contain; one a word, by ascending offset. Do not reserve or

@@ -107,9 +107,9 @@ struct engine_row {
     std::unique_ptr<commit_engine> (*make)(region& r);
 };
 
-/// Of an engine that is known.
+/// The row of a known engine.
 [[nodiscard]] const engine_row& row_of(engine_kind kind) noexcept;
-/// Of the engine that the region's superblock names. errc::incompatible: none that is known.
+/// The row of the engine that the region's superblock names. errc::incompatible: it is unknown.
 [[nodiscard]] result<const engine_row*> engine_of(const region& r);
 /// The error of an engine that is unknown.
 [[nodiscard]] error unknown_engine(const region& r);

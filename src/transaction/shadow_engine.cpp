@@ -3,7 +3,7 @@
 // slots.
 //
 //   lines: slot P1 by streaming, or home by flush | (fence |  S1 ) | record: flush | fence |  S2  |
-//   words at home, table entries: stored, entries noted
+//   words at home, table entries: stored, entries recorded as dirty
 //
 // The working image is the homes (SS4 of shadow_slots.hpp), so loads are raw loads. A line whose
 // bit is 0 is composed from home and the private copy, and streamed to P1. One whose bit is 1 is
@@ -29,7 +29,7 @@
 //      slot.
 //  S4  That record is durable before the slot is free.
 //  S5  At the end of a session all homes are durable before a table entry is cleared.
-// Table entries are noted in the lane: durable with the epoch's end, when records give way (T2).
+// Table entries are recorded in the lane: durable with the epoch's end, when records give way (T2).
 //
 // Concurrency. Two transactions may change different lines of one page: ownership keeps them
 // apart, but not from a fresh block in the same line. So a commit also owns its lines' `busy`
@@ -68,13 +68,14 @@ constexpr std::size_t max_checked_lines = 64;
 /// Pages that one call of work() consolidates, at most.
 constexpr std::size_t work_budget = 32;
 constexpr record_body empty_record{record_kind::shadow, {}, {}, {}, {}, no_lines_sum};
-/// Attempts of one transaction that end for want of slots which others may hold. Then it is told.
+/// Attempts of one transaction that fail because other transactions may hold the free slots.
+/// After that many the transaction fails.
 constexpr unsigned max_slot_conflicts = 32;
 
 u64 page_of(u64 line) noexcept { return line / shadow::lines_per_page; }
 unsigned bit_of(u64 line) noexcept { return line % shadow::lines_per_page; }
 
-/// What a transaction changes in one page.
+/// The changes of a transaction in one page.
 struct touched_page {
     u64 number;
     line_set written;  ///< lines with private copies
@@ -411,7 +412,7 @@ void shadow_engine::flush_homes(const slot& s) noexcept {
     consolidated_lines_.fetch_add(plan.lines(), std::memory_order_relaxed);
 }
 
-/// Owns all lines of the slot's page. False: a commit owns some, or the slot has gone.
+/// Owns all lines of the slot's page. False: a commit owns some, or the slot was freed.
 bool shadow_engine::own_victim(victim& v) {
     v.number = v.second->page.load(std::memory_order_relaxed);
     if (v.number == shadow_slots::no_page) return false;

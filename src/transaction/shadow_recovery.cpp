@@ -215,7 +215,7 @@ void bring_home(const region& r, const slot_table& table) {
 }
 
 /// Words of fresh blocks that records hold, of lines that no later record has written elsewhere.
-/// The newest first, so that what is known of a line is what comes after the record at hand.
+/// The newest record first, so that the lines seen so far are those of later records.
 void place_fresh(const region& r, const std::vector<record_view>& records) {
     std::unordered_map<u64, line_set> later;
     late_flushes flushes(r);

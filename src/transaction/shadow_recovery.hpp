@@ -1,5 +1,4 @@
-// transaction/shadow_recovery.hpp: what an opening makes of a heap of the shadow engine after a
-// crash.
+// transaction/shadow_recovery.hpp: recovers a heap of the shadow engine after a crash.
 //
 // Purpose. Brings every committed line home and empties the table of second slots, so that a
 // session begins with homes alone. Its time goes with the records of the interrupted epoch, the

@@ -85,7 +85,7 @@ class shadow_slots {
         std::byte* memory = nullptr;
         slot_entry* entry = nullptr;
         std::atomic<u64> page{no_page};   ///< whose second slot it is
-        std::atomic<bool> recent{false};  ///< committed to since the hand came by
+        std::atomic<bool> recent{false};  ///< committed to since the clock hand passed
     };
     /// A page of the heap, in this session.
     struct page {
@@ -103,7 +103,7 @@ class shadow_slots {
     [[nodiscard]] result<void> open();
 
     [[nodiscard]] page& of(u64 number);
-    /// Moves free slots to `into` until it has `count`. False: there are not so many.
+    /// Moves free slots to `into` until it has `count`. False: fewer are free.
     [[nodiscard]] bool take(std::vector<slot*>& into, u64 count);
     void give_back(slot& s);
     /// One more segment. False: the bound is reached, or the region is full.
@@ -159,7 +159,7 @@ class shadow_slots {
     std::atomic<bool> is_at_bound_{false};
 };
 
-/// Pages of a region that may have so many which a first segment of slots takes.
+/// The pages of the first segment of slots, in a region of at most `max_pages` pages.
 [[nodiscard]] u64 first_slot_pages(u64 max_pages) noexcept;
 
 }  // namespace hf

@@ -1,5 +1,6 @@
-// A program that uses a heap whose file was damaged: no fault, no abort, no endless wait. Each image
-// is used in a process of its own, which reads, changes and drops everything, collects and closes.
+// A program that uses a heap whose file was damaged: no fault, no abort, no endless wait. Each
+// image is used in a process of its own, which reads, changes and drops everything, collects and
+// closes.
 #include <holdfast/nv/map.hpp>
 #include <holdfast/nv/rb_map.hpp>
 #include <holdfast/nv/unordered_map.hpp>

@@ -1,4 +1,4 @@
-// What an uncontended section with one store costs, beside the lock alone: a program, no test.
+// Measures an uncontended section with one store, and the lock alone. A program, no test.
 //
 //     section_cost FILE [flush]      a line a row: ns an operation (median of runs), flushes,
 //     fences

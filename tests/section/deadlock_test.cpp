@@ -1,5 +1,5 @@
-// Hunts for deadlocks at the gate: sections that wait for threads that wait at it. Each program ends
-// because the gate opens again after the leader's time-out; the watchdog reports a deadlock.
+// Hunts for deadlocks at the gate: sections that wait for threads that wait at it. Each program
+// ends because the gate opens again after the leader's time-out; the watchdog reports a deadlock.
 #include "section/cutter.hpp"
 #include "section/opened_group.hpp"
 

@@ -34,7 +34,7 @@ class section_library : public test::on_tmpfs {
     }
     [[nodiscard]] std::filesystem::path program() const { return dir / "preloaded"; }
 
-    /// What the program found when it began; it is killed a moment later.
+    /// Returns the state that the program found at its start; the program is then killed.
     [[nodiscard]] found run_and_kill(bool preload) const {
         std::array<int, 2> ends{};
         EXPECT_EQ(::pipe(ends.data()), 0);

@@ -2,9 +2,9 @@
 //
 // Purpose. The other way to keep failure-atomic sections: instead of one cut between all sections
 // of the program (section/group.hpp), every section is logged, and a crash undoes those that had
-// not ended and those that depend on them. No thread ever waits for a cut; each store waits for its log
-// entry. Faithful to paper 003, sections 2.2 to 2.7; kept beside the epoch mode for comparison and
-// for programs in which some thread is always inside a section.
+// not ended and those that depend on them. No thread ever waits for a cut; each store waits for its
+// log entry. Faithful to paper 003, sections 2.2 to 2.7; kept beside the epoch mode for comparison
+// and for programs in which some thread is always inside a section.
 //
 //     auto g = graph_mode::open(region, {}).value();
 //     lane_state& l = g->attach(lane_index).value();   // once a thread
