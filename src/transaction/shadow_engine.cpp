@@ -278,6 +278,7 @@ void shadow_engine::give_back_stash(shadow_lane& l) {
 result<void> shadow_engine::prepare(context& t) {
     auto& l = static_cast<shadow_lane&>(t.engine_state());
     l.gather(t, first_line_);
+    l.changes.reserve(l.pages.size());  // what asks for memory does it here
     for (;;) {
         if (auto ok = find_slots(t, l); !ok) return ok;
         if (auto ok = find_log_room(t, l); !ok) {
@@ -431,6 +432,8 @@ u64 shadow_engine::consolidate(lane& mine, commit_log& log, std::size_t budget) 
     if (!log.make_room(most_record_bytes(empty_record, budget), mine.epoch)) return 0;
     std::vector<victim> found;
     std::vector<record_page> changes;
+    found.reserve(budget);
+    changes.reserve(budget);
     for (std::size_t tries = 0; found.size() < budget && tries < 2 * budget; ++tries) {
         victim v{slots_.next_victim(), nullptr, 0};
         if (v.second == nullptr) break;

@@ -7,8 +7,8 @@
 //   is there, and have check() do so: nothing that atomic() had returned from is lost, nothing is
 //   half done, nothing leaked, no weak pointer leads to what has died
 //
-// All engines in turn, or one; now and then a storm of quick crashes. Threads share accounts, and have
-// desks of their own (heap_world.hpp).
+// All engines in turn, or one; now and then a storm of quick crashes. Threads share accounts, and
+// have desks of their own (heap_world.hpp).
 #pragma once
 
 #include "base/random.hpp"
