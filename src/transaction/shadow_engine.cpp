@@ -111,6 +111,7 @@ class shadow_lane final : public engine_lane {
     std::vector<slot*> stash;
     bool logs_fresh = false;
     unsigned slot_conflicts = 0;
+    u64 number = 0;  ///< of the record to come
 
    private:
     void add(u64 page, line_set written, line_set fresh) {
@@ -286,7 +287,11 @@ result<void> shadow_engine::prepare(context& t) {
             return ok;
         }
         own(l);
-        if (l.pages_without_slot(slots_) <= l.stash.size()) return {};
+        if (l.pages_without_slot(slots_) <= l.stash.size()) {
+            // Here, for a locked instruction waits for all that was streamed before it.
+            l.number = records_.fetch_add(1, std::memory_order_acq_rel) + 1;
+            return {};
+        }
         give_back(l);  // a page was consolidated meanwhile
     }
 }
@@ -354,7 +359,7 @@ void shadow_engine::lay_record(context& t, shadow_lane& l, u64 sum) {
     body.changes = t.heap_changes();
     body.pages = l.changes;
     body.lines_sum = sum;
-    l.log().lay(t.epoch(), records_.fetch_add(1, std::memory_order_acq_rel) + 1, body);
+    l.log().lay(t.epoch(), l.number, body);
 }
 
 void shadow_engine::place(context& t, shadow_lane& l) noexcept {
