@@ -47,9 +47,9 @@ struct campaign_options {
     u64 storm_every = 50;  ///< cycles, on average; 0: none
     std::filesystem::path directory;
     discipline kind = discipline::incll;
-    std::vector<std::string> indexes;  ///< of discipline eager: a region each, in turn
+    std::vector<std::string> indexes;   ///< of discipline eager: a region each, in turn
     std::optional<engine_kind> engine;  ///< of heaps; none: each in turn
-    std::optional<bool> small_values;  ///< (incll) in the leaves; none: in every other region
+    std::optional<bool> small_values;   ///< (incll) in the leaves; none: in every other region
     bool keep = false;
     bool discard = false;
     u64 give_up_after = 5;  ///< cycles with violations
