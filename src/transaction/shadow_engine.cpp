@@ -112,6 +112,7 @@ class shadow_lane final : public engine_lane {
     std::vector<slot*> stash;
     bool logs_fresh = false;
     unsigned slot_conflicts = 0;
+    u64 number = 0;  ///< of the record to come
 
    private:
     void add(u64 page, line_set written, line_set fresh) {
@@ -279,6 +280,7 @@ void shadow_engine::give_back_stash(shadow_lane& l) {
 result<void> shadow_engine::prepare(context& t) {
     auto& l = static_cast<shadow_lane&>(t.engine_state());
     l.gather(t, first_line_);
+    l.changes.reserve(l.pages.size());  // what asks for memory does it here
     for (;;) {
         if (auto ok = find_slots(t, l); !ok) return ok;
         if (auto ok = find_log_room(t, l); !ok) {
@@ -286,7 +288,11 @@ result<void> shadow_engine::prepare(context& t) {
             return ok;
         }
         own(l);
-        if (l.pages_without_slot(slots_) <= l.stash.size()) return {};
+        if (l.pages_without_slot(slots_) <= l.stash.size()) {
+            // Here, for a locked instruction waits for all that was streamed before it.
+            l.number = records_.fetch_add(1, std::memory_order_acq_rel) + 1;
+            return {};
+        }
         give_back(l);  // a page was consolidated meanwhile
     }
 }
@@ -354,7 +360,7 @@ void shadow_engine::lay_record(context& t, shadow_lane& l, u64 sum) {
     body.changes = t.heap_changes();
     body.pages = l.changes;
     body.lines_sum = sum;
-    l.log().lay(t.epoch(), records_.fetch_add(1, std::memory_order_acq_rel) + 1, body);
+    l.log().lay(t.epoch(), l.number, body);
 }
 
 void shadow_engine::place(context& t, shadow_lane& l) noexcept {
@@ -432,6 +438,8 @@ u64 shadow_engine::consolidate(lane& mine, commit_log& log, std::size_t budget) 
     if (!log.make_room(most_record_bytes(empty_record, budget), mine.epoch)) return 0;
     std::vector<victim> found;
     std::vector<record_page> changes;
+    found.reserve(budget);
+    changes.reserve(budget);
     for (std::size_t tries = 0; found.size() < budget && tries < 2 * budget; ++tries) {
         victim v{slots_.next_victim(), nullptr, 0};
         if (v.second == nullptr) break;

@@ -148,10 +148,11 @@ class slot_table {
             if (s.committed != 0) f(s);
         }
     }
-    /// Frees all entries. The caller fences.
+    /// Frees all entries. The caller fences. One that is free may be so in the caches alone,
+    /// as a process that was killed has left it: every entry that was ever used is flushed.
     void clear() const {
         for (const auto& [number, s] : slots_) {
-            if (s.entry->page_plus_one.load(std::memory_order_relaxed) == 0) continue;
+            if (s.entry->home.load(std::memory_order_relaxed) == 0) continue;
             s.entry->page_plus_one.store(0, std::memory_order_release);
             region_.med().flush_line(s.entry);
         }

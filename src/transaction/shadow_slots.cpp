@@ -56,6 +56,7 @@ void shadow_slots::adopt(const segment& s) {
         free_.push_back(&each);
     }
     groups_.push_back(std::move(g));
+    free_.reserve(total() + lies.slots());  // give_back() asks for no memory
     total_.fetch_add(lies.slots(), std::memory_order_relaxed);
     free_count_.fetch_add(lies.slots(), std::memory_order_relaxed);
 }

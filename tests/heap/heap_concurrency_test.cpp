@@ -1,7 +1,7 @@
 // Threads that make, share and drop objects, and references to them.
 #include "base/random.hpp"
 #include "heap_of_nodes.hpp"
-#include "../transaction/engines.hpp"
+#include "transaction/engine_kind.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -129,7 +129,9 @@ TEST_P(heap_threads, who_only_reads_gets_no_reference_to_what_another_lets_die) 
     sound(*heap);
 }
 
-INSTANTIATE_TEST_SUITE_P(of, heap_threads, every_engine(), engine_name);
+INSTANTIATE_TEST_SUITE_P(of, heap_threads,
+                         ::testing::ValuesIn(all_engines().begin(), all_engines().end()),
+                         [](const auto& i) { return std::string(to_string(i.param)); });
 
 }  // namespace
 }  // namespace hf::test

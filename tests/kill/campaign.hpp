@@ -47,9 +47,9 @@ struct campaign_options {
     u64 storm_every = 50;  ///< cycles between storms, on average; 0: none
     std::filesystem::path directory;
     discipline kind = discipline::incll;
-    std::vector<std::string> indexes;  ///< eager indexes: one for each region, in turn
+    std::vector<std::string> indexes;   ///< eager indexes: one for each region, in turn
     std::optional<engine_kind> engine;  ///< heaps; nullopt: each in turn
-    std::optional<bool> small_values;  ///< incll: inlined values; nullopt: in every other region
+    std::optional<bool> small_values;   ///< incll: inlined values; nullopt: in every other region
     bool keep = false;
     bool discard = false;
     u64 give_up_after = 5;  ///< cycles with violations
