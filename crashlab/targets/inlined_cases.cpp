@@ -106,7 +106,7 @@ void write_or_read(tree_session& s, unsigned thread) {
 }
 
 using points = std::vector<std::string_view>;
-const points logged{"checkpoint L1: undo images durable before their objects change"};
+const points logged{"undo L1: undo images durable before their objects change"};
 const points wrapped{
     "masstree U3: inlined value lines durable before line 0 gets new upper epoch bits",
     "masstree U4: line 0 durable before an inlined value line is logged with its bits"};

@@ -24,7 +24,7 @@ u64 heap_limit(const region& r) {
 
 }  // namespace
 
-u64 pages_left_for_log(const region& r, u16 owner) {
+u64 pages_left_for_log(const region& r, u16 owner, log_share share) {
     const u64 kept = kept_from_heap(r.max_pages());
     u64 in_logs = 0;
     bool has_one = false;
@@ -35,7 +35,8 @@ u64 pages_left_for_log(const region& r, u16 owner) {
         has_one = has_one || s.owner == owner;
         zero_has_one = zero_has_one || s.owner == 0;
     }
-    const u64 for_others = std::max<u64>(has_one ? kept / 2 : 0, zero_has_one ? 0 : 1);
+    const u64 for_others =
+        std::max<u64>(has_one && share == log_share::fair ? kept / 2 : 0, zero_has_one ? 0 : 1);
     const u64 left =
         std::min(r.max_pages() - r.size() / layout::page_size, kept - std::min(kept, in_logs));
     return left - std::min(left, for_others);

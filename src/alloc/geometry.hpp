@@ -102,10 +102,14 @@ inline constexpr u64 max_growth_pages = (u64{4} << 30) / page_size;
     return std::min(most_pages / 2, std::max<u64>(most_pages / 256, 2));
 }
 
+/// Whether a log leaves half of what is kept for logs to lanes that have none yet. all: for an
+/// entry that would find no room otherwise.
+enum class log_share { fair, all };
+
 /// Of these, how many the log of lane `owner` may still take. Half are for lanes that have none
 /// yet: one that has can begin anew with the next epoch. And the last page is for lane 0, whose log
 /// serves those that came too late for one of their own.
-[[nodiscard]] u64 pages_left_for_log(const region& r, u16 owner);
+[[nodiscard]] u64 pages_left_for_log(const region& r, u16 owner, log_share share = log_share::fair);
 
 /// What a region should begin with, for its first segment is all heap. `bytes`: what is wanted;
 /// `max_size`: as in region_options. More than that is left to be refused.

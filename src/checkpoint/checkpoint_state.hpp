@@ -3,7 +3,7 @@
 // Purpose. On persistent memory a crash leaves some of the lines of the running epoch and not the
 // others. Whatever a structure does in an epoch it can therefore undo: by a log in the same cache
 // line (logged_cell.hpp, compact_cell.hpp, a leaf's own), or by an image in the external log
-// (external_log.hpp). This class knows which epochs have failed, so that whoever meets such a log
+// (undo_log.hpp). This class knows which epochs have failed, so that whoever meets such a log
 // knows whether to use it (lazy recovery: Cohen et al., ASPLOS 2019, section 4.3), and it keeps a
 // log writer for each lane.
 //
@@ -16,7 +16,7 @@
 //  F4  Half of the set's room is kept for crashes during the passes that empty it.
 //
 // Persist order of an opening after a crash in epoch E:
-//  R1  the objects of the external log, as they were when E began, are durable (external_log.hpp);
+//  R1  the objects of the external log, as they were when E began, are durable (undo_log.hpp);
 //  O1  then the superblock says that E has failed, in the same update in which the session begins;
 //  O2  then the epoch record says E + 1: both by epoch_manager::start().
 //
@@ -25,7 +25,7 @@
 // met again.
 #pragma once
 
-#include "checkpoint/external_log.hpp"
+#include "undo/undo_log.hpp"
 #include "checkpoint/failed_set.hpp"
 #include "epoch/epoch_manager.hpp"
 

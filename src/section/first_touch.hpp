@@ -26,10 +26,10 @@
 // to the last cut.
 #pragma once
 
-#include "checkpoint/external_log.hpp"
 #include "region/region.hpp"
 #include "section/gate.hpp"
 #include "section/threads.hpp"
+#include "undo/undo_log.hpp"
 
 #include <array>
 #include <atomic>

@@ -4,95 +4,97 @@
 #include "persist/persist_point.hpp"
 
 #include <algorithm>
-#include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 
 namespace hf {
 namespace {
 
-constexpr u64 most_first_pages = 16;     // 1 MiB
-constexpr u64 max_segment_pages = 4096;  // 256 MiB
 /// 16 KiB: it stays in the nearest cache. In the crash lab so few that records go both ways.
 constexpr std::size_t draft_words = crashes_throw ? 40 : 2048;
-
-/// Two that look at once what is left would take the last page both. Of all regions: it is rare.
-std::mutex adding;
 
 }  // namespace
 
 void commit_log::attach(region& r, u16 owner) {
     region_ = &r;
-    owner_ = owner;
     seed_ = record_seed(r);
     epoch_ = 0;
     place_ = {};
-    segments_.clear();
     draft_.resize(draft_words);
-    for (const segment& s : r.segments()) {
-        if (s.kind == segment_kind::log && s.owner == owner) segments_.push_back(s);
-    }
+    space_.attach(r, owner);
 }
 
 result<void> commit_log::make_room(u64 bytes, u64 epoch) {
     begin_epoch(epoch);
+    in_pieces_ = false;
     // Where none is found, a shorter one may still go to where the last one ends.
-    for (place next = place_; next.segment < segments_.size(); next = {next.segment + 1, 0}) {
-        if (next.at + bytes > segments_[next.segment].bytes()) continue;
-        place_ = next;
-        room_ = bytes;
-        return {};
+    log_place next = space_.place_for(place_, bytes);
+    if (next.segment == space_.segments().size()) {
+        const u64 pages = (bytes + layout::page_size - 1) / layout::page_size;
+        if (auto ok = space_.add(pages); !ok) {
+            if (ok.error().code != errc::no_space) return ok;
+            return make_room_in_pieces(bytes);
+        }
     }
-    auto added = add_segment(bytes);
-    if (added) room_ = bytes;
-    return added;
+    place_ = next;
+    room_ = bytes;
+    return {};
 }
 
-result<void> commit_log::add_segment(u64 least) {
-    const std::lock_guard guard(adding);
-    const u64 least_pages = (least + layout::page_size - 1) / layout::page_size;
-    const u64 most = pages_left_for_log(*region_, owner_);
-    if (least_pages > most) {
+/// Only for the first record of an epoch: the end of the epoch makes room for others.
+result<void> commit_log::make_room_in_pieces(u64 bytes) {
+    const auto refused = [&](std::string why) -> tl::unexpected<error> {
         return failure({errc::no_space, "commit a transaction", region_->path().string(),
-                        "its record of " + std::to_string(least) + " bytes finds " +
-                            std::to_string(most * layout::page_size) + " in what is kept for logs",
+                        "its record of " + std::to_string(bytes) + " bytes finds " + why,
                         "make it smaller, or allow a larger maximal size"});
+    };
+    const log_share share = space_.owner() == 0 ? log_share::all : log_share::fair;
+    const u64 room = space_.room_with(place_, share);
+    if (number_ != 0 || room < bytes) {
+        return refused(std::to_string(room) + " in what is kept for logs");
     }
-    u64 pages = segments_.empty() ? std::clamp<u64>(kept_from_heap(region_->max_pages()) / 16, 1,
-                                                    most_first_pages)
-                                  : std::min(2 * segments_.back().pages, max_segment_pages);
-    pages = std::min(std::max(pages, least_pages), most);
-    for (;; pages = std::max(pages / 4, least_pages)) {
-        auto grown = region_->grow(segment_kind::log, pages, owner_);
-        if (grown) {
-            segments_.push_back(*grown);
-            place_ = {segments_.size() - 1, 0};
-            return {};
-        }
-        if (pages == least_pages || grown.error().code != errc::no_space) {
-            return tl::unexpected(grown.error());
-        }
+    if (auto ok = space_.add_until(place_, bytes, share); !ok) return ok;
+    try {
+        if (8 * draft_.size() < bytes) draft_.resize(bytes / 8);
+    } catch (const std::bad_alloc&) {
+        return refused("no memory of that length");
+    }
+    in_pieces_ = true;
+    room_ = bytes;
+    return {};
+}
+
+/// Copies the record to its place, past the caches.
+void commit_log::copy_out(const u64* draft, u64 bytes) const noexcept {
+    for (log_place p = place_; bytes != 0; p = {p.segment + 1, 0}) {
+        const u64 here = std::min(bytes, space_.room_at(p));
+        const u64 at = space_.segments()[p.segment].offset + p.at;
+        if (here != 0) region_->med().stream(region_->at<std::byte>(at), draft, here);
+        draft += here / 8;
+        bytes -= here;
     }
 }
 
 u64 commit_log::lay(u64 epoch, u64 version, const record_body& body) noexcept {
     const u64 room = std::exchange(room_, 0);
-    HF_CHECK(epoch_ == epoch && room != 0 && place_.segment < segments_.size() &&
-                 place_.at + room <= segments_[place_.segment].bytes(),
+    HF_CHECK(epoch_ == epoch && room != 0 && (in_pieces_ || space_.room_at(place_) >= room),
              "G2: a commit record where no room was made");
     HF_ASSERT(record_bytes(body) <= room, "G2: a commit record of another length");
-    const u64 at = segments_[place_.segment].offset + place_.at;
-    const record_facts facts{epoch, version, ++number_};
+    if (space_.room_at(place_) == 0) place_ = {place_.segment + 1, 0};  // before one in pieces
+    const u64 at = space_.segments()[place_.segment].offset + place_.at;
+    const record_facts facts{epoch, version, ++number_, in_pieces_};
     u64 bytes = 0;
     if (room <= 8 * draft_.size()) {
         auto* const draft = reinterpret_cast<record_header*>(draft_.data());
         bytes = write_record(*region_, draft, facts, body, seed_);
-        region_->med().stream(region_->at<std::byte>(at), draft, bytes);
+        copy_out(draft_.data(), bytes);
     } else {
         bytes = write_record(*region_, region_->at<record_header>(at), facts, body, seed_);
         region_->med().flush(region_->at<std::byte>(at), bytes);
     }
-    place_.at += bytes;
+    place_ = space_.after(place_, bytes);
+    if (draft_.size() > draft_words) draft_.resize(draft_words);
     records_.store(records_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
     return at;

@@ -1,9 +1,10 @@
 // transaction/commit_log.hpp: where one lane's commit records lie.
 //
 // Segments of kind log, owned by the lane. Records follow each other from the start of a segment,
-// each on a line boundary; what does not fit goes to the next segment. In a new epoch writing
-// starts over: everything that older records say is in place, durably, since the boundary between
-// (epoch/write_back.hpp, E1). So nothing is ever marked as gone.
+// each on a line boundary; what does not fit goes to the next segment. A record that fits into no
+// segment goes on in the next ones (R4), so it may take all that is kept for logs. In a new epoch
+// writing starts over: everything that older records say is in place, durably, since the boundary
+// between (epoch/write_back.hpp, E1). So nothing is ever marked as gone.
 //
 // Invariants.
 //  G1  In each segment the records of the running epoch form a prefix.
@@ -11,15 +12,17 @@
 //
 // Cost. A record is written to ordinary memory, and copied past the caches: its lines are whole, so
 // nothing of them is read, and none is written back. What is too long for that is written in place.
+// A record in pieces is written to ordinary memory of its own length first.
 //
 // Full region. A log takes another segment, twice as long, while what the heap leaves to logs
-// lasts (pages_left_for_log()); then errc::no_space. Short logs end their epoch early: is_used_up()
+// lasts (undo/log_space.hpp); then errc::no_space. Short logs end their epoch early: is_used_up()
 // before a transaction, has_records() where one has found no room. Lane 0's log is for all that
 // find no room for one of their own: shared_log.
 #pragma once
 
 #include "region/region.hpp"
 #include "transaction/commit_record.hpp"
+#include "undo/log_space.hpp"
 
 #include <mutex>
 #include <span>
@@ -34,8 +37,8 @@ class commit_log {
 
     /// Whether a short record may not fit any more without another segment, in this epoch.
     [[nodiscard]] bool is_used_up(u64 epoch) const noexcept {
-        return epoch_ == epoch && place_.segment + 1 >= segments_.size() && !segments_.empty() &&
-               4 * place_.at > 3 * segments_.back().bytes();
+        return epoch_ == epoch && place_.segment + 1 >= space_.segments().size() &&
+               !space_.empty() && 4 * place_.at > 3 * space_.segments().back().bytes();
     }
     /// Whether the end of that epoch would make room.
     [[nodiscard]] bool has_records(u64 epoch) const noexcept {
@@ -47,9 +50,9 @@ class commit_log {
     /// False: make_room() finds out.
     [[nodiscard]] bool has_room(u64 most, u64 epoch) noexcept {
         begin_epoch(epoch);
-        if (place_.segment >= segments_.size()) return false;
-        if (place_.at + most > segments_[place_.segment].bytes()) return false;
+        if (space_.room_at(place_) < most) return false;
         room_ = most;
+        in_pieces_ = false;
         return true;
     }
     /// Lays that record there; it is durable with the next fence. Its offset.
@@ -59,26 +62,24 @@ class commit_log {
     [[nodiscard]] u64 bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
    private:
-    struct place {
-        std::size_t segment = 0;
-        u64 at = 0;
-    };
+    static constexpr u64 max_segment_pages = 4096;  // 256 MiB
     void begin_epoch(u64 epoch) noexcept {
         if (epoch_ == epoch) return;
         epoch_ = epoch;
         number_ = 0;
         place_ = {};
     }
-    [[nodiscard]] result<void> add_segment(u64 least);
+    [[nodiscard]] result<void> make_room_in_pieces(u64 bytes);
+    void copy_out(const u64* draft, u64 bytes) const noexcept;
 
     region* region_ = nullptr;
-    u16 owner_ = 0;
     u64 seed_ = 0;
     u64 epoch_ = 0;
     u32 number_ = 0;  ///< of the newest record
-    place place_;
+    log_place place_;
     u64 room_ = 0;  ///< bytes that the record that room was made for may take
-    std::vector<segment> segments_;
+    bool in_pieces_ = false;
+    log_space space_{max_segment_pages};
     std::vector<u64> draft_;
     std::atomic<u64> records_{0};
     std::atomic<u64> bytes_{0};

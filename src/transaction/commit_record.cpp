@@ -1,5 +1,6 @@
 #include "transaction/commit_record.hpp"
 
+#include "base/check.hpp"
 #include "base/checksum.hpp"
 #include "persist/ordered.hpp"
 
@@ -7,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 namespace hf {
 namespace {
@@ -37,7 +39,7 @@ u64 body_words(const record_body& body) noexcept {
 }
 
 u64 bytes_of(u64 words, record_kind kind) noexcept {
-    const u64 end = sizeof(record_header) + 8 * words + (kind == record_kind::undo ? 8 : 0);
+    const u64 end = sizeof(record_header) + 8 * words + (is_undo(kind) ? 8 : 0);
     return align_up(end, line_size);
 }
 
@@ -47,23 +49,52 @@ u64 checksum_of(const record_header* record, u64 words, u64 seed) noexcept {
     return checksum64(bytes + from, sizeof(record_header) - from + 8 * words, seed);
 }
 
-const u64* body_of(const region& r, u64 at) noexcept {
-    return r.at<const u64>(at + sizeof(record_header));
+/// The pieces that `bytes` take in these segments, from `skip` bytes behind the start of the first
+/// on; empty: they are longer than that.
+std::vector<log_piece> pieces_of(std::span<const segment> log, u64 skip, u64 bytes) {
+    std::vector<log_piece> parts;
+    for (const segment& s : log) {
+        const u64 here = std::min(bytes, s.bytes() - skip);
+        if (here != 0) parts.push_back({s.offset + skip, here});
+        bytes -= here;
+        skip = 0;
+        if (bytes == 0) return parts;
+    }
+    return {};
 }
 
-word& done_of(const region& r, u64 at, u32 words) noexcept {
-    return *r.at<word>(at + sizeof(record_header) + 8 * u64{words});
+/// The offset of byte number `distance` of all pieces.
+u64 offset_in(std::span<const log_piece> parts, u64 distance) noexcept {
+    for (const log_piece& p : parts) {
+        if (distance < p.bytes) return p.at + distance;
+        distance -= p.bytes;
+    }
+    fatal("a byte behind the end of a commit record");
 }
 
-bool has_committed(const region& r, const record_view& v) noexcept {
-    if (v.header.kind == record_kind::redo) return true;
-    return done_of(r, v.at, v.header.words).load(std::memory_order_acquire) == v.header.checksum;
+u64 done_at(u64 words) noexcept { return sizeof(record_header) + 8 * words; }
+
+bool has_committed(const record_view& v) noexcept {
+    if (!is_undo(v.header.kind)) return true;
+    return v.done->load(std::memory_order_acquire) == v.header.checksum;
+}
+
+/// The log segments of the lane that the one at `at` belongs to, from that one on.
+std::vector<segment> log_from(const region& r, u64 at) {
+    std::vector<segment> log;
+    for (const segment& s : r.segments()) {
+        const bool has_it = at >= s.offset && at < s.offset + s.bytes();
+        const bool follows =
+            !log.empty() && s.kind == segment_kind::log && s.owner == log.front().owner;
+        if (has_it || follows) log.push_back(s);
+    }
+    return log;
 }
 
 /// Whether the body is as its header says; calls on_line(line, mask, words) for each line.
 template <class OnLine>
 bool walk_lines(const region& r, const record_view& v, OnLine&& on_line) {
-    const u64* const body = body_of(r, v.at);
+    const u64* const body = v.body;
     const u64 end = v.header.words - 3 * u64{v.header.changes};
     for (u64 i = 0; i < end;) {
         const u64 line = body[i] >> 8;
@@ -113,7 +144,7 @@ u64 write_record(const region& r, record_header* header, const record_facts& fac
     }
     for (const written_line& l : body.lines) {
         put_head(l.line, l.mask);
-        if (body.kind == record_kind::redo) {
+        if (!is_undo(body.kind)) {
             each_word(l.mask, [&](unsigned i) { *next++ = l.words[i]; });
         } else {
             each_word(l.mask, [&](unsigned i) {
@@ -132,14 +163,25 @@ u64 write_record(const region& r, record_header* header, const record_facts& fac
     header->number = facts.number;
     header->changes = static_cast<u32>(body.changes.size());
     header->kind = body.kind;
-    if (body.kind == record_kind::undo) *next = 0;
+    if (facts.in_pieces) {
+        header->kind =
+            is_undo(body.kind) ? record_kind::undo_in_pieces : record_kind::redo_in_pieces;
+    }
+    if (is_undo(body.kind)) *next = 0;
     header->checksum = checksum_of(header, header->words, seed);
     return bytes_of(header->words, body.kind);
 }
 
 std::atomic<u64>& mark_done(const region& r, u64 at) noexcept {
-    word& done = done_of(r, at, r.at<record_header>(at)->words);
-    done.store(r.at<record_header>(at)->checksum, std::memory_order_release);
+    const auto* const header = r.at<record_header>(at);
+    u64 place = at + done_at(header->words);
+    if (is_in_pieces(header->kind)) {
+        const std::vector<segment> log = log_from(r, at);
+        const u64 bytes = bytes_of(header->words, header->kind);
+        place = offset_in(pieces_of(log, at - log.front().offset, bytes), done_at(header->words));
+    }
+    word& done = *r.at<word>(place);
+    done.store(header->checksum, std::memory_order_release);
     return done;
 }
 
@@ -148,11 +190,43 @@ std::optional<record_view> read_record(const region& r, u64 at, u64 room, u64 ep
     if (room < sizeof(record_header)) return std::nullopt;
     record_view v{at, 0, *r.at<record_header>(at)};
     const record_header& h = v.header;
-    if (h.epoch != epoch) return std::nullopt;
+    if (h.epoch != epoch) return std::nullopt;  // most often
     if (h.kind != record_kind::redo && h.kind != record_kind::undo) return std::nullopt;
     v.bytes = bytes_of(h.words, h.kind);
     if (v.bytes > room || 3 * u64{h.changes} > h.words) return std::nullopt;
     if (checksum_of(r.at<record_header>(at), h.words, seed) != h.checksum) return std::nullopt;
+    v.body = r.at<const u64>(at + sizeof(record_header));
+    if (is_undo(h.kind)) v.done = r.at<const word>(at + done_at(h.words));
+    return v;
+}
+
+std::optional<record_view> read_record_in_pieces(const region& r, std::span<const segment> log,
+                                                 u64 skip, u64 epoch, u64 seed) {
+    while (!log.empty() && skip >= log.front().bytes()) {
+        skip -= log.front().bytes();
+        log = log.subspan(1);
+    }
+    if (log.empty()) return std::nullopt;
+    const u64 at = log.front().offset + skip;
+    // Segments and records are whole lines, so a header is in one piece.
+    record_view v{at, 0, *r.at<record_header>(at)};
+    const record_header& h = v.header;
+    if (h.epoch != epoch || !is_in_pieces(h.kind)) return std::nullopt;
+    v.bytes = bytes_of(h.words, h.kind);
+    if (3 * u64{h.changes} > h.words) return std::nullopt;
+    auto copy = std::make_shared<record_view::pieces>();
+    copy->parts = pieces_of(log, skip, v.bytes);
+    if (copy->parts.empty()) return std::nullopt;
+    copy->words.reserve(v.bytes / 8);
+    for (const log_piece& p : copy->parts) {
+        const auto* const from = r.at<const u64>(p.at);
+        copy->words.insert(copy->words.end(), from, from + p.bytes / 8);
+    }
+    const auto* const whole = reinterpret_cast<const record_header*>(copy->words.data());
+    if (checksum_of(whole, h.words, seed) != h.checksum) return std::nullopt;
+    v.body = reinterpret_cast<const u64*>(whole + 1);
+    if (is_undo(h.kind)) v.done = r.at<const word>(offset_in(copy->parts, done_at(h.words)));
+    v.parts = std::move(copy);
     return v;
 }
 
@@ -163,17 +237,15 @@ result<void> check_record(const region& r, const record_view& record) {
                     "it leads outside of the region", "restore the file from a backup"});
 }
 
-void read_changes(const region& r, const record_view& record,
-                  std::vector<committed::word_change>& into) {
-    if (!has_committed(r, record)) return;
+void read_changes(const record_view& record, std::vector<committed::word_change>& into) {
+    if (!has_committed(record)) return;
     const record_header& h = record.header;
-    const u64* c = body_of(r, record.at) + h.words - 3 * u64{h.changes};
+    const u64* c = record.body + h.words - 3 * u64{h.changes};
     for (u32 i = 0; i < h.changes; ++i, c += 3) into.push_back({c[0], c[1], c[2]});
 }
 
 void apply_words(const region& r, const record_view& record, late_flushes& flushes) {
-    const bool undo = record.header.kind == record_kind::undo;
-    if (undo == has_committed(r, record)) return;  // they are: U2
+    if (is_undo(record.header.kind) == has_committed(record)) return;  // they are: U2
     static_cast<void>(walk_lines(r, record, [&](u64 line, u8 mask, const u64* words) {
         auto* const place = r.at<word>(line * line_size);
         each_word(mask, [&](unsigned i) { ordered_store(place[i], *words++); });

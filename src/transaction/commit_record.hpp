@@ -17,6 +17,9 @@
 //     in an epoch. So where one is not whole, and a later one is, the log is damaged, not torn.
 // R3  Fresh blocks come before the lines. Words of a fresh block may be among these, if they were
 //     stored when it was not the newest any more: the block's own bytes are older then.
+// R4  A record of a kind in_pieces goes on at the start of its lane's next segment where its own
+//     ends, and so on; it is checked as a whole. Its `done` may lie in another segment than its
+//     header. It is written where no segment has room for it in one piece.
 #pragma once
 
 #include "alloc/committed/word_change.hpp"
@@ -24,13 +27,22 @@
 #include "transaction/late_flushes.hpp"
 #include "transaction/write_set.hpp"
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace hf {
 
-enum class record_kind : u32 { redo = 1, undo = 2 };
+enum class record_kind : u32 { redo = 1, undo = 2, redo_in_pieces = 3, undo_in_pieces = 4 };
+
+[[nodiscard]] constexpr bool is_undo(record_kind k) noexcept {
+    return k == record_kind::undo || k == record_kind::undo_in_pieces;
+}
+[[nodiscard]] constexpr bool is_in_pieces(record_kind k) noexcept {
+    return k == record_kind::redo_in_pieces || k == record_kind::undo_in_pieces;
+}
 
 struct record_header {
     u64 checksum;
@@ -61,6 +73,7 @@ struct record_facts {
     u64 epoch;
     u64 version;
     u32 number;
+    bool in_pieces = false;
 };
 
 /// Bytes that a record takes in its log, whole lines.
@@ -80,11 +93,25 @@ std::atomic<u64>& mark_done(const region& r, u64 at) noexcept;
 /// The checksum's seed.
 [[nodiscard]] u64 record_seed(const region& r) noexcept;
 
+/// Bytes of a log that follow each other.
+struct log_piece {
+    u64 at;
+    u64 bytes;
+};
+
 /// A record as it lies in a log.
 struct record_view {
     u64 at;
     u64 bytes;
     record_header header;
+    const u64* body = nullptr;               ///< its words, one after the other
+    const std::atomic<u64>* done = nullptr;  ///< of kind undo
+    /// Of one in pieces: where they lie, and a copy of its words.
+    struct pieces {
+        std::vector<log_piece> parts;
+        std::vector<u64> words;
+    };
+    std::shared_ptr<const pieces> parts = nullptr;
 };
 
 /// The record at `at`, of which `room` bytes are left in its segment; nullopt: there is no whole
@@ -92,12 +119,24 @@ struct record_view {
 [[nodiscard]] std::optional<record_view> read_record(const region& r, u64 at, u64 room, u64 epoch,
                                                      u64 seed) noexcept;
 
+/// The record in pieces that begins `skip` bytes behind the start of the first of these segments,
+/// in whichever of them; nullopt: as for read_record().
+[[nodiscard]] std::optional<record_view> read_record_in_pieces(const region& r,
+                                                               std::span<const segment> log,
+                                                               u64 skip, u64 epoch, u64 seed);
+
+/// Calls on_piece(at, bytes) for each piece of the log that the record lies in.
+template <class OnPiece>
+void each_piece(const record_view& v, OnPiece&& on_piece) {
+    if (v.parts == nullptr) return on_piece(v.at, v.bytes);
+    for (const log_piece& p : v.parts->parts) on_piece(p.at, p.bytes);
+}
+
 /// errc::corrupt: it leads outside of the region.
 [[nodiscard]] result<void> check_record(const region& r, const record_view& record);
 
 /// The changes of the allocator's words that a record that was checked says, if it has committed.
-void read_changes(const region& r, const record_view& record,
-                  std::vector<committed::word_change>& into);
+void read_changes(const record_view& record, std::vector<committed::word_change>& into);
 /// Puts its words in place, if they are not; their lines are to be flushed.
 void apply_words(const region& r, const record_view& record, late_flushes& flushes);
 

@@ -4,6 +4,7 @@
 #include "transaction/commit_record.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,30 +24,62 @@ class lane_records {
     lane_records(const region& r, u64 epoch, std::vector<record_view>& into)
         : region_(r), epoch_(epoch), seed_(record_seed(r)), into_(into) {}
 
-    result<void> read(const segment& s) {
-        u64 at = s.offset;
-        const u64 end = s.offset + s.bytes();
-        while (const auto v = read_record(region_, at, end - at, epoch_, seed_)) {
-            if (v->header.number != number_ + 1) {
-                return refuse(region_, at, "a record before it is damaged");
+    /// The segments of the lane, in their order.
+    result<void> read(std::span<const segment> log) {
+        u64 skip = 0;  // what a record in pieces takes of the segments from here on
+        for (std::size_t i = 0; i < log.size(); ++i) {
+            if (skip >= log[i].bytes()) {
+                skip -= log[i].bytes();
+                continue;
             }
-            number_ = v->header.number;
-            // Here, where it is in the cache.
-            if (auto ok = check_record(region_, *v); !ok) return ok;
-            into_.push_back(*v);
-            at += v->bytes;
+            auto end = read_segment(log.subspan(i), skip);
+            if (!end) return tl::unexpected(end.error());
+            skip = *end > log[i].bytes() ? *end - log[i].bytes() : 0;
         }
-        return look_behind(at, end);
+        return {};
     }
 
    private:
+    /// The first segment's records, from `skip` on; the last may go on in the others. Its end, in
+    /// bytes from the segment's start.
+    result<u64> read_segment(std::span<const segment> log, u64 skip) {
+        const segment& s = log.front();
+        while (skip < s.bytes()) {
+            const u64 at = s.offset + skip;
+            auto v = read_record(region_, at, s.bytes() - skip, epoch_, seed_);
+            if (!v) v = read_record_in_pieces(region_, log, skip, epoch_, seed_);
+            if (!v) break;
+            if (auto ok = take(*v); !ok) return tl::unexpected(ok.error());
+            skip += v->bytes;
+        }
+        if (skip < s.bytes()) {
+            auto ok = look_behind(log, skip);
+            if (!ok) return tl::unexpected(ok.error());
+        }
+        return skip;
+    }
+
+    result<void> take(const record_view& v) {
+        if (v.header.number != number_ + 1) {
+            return refuse(region_, v.at, "a record before it is damaged");
+        }
+        number_ = v.header.number;
+        // Here, where it is in the cache.
+        if (auto ok = check_record(region_, v); !ok) return ok;
+        into_.push_back(v);
+        return {};
+    }
+
     /// Behind the last whole record there may be half of one more, but none after that.
-    result<void> look_behind(u64 at, u64 end) const {
-        for (u64 behind = at + line_size; behind < end; behind += line_size) {
-            const auto* h = region_.at<const record_header>(behind);
+    result<void> look_behind(std::span<const segment> log, u64 skip) const {
+        const segment& s = log.front();
+        for (u64 behind = skip + line_size; behind < s.bytes(); behind += line_size) {
+            const u64 at = s.offset + behind;
+            const auto* h = region_.at<const record_header>(at);
             if (h->epoch != epoch_ || h->number <= number_ + 1) continue;
-            if (read_record(region_, behind, end - behind, epoch_, seed_)) {
-                return refuse(region_, at, "the record there is damaged");
+            if (read_record(region_, at, s.bytes() - behind, epoch_, seed_) ||
+                read_record_in_pieces(region_, log, behind, epoch_, seed_)) {
+                return refuse(region_, s.offset + skip, "the record there is damaged");
             }
         }
         return {};
@@ -82,9 +115,10 @@ result<std::vector<record_view>> read_all(const region& r, u64 epoch) {
         std::vector<record_view> mine;
         lane_records of_lane(r, epoch, mine);
         const u16 owner = logs[i].owner;
-        for (; i < logs.size() && logs[i].owner == owner; ++i) {
-            if (auto ok = of_lane.read(logs[i]); !ok) return tl::unexpected(ok.error());
-        }
+        const std::size_t first = i;
+        while (i < logs.size() && logs[i].owner == owner) ++i;
+        auto ok = of_lane.read(std::span(logs).subspan(first, i - first));
+        if (!ok) return tl::unexpected(ok.error());
         if (!mine.empty()) found = merged(found, std::move(mine));
     }
     return found;
@@ -97,9 +131,11 @@ result<applied_records> apply_records(region& r, u64 epoch) {
     if (!found) return tl::unexpected(found.error());
     std::vector<committed::word_change> changes;
     for (const record_view& v : *found) {
-        read_changes(r, v, changes);
+        read_changes(v, changes);
     }
-    for (const record_view& v : *found) r.med().flush(r.at<const std::byte>(v.at), v.bytes);
+    for (const record_view& v : *found) {
+        each_piece(v, [&](u64 at, u64 bytes) { r.med().flush(r.at<const std::byte>(at), bytes); });
+    }
     r.med().fence();
     HF_PERSIST_POINT("transaction T4: records that were found are durable before they are applied");
     if (auto ok = committed::reapply(r, changes); !ok) return tl::unexpected(ok.error());

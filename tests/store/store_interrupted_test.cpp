@@ -166,11 +166,11 @@ TEST_F(store_interrupted, counting_takes_nothing_away_that_was_stored_behind_a_f
         const std::string begin = std::to_string(10'000'000 + round);
         for (char c = 'a'; c < 'o'; ++c) must(kept->set(begin + c, "1"));
         must(kept->sync());
-        points.hold("checkpoint L1");
+        points.hold("undo L1");
         std::thread splitting([&] {
             for (char c = 'o'; c < 'z'; ++c) must(kept->set(begin + c, "1"));
         });
-        points.await("checkpoint L1");
+        points.await("undo L1");
         std::atomic<int> begun{0};
         std::vector<std::thread> others;
         for (int i = 0; i < counting; ++i) {
@@ -182,7 +182,7 @@ TEST_F(store_interrupted, counting_takes_nothing_away_that_was_stored_behind_a_f
         while (begun < counting) std::this_thread::yield();
         must(kept->flush_all());
         std::thread storing([&] { must(kept->set(begin + "a", "5")); });
-        points.release("checkpoint L1");
+        points.release("undo L1");
         for (auto& t : others) t.join();
         storing.join();
         splitting.join();

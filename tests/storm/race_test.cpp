@@ -107,9 +107,9 @@ TEST_P(race, readers_of_a_leaf_that_is_about_to_split_see_all_of_it) {
     for (unsigned i = 10; i < 24; ++i) put("key " + std::to_string(i), "v" + std::to_string(i));
     end_epoch();
     sync_points points;
-    points.hold("checkpoint L1");  // the leaf is locked, and just logged
+    points.hold("undo L1");  // the leaf is locked, and just logged
     std::thread writer([&] { put("key 165", "new"); });
-    points.await("checkpoint L1");
+    points.await("undo L1");
     {
         contents found_now;
         must(m()->scan("", [&](std::string_view k, std::string_view v) {
@@ -121,7 +121,7 @@ TEST_P(race, readers_of_a_leaf_that_is_about_to_split_see_all_of_it) {
     std::string found;
     EXPECT_TRUE(must(m()->get("key 23", found)));
     EXPECT_EQ(found, "v23");
-    points.release("checkpoint L1");
+    points.release("undo L1");
     writer.join();
     expect_contents(m(), "after the split");
     crash(evicted::everything);

@@ -1,5 +1,5 @@
 // The external log: what is applied after a crash, and what is not.
-#include "checkpoint/external_log.hpp"
+#include "undo/undo_log.hpp"
 
 #include "base/random.hpp"
 #include "must.hpp"

@@ -1,6 +1,5 @@
-#include "checkpoint/external_log.hpp"
+#include "undo/undo_log.hpp"
 
-#include "alloc/geometry.hpp"
 #include "base/check.hpp"
 #include "base/checksum.hpp"
 #include "persist/persist_point.hpp"
@@ -29,17 +28,6 @@ u64 log_seed(const region& r) noexcept {
 
 namespace {
 
-constexpr u64 most_first_pages = 16;     // 1 MiB
-constexpr u64 max_segment_pages = 1024;  // 64 MiB
-
-/// Two that look at once what is left would take the last page both. Of all regions: it is rare.
-std::mutex adding;
-
-/// Of what the heap leaves to logs, a sixteenth: other threads come, too.
-u64 first_segment_pages(const region& r) {
-    return std::clamp<u64>(kept_from_heap(r.max_pages()) / 16, 1, most_first_pages);
-}
-
 #if defined(HF_MUTATION_skip_log)
 // A seeded bug, for the tests of the tests: every third entry is not written.
 bool skip_this_entry() noexcept {
@@ -52,60 +40,31 @@ bool skip_this_entry() noexcept {
 
 void log_writer::attach(region& r, u16 owner) {
     region_ = &r;
-    owner_ = owner;
     seed_ = detail::log_seed(r);
     epoch_ = 0;
-    place_ = {0, 0};
-    segments_.clear();
-    for (const segment& s : r.segments()) {
-        if (s.kind == segment_kind::log && s.owner == owner) segments_.push_back(s);
-    }
+    place_ = {};
+    space_.attach(r, owner);
 }
 
-log_writer::place log_writer::next_place(place p, u64 stride) const noexcept {
-    if (p.segment < segments_.size() && p.at + stride > segments_[p.segment].bytes()) {
-        return {p.segment + 1, 0};
-    }
-    return p;
+/// An entry fits into any segment: a page is larger.
+log_place log_writer::next_place(log_place p, u64 stride) const noexcept {
+    static_assert(detail::log_entry_stride(max_log_object) <= layout::page_size);
+    return space_.place_for(p, stride);
 }
 
 result<void> log_writer::make_room(std::span<const log_object> objects) {
-    place p = place_;
+    log_place p = place_;
     for (const log_object& o : objects) {
         HF_CHECK(o.size <= max_log_object, "object too large for the external log");
         HF_CHECK(o.offset % sizeof(u64) == 0, "an object of the external log begins at a word");
         const u64 stride = detail::log_entry_stride(o.size);
         p = next_place(p, stride);
-        if (p.segment == segments_.size()) {
-            if (auto ok = add_segment(); !ok) return ok;
+        if (p.segment == space_.segments().size()) {
+            if (auto ok = space_.add(1); !ok) return ok;
         }
         p.at += stride;
     }
     return {};
-}
-
-result<void> log_writer::add_segment() {
-    static_assert(detail::log_entry_stride(max_log_object) <= layout::page_size);
-    const std::lock_guard guard(adding);
-    const u64 most = pages_left_for_log(*region_, owner_);
-    if (most == 0) {
-        return failure({errc::no_space, "make the undo log longer", region_->path().string(),
-                        "the pages that are left are for the logs of other threads",
-                        "end the epoch, or allow a larger maximal size"});
-    }
-    u64 pages = segments_.empty() ? first_segment_pages(*region_)
-                                  : std::min(2 * segments_.back().pages, max_segment_pages);
-    pages = std::min(pages, most);
-    for (;; pages = std::max<u64>(pages / 4, 1)) {
-        auto grown = region_->grow(segment_kind::log, pages, owner_);
-        if (grown) {
-            segments_.push_back(*grown);
-            return {};
-        }
-        if (pages == 1 || grown.error().code != errc::no_space) {
-            return tl::unexpected(grown.error());
-        }
-    }
 }
 
 namespace {
@@ -144,7 +103,7 @@ result<void> log_writer::append(std::span<const log_object> objects,
     if (epoch_ != epoch) {                      // X2: a new epoch starts over
         epoch_ = epoch;
         appends_ = 0;
-        place_ = {0, 0};
+        place_ = {};
     }
     if (auto room = make_room(objects); !room) return room;
     ++appends_;
@@ -155,12 +114,12 @@ result<void> log_writer::append(std::span<const log_object> objects,
 #if defined(HF_MUTATION_skip_log)
         if (skip_this_entry()) continue;
 #endif
-        write_entry(o, segments_[place_.segment].offset + place_.at);
+        write_entry(o, space_.segments()[place_.segment].offset + place_.at);
         place_.at += stride;
         written += stride;
     }
     region_->med().fence();
-    HF_PERSIST_POINT("checkpoint L1: undo images durable before their objects change");
+    HF_PERSIST_POINT("undo L1: undo images durable before their objects change");
     entries_.store(entries_.load(std::memory_order_relaxed) + objects.size(),
                    std::memory_order_relaxed);
     bytes_.store(bytes_.load(std::memory_order_relaxed) + written, std::memory_order_relaxed);
@@ -288,7 +247,7 @@ result<log_application> apply_log(region& r, u64 epoch, unsigned threads) {
     for (std::thread& t : pool) t.join();
     if (failed) return failure(*failed);
     HF_PERSIST_POINT(
-        "checkpoint R1: undo images applied and durable before the epoch is declared failed");
+        "undo R1: undo images applied and durable before the epoch is declared failed");
     return total;
 }
 

@@ -1,4 +1,4 @@
-// external_log.hpp: the undo log of whole objects (Cohen et al., ASPLOS 2019, sections 3 and 4.2).
+// undo_log.hpp: the undo log of whole objects (Cohen et al., ASPLOS 2019, sections 3 and 4.2).
 //
 // Purpose. What in-cache-line logs can't undo is copied here before its first change in an epoch:
 // splits, removals of nodes, interior nodes, a slot that was occupied when the epoch began. An
@@ -39,6 +39,7 @@
 #include "base/bits.hpp"
 #include "persist/persist_point.hpp"
 #include "region/region.hpp"
+#include "undo/log_space.hpp"
 
 #include <atomic>
 #include <span>
@@ -86,28 +87,23 @@ class log_writer {
     [[nodiscard]] result<void> append(std::span<const log_object> objects,
                                       u64 epoch) noexcept(!crashes_throw);
 
-    [[nodiscard]] bool has_segments() const noexcept { return !segments_.empty(); }
+    [[nodiscard]] bool has_segments() const noexcept { return !space_.empty(); }
     [[nodiscard]] u64 entries() const noexcept { return entries_.load(std::memory_order_relaxed); }
     [[nodiscard]] u64 bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
    private:
-    struct place {
-        std::size_t segment;
-        u64 at;
-    };
+    static constexpr u64 max_segment_pages = 1024;  // 64 MiB
 
     [[nodiscard]] result<void> make_room(std::span<const log_object> objects);
-    [[nodiscard]] result<void> add_segment();
-    [[nodiscard]] place next_place(place p, u64 stride) const noexcept;
+    [[nodiscard]] log_place next_place(log_place p, u64 stride) const noexcept;
     void write_entry(const log_object& object, u64 at) noexcept;
 
     region* region_ = nullptr;
-    u16 owner_ = 0;
     u64 seed_ = 0;
     u64 epoch_ = 0;    ///< of the newest entries
     u32 appends_ = 0;  ///< in that epoch
-    place place_{0, 0};
-    std::vector<segment> segments_;
+    log_place place_;
+    log_space space_{max_segment_pages};
     std::atomic<u64> entries_{0};
     std::atomic<u64> bytes_{0};
 };
