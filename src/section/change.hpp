@@ -23,7 +23,7 @@ class change {
     template <class T>
     void store(T& field, std::type_identity_t<T> value) noexcept(!crashes_throw) {
         static_assert(std::is_trivially_copyable_v<T>);
-        announce(&field, sizeof field);
+        announce(static_cast<const void*>(&field), sizeof field);
         field = value;
     }
     void zero(void* p, std::size_t n) noexcept(!crashes_throw) {

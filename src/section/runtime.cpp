@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 
 namespace hf::section {
 namespace {
@@ -52,7 +53,11 @@ cutter_pace pace_of(const hf_group_options& o) {
 runtime& runtime::get() noexcept {
     if (runtime* const r = instance.load(std::memory_order_acquire)) [[likely]]
         return *r;
-    std::call_once(made, [] { instance.store(new runtime, std::memory_order_release); });
+    std::call_once(made, [] {
+        auto* const made_now = new (std::nothrow) runtime;
+        HF_CHECK(made_now != nullptr, "no memory for the section runtime");
+        instance.store(made_now, std::memory_order_release);
+    });
     return *instance.load(std::memory_order_acquire);
 }
 
@@ -84,7 +89,7 @@ result<void> runtime::open(const std::filesystem::path& path, const hf_group_opt
     recovered_ = !group_->file().was_clean();
     numbers_.last_cut_ns.store(now_ns(), std::memory_order_relaxed);
     sections_at_cut_ = sections_begun();
-    open_.store(true, std::memory_order_release);
+    is_in_use.store(true, std::memory_order_release);
     if (options.by_hand == 0) {
         if (undo_ != nullptr) undo_->hold_at(&gate_);
         cutter_.start(
@@ -119,7 +124,7 @@ result<void> runtime::close() {
         std::this_thread::sleep_for(disk_wait);
     }
     auto closed = group_->cut(threads_) ? group_->close() : group_->epochs().accepts_writes();
-    open_.store(false, std::memory_order_release);
+    is_in_use.store(false, std::memory_order_release);
     undo_ = nullptr;
     group_.reset();
     gate_.open();
@@ -149,7 +154,7 @@ void runtime::process_ends() noexcept {
 
 /// A child of fork() has no region: its mappings are not inherited (MADV_DONTFORK).
 void runtime::child_begins() noexcept {
-    open_.store(false, std::memory_order_relaxed);
+    is_in_use.store(false, std::memory_order_relaxed);
     detail::my_record = nullptr;
 }
 

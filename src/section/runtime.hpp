@@ -41,7 +41,9 @@ class runtime {
                                     const hf_group_options& options);
     [[nodiscard]] result<void> close();
     /// Whether sections count. Not in a child of fork().
-    [[nodiscard]] static bool is_open() noexcept { return open_.load(std::memory_order_acquire); }
+    [[nodiscard]] static bool is_open() noexcept {
+        return is_in_use.load(std::memory_order_acquire);
+    }
 
     // --- sections, by a thread that is not inside the runtime ---
     [[nodiscard]] thread_record& me() noexcept {
@@ -100,7 +102,7 @@ class runtime {
     [[nodiscard]] u64 sections_begun() const noexcept;
     void note_attempt(u64 start, u64 end, bool cut) noexcept;
 
-    static inline std::atomic<bool> open_{false};
+    static inline std::atomic<bool> is_in_use{false};
 
     thread_table threads_;
     gate gate_;

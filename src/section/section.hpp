@@ -30,7 +30,7 @@
 //     gate.hpp         who is inside, closing with patience; no deadlock, progress: its proof
 //     cutter.hpp       the thread that cuts, and its pace
 //     threads.hpp      what is kept for each thread
-//     first_touch.hpp  undo log by line, claimed by one thread (in place)
+//     first_touch.hpp  undo log by line, claimed by one thread (in place), over undo/
 //     group.hpp        the file: epochs, recovery, U0 to U4
 //     heap/            memory, whose metadata go back with the cut
 //     runtime.hpp      the one of this process

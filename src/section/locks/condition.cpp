@@ -10,7 +10,6 @@
 // with the mutex held, for the leader's patience at most.
 #include "section/locks/locked.hpp"
 
-using hf::section::has_lock;
 using hf::section::note_held;
 using hf::section::passes_through;
 using hf::section::runtime;
